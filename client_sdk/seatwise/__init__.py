@@ -1,0 +1,1 @@
+"""Write a bot, try it at a local table, connect it to a referee."""
