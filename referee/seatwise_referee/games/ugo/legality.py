@@ -1,0 +1,72 @@
+"""Whether an answer may stand, and if not, why: in words that tell a seat nothing it does not see."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NoReturn
+
+from seatwise_referee.game import IllegalMove, Seat
+from seatwise_referee.games.ugo.cards import Card, cards_of
+from seatwise_referee.games.ugo.moves import Arrange, Play
+from seatwise_referee.games.ugo.tricks import legal_mask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from seatwise_referee.games.ugo.state import State
+
+
+def require_asked(state: State, seat: Seat) -> None:
+    """Raises `IllegalMove` unless it is this seat's turn to answer."""
+    if seat == state.asked:
+        return
+    if state.asked is None:
+        raise IllegalMove("the match is over")
+    raise IllegalMove(f"seat {state.asked} is asked now, not seat {seat}")
+
+
+def card_to_play(state: State, seat: Seat, move: object) -> Card:
+    """The card of a legal answer to "card" (U9, U10)."""
+    if not (isinstance(move, Play) and isinstance(move.card, Card)):
+        raise IllegalMove("a card is asked for: the move is Play(card)")
+    hand = state.hands[seat]
+    if not legal_mask(hand, state.trick) >> move.card & 1:
+        _refuse_card(move.card, hand, state.trick)
+    return move.card
+
+
+def _refuse_card(card: Card, hand: int, trick: tuple[Card, ...]) -> NoReturn:
+    if not hand >> card & 1:
+        raise IllegalMove(f"you do not hold {card}; you hold {_listed(cards_of(hand))}")
+    led = trick[0].colour
+    following = cards_of(legal_mask(hand, trick))
+    raise IllegalMove(
+        f"{card} does not follow {trick[0]}: you must play {led.name.lower()}, and hold {_listed(following)}"
+    )
+
+
+def cards_to_lay(state: State, move: object) -> tuple[Card, ...]:
+    """The order of a legal answer to "arrange": the won cards, each once (U15, U19)."""
+    won = state.round.won
+    if not (isinstance(move, Arrange) and isinstance(move.cards, tuple)):
+        raise IllegalMove(f"the cards you won are to be laid: the move is Arrange(cards) with {_listed(won)}")
+    if not all(isinstance(card, Card) for card in move.cards):
+        raise IllegalMove(f"Arrange holds something that is no card; lay {_listed(won)}")
+    if len(move.cards) != len(won) or set(move.cards) != set(won):
+        _refuse_cards(move.cards, won)
+    return move.cards
+
+
+def _refuse_cards(cards: tuple[Card, ...], won: tuple[Card, ...]) -> NoReturn:
+    missing = Counter(won) - Counter(cards)
+    surplus = Counter(cards) - Counter(won)
+    faults = []
+    if missing:
+        faults.append(f"{_listed(missing)} missing")
+    if surplus:
+        faults.append(f"{_listed(surplus)} too many")
+    raise IllegalMove(f"lay each of {_listed(won)} once: {' and '.join(faults)}")
+
+
+def _listed(cards: Iterable[Card]) -> str:
+    return ", ".join(map(str, cards))

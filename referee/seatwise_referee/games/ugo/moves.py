@@ -1,0 +1,48 @@
+"""What a seat may answer: a card, or the order in which it lays the cards it has won."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from seatwise_referee.games.ugo.cards import CARDS, Card
+
+if TYPE_CHECKING:
+    from seatwise_referee.game import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """Plays a card from the hand."""
+
+    card: Card
+
+
+@dataclass(frozen=True, slots=True)
+class Arrange:
+    """Lays the won cards in this order: each on its colour's stack, or on the next free section."""
+
+    cards: tuple[Card, ...]
+
+
+Move: TypeAlias = Play | Arrange
+
+PLAYS: Final = tuple(map(Play, CARDS))
+"""The play of each card, by its number."""
+
+
+def to_json(move: Move) -> Json:
+    """`{"play": "R3"}` or `{"arrange": ["R3", "R4"]}`."""
+    if isinstance(move, Play):
+        return {"play": str(move.card)}
+    return {"arrange": [str(card) for card in move.cards]}
+
+
+def from_json(json: Json) -> Move:
+    """The inverse of `to_json`; `ValueError` for anything else."""
+    match json:
+        case {"play": str(text), **others} if not others:
+            return PLAYS[Card.parse(text)]
+        case {"arrange": [*texts], **others} if not others:
+            return Arrange(tuple(Card.parse(text) for text in texts))  # type: ignore[arg-type]
+    raise ValueError('a move is {"play": "R3"} or {"arrange": ["R3", "R4"]}, and no key besides')

@@ -1,0 +1,135 @@
+"""UGO! as the house hosts it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import permutations
+from typing import TYPE_CHECKING, Final
+
+from seatwise_referee.game import BadOptions, Json, Options, Outcome, Prompt, Seat, ranks_of
+from seatwise_referee.games.ugo import moves
+from seatwise_referee.games.ugo.cards import VALUES, cards_of
+from seatwise_referee.games.ugo.course import after_card, after_laying
+from seatwise_referee.games.ugo.kingdoms import default_order
+from seatwise_referee.games.ugo.legality import card_to_play, cards_to_lay, require_asked
+from seatwise_referee.games.ugo.moves import PLAYS, Arrange, Move
+from seatwise_referee.games.ugo.state import TABLE_SIZES, State, dealt, first_state, starter_of
+from seatwise_referee.games.ugo.tricks import legal_mask
+from seatwise_referee.games.ugo.view import View, view_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MAX_ROUNDS: Final = 8
+
+
+class Ugo:
+    """UGO! by the leaflet of 2015; U1 to U33 in this package are the numbers of its rules."""
+
+    name: Final = "ugo"
+    rules_version: Final = "1"
+    table_sizes: Final = TABLE_SIZES
+    paces: Final[Mapping[str, int]] = {"card": 1000, "arrange": 1000}
+
+    def options(self, given: Options) -> Options:
+        """`rounds`, 1 to 8; 4 as printed if not given (U5)."""
+        for key in given:
+            if key != "rounds":
+                raise BadOptions(f"{key}: UGO! has no such option, only rounds")
+        rounds = given.get("rounds", 4)
+        if type(rounds) is not int or not 1 <= rounds <= MAX_ROUNDS:  # `type`, for a bool is an int
+            raise BadOptions(f"rounds: must be a whole number from 1 to {MAX_ROUNDS}, not {rounds!r:.20}")
+        return {"rounds": rounds}
+
+    def deal(self, seats: int, seed: bytes, options: Options) -> State:
+        """The first round; `BadOptions` for another table size than 2 to 4."""
+        return first_state(self._seats(seats), seed, self._rounds(options))
+
+    def deals(self, seats: int, seed: bytes, options: Options) -> list[Json]:
+        """The starter, the hands and the cards set aside of every round, in the order dealt."""
+        return [
+            _deal_in_clear(number, self._seats(seats), seed) for number in range(1, self._rounds(options) + 1)
+        ]
+
+    def prompt(self, state: State) -> Prompt | None:
+        """One seat at a time is asked, for a card or for the order in which it lays the cards it won."""
+        if state.asked is None:
+            return None
+        return _prompt(state.prompt, state.asked, "arrange" if state.round.won else "card")
+
+    def legal_moves(self, state: State, seat: Seat) -> Iterator[Move]:
+        """Cards in the order of their numbers; of the ways to lay, the default first."""
+        if seat != state.asked:
+            return iter(())
+        if state.round.won:
+            return map(Arrange, permutations(default_order(state.round.won)))
+        return map(PLAYS.__getitem__, cards_of(legal_mask(state.hands[seat], state.trick)))
+
+    def play(self, state: State, seat: Seat, move: Move) -> State:
+        """The state after the move, or `IllegalMove`."""
+        require_asked(state, seat)
+        if state.round.won:
+            return after_laying(state, cards_to_lay(state, move))
+        return after_card(state, seat, card_to_play(state, seat, move))
+
+    def default_move(self, state: State, seat: Seat) -> Move:
+        """What the referee plays for a seat that gives no answer; `IllegalMove` if it is not asked.
+
+        Card: of the legal cards the lowest value, of equal ones the first in the order R, B, G, Y, K.
+        Arrange: the cards of a colour in rising order, so that the highest ends on top; first the
+        colour with the highest top, of equal ones the first in the order R, B, G, Y, K.
+        """
+        require_asked(state, seat)
+        if state.round.won:
+            return Arrange(default_order(state.round.won))
+        legal = cards_of(legal_mask(state.hands[seat], state.trick))  # rising, so `min` keeps colour order
+        return PLAYS[min(legal, key=lambda card: card % VALUES)]
+
+    def expire(self, state: State, seats: frozenset[Seat]) -> State:
+        """The default move of the asked seat, if its time is among those that ran out."""
+        if state.asked is None or state.asked not in seats:
+            return state
+        return self.play(state, state.asked, self.default_move(state, state.asked))
+
+    def view(self, state: State, seat: Seat | None) -> View:
+        """All that a seat may know; `None` is a spectator."""
+        return view_of(state, seat)
+
+    def outcome(self, state: State) -> Outcome | None:
+        """The rounds added up; equal points share a rank, for no rule breaks the tie (U31, U33)."""
+        if state.asked is not None:
+            return None
+        rounds = state.round.points
+        points = tuple(map(sum, zip(*rounds, strict=True)))
+        return Outcome(points, ranks_of(points), rounds)
+
+    def move_to_json(self, move: Move) -> Json:
+        """`{"play": "R3"}` or `{"arrange": ["R3", "R4"]}`."""
+        return moves.to_json(move)
+
+    def move_from_json(self, json: Json) -> Move:
+        """The inverse; `ValueError` for anything else."""
+        return moves.from_json(json)
+
+    def _seats(self, seats: int) -> int:
+        if seats not in self.table_sizes:
+            raise BadOptions(f"seats: UGO! is played by 2 to 4, not by {seats}")
+        return seats
+
+    def _rounds(self, options: Options) -> int:
+        return int(self.options(options)["rounds"])
+
+
+@lru_cache(maxsize=4096)  # all that eight rounds can ask; to build one costs as much as to play a card
+def _prompt(number: int, seat: Seat, pace: str) -> Prompt:
+    return Prompt(number, frozenset((seat,)), pace)
+
+
+def _deal_in_clear(number: int, seats: int, seed: bytes) -> Json:
+    hands, aside = dealt(number, seats, seed)
+    return {
+        "round": number,
+        "starter": starter_of(number, seats),
+        "hands": [list(map(str, hand)) for hand in hands],
+        "aside": list(map(str, aside)),
+    }

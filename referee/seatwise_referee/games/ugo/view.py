@@ -1,0 +1,92 @@
+"""What one seat may know of a match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from seatwise_referee.games.ugo.cards import Card, cards_of
+from seatwise_referee.games.ugo.state import State, arranger
+from seatwise_referee.games.ugo.tricks import Trick, legal_mask
+
+if TYPE_CHECKING:
+    from seatwise_referee.game import Seat
+    from seatwise_referee.games.ugo.kingdoms import Kingdom
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything one seat may know; it has no place for another seat's cards."""
+
+    seat: Seat | None
+    """The viewer; `None` is a spectator."""
+
+    round: int
+    """The round being played, from 1; the last one when the match is over."""
+
+    rounds: int
+    """How many rounds the match has."""
+
+    starter: Seat
+    """Who led the first trick of this round."""
+
+    hand: tuple[Card, ...]
+    """The viewer's own cards, rising; empty for a spectator."""
+
+    hand_sizes: tuple[int, ...]
+    """By seat."""
+
+    leader: Seat
+    """Who led, or leads, the trick on the table."""
+
+    trick: tuple[Card, ...]
+    """The cards on the table in the order played, the leader's first; empty between tricks."""
+
+    legal_cards: tuple[Card, ...]
+    """What the viewer may play now; empty when it is not asked for a card."""
+
+    won_cards: tuple[Card, ...]
+    """What the winner of the last trick has still to lay; empty at all other times."""
+
+    arranger: Seat | None
+    """The seat that is to lay them."""
+
+    kingdoms: tuple[Kingdom, ...]
+    """By seat."""
+
+    supply: int
+    """Farmers that nobody has yet."""
+
+    points: tuple[tuple[int, ...], ...]
+    """Of each finished round, by seat."""
+
+    tricks: tuple[Trick, ...]
+    """The finished tricks of this round, oldest first."""
+
+    last_round: tuple[Trick, ...]
+    """The tricks of the round before, oldest first."""
+
+
+def view_of(state: State, seat: Seat | None) -> View:
+    """What this seat may know; `None` is a spectator, who sees what lies open."""
+    table = state.round
+    hand = 0 if seat is None else state.hands[seat]
+    is_asked_for_card = seat is not None and seat == state.asked and not table.won
+    return View(
+        seat=seat,
+        round=table.number,
+        rounds=table.rounds,
+        starter=table.starter,
+        hand=cards_of(hand),
+        hand_sizes=tuple(cards.bit_count() for cards in state.hands),
+        leader=table.leader,
+        trick=state.trick,
+        legal_cards=cards_of(legal_mask(hand, state.trick)) if is_asked_for_card else (),
+        won_cards=table.won,
+        arranger=arranger(state),
+        kingdoms=table.kingdoms,
+        supply=table.supply,
+        points=table.points,
+        tricks=table.tricks,
+        last_round=table.last_round,
+    )
