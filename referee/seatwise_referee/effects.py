@@ -1,0 +1,70 @@
+"""What a match asks its shell to do. Data only; the shell performs them in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from seatwise_referee.game import Seat
+from seatwise_referee.journal import Entry
+
+
+class Reason(StrEnum):
+    """Why a request does not stand. The wire adds a few that never reach a match."""
+
+    ILLEGAL = "ILLEGAL"
+    NOT_ASKED = "NOT_ASKED"
+    STALE = "STALE"
+    TOO_LATE = "TOO_LATE"
+    MATCH_OVER = "MATCH_OVER"
+    NOT_SEATED = "NOT_SEATED"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Write this to the journal before anything else of the same command is done."""
+
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Show the seat its view. The shell asks `Match.update` for it, at the moment of writing."""
+
+    seat: Seat
+    prompt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """Tell the seat that its move stands."""
+
+    seat: Seat
+    request_id: str
+    charged_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """Tell the seat that its request does not stand."""
+
+    seat: Seat
+    request_id: str
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class WakeAt:
+    """Call `tick` then, in the match's own milliseconds; `None` is never."""
+
+    at_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The match is over: tell all seats."""
+
+
+Effect: TypeAlias = Record | Show | Accept | Reject | WakeAt | Finish

@@ -1,0 +1,215 @@
+"""The journal of a match: entries, and the canonical JSON that stores and records hold.
+
+Everything that decides the outcome or a clock is an entry; replaying them needs nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeAlias
+
+from seatwise_referee.ending import Ending
+from seatwise_referee.game import Json, Seat
+
+PRIVATE = frozenset({"request_id", "message"})
+"""Fields of the journal that the public record leaves out."""
+
+
+def canonical(value: Json) -> bytes:
+    """The one way to write a value: sorted keys, no spaces, ASCII, integers only."""
+    return _ENCODE(value).encode()
+
+
+_ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    kind: ClassVar[str]
+    seq: int
+    """Counts the entries of the match, from 1 without gaps."""
+    at_ms: int
+    """Since the match was opened; never falls."""
+
+    def to_json(self) -> dict[str, Json]:
+        """As in the store; records leave out `PRIVATE`."""
+        body: dict[str, Json] = {name: getattr(self, name) for name in _NAMES[type(self)]}
+        body["kind"] = self.kind
+        return body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sat(_Entry):
+    """A seat was taken for the first time."""
+
+    kind = "sat"
+    seat: Seat
+    nonce: str | None
+    """Hex; what the bot adds to the deal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dealt(_Entry):
+    """The set-up is over; the deals follow from the seed and the nonces in the journal so far."""
+
+    kind = "dealt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved(_Entry):
+    """A seat moved, by the rules and in time."""
+
+    kind = "move"
+    seat: Seat
+    prompt: int
+    move: Json
+    asked_ms: int
+    """When the seat's time began."""
+    allowance_ms: int
+    """Taken off for the network."""
+    charged_ms: int
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaulted(_Entry):
+    """The referee played the default moves of seats that gave no answer."""
+
+    kind = "default"
+    reason: str
+    """TIMED_OUT, FORFEITED or RESIGNED."""
+    prompt: int
+    moves: tuple[dict[str, Json], ...]
+    """Each {"seat", "move"}, and where time ran out {"asked_ms", "allowance_ms", "charged_ms"} too."""
+
+    def to_json(self) -> dict[str, Json]:
+        """As in the store."""
+        return {**_Entry.to_json(self), "moves": list(self.moves)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected(_Entry):
+    """A move did not stand, and that counts."""
+
+    kind = "rejected"
+    seat: Seat
+    prompt: int
+    reason: str
+    """ILLEGAL or TOO_LATE."""
+    request_id: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resigned(_Entry):
+    """A seat gave the match up."""
+
+    kind = "resigned"
+    seat: Seat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forfeited(_Entry):
+    """The referee took a seat out of the match."""
+
+    kind = "forfeited"
+    seat: Seat
+    ending: Ending
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenOver(_Entry):
+    """Another referee owns the match; the open prompt is asked again in full."""
+
+    kind = "taken_over"
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen(_Entry):
+    """We stood still for the `ms` before `at_ms`; nobody is charged for it."""
+
+    kind = "frozen"
+    ms: int
+    why: str
+    """STALL (our process) or STORE (Redis)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished(_Entry):
+    """Played to the end. The result."""
+
+    kind = "finished"
+    outcome: dict[str, Json]
+    """What the rules say: {"points", "ranks", "rounds"}."""
+    result: dict[str, Json]
+    """What counts: {"ranks"}."""
+    endings: tuple[Ending, ...]
+
+    def to_json(self) -> dict[str, Json]:
+        """As in the store."""
+        return {**_Entry.to_json(self), "endings": list(self.endings)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voided(_Entry):
+    """Given up; counts for nobody."""
+
+    kind = "voided"
+    reason: str
+
+
+Entry: TypeAlias = (
+    Sat | Dealt | Moved | Defaulted | Rejected | Resigned | Forfeited | TakenOver | Frozen | Finished | Voided
+)
+_TYPES: tuple[type[Entry], ...] = (
+    Sat, Dealt, Moved, Defaulted, Rejected, Resigned, Forfeited, TakenOver, Frozen, Finished, Voided,
+)  # fmt: skip
+_NAMES: dict[type[_Entry], tuple[str, ...]] = {
+    kind: tuple(each.name for each in fields(kind)) for kind in _TYPES
+}
+KINDS: dict[str, type[Entry]] = {kind.kind: kind for kind in _TYPES}
+"""The entry types by their name in JSON."""
+
+
+class BadEntry(ValueError):
+    """Not an entry of this format."""
+
+
+def entry_from_json(body: Mapping[str, Any]) -> Entry:
+    """The inverse of `to_json`, or `BadEntry`. Fields in `PRIVATE` may be missing, as in records."""
+    kind = KINDS.get(body.get("kind", ""))
+    if kind is None:
+        raise BadEntry(f"unknown kind {body.get('kind')!r}")
+    names = _NAMES[kind]
+    given = {name: body[name] for name in names if name in body}
+    missing = [name for name in names if name not in given and name not in PRIVATE]
+    unknown = body.keys() - {*names, "kind"}
+    if missing or unknown:
+        raise BadEntry(f"{kind.kind}: missing {missing}, unknown {sorted(unknown)}")
+    return _typed(kind, {**{name: "" for name in names if name in PRIVATE}, **given})
+
+
+def _typed(kind: type[Entry], given: dict[str, Any]) -> Entry:
+    try:
+        if kind is Defaulted:
+            given["moves"] = tuple(given["moves"])
+        elif kind is Finished:
+            given["endings"] = tuple(Ending(name) for name in given["endings"])
+        elif kind is Forfeited:
+            given["ending"] = Ending(given["ending"])
+    except (TypeError, ValueError) as error:
+        raise BadEntry(f"{kind.kind}: {error}") from error
+    return kind(**given)
+
+
+def encode(entry: Entry) -> bytes:
+    """An entry as the store holds it."""
+    return canonical(entry.to_json())
+
+
+def decode(data: bytes) -> Entry:
+    """The inverse of `encode`."""
+    return entry_from_json(json.loads(data))

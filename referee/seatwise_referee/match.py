@@ -1,0 +1,438 @@
+"""One match as a machine: commands and the time go in, effects come out.
+
+Times are whole milliseconds since the match was opened, as the shell reckons them. A command
+decides on journal entries; the position moves only through them. The shell writes the entries of a
+command, calls `confirm`, and then performs the other effects. Until `confirm`, `update` and `view`
+still show the position before: nobody sees what is not in the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from seatwise_referee.effects import Accept, Effect, Finish, Reason, Record, Reject, Show, WakeAt
+from seatwise_referee.ending import Ending, VoidReason, result_ranks
+from seatwise_referee.game import IllegalMove, Json, Prompt, Seat
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.journal import (
+    Dealt,
+    Defaulted,
+    Entry,
+    Finished,
+    Forfeited,
+    Frozen,
+    Moved,
+    Rejected,
+    Resigned,
+    Sat,
+    TakenOver,
+    Voided,
+)
+from seatwise_referee.position import TIMED_OUT, Answer, AnyGame, Position, SeatState, after, first_position
+from seatwise_referee.setup import Setup
+
+FEWEST_SEATS = 2
+"""With fewer bots at the table there is no match."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """The clock of one seat for the open prompt."""
+
+    put_ms: int
+    handed_ms: int | None = None
+    allowance_ms: int = 0
+    frozen_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """All that a seat is told of a match, from the last confirmed position."""
+
+    prompt: int
+    """0 if none is open."""
+    to_act: bool
+    pace: str
+    move_ms: int
+    bank_ms: int
+    charged_ms: int
+    allowance_ms: int
+    strikes: int
+    seen_seq: int
+    """For the receipt; it never goes out as a number."""
+    view: Any
+    """The game's view, or `None` before the deal."""
+
+
+class Match:
+    """The authority over one match; never reads a clock and never waits."""
+
+    def __init__(self, setup: Setup, position: Position | None = None, game: AnyGame | None = None) -> None:
+        self.setup = setup
+        self.game: AnyGame = game or GAMES[setup.game]
+        self._time_control = setup.time_control
+        self._position = position or first_position(setup)
+        self._confirmed = self._position
+        self._asked: dict[Seat, _Asked] = {}
+        self._effects: list[Effect] = []
+        if self._position.prompt is not None:
+            self._put_prompt(self._position.prompt, self._position.at_ms)
+
+    # What is known
+
+    @property
+    def position(self) -> Position:
+        """The last confirmed position."""
+        return self._confirmed
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether every entry given out so far has been confirmed."""
+        return self._confirmed is self._position
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the confirmed position is the end."""
+        return self._confirmed.end is not None
+
+    def view(self, seat: Seat | None) -> Any:
+        """The game's view of the last confirmed position, or `None` before the deal."""
+        state = self._confirmed.state
+        return None if state is None else self.game.view(state, seat)
+
+    def update(self, seat: Seat, now: int) -> Update:
+        """What the seat is to be told now."""
+        position = self._confirmed
+        prompt, own = position.prompt, position.seats[seat]
+        asked = self._asked.get(seat) if prompt and seat in prompt.seats else None
+        return Update(
+            prompt=prompt.number if prompt else 0,
+            to_act=asked is not None,
+            pace=prompt.pace if prompt else "",
+            move_ms=self._free_left(prompt, asked, now) if prompt and asked else 0,
+            bank_ms=own.bank_ms,
+            charged_ms=own.charged_ms,
+            allowance_ms=asked.allowance_ms if asked else 0,
+            strikes=own.strikes,
+            seen_seq=own.seen_seq,
+            view=self.view(seat),
+        )
+
+    def answer_to(self, seat: Seat, prompt: int, request_id: str) -> Effect | None:
+        """The answer that the seat's last request got, if this is a repeat of it."""
+        answer = self._position.seats[seat].answer
+        if answer is None or (answer.prompt, answer.request_id) != (prompt, request_id):
+            return None
+        return _told(seat, answer)
+
+    # Commands
+
+    def sit(self, seat: Seat, nonce: bytes | None, now: int) -> list[Effect]:
+        """The seat is taken, or retaken. The nonce counts only the first time, before the deal."""
+        own = self._position.seats[seat]
+        if not own.has_sat and self._position.state is None and self._position.end is None:
+            self._record(Sat(seat=seat, nonce=nonce.hex() if nonce else None, **self._stamp(now)))
+            if all(each.has_sat or each.left for each in self._position.seats):
+                self._deal(now)
+        prompt = self._position.prompt
+        self._effects.append(Show(seat, prompt.number if prompt else 0))
+        return self._done()
+
+    def handed(self, seat: Seat, prompt: int, now: int, allowance_ms: int = 0) -> list[Effect]:
+        """The prompt has been given to the transport: the seat's time runs, less its allowance."""
+        asked = self._asked.get(seat)
+        current = self._confirmed.prompt
+        if asked is None or asked.handed_ms is not None or current is None or current.number != prompt:
+            return []
+        asked.handed_ms = min(now, asked.put_ms + self._time_control.handover_ms)
+        asked.allowance_ms = min(allowance_ms, self._time_control.allowance_cap_ms)
+        return [self._wake()]
+
+    def submit(self, seat: Seat, prompt: int, request_id: str, move: Any, now: int) -> list[Effect]:
+        """A seat answers a prompt; `now` is when the answer arrived."""
+        repeated = self.answer_to(seat, prompt, request_id)
+        if repeated is not None:
+            return [repeated]
+        refusal = self._refusal(seat, prompt)
+        if refusal is not None:
+            return [Reject(seat, request_id, *refusal)]
+        if self._is_late(seat, now):
+            return self._too_late(seat, prompt, request_id, now)
+        try:
+            state = self.game.play(self._position.state, seat, move)
+        except IllegalMove as illegal:
+            return self._illegal(seat, prompt, request_id, str(illegal), now)
+        return self._moved(seat, prompt, request_id, move, state, now)
+
+    def resign(self, seat: Seat, now: int) -> list[Effect]:
+        """The seat gives up; its default moves are played to the end."""
+        if self._position.end is not None:
+            return [Reject(seat, "", Reason.MATCH_OVER, "the match is over")]
+        if self._position.seats[seat].left is None:
+            self._record(Resigned(seat=seat, **self._stamp(now)))
+            self._go_on(now)
+        return self._done()
+
+    def tick(self, now: int) -> list[Effect]:
+        """Time has passed: the set-up may be over, or seats may be late."""
+        if self._position.end is not None:
+            return []
+        if self._position.state is None:
+            if now >= self._setup_ends():
+                self._deal(now)
+        else:
+            late = [seat for seat in sorted(self._asked) if self._is_late(seat, now)]
+            if late:
+                self._expire(late, now)
+        return [*self._done(), self._wake()]
+
+    def freeze(self, ms: int, why: str, now: int) -> list[Effect]:
+        """We stood still for the `ms` before `now`; it is taken off every open charge."""
+        if self._position.end is not None or not self._asked or ms <= 0:
+            return []
+        self._record(Frozen(ms=ms, why=why, **self._stamp(now)))
+        for seat, asked in self._asked.items():
+            asked.frozen_ms += min(ms, max(0, now - self._started(seat, now)))
+        return self._done()
+
+    def take_over(self, epoch: int, now: int) -> list[Effect]:
+        """Another referee owns the match from here on: whoever is asked is asked again in full."""
+        if self._position.end is not None:
+            return []
+        self._record(TakenOver(epoch=epoch, **self._stamp(now)))
+        self._asked = {}
+        return self._done()
+
+    def void(self, reason: VoidReason, now: int) -> list[Effect]:
+        """The match counts for nobody. Nothing happens if it is over."""
+        if self._position.end is None:
+            self._record(Voided(reason=reason, **self._stamp(now)))
+            self._effects.append(Finish())
+        return self._done()
+
+    def confirm(self, now: int) -> list[Effect]:
+        """All entries given out are in the journal: they may be seen, and a new prompt is put."""
+        before, self._confirmed = self._confirmed, self._position
+        prompt = self._confirmed.prompt
+        if prompt is None:
+            self._asked = {}
+        elif not self._asked or before.prompt is None or before.prompt.number != prompt.number:
+            self._put_prompt(prompt, now)
+        return [self._wake()]
+
+    # Deciding on entries
+
+    def _stamp(self, now: int) -> dict[str, Any]:
+        return {"seq": self._position.seq + 1, "at_ms": max(now, self._position.at_ms)}
+
+    def _record(self, entry: Entry, state: Any = None) -> None:
+        self._position = after(self._position, entry, self.setup, self.game, state)
+        self._effects.append(Record(entry))
+
+    def _done(self) -> list[Effect]:
+        effects, self._effects = self._effects, []
+        return effects
+
+    def _deal(self, now: int) -> None:
+        for seat in self._seats(lambda own: not own.has_sat and own.left is None):
+            self._record(Forfeited(seat=seat, ending=Ending.NEVER_SAT, **self._stamp(now)))
+        if len(self._seats(lambda own: own.has_sat)) < FEWEST_SEATS:
+            self._record(Voided(reason=VoidReason.TOO_FEW_SAT, **self._stamp(now)))
+            self._effects.append(Finish())
+            return
+        self._record(Dealt(**self._stamp(now)))
+        self._go_on(now)
+
+    def _moved(
+        self, seat: Seat, prompt: int, request_id: str, move: Any, state: Any, now: int
+    ) -> list[Effect]:
+        charged_ms = self._charge(seat, now)
+        entry = Moved(
+            seat=seat,
+            prompt=prompt,
+            move=self.game.move_to_json(move),
+            asked_ms=self._started(seat, now),
+            allowance_ms=self._asked[seat].allowance_ms,
+            charged_ms=charged_ms,
+            request_id=request_id,
+            **self._stamp(now),
+        )
+        self._record(entry, state)
+        self._effects.append(Accept(seat, request_id, charged_ms))
+        self._go_on(now)
+        return self._done()
+
+    def _illegal(self, seat: Seat, prompt: int, request_id: str, why: str, now: int) -> list[Effect]:
+        self._reject(seat, prompt, request_id, Reason.ILLEGAL, why, now)
+        if self._position.seats[seat].rejections >= self._time_control.max_rejections:
+            self._record(Forfeited(seat=seat, ending=Ending.ILLEGAL_MOVES, **self._stamp(now)))
+            self._go_on(now)
+        return self._done()
+
+    def _too_late(self, seat: Seat, prompt: int, request_id: str, now: int) -> list[Effect]:
+        self._reject(seat, prompt, request_id, Reason.TOO_LATE, "the time for this prompt had run out", now)
+        self._expire([seat], now)
+        return self._done()
+
+    def _reject(self, seat: Seat, prompt: int, request_id: str, reason: Reason, why: str, now: int) -> None:
+        entry = Rejected(
+            seat=seat, prompt=prompt, reason=reason, request_id=request_id, message=why, **self._stamp(now)
+        )
+        self._record(entry)
+        self._effects.append(Reject(seat, request_id, reason, why))
+
+    def _expire(self, late: list[Seat], now: int) -> None:
+        self._default(late, TIMED_OUT, now)
+        for seat in late:
+            if self._position.seats[seat].strikes >= self._time_control.max_strikes:
+                self._record(Forfeited(seat=seat, ending=Ending.TIMED_OUT, **self._stamp(now)))
+        self._go_on(now)
+
+    def _go_on(self, now: int) -> None:
+        """Plays for seats that have left until somebody who has not is asked, or the match is over."""
+        while self._position.state is not None and self._position.end is None:
+            if all(own.left for own in self._position.seats):
+                self._record(Voided(reason=VoidReason.ABANDONED, **self._stamp(now)))
+            elif self._position.prompt is None:
+                self._finish(now)
+            elif not self._play_for_the_gone(self._position.prompt, now):
+                break
+        self._show(self._position.prompt)
+
+    def _play_for_the_gone(self, prompt: Prompt, now: int) -> bool:
+        gone = [seat for seat in sorted(prompt.seats) if self._position.seats[seat].left]
+        for reason in ("RESIGNED", "FORFEITED"):
+            seats = [seat for seat in gone if (reason == "RESIGNED") is self._resigned(seat)]
+            if seats:
+                self._default(seats, reason, now)
+        return bool(gone)
+
+    def _resigned(self, seat: Seat) -> bool:
+        left = self._position.seats[seat].left
+        return left is not None and left.ending is Ending.RESIGNED
+
+    def _default(self, seats: list[Seat], reason: str, now: int) -> None:
+        prompt, state = cast("Prompt", self._position.prompt), self._position.state
+        moves: list[dict[str, Json]] = []
+        for seat in seats:
+            move = self.game.default_move(state, seat)
+            state = self.game.play(state, seat, move)
+            times = self._times(seat, now) if reason == TIMED_OUT else {}
+            moves.append({"seat": seat, "move": self.game.move_to_json(move), **times})
+        entry = Defaulted(reason=reason, prompt=prompt.number, moves=tuple(moves), **self._stamp(now))
+        self._record(entry)
+
+    def _finish(self, now: int) -> None:
+        seats = self._position.seats
+        outcome = self.game.outcome(self._position.state)
+        assert outcome is not None
+        ranks = result_ranks(outcome.points, [own.left for own in seats])
+        rounds: list[Json] = [list(each) for each in outcome.rounds]
+        entry = Finished(
+            outcome={"points": list(outcome.points), "ranks": list(outcome.ranks), "rounds": rounds},
+            result={"ranks": list(ranks)},
+            endings=tuple(own.left.ending if own.left else Ending.COMPLETED for own in seats),
+            **self._stamp(now),
+        )
+        self._record(entry)
+
+    def _show(self, prompt: Prompt | None) -> None:
+        if self._position.end is not None:
+            self._effects.append(Finish())
+        elif prompt is not None:
+            self._effects.extend(Show(seat, prompt.number) for seat in sorted(prompt.seats))
+
+    def _refusal(self, seat: Seat, prompt: int) -> tuple[Reason, str] | None:
+        position = self._position
+        if position.end is not None:
+            return Reason.MATCH_OVER, "the match is over"
+        if position.seats[seat].left:
+            return Reason.NOT_ASKED, "this seat has left the match; the referee plays for it"
+        if not position.seats[seat].has_sat:
+            return Reason.NOT_SEATED, "sit down first"
+        if position.prompt is None:
+            return Reason.NOT_ASKED, "nobody is asked before the deal"
+        if prompt != position.prompt.number:
+            return Reason.STALE, f"prompt {prompt} is not open; open is {position.prompt.number}"
+        if seat not in position.prompt.seats:
+            return Reason.NOT_ASKED, "this seat is not asked"
+        return None
+
+    def _seats(self, which: Any) -> list[Seat]:
+        return [Seat(seat) for seat, own in enumerate(self._position.seats) if which(own)]
+
+    # Time
+
+    def _put_prompt(self, prompt: Prompt, now: int) -> None:
+        self._asked = {seat: _Asked(put_ms=now) for seat in prompt.seats}
+
+    def _started(self, seat: Seat, now: int) -> int:
+        """When the seat's time began: at the hand-over, or at the latest `handover_ms` after the put."""
+        asked = self._asked[seat]
+        if asked.handed_ms is not None:
+            return asked.handed_ms
+        return min(now, asked.put_ms + self._time_control.handover_ms)
+
+    def _charge(self, seat: Seat, now: int) -> int:
+        asked = self._asked[seat]
+        return max(0, now - self._started(seat, now) - asked.allowance_ms - asked.frozen_ms)
+
+    def _times(self, seat: Seat, now: int) -> dict[str, Json]:
+        return {
+            "asked_ms": self._started(seat, now),
+            "allowance_ms": self._asked[seat].allowance_ms,
+            "charged_ms": self._charge(seat, now),
+        }
+
+    def _allowed(self, prompt: Prompt, seat: Seat) -> int:
+        return self._time_control.allowed_ms(prompt.pace, self._position.seats[seat].bank_ms)
+
+    def _is_late(self, seat: Seat, now: int) -> bool:
+        prompt = self._position.prompt
+        return prompt is not None and self._charge(seat, now) > self._allowed(prompt, seat)
+
+    def _free_left(self, prompt: Prompt, asked: _Asked, now: int) -> int:
+        free_ms = self._time_control.free_ms[prompt.pace]
+        started = asked.put_ms if asked.handed_ms is None else asked.handed_ms
+        return max(0, free_ms - max(0, now - started - asked.frozen_ms))
+
+    def _setup_ends(self) -> int:
+        return self._position.opened_ms + self._time_control.setup_ms
+
+    def _wake(self) -> WakeAt:
+        if self._position.end is not None:
+            return WakeAt(None)
+        if self._position.state is None:
+            return WakeAt(self._setup_ends())
+        prompt = self._position.prompt
+        if prompt is None or not self._asked:
+            return WakeAt(None)
+        return WakeAt(1 + min(self._deadline(prompt, seat) for seat in self._asked))
+
+    def _deadline(self, prompt: Prompt, seat: Seat) -> int:
+        """The last moment at which an answer is in time."""
+        asked = self._asked[seat]
+        start = asked.handed_ms
+        if start is None:
+            start = asked.put_ms + self._time_control.handover_ms
+        return start + asked.allowance_ms + asked.frozen_ms + self._allowed(prompt, seat)
+
+
+def replay(setup: Setup, entries: Iterable[Entry], game: AnyGame | None = None) -> Match:
+    """The match as its journal tells it. `IllegalMove` if the journal breaks the rules."""
+    rules = game or GAMES[setup.game]
+    position = first_position(setup)
+    for entry in entries:
+        position = after(position, entry, setup, rules)
+    return Match(setup, position, rules)
+
+
+def _told(seat: Seat, answer: Answer) -> Effect:
+    if answer.reason:
+        return Reject(seat, answer.request_id, Reason(answer.reason), answer.message)
+    return Accept(seat, answer.request_id, answer.charged_ms)
+
+
+__all__ = ["FEWEST_SEATS", "Match", "SeatState", "Update", "replay"]
