@@ -12,7 +12,7 @@ from seatwise_referee.games.ugo.kingdoms import (
 )
 from seatwise_referee.games.ugo.moves import Arrange, Move, Play
 from seatwise_referee.games.ugo.rules import Ugo
-from seatwise_referee.games.ugo.state import Round, State
+from seatwise_referee.games.ugo.state import Round, State, Table
 from seatwise_referee.games.ugo.tricks import Trick, farmers_gained, winner_of
 from seatwise_referee.games.ugo.view import View
 
@@ -26,6 +26,7 @@ __all__ = [
     "Play",
     "Round",
     "State",
+    "Table",
     "Trick",
     "Ugo",
     "View",

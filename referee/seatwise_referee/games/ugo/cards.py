@@ -39,8 +39,8 @@ class Card(int):
     @classmethod
     def parse(cls, text: str) -> Card:
         """The card that is written so; `ValueError` if none is."""
-        if isinstance(text, str) and text in _BY_TEXT:
-            return _BY_TEXT[text]
+        if isinstance(text, str) and text in BY_TEXT:
+            return BY_TEXT[text]
         raise ValueError(f"{_short(text)} is no card: one of R, B, G, Y, K (grey) and 0 to 8, like R3")
 
     @property
@@ -73,12 +73,16 @@ TEXTS: Final = tuple(f"{colour.value}{value}" for colour in Colour for value in 
 CARDS: Final = tuple(int.__new__(Card, number) for number in range(len(TEXTS)))
 """The cards, by number."""
 
-_BY_TEXT: Final = dict(zip(TEXTS, CARDS, strict=True))
+BY_TEXT: Final = dict(zip(TEXTS, CARDS, strict=True))
+"""The cards, by text."""
+
+
+_BITS: Final = tuple(1 << card for card in CARDS)
 
 
 def mask_of(cards: list[Card] | tuple[Card, ...]) -> int:
     """A set of cards as an int: bit n stands for card n."""
-    return sum(1 << card for card in cards)
+    return sum(map(_BITS.__getitem__, cards))
 
 
 _ONE_COLOUR: Final = (1 << VALUES) - 1

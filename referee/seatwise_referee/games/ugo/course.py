@@ -1,65 +1,59 @@
-"""How a match goes on: from a card to the trick, from the trick to the round, from the round to the end."""
+"""How a match goes on: from card to trick, from trick to round, from round to the end."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from seatwise_referee.game import Seat
-from seatwise_referee.games.ugo.kingdoms import (
-    FULL,
-    Kingdom,
-    default_order,
-    has_choice,
-    lay,
-    score_kingdom,
-    settle,
-)
-from seatwise_referee.games.ugo.state import Round, State, deal_round
+from seatwise_referee.games.ugo.kingdoms import FULL, default_order, has_choice, lay, score_kingdom, settle
+from seatwise_referee.games.ugo.state import Round, State, Table, deal_round
 from seatwise_referee.games.ugo.tricks import Trick, farmers_gained, winner_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seatwise_referee.games.ugo.cards import Card
+    from seatwise_referee.games.ugo.kingdoms import Kingdom
+
+
+def first_state(seats: int, seed: bytes, rounds: int) -> State:
+    """The first round dealt and its first card asked for."""
+    return deal_round(Round(seed, rounds, number=1, points=(), last_round=()), seats, prompt=1)
 
 
 def after_card(state: State, seat: Seat, card: Card) -> State:
-    """The card lies on the table; the next seat is asked, or the trick is full (U9)."""
-    _, prompt, hands, trick, table = state
+    """The card lies on the table; the next seat clockwise is asked, or the trick is full (U9)."""
+    _, prompt, hands, trick, table, round_ = state
     hands = (*hands[:seat], hands[seat] ^ 1 << card, *hands[seat + 1 :])
     trick = (*trick, card)
     if len(trick) == len(hands):
-        return _after_trick(State(seat, prompt, hands, trick, table))
-    return State(Seat((seat + 1) % len(hands)), prompt + 1, hands, trick, table)
+        return _after_trick(prompt, hands, trick, table, round_)
+    return State(Seat((seat + 1) % len(hands)), prompt + 1, hands, trick, table, round_)
 
 
-def _after_trick(state: State) -> State:
-    """The winner takes the cards and the farmers come, then he lays, at once or when asked how (U14, U15)."""
-    _, prompt, hands, trick, table = state
-    seats = len(hands)
-    winner = Seat((table.leader + winner_of(trick)) % seats)
-    kingdoms, supply = _settled(table, winner, farmers_gained(trick))
-    table = table._replace(
-        leader=winner,
-        kingdoms=kingdoms,
-        supply=supply,
-        tricks=(*table.tricks, Trick(table.leader, trick, winner, ())),
-        won=trick,
-    )
+def _after_trick(
+    prompt: int, hands: tuple[int, ...], trick: tuple[Card, ...], table: Table, round_: Round
+) -> State:
+    """The winner takes the cards, the farmers come, and he lays: when asked how, or at once (U14, U15)."""
+    place = winner_of(trick)
+    winner = Seat((table.leader + place) % len(hands))
+    kingdoms, supply = _with_farmers(table, winner, farmers_gained(trick, place))
+    tricks = (*table.tricks, Trick(table.leader, trick, winner, ()))
+    state = State(winner, prompt + 1, hands, (), Table(winner, kingdoms, supply, tricks, trick), round_)
     if has_choice(kingdoms[winner], trick):
-        return State(winner, prompt + 1, hands, (), table)
-    return after_laying(State(winner, prompt, hands, (), table), default_order(trick))
+        return state
+    return after_laying(state, prompt, default_order(trick))
 
 
-def _settled(table: Round, winner: Seat, gains: Sequence[int]) -> tuple[tuple[Kingdom, ...], int]:
-    """The kingdoms with the farmers that the trick brought, and the supply without them.
+def _with_farmers(table: Table, winner: Seat, gains: Sequence[int]) -> tuple[tuple[Kingdom, ...], int]:
+    """The kingdoms with the farmers that the trick brings, and what is left in the supply (U23 to U25).
 
-    Nobody has more than nine (U24): of two that are due and one place free, one comes. The winner
-    takes first, then the others clockwise from him, while the supply lasts (U25).
+    Nobody takes more than nine: of two that are due, one comes if one place is free. The winner takes
+    first, then the others clockwise from him, while the supply lasts.
     """
     kingdoms, supply, seats = list(table.kingdoms), table.supply, len(gains)
     for seat in (*range(winner, seats), *range(winner)):
-        gain = gains[seat - table.leader]  # in the order played; a negative index counts round the table
+        gain = gains[seat - table.leader]  # gains are in the order played; a negative index wraps round
         if gain:
             farmers = min(gain, FULL - kingdoms[seat].farmers, supply)
             kingdoms[seat] = settle(kingdoms[seat], farmers)
@@ -67,34 +61,27 @@ def _settled(table: Round, winner: Seat, gains: Sequence[int]) -> tuple[tuple[Ki
     return tuple(kingdoms), supply
 
 
-def after_laying(state: State, cards: tuple[Card, ...]) -> State:
-    """The won cards lie in the winner's kingdom; he leads, or the round is over (U14 to U20)."""
-    _, prompt, hands, _, table = state
-    winner = table.leader
-    kingdoms = table.kingdoms
-    trick = table.tricks[-1]
-    table = table._replace(
-        kingdoms=(*kingdoms[:winner], lay(kingdoms[winner], cards), *kingdoms[winner + 1 :]),
-        tricks=(*table.tricks[:-1], Trick(trick.leader, trick.cards, winner, cards)),
-        won=(),
-    )
-    if hands[winner]:
-        return State(winner, prompt + 1, hands, (), table)
-    return _after_round(State(winner, prompt, hands, (), table))
+def after_laying(state: State, prompt: int, cards: tuple[Card, ...]) -> State:
+    """The won cards lie in the winner's kingdom and he leads, or the round is over (U14 to U20).
+
+    `prompt` is the number of the last question that was really put.
+    """
+    _, _, hands, _, table, round_ = state
+    winner, kingdoms, supply, tricks, _ = table
+    kingdom = lay(kingdoms[winner], cards)
+    kingdoms = (*kingdoms[:winner], kingdom, *kingdoms[winner + 1 :])
+    last = tricks[-1]
+    tricks = (*tricks[:-1], Trick(last.leader, last.cards, winner, cards))
+    table = Table(winner, kingdoms, supply, tricks, ())
+    if not hands[winner]:
+        return _after_round(prompt, hands, table, round_)
+    return State(winner, prompt + 1, hands, (), table, round_)
 
 
-def _after_round(state: State) -> State:
-    """The kingdoms are scored and the next round is dealt; after the last one they stay to be seen (U27 to U33)."""
-    table = state.round
-    points = (*table.points, tuple(map(score_kingdom, table.kingdoms)))
-    if table.number == table.rounds:
-        return State(None, state.prompt, state.hands, (), table._replace(points=points))
-    return deal_round(
-        table.number + 1,
-        len(state.hands),
-        table.seed,
-        table.rounds,
-        points=points,
-        last_round=table.tricks,
-        prompt=state.prompt + 1,
-    )
+def _after_round(prompt: int, hands: tuple[int, ...], table: Table, round_: Round) -> State:
+    """The kingdoms are scored and the next round dealt; those of the last round stay to be seen (U27 to U33)."""
+    seed, rounds, number, points, last_round = round_
+    points = (*points, tuple(map(score_kingdom, table.kingdoms)))
+    if number == rounds:
+        return State(None, prompt, hands, (), table, Round(seed, rounds, number, points, last_round))
+    return deal_round(Round(seed, rounds, number + 1, points, table.tricks), len(hands), prompt + 1)

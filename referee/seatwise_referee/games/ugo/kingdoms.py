@@ -40,20 +40,23 @@ EMPTY: Final = Kingdom()
 
 
 def lay(kingdom: Kingdom, cards: Iterable[Card]) -> Kingdom:
-    """The kingdom after these cards were laid, one by one (U15 to U19)."""
+    """The kingdom after these cards were laid, one by one (U15 to U19).
+
+    Each goes on top of its colour's stack, or opens the next free section from the left (U17, U18).
+    """
     sections = list(kingdom.sections)
+    colours = _colours(kingdom)
     for card in cards:
-        sections[_section_for(card, sections)] += (card,)
+        colour = card // VALUES
+        if colour not in colours:
+            colours.append(colour)
+        sections[colours.index(colour)] += (card,)
     return Kingdom(tuple(sections), kingdom.farmers)
 
 
-def _section_for(card: Card, sections: Sequence[tuple[Card, ...]]) -> int:
-    """The card's own stack, or else the next free section from the left (U17, U18).
-
-    Sections fill from the left without gaps, so it is the first that is free or of its colour.
-    """
-    colour = card // VALUES
-    return next(place for place, stack in enumerate(sections) if not stack or stack[0] // VALUES == colour)
+def _colours(kingdom: Kingdom) -> list[int]:
+    """The colours that lie there, from the left; free sections come only after them."""
+    return [stack[0] // VALUES for stack in kingdom.sections if stack]
 
 
 def has_choice(kingdom: Kingdom, won: Sequence[Card]) -> bool:
@@ -61,7 +64,7 @@ def has_choice(kingdom: Kingdom, won: Sequence[Card]) -> bool:
     colours = {card // VALUES for card in won}
     if len(colours) < len(won):
         return True
-    return len(colours.difference(stack[0] // VALUES for stack in kingdom.sections if stack)) > 1
+    return len(colours.difference(_colours(kingdom))) > 1
 
 
 def default_order(won: Iterable[Card]) -> tuple[Card, ...]:

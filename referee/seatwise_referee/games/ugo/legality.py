@@ -47,7 +47,7 @@ def _refuse_card(card: Card, hand: int, trick: tuple[Card, ...]) -> NoReturn:
 
 def cards_to_lay(state: State, move: object) -> tuple[Card, ...]:
     """The order of a legal answer to "arrange": the won cards, each once (U15, U19)."""
-    won = state.round.won
+    won = state.table.won
     if not (isinstance(move, Arrange) and isinstance(move.cards, tuple)):
         raise IllegalMove(f"the cards you won are to be laid: the move is Arrange(cards) with {_listed(won)}")
     if not all(isinstance(card, Card) for card in move.cards):

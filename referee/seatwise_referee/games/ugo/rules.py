@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 from seatwise_referee.game import BadOptions, Json, Options, Outcome, Prompt, Seat, ranks_of
 from seatwise_referee.games.ugo import moves
 from seatwise_referee.games.ugo.cards import VALUES, cards_of
-from seatwise_referee.games.ugo.course import after_card, after_laying
+from seatwise_referee.games.ugo.course import after_card, after_laying, first_state
 from seatwise_referee.games.ugo.kingdoms import default_order
 from seatwise_referee.games.ugo.legality import card_to_play, cards_to_lay, require_asked
 from seatwise_referee.games.ugo.moves import PLAYS, Arrange, Move
-from seatwise_referee.games.ugo.state import TABLE_SIZES, State, dealt, first_state, starter_of
+from seatwise_referee.games.ugo.state import State, dealt, starter_of
 from seatwise_referee.games.ugo.tricks import legal_mask
 from seatwise_referee.games.ugo.view import View, view_of
 
@@ -28,7 +28,7 @@ class Ugo:
 
     name: Final = "ugo"
     rules_version: Final = "1"
-    table_sizes: Final = TABLE_SIZES
+    table_sizes: Final = range(2, 5)
     paces: Final[Mapping[str, int]] = {"card": 1000, "arrange": 1000}
 
     def options(self, given: Options) -> Options:
@@ -55,21 +55,21 @@ class Ugo:
         """One seat at a time is asked, for a card or for the order in which it lays the cards it won."""
         if state.asked is None:
             return None
-        return _prompt(state.prompt, state.asked, "arrange" if state.round.won else "card")
+        return _prompt(state.prompt, state.asked, "arrange" if state.table.won else "card")
 
     def legal_moves(self, state: State, seat: Seat) -> Iterator[Move]:
         """Cards in the order of their numbers; of the ways to lay, the default first."""
         if seat != state.asked:
             return iter(())
-        if state.round.won:
-            return map(Arrange, permutations(default_order(state.round.won)))
+        if state.table.won:
+            return map(Arrange, permutations(default_order(state.table.won)))
         return map(PLAYS.__getitem__, cards_of(legal_mask(state.hands[seat], state.trick)))
 
     def play(self, state: State, seat: Seat, move: Move) -> State:
         """The state after the move, or `IllegalMove`."""
         require_asked(state, seat)
-        if state.round.won:
-            return after_laying(state, cards_to_lay(state, move))
+        if state.table.won:
+            return after_laying(state, state.prompt, cards_to_lay(state, move))
         return after_card(state, seat, card_to_play(state, seat, move))
 
     def default_move(self, state: State, seat: Seat) -> Move:
@@ -80,8 +80,8 @@ class Ugo:
         colour with the highest top, of equal ones the first in the order R, B, G, Y, K.
         """
         require_asked(state, seat)
-        if state.round.won:
-            return Arrange(default_order(state.round.won))
+        if state.table.won:
+            return Arrange(default_order(state.table.won))
         legal = cards_of(legal_mask(state.hands[seat], state.trick))  # rising, so `min` keeps colour order
         return PLAYS[min(legal, key=lambda card: card % VALUES)]
 

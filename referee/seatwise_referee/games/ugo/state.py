@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from seatwise_referee.game import Seat
-from seatwise_referee.games.ugo.cards import TEXTS, Card, mask_of
+from seatwise_referee.games.ugo.cards import BY_TEXT, TEXTS, Card, mask_of
 from seatwise_referee.games.ugo.kingdoms import EMPTY, Kingdom
 from seatwise_referee.shuffle import shuffled
 
 if TYPE_CHECKING:
     from seatwise_referee.games.ugo.tricks import Trick
 
-TABLE_SIZES = range(2, 5)
-HAND = 10
-"""Cards dealt to each seat, and so tricks in a round (U5, U6)."""
+HAND: Final = 10
+"""Cards dealt to each seat, and so the tricks of a round (U5, U6)."""
 
-SUPPLY_FOR_TWO = 12
-SUPPLY = 36
+SUPPLY: Final = {2: 12, 3: 36, 4: 36}
+"""Farmers for all seats together, by how many they are (U4)."""
 
-# Both are named tuples: they hash and compare like frozen dataclasses, and are built three times as fast.
+# Named tuples hash and compare like frozen dataclasses and are built in a third of the time. There are
+# three of them, one in the other, so that a move builds anew only what it changes.
 
 
 class Round(NamedTuple):
-    """All that stands still while cards are played to a trick; one object for all states of that trick."""
+    """What stands still for a whole round."""
 
     seed: bytes
     """The later rounds are dealt from it, so it is as secret as a hand."""
@@ -34,17 +34,24 @@ class Round(NamedTuple):
     number: int
     """Of this round, from 1."""
 
-    starter: Seat
-    leader: Seat
-    """Of the trick on the table, or of the next one."""
-
-    kingdoms: tuple[Kingdom, ...]
-    supply: int
     points: tuple[tuple[int, ...], ...]
     """Of each finished round, by seat."""
 
-    tricks: tuple[Trick, ...]
     last_round: tuple[Trick, ...]
+    """The tricks of the round before."""
+
+
+class Table(NamedTuple):
+    """What stands still while cards are played to a trick; all of it lies open."""
+
+    leader: Seat
+    """Of the trick being played; once it is finished, its winner, for he leads the next."""
+
+    kingdoms: tuple[Kingdom, ...]
+    supply: int
+    tricks: tuple[Trick, ...]
+    """The finished ones of this round."""
+
     won: tuple[Card, ...]
     """The cards that the leader has still to lay before he leads."""
 
@@ -64,41 +71,16 @@ class State(NamedTuple):
     trick: tuple[Card, ...]
     """The cards on the table in the order played."""
 
+    table: Table
     round: Round
 
 
-def first_state(seats: int, seed: bytes, rounds: int) -> State:
-    """The first round dealt and its first card asked for."""
-    return deal_round(1, seats, seed, rounds, points=(), last_round=(), prompt=1)
-
-
-def deal_round(
-    number: int,
-    seats: int,
-    seed: bytes,
-    rounds: int,
-    *,
-    points: tuple[tuple[int, ...], ...],
-    last_round: tuple[Trick, ...],
-    prompt: int,
-) -> State:
-    """All cards back and ten to each, all kingdoms empty, all farmers in the supply (U4, U6, U32)."""
-    hands, _ = dealt(number, seats, seed)
-    starter = starter_of(number, seats)
-    table = Round(
-        seed=seed,
-        rounds=rounds,
-        number=number,
-        starter=starter,
-        leader=starter,
-        kingdoms=(EMPTY,) * seats,
-        supply=SUPPLY_FOR_TWO if seats == 2 else SUPPLY,
-        points=points,
-        tricks=(),
-        last_round=last_round,
-        won=(),
-    )
-    return State(starter, prompt, tuple(map(mask_of, hands)), (), table)
+def deal_round(round_: Round, seats: int, prompt: int) -> State:
+    """Ten cards to each, all kingdoms empty, all farmers in the supply, and the starter asked (U4, U6, U32)."""
+    hands, _ = dealt(round_.number, seats, round_.seed)
+    starter = starter_of(round_.number, seats)
+    table = Table(starter, (EMPTY,) * seats, SUPPLY[seats], (), ())
+    return State(starter, prompt, tuple(map(mask_of, hands)), (), table, round_)
 
 
 def starter_of(number: int, seats: int) -> Seat:
@@ -108,11 +90,6 @@ def starter_of(number: int, seats: int) -> Seat:
 
 def dealt(number: int, seats: int, seed: bytes) -> tuple[list[list[Card]], list[Card]]:
     """The hands by seat and the cards set aside, in the order dealt (U6)."""
-    cards = [Card.parse(text) for text in shuffled(TEXTS, seed, f"ugo/round/{number}")]
+    cards = [BY_TEXT[text] for text in shuffled(TEXTS, seed, f"ugo/round/{number}")]
     hands = [cards[first : first + HAND] for first in range(0, seats * HAND, HAND)]
     return hands, cards[seats * HAND :]
-
-
-def arranger(state: State) -> Seat | None:
-    """The seat that has won cards to lay, if there is one."""
-    return state.asked if state.round.won else None

@@ -44,23 +44,27 @@ def winner_of(trick: Sequence[Card]) -> int:
 
 
 _GAIN_OF_WINNER: Final = (0, 0, 0, 2, 2, 2, 1, 1, 0)
-_GAIN_OF_LOSER_SAME_COLOUR: Final = (0, 1, 0, 0, 0, 0, 0, 0, 0)
-_GAIN_OF_LOSER_OTHER_COLOUR: Final = (0, 2, 1, 0, 0, 0, 0, 0, 0)
-
-
-def farmers_gained(trick: Sequence[Card]) -> tuple[int, ...]:
-    """The farmers that each card brings its player, in the order played; nobody is full yet (U21, U22).
-
-    A lost 1 or 2 is compared with the winning card, never with the led colour.
-    """
-    winner = winner_of(trick)
-    best = trick[winner]
-    gains = [_gain_of_loser(card, best) for card in trick]
-    gains[winner] = _GAIN_OF_WINNER[best % VALUES]
-    return tuple(gains)
+"""By value (U21)."""
 
 
 def _gain_of_loser(card: Card, best: Card) -> int:
-    """A 1 brings one farmer, a 2 none, and each one more if the winning card has another colour (U22)."""
-    same_colour = card // VALUES == best // VALUES
-    return (_GAIN_OF_LOSER_SAME_COLOUR if same_colour else _GAIN_OF_LOSER_OTHER_COLOUR)[card % VALUES]
+    """A lost 1 brings one farmer, a lost 2 none; each one more if the best card has another colour (U22)."""
+    if card.value not in (1, 2):
+        return 0
+    return (2 - card.value) + (card.colour is not best.colour)
+
+
+_GAINS_OF_LOSERS: Final = tuple(tuple(_gain_of_loser(card, best) for card in CARDS) for best in CARDS)
+"""By the winning card and the lost one."""
+
+
+def farmers_gained(trick: Sequence[Card], winner: int) -> list[int]:
+    """The farmers due to each player, in the order played, if only there is room (U21, U22).
+
+    Lost cards are compared with the winning card, never with the led colour.
+    """
+    best = trick[winner]
+    gain_of_loser = _GAINS_OF_LOSERS[best]
+    gains = [gain_of_loser[card] for card in trick]
+    gains[winner] = _GAIN_OF_WINNER[best % VALUES]
+    return gains

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from seatwise_referee.games.ugo.cards import Card, cards_of
-from seatwise_referee.games.ugo.state import State, arranger
+from seatwise_referee.games.ugo.state import State, starter_of
 from seatwise_referee.games.ugo.tricks import Trick, legal_mask
 
 if TYPE_CHECKING:
@@ -69,24 +69,24 @@ class View:
 
 def view_of(state: State, seat: Seat | None) -> View:
     """What this seat may know; `None` is a spectator, who sees what lies open."""
-    table = state.round
+    table, round_ = state.table, state.round
     hand = 0 if seat is None else state.hands[seat]
     is_asked_for_card = seat is not None and seat == state.asked and not table.won
     return View(
         seat=seat,
-        round=table.number,
-        rounds=table.rounds,
-        starter=table.starter,
+        round=round_.number,
+        rounds=round_.rounds,
+        starter=starter_of(round_.number, len(state.hands)),
         hand=cards_of(hand),
         hand_sizes=tuple(cards.bit_count() for cards in state.hands),
         leader=table.leader,
         trick=state.trick,
         legal_cards=cards_of(legal_mask(hand, state.trick)) if is_asked_for_card else (),
         won_cards=table.won,
-        arranger=arranger(state),
+        arranger=table.leader if table.won else None,
         kingdoms=table.kingdoms,
         supply=table.supply,
-        points=table.points,
+        points=round_.points,
         tricks=table.tricks,
-        last_round=table.last_round,
+        last_round=round_.last_round,
     )
