@@ -1,0 +1,1 @@
+"""Everything of the server that talks to Redis."""

@@ -1,0 +1,74 @@
+"""What the store raises.
+
+    StoreError
+    ├── StoreUnavailable      Redis does not answer, or refuses to write for now: try again later
+    ├── StoreRefused          this Redis could lose what we acknowledge, so we do not start on it
+    ├── FenceLost             somebody else owns the match
+    ├── MatchRetired          the match is over and its journal has given way to the record
+    ├── BadBotName            a name, version or resource name that no bot can have
+    ├── BotAbsent             no such bot is registered
+    ├── BotExists             that bot is registered already, by another request
+    ├── BadPageToken          a page token that this list never gave out
+    └── TokenRefused          a token that opens nothing; `reason` says UNKNOWN or REVOKED
+
+No gRPC codes here: the doors translate.
+"""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """Root of everything the store raises on purpose."""
+
+
+class StoreUnavailable(StoreError):
+    """Redis does not answer, or refuses to write for now; the step may have happened or not."""
+
+
+class StoreRefused(StoreError):
+    """The Redis behind the URL is not fit to keep matches; the text says what would be right."""
+
+
+class FenceLost(StoreError):
+    """The fence is not where the claimer expected it: another owner was there first."""
+
+    def __init__(self, match: str, epoch: int, owner: str) -> None:
+        super().__init__(f"{match} is at epoch {epoch} and belongs to {owner or 'nobody'}")
+        self.match = match
+        self.epoch = epoch
+        """The epoch found, 0 when there is no fence."""
+        self.owner = owner
+        """The owner found, empty when there is no fence."""
+
+
+class MatchRetired(StoreError):
+    """The match is over and delivered; nothing more can be written about it."""
+
+    def __init__(self, match: str) -> None:
+        super().__init__(f"{match} is over and its journal is retired")
+        self.match = match
+
+
+class BadBotName(StoreError):
+    """The text cannot be a bot's name, version or resource name; it says why."""
+
+
+class BotAbsent(StoreError):
+    """No bot of that name and version is registered."""
+
+
+class BotExists(StoreError):
+    """A bot of that name and version was registered by another request."""
+
+
+class BadPageToken(StoreError):
+    """The page token is not one that this list gave out."""
+
+
+class TokenRefused(StoreError):
+    """The token opens nothing."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the token is {reason.lower()}")
+        self.reason = reason
+        """UNKNOWN or REVOKED."""

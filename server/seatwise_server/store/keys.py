@@ -1,0 +1,104 @@
+"""Every key and channel name in Redis.
+
+The braces are hash tags: all keys of one match (bot, queue, ...) live on one node of a cluster, so that
+one script may touch them together. No script touches two tags.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+PREFIX = "seatwise:"
+
+OFFERS_CHANNEL = "seatwise:offers"
+"""Tells lobbies that a bot has a new offer: `<bot> <match>/<seat>`."""
+
+ATTENDS_CHANNEL = "seatwise:attends"
+"""Tells lobbies that a bot attends anew, so that the older stream ends: `<bot> <attend id>`."""
+
+TOKENS_REVISION = "seatwise:tokens:revision"
+"""Rises with every rotation and revocation; whoever keeps streams open watches it."""
+
+BOT_INDEX = "seatwise:bots"
+"""Sorted set of all registered bots, in the order of their names."""
+
+MATCH_INDEX = "seatwise:{matches}:index"
+"""Sorted set of matches, the score is the creation time in microseconds of Redis's clock."""
+
+MATCH_EXPIRY = "seatwise:{matches}:expiry"
+"""Sorted set of retired matches, the score is when their record goes, in milliseconds."""
+
+JOB_STREAM = "seatwise:{jobs}:stream"
+"""The stream of match jobs."""
+
+JOB_MARKERS = "seatwise:{jobs}:open"
+"""Hash of matches that have a job now, each with the job's id."""
+
+PROCESS_INDEX = "seatwise:{processes}:index"
+"""Sorted set of processes by the time of their last heartbeat."""
+
+
+def match_fence(match: str) -> str:
+    """Hash of epoch and owner."""
+    return f"seatwise:{{match:{match}}}:fence"
+
+
+def match_journal(match: str) -> str:
+    """Stream of entries with ids `<seq>-0`."""
+    return f"seatwise:{{match:{match}}}:journal"
+
+
+def match_meta(match: str) -> str:
+    """Hash of what lists and lookups say about a match."""
+    return f"seatwise:{{match:{match}}}:meta"
+
+
+def match_record(match: str) -> str:
+    """The compressed record of a match that is over."""
+    return f"seatwise:{{match:{match}}}:record"
+
+
+@lru_cache(maxsize=16_384)
+def append_keys(match: str) -> tuple[bytes, bytes]:
+    """Fence and journal as bytes, remembered because every append needs them."""
+    return match_fence(match).encode(), match_journal(match).encode()
+
+
+def bot_registration(bot: str) -> str:
+    """Hash of owner, token hash and dates."""
+    return f"seatwise:{{bot:{bot}}}:registration"
+
+
+def bot_seats(bot: str) -> str:
+    """Set of `<match>/<seat>` that the bot holds now."""
+    return f"seatwise:{{bot:{bot}}}:seats"
+
+
+def bot_attendance(bot: str) -> str:
+    """Hash that says where and for how much the bot is present, gone with its lease."""
+    return f"seatwise:{{bot:{bot}}}:attendance"
+
+
+def bot_offers(bot: str) -> str:
+    """Hash of `<match>/<seat>` to `<epoch> <offer>`."""
+    return f"seatwise:{{bot:{bot}}}:offers"
+
+
+def queue_waiting(queue: str) -> str:
+    """Sorted set of bots, the score is when they entered, in milliseconds of Redis's clock."""
+    return f"seatwise:{{queue:{queue}}}:waiting"
+
+
+def queue_seating(queue: str) -> str:
+    """Hash of match to the bots taken for it and not yet seated."""
+    return f"seatwise:{{queue:{queue}}}:seating"
+
+
+def process_beat(process: str) -> str:
+    """Hash of a process's heartbeat count and address."""
+    return f"seatwise:{{processes}}:beat:{process}"
+
+
+def process_orders(process: str) -> str:
+    """Stream of orders to one process."""
+    return f"seatwise:{{process:{process}}}:orders"

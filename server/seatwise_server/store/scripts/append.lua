@@ -1,0 +1,26 @@
+#!lua
+-- Appends all entries of one command to a match's journal: all of them or none.
+-- KEYS: fence, journal. ARGV: epoch, owner, first seq, entry, entry, ...
+-- Answers 1 OK, 2 ALREADY (the same bytes stand there: a reply was lost), 0 FENCED (anything else).
+local fence = redis.call('HMGET', KEYS[1], 'epoch', 'owner', 'retired')
+if fence[1] ~= ARGV[1] or fence[2] ~= ARGV[2] or fence[3] then return 0 end
+
+local first = tonumber(ARGV[3])
+local count = #ARGV - 3
+local newest = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)[1]
+local last = newest and tonumber(string.match(newest[1], '^%d+')) or 0
+
+if last == first - 1 then
+  for i = 1, count do
+    redis.call('XADD', KEYS[2], string.format('%d-0', first + i - 1), 'e', ARGV[3 + i])
+  end
+  return 1
+end
+
+if last < first + count - 1 then return 0 end
+local held = redis.call('XRANGE', KEYS[2], string.format('%d-0', first), string.format('%d-0', first + count - 1))
+if #held ~= count then return 0 end
+for i = 1, count do
+  if held[i][2][2] ~= ARGV[3 + i] then return 0 end
+end
+return 2
