@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+T = TypeVar("T")
 
 VALUES: Final = 9
 """Each colour has the values 0 to 8 (U2)."""
@@ -80,7 +85,7 @@ BY_TEXT: Final = dict(zip(TEXTS, CARDS, strict=True))
 _BITS: Final = tuple(1 << card for card in CARDS)
 
 
-def mask_of(cards: list[Card] | tuple[Card, ...]) -> int:
+def mask_of(cards: Iterable[Card]) -> int:
     """A set of cards as an int: bit n stands for card n."""
     return sum(map(_BITS.__getitem__, cards))
 
@@ -90,25 +95,33 @@ COLOUR_MASKS: Final = tuple(_ONE_COLOUR << first for first in range(0, len(CARDS
 """All cards of a colour, by its place in the order of colours."""
 
 
-def _subsets(colour: int) -> tuple[tuple[Card, ...], ...]:
-    """The cards of one colour for each of the 512 sets of its values, rising."""
-    cards = CARDS[colour * VALUES : (colour + 1) * VALUES]
-    return tuple(
-        tuple(card for value, card in enumerate(cards) if subset >> value & 1)
-        for subset in range(1 << VALUES)
+def reader(items: Sequence[T]) -> Callable[[int], tuple[T, ...]]:
+    """A function from a set of cards to what stands for each of them in `items`, in the order of numbers.
+
+    Five look-ups, one a colour, for bit by bit it would cost more than all else in a move.
+    """
+    red, blue, green, yellow, grey = (
+        _subsets(items[first : first + VALUES]) for first in range(0, len(CARDS), VALUES)
     )
 
+    def read(mask: int) -> tuple[T, ...]:
+        return (
+            red[mask & 511]
+            + blue[mask >> 9 & 511]
+            + green[mask >> 18 & 511]
+            + yellow[mask >> 27 & 511]
+            + grey[mask >> 36]
+        )
 
-# Reading a hand out of these tables is five look-ups; bit by bit it costs more than all else in a move.
-_RED, _BLUE, _GREEN, _YELLOW, _GREY = map(_subsets, range(len(COLOURS)))
+    return read
 
 
-def cards_of(mask: int) -> tuple[Card, ...]:
-    """The set as cards, in the order of their numbers."""
-    return (
-        _RED[mask & _ONE_COLOUR]
-        + _BLUE[mask >> 9 & _ONE_COLOUR]
-        + _GREEN[mask >> 18 & _ONE_COLOUR]
-        + _YELLOW[mask >> 27 & _ONE_COLOUR]
-        + _GREY[mask >> 36]
-    )
+def _subsets(items: Sequence[T]) -> list[tuple[T, ...]]:
+    """What is in each of the 512 sets of nine items; bit n of its place says whether the n-th is."""
+    return [
+        tuple(item for bit, item in enumerate(items) if subset >> bit & 1) for subset in range(1 << VALUES)
+    ]
+
+
+cards_of: Final = reader(CARDS)
+"""The cards of a set, in the order of their numbers."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from seatwise_referee.game import Seat
-from seatwise_referee.games.ugo.kingdoms import FULL, default_order, has_choice, lay, score_kingdom, settle
+from seatwise_referee.games.ugo.kingdoms import FULL, Kingdom, default_order, has_choice, lay, score_kingdom
 from seatwise_referee.games.ugo.state import Round, State, Table, deal_round
 from seatwise_referee.games.ugo.tricks import Trick, farmers_gained, winner_of
 
@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seatwise_referee.games.ugo.cards import Card
-    from seatwise_referee.games.ugo.kingdoms import Kingdom
+
+
+_CLOCKWISE: Final = tuple(
+    tuple((*range(first, seats), *range(first)) for first in range(seats)) for seats in range(5)
+)
+"""The seats in order, by how many there are and who comes first."""
 
 
 def first_state(seats: int, seed: bytes, rounds: int) -> State:
@@ -51,14 +56,16 @@ def _with_farmers(table: Table, winner: Seat, gains: Sequence[int]) -> tuple[tup
     Nobody takes more than nine: of two that are due, one comes if one place is free. The winner takes
     first, then the others clockwise from him, while the supply lasts.
     """
-    kingdoms, supply, seats = list(table.kingdoms), table.supply, len(gains)
-    for seat in (*range(winner, seats), *range(winner)):
-        gain = gains[seat - table.leader]  # gains are in the order played; a negative index wraps round
+    leader, kingdoms, supply, _, _ = table
+    after = list(kingdoms)
+    for seat in _CLOCKWISE[len(gains)][winner]:
+        gain = gains[seat - leader]  # gains are in the order played; a negative index wraps round
         if gain:
-            farmers = min(gain, FULL - kingdoms[seat].farmers, supply)
-            kingdoms[seat] = settle(kingdoms[seat], farmers)
-            supply -= farmers
-    return tuple(kingdoms), supply
+            farmers = kingdoms[seat].farmers
+            taken = min(gain, FULL - farmers, supply)
+            after[seat] = Kingdom(kingdoms[seat].sections, farmers + taken)
+            supply -= taken
+    return tuple(after), supply
 
 
 def after_laying(state: State, prompt: int, cards: tuple[Card, ...]) -> State:

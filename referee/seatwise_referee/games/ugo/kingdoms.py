@@ -74,11 +74,6 @@ def default_order(won: Iterable[Card]) -> tuple[Card, ...]:
     return tuple(sorted(rising, key=lambda card: -top[card // VALUES]))  # stable, so colours stay together
 
 
-def settle(kingdom: Kingdom, farmers: int) -> Kingdom:
-    """The kingdom with so many farmers more."""
-    return Kingdom(kingdom.sections, kingdom.farmers + farmers)
-
-
 def farmers_by_section(farmers: int) -> tuple[int, ...]:
     """Where they stand: always on the leftmost empty place (U23)."""
     standing = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from seatwise_referee.game import IllegalMove, Seat
 from seatwise_referee.games.ugo.cards import Card, cards_of
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from seatwise_referee.games.ugo.state import State
+
+_CARDS_ONLY: Final = frozenset({Card})
 
 
 def require_asked(state: State, seat: Seat) -> None:
@@ -50,9 +52,9 @@ def cards_to_lay(state: State, move: object) -> tuple[Card, ...]:
     won = state.table.won
     if not (isinstance(move, Arrange) and isinstance(move.cards, tuple)):
         raise IllegalMove(f"the cards you won are to be laid: the move is Arrange(cards) with {_listed(won)}")
-    if not all(isinstance(card, Card) for card in move.cards):
+    if not {*map(type, move.cards)} <= _CARDS_ONLY:
         raise IllegalMove(f"Arrange holds something that is no card; lay {_listed(won)}")
-    if len(move.cards) != len(won) or set(move.cards) != set(won):
+    if sorted(move.cards) != sorted(won):
         _refuse_cards(move.cards, won)
     return move.cards
 

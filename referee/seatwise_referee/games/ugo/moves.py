@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from seatwise_referee.games.ugo.cards import CARDS, Card
+from seatwise_referee.games.ugo.cards import CARDS, Card, reader
 
 if TYPE_CHECKING:
     from seatwise_referee.game import Json
@@ -29,6 +29,9 @@ Move: TypeAlias = Play | Arrange
 
 PLAYS: Final = tuple(map(Play, CARDS))
 """The play of each card, by its number."""
+
+plays_of: Final = reader(PLAYS)
+"""The plays of a set of cards, in the order of their numbers."""
 
 
 def to_json(move: Move) -> Json:

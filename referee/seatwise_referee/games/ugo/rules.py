@@ -12,7 +12,7 @@ from seatwise_referee.games.ugo.cards import VALUES, cards_of
 from seatwise_referee.games.ugo.course import after_card, after_laying, first_state
 from seatwise_referee.games.ugo.kingdoms import default_order
 from seatwise_referee.games.ugo.legality import card_to_play, cards_to_lay, require_asked
-from seatwise_referee.games.ugo.moves import PLAYS, Arrange, Move
+from seatwise_referee.games.ugo.moves import PLAYS, Arrange, Move, plays_of
 from seatwise_referee.games.ugo.state import State, dealt, starter_of
 from seatwise_referee.games.ugo.tricks import legal_mask
 from seatwise_referee.games.ugo.view import View, view_of
@@ -63,7 +63,7 @@ class Ugo:
             return iter(())
         if state.table.won:
             return map(Arrange, permutations(default_order(state.table.won)))
-        return map(PLAYS.__getitem__, cards_of(legal_mask(state.hands[seat], state.trick)))
+        return iter(plays_of(legal_mask(state.hands[seat], state.trick)))
 
     def play(self, state: State, seat: Seat, move: Move) -> State:
         """The state after the move, or `IllegalMove`."""
