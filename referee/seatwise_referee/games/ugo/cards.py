@@ -81,7 +81,6 @@ CARDS: Final = tuple(int.__new__(Card, number) for number in range(len(TEXTS)))
 BY_TEXT: Final = dict(zip(TEXTS, CARDS, strict=True))
 """The cards, by text."""
 
-
 _BITS: Final = tuple(1 << card for card in CARDS)
 
 

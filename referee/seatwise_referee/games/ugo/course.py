@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from seatwise_referee.games.ugo.cards import Card
 
-
 _CLOCKWISE: Final = tuple(
     tuple((*range(first, seats), *range(first)) for first in range(seats)) for seats in range(5)
 )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from seatwise_referee.games.ugo.cards import VALUES, Card
 
@@ -20,8 +19,7 @@ FULL: Final = sum(FARMER_PLACES)
 MISSING_FARMER: Final = -5
 
 
-@dataclass(frozen=True, slots=True)
-class Kingdom:
+class Kingdom(NamedTuple):
     """One seat's lands."""
 
     sections: tuple[tuple[Card, ...], ...] = ((),) * 5
@@ -43,20 +41,15 @@ def lay(kingdom: Kingdom, cards: Iterable[Card]) -> Kingdom:
     """The kingdom after these cards were laid, one by one (U15 to U19).
 
     Each goes on top of its colour's stack, or opens the next free section from the left (U17, U18).
+    Sections fill without gaps, so that is the first one of its colour or free.
     """
     sections = list(kingdom.sections)
-    colours = _colours(kingdom)
     for card in cards:
-        colour = card // VALUES
-        if colour not in colours:
-            colours.append(colour)
-        sections[colours.index(colour)] += (card,)
+        colour, place = card // VALUES, 0
+        while sections[place] and sections[place][0] // VALUES != colour:
+            place += 1
+        sections[place] += (card,)
     return Kingdom(tuple(sections), kingdom.farmers)
-
-
-def _colours(kingdom: Kingdom) -> list[int]:
-    """The colours that lie there, from the left; free sections come only after them."""
-    return [stack[0] // VALUES for stack in kingdom.sections if stack]
 
 
 def has_choice(kingdom: Kingdom, won: Sequence[Card]) -> bool:
@@ -64,7 +57,8 @@ def has_choice(kingdom: Kingdom, won: Sequence[Card]) -> bool:
     colours = {card // VALUES for card in won}
     if len(colours) < len(won):
         return True
-    return len(colours.difference(_colours(kingdom))) > 1
+    colours.difference_update(stack[0] // VALUES for stack in kingdom.sections if stack)
+    return len(colours) > 1
 
 
 def default_order(won: Iterable[Card]) -> tuple[Card, ...]:

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 _CARDS_ONLY: Final = frozenset({Card})
 
 
-def require_asked(state: State, seat: Seat) -> None:
-    """Raises `IllegalMove` unless it is this seat's turn to answer."""
-    if seat == state.asked:
-        return
+def refuse_unasked(state: State, seat: Seat) -> NoReturn:
+    """Raises `IllegalMove`: another seat is asked, or none."""
     if state.asked is None:
         raise IllegalMove("the match is over")
     raise IllegalMove(f"seat {state.asked} is asked now, not seat {seat}")

@@ -11,7 +11,7 @@ from seatwise_referee.games.ugo import moves
 from seatwise_referee.games.ugo.cards import VALUES, cards_of
 from seatwise_referee.games.ugo.course import after_card, after_laying, first_state
 from seatwise_referee.games.ugo.kingdoms import default_order
-from seatwise_referee.games.ugo.legality import card_to_play, cards_to_lay, require_asked
+from seatwise_referee.games.ugo.legality import card_to_play, cards_to_lay, refuse_unasked
 from seatwise_referee.games.ugo.moves import PLAYS, Arrange, Move, plays_of
 from seatwise_referee.games.ugo.state import State, dealt, starter_of
 from seatwise_referee.games.ugo.tricks import legal_mask
@@ -67,7 +67,8 @@ class Ugo:
 
     def play(self, state: State, seat: Seat, move: Move) -> State:
         """The state after the move, or `IllegalMove`."""
-        require_asked(state, seat)
+        if seat != state.asked:
+            refuse_unasked(state, seat)
         if state.table.won:
             return after_laying(state, state.prompt, cards_to_lay(state, move))
         return after_card(state, seat, card_to_play(state, seat, move))
@@ -79,7 +80,8 @@ class Ugo:
         Arrange: the cards of a colour in rising order, so that the highest ends on top; first the
         colour with the highest top, of equal ones the first in the order R, B, G, Y, K.
         """
-        require_asked(state, seat)
+        if seat != state.asked:
+            refuse_unasked(state, seat)
         if state.table.won:
             return Arrange(default_order(state.table.won))
         legal = cards_of(legal_mask(state.hands[seat], state.trick))  # rising, so `min` keeps colour order

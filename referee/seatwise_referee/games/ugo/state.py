@@ -18,8 +18,9 @@ HAND: Final = 10
 SUPPLY: Final = {2: 12, 3: 36, 4: 36}
 """Farmers for all seats together, by how many they are (U4)."""
 
-# Named tuples hash and compare like frozen dataclasses and are built in a third of the time. There are
-# three of them, one in the other, so that a move builds anew only what it changes.
+# Named tuples hash and compare like frozen dataclasses and are built in half the time (measured; that is
+# why tricks and kingdoms are such too). A state is three of them, one in the other, so that a move builds
+# anew only what it changes.
 
 
 class Round(NamedTuple):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from seatwise_referee.games.ugo.cards import CARDS, COLOUR_MASKS, COLOURS, VALUES, Card
 
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
     from seatwise_referee.game import Seat
 
 
-@dataclass(frozen=True, slots=True)
-class Trick:
+class Trick(NamedTuple):
     """A finished trick."""
 
     leader: Seat
