@@ -4,6 +4,10 @@ Times are whole milliseconds since the match was opened, as the shell reckons th
 decides on journal entries; the position moves only through them. The shell writes the entries of a
 command, calls `confirm`, and then performs the other effects. Until `confirm`, `update` and `view`
 still show the position before: nobody sees what is not in the journal.
+
+An answer may arrive before the last entry was written and be read after it. It counts as of that
+entry's time, so that `at_ms` never falls and every charge can be worked out from the record; what
+we stood still in between is a `frozen` entry, and so comes off the charge.
 """
 
 from __future__ import annotations
@@ -35,6 +39,12 @@ from seatwise_referee.setup import Setup
 
 FEWEST_SEATS = 2
 """With fewer bots at the table there is no match."""
+
+NONCE_BYTES = 32
+
+
+class Unconfirmed(RuntimeError):
+    """A command came before the last one was confirmed: the shell's mistake."""
 
 
 @dataclass(slots=True)
@@ -76,6 +86,8 @@ class Match:
         self._position = position or first_position(setup)
         self._confirmed = self._position
         self._asked: dict[Seat, _Asked] = {}
+        self._put = (0, 0)
+        """The epoch and the number of the prompt that `_asked` is about."""
         self._effects: list[Effect] = []
         if self._position.prompt is not None:
             self._put_prompt(self._position.prompt, self._position.at_ms)
@@ -111,7 +123,7 @@ class Match:
             prompt=prompt.number if prompt else 0,
             to_act=asked is not None,
             pace=prompt.pace if prompt else "",
-            move_ms=self._free_left(prompt, asked, now) if prompt and asked else 0,
+            move_ms=self._free_left(prompt, seat, now) if prompt and asked else 0,
             bank_ms=own.bank_ms,
             charged_ms=own.charged_ms,
             allowance_ms=asked.allowance_ms if asked else 0,
@@ -122,7 +134,7 @@ class Match:
 
     def answer_to(self, seat: Seat, prompt: int, request_id: str) -> Effect | None:
         """The answer that the seat's last request got, if this is a repeat of it."""
-        answer = self._position.seats[seat].answer
+        answer = self._confirmed.seats[seat].answer
         if answer is None or (answer.prompt, answer.request_id) != (prompt, request_id):
             return None
         return _told(seat, answer)
@@ -130,11 +142,15 @@ class Match:
     # Commands
 
     def sit(self, seat: Seat, nonce: bytes | None, now: int) -> list[Effect]:
-        """The seat is taken, or retaken. The nonce counts only the first time, before the deal."""
-        own = self._position.seats[seat]
-        if not own.has_sat and self._position.state is None and self._position.end is None:
-            self._record(Sat(seat=seat, nonce=nonce.hex() if nonce else None, **self._stamp(now)))
-            if all(each.has_sat or each.left for each in self._position.seats):
+        """The seat is taken, or retaken. The nonce counts only the first time, before the deal.
+
+        It has 32 bytes; anything else counts as none.
+        """
+        now = self._clamped(now)
+        if not self._position.seats[seat].has_sat and self._position.state is None and not self._position.end:
+            taken_with = nonce.hex() if nonce and len(nonce) == NONCE_BYTES else None
+            self._record(Sat(seat=seat, nonce=taken_with, **self._stamp(now)))
+            if all(own.has_sat for own in self._position.seats):
                 self._deal(now)
         prompt = self._position.prompt
         self._effects.append(Show(seat, prompt.number if prompt else 0))
@@ -147,7 +163,7 @@ class Match:
         if asked is None or asked.handed_ms is not None or current is None or current.number != prompt:
             return []
         asked.handed_ms = min(now, asked.put_ms + self._time_control.handover_ms)
-        asked.allowance_ms = min(allowance_ms, self._time_control.allowance_cap_ms)
+        asked.allowance_ms = max(0, min(allowance_ms, self._time_control.allowance_cap_ms))
         return [self._wake()]
 
     def submit(self, seat: Seat, prompt: int, request_id: str, move: Any, now: int) -> list[Effect]:
@@ -155,6 +171,7 @@ class Match:
         repeated = self.answer_to(seat, prompt, request_id)
         if repeated is not None:
             return [repeated]
+        now = self._clamped(now)
         refusal = self._refusal(seat, prompt)
         if refusal is not None:
             return [Reject(seat, request_id, *refusal)]
@@ -167,18 +184,25 @@ class Match:
         return self._moved(seat, prompt, request_id, move, state, now)
 
     def resign(self, seat: Seat, now: int) -> list[Effect]:
-        """The seat gives up; its default moves are played to the end."""
+        """The seat gives up; its default moves are played to the end. Only who has sat can."""
+        now = self._clamped(now)
         if self._position.end is not None:
             return [Reject(seat, "", Reason.MATCH_OVER, "the match is over")]
+        if not self._position.seats[seat].has_sat:
+            return [Reject(seat, "", Reason.NOT_SEATED, "sit down first")]
         if self._position.seats[seat].left is None:
             self._record(Resigned(seat=seat, **self._stamp(now)))
             self._go_on(now)
         return self._done()
 
     def tick(self, now: int) -> list[Effect]:
-        """Time has passed: the set-up may be over, or seats may be late."""
-        if self._position.end is not None:
+        """Time has passed: the set-up may be over, or seats may be late.
+
+        Nothing happens before the last command is confirmed: `confirm` says when to come again.
+        """
+        if self._position.end is not None or not self._is_put():
             return []
+        now = self._clamped(now)
         if self._position.state is None:
             if now >= self._setup_ends():
                 self._deal(now)
@@ -189,43 +213,54 @@ class Match:
         return [*self._done(), self._wake()]
 
     def freeze(self, ms: int, why: str, now: int) -> list[Effect]:
-        """We stood still for the `ms` before `now`; it is taken off every open charge."""
-        if self._position.end is not None or not self._asked or ms <= 0:
+        """We stood still for the `ms` before `now`; it is taken off every open charge in which it fell."""
+        now = self._clamped(now)
+        stood = {seat: min(ms, now - self._started(seat, now)) for seat in self._asked}
+        if self._position.end is not None or max(stood.values(), default=0) <= 0:
             return []
         self._record(Frozen(ms=ms, why=why, **self._stamp(now)))
         for seat, asked in self._asked.items():
-            asked.frozen_ms += min(ms, max(0, now - self._started(seat, now)))
+            asked.frozen_ms += max(0, stood[seat])
         return self._done()
 
     def take_over(self, epoch: int, now: int) -> list[Effect]:
         """Another referee owns the match from here on: whoever is asked is asked again in full."""
         if self._position.end is not None:
             return []
-        self._record(TakenOver(epoch=epoch, **self._stamp(now)))
-        self._asked = {}
+        self._record(TakenOver(epoch=epoch, **self._stamp(self._clamped(now))))
         return self._done()
 
     def void(self, reason: VoidReason, now: int) -> list[Effect]:
         """The match counts for nobody. Nothing happens if it is over."""
         if self._position.end is None:
-            self._record(Voided(reason=reason, **self._stamp(now)))
+            self._record(Voided(reason=reason, **self._stamp(self._clamped(now))))
             self._effects.append(Finish())
         return self._done()
 
     def confirm(self, now: int) -> list[Effect]:
         """All entries given out are in the journal: they may be seen, and a new prompt is put."""
-        before, self._confirmed = self._confirmed, self._position
+        self._confirmed = self._position
         prompt = self._confirmed.prompt
         if prompt is None:
             self._asked = {}
-        elif not self._asked or before.prompt is None or before.prompt.number != prompt.number:
-            self._put_prompt(prompt, now)
+        elif not self._is_put():
+            self._put_prompt(prompt, max(now, self._confirmed.at_ms))
+        else:
+            self._asked = {seat: asked for seat, asked in self._asked.items() if seat in prompt.seats}
         return [self._wake()]
 
     # Deciding on entries
 
+    def _clamped(self, now: int) -> int:
+        """The time of a command; `Unconfirmed` if the prompt on the table has not been put yet."""
+        if not self._is_put():
+            raise Unconfirmed(
+                f"{self.setup.match}: confirm entry {self._position.seq} before the next command"
+            )
+        return max(now, self._position.at_ms)
+
     def _stamp(self, now: int) -> dict[str, Any]:
-        return {"seq": self._position.seq + 1, "at_ms": max(now, self._position.at_ms)}
+        return {"seq": self._position.seq + 1, "at_ms": now}
 
     def _record(self, entry: Entry, state: Any = None) -> None:
         self._position = after(self._position, entry, self.setup, self.game, state)
@@ -307,7 +342,8 @@ class Match:
             seats = [seat for seat in gone if (reason == "RESIGNED") is self._resigned(seat)]
             if seats:
                 self._default(seats, reason, now)
-        return bool(gone)
+                return True
+        return False
 
     def _resigned(self, seat: Seat) -> bool:
         left = self._position.seats[seat].left
@@ -365,7 +401,13 @@ class Match:
 
     # Time
 
+    def _is_put(self) -> bool:
+        """Whether no prompt is open, or the open one has been put by its present owner."""
+        prompt = self._position.prompt
+        return prompt is None or self._put == (self._position.epoch, prompt.number)
+
     def _put_prompt(self, prompt: Prompt, now: int) -> None:
+        self._put = (self._position.epoch, prompt.number)
         self._asked = {seat: _Asked(put_ms=now) for seat in prompt.seats}
 
     def _started(self, seat: Seat, now: int) -> int:
@@ -393,10 +435,9 @@ class Match:
         prompt = self._position.prompt
         return prompt is not None and self._charge(seat, now) > self._allowed(prompt, seat)
 
-    def _free_left(self, prompt: Prompt, asked: _Asked, now: int) -> int:
-        free_ms = self._time_control.free_ms[prompt.pace]
-        started = asked.put_ms if asked.handed_ms is None else asked.handed_ms
-        return max(0, free_ms - max(0, now - started - asked.frozen_ms))
+    def _free_left(self, prompt: Prompt, seat: Seat, now: int) -> int:
+        used_ms = max(0, now - self._started(seat, now) - self._asked[seat].frozen_ms)
+        return max(0, self._time_control.free_ms[prompt.pace] - used_ms)
 
     def _setup_ends(self) -> int:
         return self._position.opened_ms + self._time_control.setup_ms
@@ -435,4 +476,4 @@ def _told(seat: Seat, answer: Answer) -> Effect:
     return Accept(seat, answer.request_id, answer.charged_ms)
 
 
-__all__ = ["FEWEST_SEATS", "Match", "SeatState", "Update", "replay"]
+__all__ = ["FEWEST_SEATS", "NONCE_BYTES", "Match", "SeatState", "Unconfirmed", "Update", "replay"]

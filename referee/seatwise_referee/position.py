@@ -142,7 +142,7 @@ def _after_moved(position: Position, entry: Moved, setup: Setup, game: AnyGame, 
     return _stamped(position, entry, seats=seats, state=state, prompt=game.prompt(state))
 
 
-def _after_defaulted(position: Position, entry: Defaulted, setup: Setup, game: AnyGame, _: Any) -> Position:
+def _after_defaulted(position: Position, entry: Defaulted, _: Setup, game: AnyGame, __: Any) -> Position:
     assert position.prompt is not None
     seats, state = position.seats, position.state
     for each in entry.moves:

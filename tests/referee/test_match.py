@@ -1,0 +1,758 @@
+"""Every command of a match, on every path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from one_match import BANK_MS, FREE_MS, GRACE_MS, SEED, Desk, nonce
+
+from seatwise_referee.effects import Accept, Effect, Finish, Reason, Record, Reject, Show, WakeAt
+from seatwise_referee.ending import Ending, VoidReason
+from seatwise_referee.game import Seat
+from seatwise_referee.journal import (
+    Defaulted,
+    Entry,
+    Finished,
+    Forfeited,
+    Frozen,
+    Moved,
+    Rejected,
+    Sat,
+    TakenOver,
+    Voided,
+)
+from seatwise_referee.match import Match, Unconfirmed, replay
+from seatwise_referee.shuffle import deal_seed
+
+ALLOWED_MS = FREE_MS + BANK_MS + GRACE_MS
+
+
+def only(kind: type[Any], effects: list[Effect]) -> Any:
+    """The one effect of that kind."""
+    (found,) = [effect for effect in effects if isinstance(effect, kind)]
+    return found
+
+
+def kinds(entries: list[Entry]) -> list[str]:
+    return [entry.kind for entry in entries]
+
+
+def dealt(seats: int = 2, rounds: int = 1, **limits: Any) -> Desk:
+    desk = Desk(seats, rounds, **limits)
+    desk.sit_all()
+    return desk
+
+
+# Set-up
+
+
+def test_a_match_waits_for_its_seats_until_the_setup_time_is_over() -> None:
+    desk = Desk(setup_ms=5000)
+    assert only(WakeAt, desk.match.tick(0)).at_ms == 5000
+    assert desk.match.position.state is None
+    assert desk.match.view(Seat(0)) is None
+
+
+def test_it_is_dealt_as_soon_as_the_last_seat_is_taken() -> None:
+    desk = Desk(seats=3)
+    desk.sit(2, 0)
+    assert kinds(desk.journal) == ["sat", "sat"]
+    effects = desk.sit(1)
+    assert kinds(desk.journal) == ["sat", "sat", "sat", "dealt"]
+    assert Show(Seat(0), 1) in effects
+
+
+def test_the_deal_comes_from_the_seed_and_all_nonces_in_seat_order() -> None:
+    desk = Desk(seats=3)
+    desk.sit(2, 0, 1)
+    seed = deal_seed(SEED, [nonce(0), nonce(1), nonce(2)])
+    assert desk.match.position.state == desk.match.game.deal(3, seed, desk.setup.options)
+
+
+def test_a_nonce_counts_only_the_first_time() -> None:
+    desk = Desk(seats=3)
+    desk.sit(0)
+    effects = desk.do(desk.match.sit(Seat(0), b"x" * 32, 0))
+    assert effects == [Show(Seat(0), 0)]
+    assert desk.seat(0).nonce == nonce(0)
+
+
+@pytest.mark.parametrize("bad", [None, b"", b"x" * 31, b"x" * 33])
+def test_a_nonce_that_is_not_32_bytes_counts_as_none(bad: bytes | None) -> None:
+    desk = Desk()
+    desk.do(desk.match.sit(Seat(0), bad, 0))
+    assert desk.journal == [Sat(seq=1, at_ms=0, seat=Seat(0), nonce=None)]
+
+
+def test_who_has_not_sat_when_the_setup_time_is_over_is_forfeited_and_played_for() -> None:
+    desk = Desk(seats=3)
+    desk.sit(1, 2)
+    desk.now = 5000
+    desk.tick()
+    assert kinds(desk.journal) == ["sat", "sat", "forfeited", "dealt", "default"]
+    assert desk.journal[2] == Forfeited(seq=3, at_ms=5000, seat=Seat(0), ending=Ending.NEVER_SAT)
+    played = desk.journal[4]
+    assert isinstance(played, Defaulted)
+    assert (played.reason, played.prompt, played.moves[0]["seat"]) == ("FORFEITED", 1, 0)
+    assert desk.asked == 1
+
+
+def test_the_setup_time_is_over_to_the_millisecond() -> None:
+    desk = Desk(seats=3)
+    desk.sit(0, 1)
+    desk.now = 4999
+    assert desk.tick() == [WakeAt(5000)]
+    desk.now = 5000
+    desk.tick()
+    assert "dealt" in kinds(desk.journal)
+
+
+def test_with_fewer_than_two_seats_taken_the_match_is_void() -> None:
+    desk = Desk(seats=3)
+    desk.sit(1)
+    desk.now = 5000
+    assert Finish() in desk.tick()
+    assert kinds(desk.journal) == ["sat", "forfeited", "forfeited", "voided"]
+    assert desk.match.position.end == Voided(seq=4, at_ms=5000, reason=VoidReason.TOO_FEW_SAT)
+    assert desk.match.is_over
+
+
+def test_who_comes_after_the_deal_sees_the_table_but_stays_forfeited() -> None:
+    desk = Desk(seats=3)
+    desk.sit(1, 2)
+    desk.now = 5000
+    desk.tick()
+    before = desk.match.position
+    assert desk.sit(0) == [Show(Seat(0), desk.prompt)]
+    assert desk.match.position is before
+    assert desk.match.update(Seat(0), 5000).view is not None
+
+
+def test_sitting_down_again_shows_the_view_and_the_open_prompt() -> None:
+    desk = dealt()
+    assert desk.sit(0) == [Show(Seat(0), 1)]
+    told = desk.match.update(Seat(0), 0)
+    assert told.to_act
+    assert told.view == desk.match.view(Seat(0))
+
+
+def test_who_resigned_before_the_deal_is_played_for_after_it() -> None:
+    desk = Desk(seats=3)
+    desk.sit(0)
+    desk.do(desk.match.resign(Seat(0), 0))
+    desk.sit(1, 2)
+    assert kinds(desk.journal) == ["sat", "resigned", "sat", "sat", "dealt", "default"]
+
+
+def test_who_has_not_sat_cannot_resign() -> None:
+    desk = Desk()
+    assert only(Reject, desk.do(desk.match.resign(Seat(0), 0))).reason is Reason.NOT_SEATED
+    assert desk.journal == []
+
+
+# Moves
+
+
+def test_a_move_is_recorded_accepted_and_the_next_seat_is_asked() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = 7
+    move = desk.default_move()
+    effects = desk.submit(move, "id")
+    entry = only(Record, effects).entry
+    assert entry == Moved(
+        seq=4, at_ms=7, seat=Seat(0), prompt=1, move=desk.match.game.move_to_json(move),
+        asked_ms=0, allowance_ms=0, charged_ms=7, request_id="id",
+    )  # fmt: skip
+    assert Accept(Seat(0), "id", 7) in effects
+    assert Show(Seat(1), 2) in effects
+    assert not any(isinstance(effect, Show) and effect.seat == 0 for effect in effects)
+
+
+def test_the_entries_of_a_command_come_before_all_else() -> None:
+    desk = Desk(seats=3)
+    desk.sit(1, 2)
+    effects = desk.match.tick(5000)
+    records = [isinstance(effect, Record) for effect in effects]
+    assert records == sorted(records, reverse=True)
+
+
+def test_a_repeated_request_gets_the_same_answer_and_moves_nothing() -> None:
+    desk = dealt()
+    move = desk.default_move()
+    desk.now = 3
+    first = desk.submit(move, "id")
+    again = desk.do(desk.match.submit(Seat(0), 1, "id", move, 900))
+    assert again == [only(Accept, first)]
+    assert desk.prompt == 2
+
+
+def test_a_repeated_illegal_request_is_not_counted_twice() -> None:
+    desk = dealt()
+    first = desk.submit(desk.illegal_move(), "id")
+    again = desk.do(desk.match.submit(Seat(0), 1, "id", desk.illegal_move(), 0))
+    assert again == [only(Reject, first)]
+    assert desk.seat(0).rejections == 1
+
+
+def test_a_second_answer_to_one_prompt_is_stale() -> None:
+    desk = dealt()
+    desk.submit()
+    refused = only(Reject, desk.do(desk.match.submit(Seat(0), 1, "other", desk.default_move(), 0)))
+    assert (refused.reason, refused.request_id) == (Reason.STALE, "other")
+
+
+def test_a_prompt_of_the_future_is_stale() -> None:
+    desk = dealt()
+    assert only(Reject, desk.do(desk.match.submit(Seat(0), 2, "id", None, 0))).reason is Reason.STALE
+
+
+def test_who_is_not_asked_cannot_move() -> None:
+    desk = dealt()
+    before = desk.match.position
+    refused = only(Reject, desk.submit(seat=1))
+    assert refused.reason is Reason.NOT_ASKED
+    assert desk.match.position is before
+
+
+def test_who_has_not_sat_cannot_move() -> None:
+    desk = Desk()
+    assert only(Reject, desk.match.submit(Seat(0), 1, "id", None, 0)).reason is Reason.NOT_SEATED
+
+
+def test_nobody_is_asked_before_the_deal() -> None:
+    desk = Desk()
+    desk.sit(0)
+    assert only(Reject, desk.match.submit(Seat(0), 1, "id", None, 0)).reason is Reason.NOT_ASKED
+
+
+def test_after_the_end_everything_is_refused() -> None:
+    desk = dealt()
+    desk.play_out()
+    end = desk.match.position
+    assert only(Reject, desk.match.submit(Seat(0), 9, "new", None, 0)).reason is Reason.MATCH_OVER
+    assert only(Reject, desk.match.resign(Seat(0), 0)).reason is Reason.MATCH_OVER
+    assert desk.match.tick(10**9) == []
+    assert desk.match.freeze(10, "STALL", 10**9) == []
+    assert desk.match.take_over(2, 10**9) == []
+    assert desk.match.void(VoidReason.ABORTED, 10**9) == []
+    assert desk.match.position is end
+
+
+def test_the_last_move_may_be_repeated_after_the_end() -> None:
+    desk = dealt()
+    desk.play_out()
+    last = next(entry for entry in reversed(desk.journal) if isinstance(entry, Moved))
+    answer = desk.match.submit(last.seat, last.prompt, last.request_id, None, 0)
+    assert answer == [Accept(last.seat, last.request_id, last.charged_ms)]
+
+
+def test_a_match_ends_with_what_the_rules_say_and_tells_it() -> None:
+    desk = dealt(rounds=2)
+    while not desk.match.is_over:
+        effects = desk.submit()
+    assert Finish() in effects
+    assert effects[-1] == WakeAt(None)
+    outcome = desk.match.game.outcome(desk.match.position.state)
+    assert outcome is not None
+    end = desk.match.position.end
+    assert isinstance(end, Finished)
+    assert end.outcome == {
+        "points": list(outcome.points),
+        "ranks": list(outcome.ranks),
+        "rounds": [list(each) for each in outcome.rounds],
+    }
+    assert end.result == {"ranks": list(outcome.ranks)}
+    assert end.endings == (Ending.COMPLETED, Ending.COMPLETED)
+
+
+# Illegal moves
+
+
+def test_an_illegal_move_is_refused_at_once_and_the_clock_runs_on() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = 40
+    refused = only(Reject, desk.submit_illegal())
+    assert refused.reason is Reason.ILLEGAL
+    assert refused.message
+    assert desk.prompt == 1
+    desk.now = 100
+    assert only(Accept, desk.submit()).charged_ms == 100
+
+
+def test_an_illegal_move_changes_nothing_but_its_count() -> None:
+    desk = dealt()
+    before = desk.match.position
+    desk.submit_illegal()
+    after = desk.match.position
+    assert (after.state, after.prompt) == (before.state, before.prompt)
+    assert (after.seats[0].rejections, after.seats[1]) == (1, before.seats[1])
+
+
+def test_nobody_else_sees_a_rejection_pass() -> None:
+    desk = dealt()
+    before = desk.match.update(Seat(1), 0)
+    desk.submit_illegal()
+    assert desk.match.update(Seat(1), 0) == before
+    assert desk.match.update(Seat(0), 0).seen_seq == before.seen_seq + 1
+
+
+def test_too_many_illegal_moves_forfeit_the_seat() -> None:
+    desk = dealt(max_rejections=3)
+    for _ in range(2):
+        desk.submit_illegal()
+    desk.submit()
+    desk.play_until(0)
+    assert desk.seat(0).left is None
+    written = [effect.entry for effect in desk.submit_illegal() if isinstance(effect, Record)]
+    assert kinds(written)[:3] == ["rejected", "forfeited", "default"]
+    assert desk.seat(0).left.ending is Ending.ILLEGAL_MOVES
+    assert desk.asked == 1
+
+
+def test_a_forfeited_seat_may_watch_but_not_move() -> None:
+    desk = dealt(max_rejections=1)
+    desk.submit_illegal()
+    assert only(Reject, desk.submit(seat=0)).reason is Reason.NOT_ASKED
+    assert desk.match.update(Seat(0), 0).view is not None
+
+
+# Clocks
+
+
+@pytest.mark.parametrize(
+    ("charged_ms", "bank_ms"), [(999, 500), (1000, 500), (1001, 499), (1500, 0), (1550, 0)]
+)
+def test_the_bank_pays_what_is_beyond_the_free_time(charged_ms: int, bank_ms: int) -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = charged_ms
+    assert only(Accept, desk.submit()).charged_ms == charged_ms
+    assert desk.seat(0).bank_ms == bank_ms
+
+
+def test_a_move_is_in_time_to_the_millisecond() -> None:
+    for late_ms in (0, 1):
+        desk = dealt()
+        desk.hand()
+        desk.now = ALLOWED_MS + late_ms
+        (answer,) = (effect for effect in desk.submit() if isinstance(effect, Accept | Reject))
+        assert isinstance(answer, Reject if late_ms else Accept)
+
+
+def test_the_increment_comes_after_each_move_in_time() -> None:
+    desk = dealt(increment_ms=30)
+    desk.hand()
+    desk.now = 1100
+    desk.submit()
+    assert desk.seat(0).bank_ms == BANK_MS - 100 + 30
+    assert desk.seat(1).bank_ms == BANK_MS
+
+
+def test_a_late_move_is_refused_and_the_default_played() -> None:
+    desk = dealt()
+    desk.hand(allowance_ms=5)
+    desk.now = ALLOWED_MS + 6
+    default = desk.default_move()
+    refused = only(Reject, desk.submit(request_id="late"))
+    assert refused.reason is Reason.TOO_LATE
+    rejected, played = desk.journal[-2:]
+    assert isinstance(rejected, Rejected)
+    assert rejected.reason == "TOO_LATE"
+    assert isinstance(played, Defaulted)
+    assert played.reason == "TIMED_OUT"
+    assert played.moves == (
+        {
+            "seat": 0,
+            "move": desk.match.game.move_to_json(default),
+            "asked_ms": 0,
+            "allowance_ms": 5,
+            "charged_ms": ALLOWED_MS + 1,
+        },
+    )
+    assert (desk.seat(0).bank_ms, desk.seat(0).strikes, desk.seat(0).rejections) == (0, 1, 0)
+    assert desk.asked == 1
+
+
+def test_a_timeout_comes_with_the_first_tick_after_the_last_moment() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = ALLOWED_MS
+    assert desk.tick() == [WakeAt(ALLOWED_MS + 1)]
+    desk.now += 1
+    desk.tick()
+    assert kinds(desk.journal)[-1] == "default"
+    assert desk.seat(0).strikes == 1
+
+
+def test_a_timed_out_seat_gets_no_increment() -> None:
+    desk = dealt(increment_ms=30)
+    desk.now = 10_000
+    desk.tick()
+    assert desk.seat(0).bank_ms == 0
+
+
+def test_time_runs_from_the_hand_over() -> None:
+    desk = dealt(handover_ms=250)
+    desk.now = 100
+    desk.hand()
+    desk.now = 130
+    assert only(Accept, desk.submit()).charged_ms == 30
+
+
+def test_time_runs_at_the_latest_a_while_after_the_put() -> None:
+    desk = dealt(handover_ms=250)
+    assert only(WakeAt, desk.match.tick(0)).at_ms == 250 + ALLOWED_MS + 1
+    desk.now = 600
+    desk.hand()
+    desk.now = 650
+    assert only(Accept, desk.submit()).charged_ms == 400
+
+
+def test_an_answer_before_the_hand_over_costs_nothing() -> None:
+    desk = dealt()
+    desk.now = 20
+    desk.submit()
+    entry = desk.journal[-1]
+    assert isinstance(entry, Moved)
+    assert (entry.asked_ms, entry.charged_ms) == (20, 0)
+
+
+def test_only_the_first_hand_over_counts() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = 200
+    desk.hand(allowance_ms=50)
+    assert only(Accept, desk.submit()).charged_ms == 200
+
+
+def test_a_hand_over_of_another_prompt_or_seat_is_nothing() -> None:
+    desk = dealt()
+    assert desk.match.handed(Seat(0), 2, 0) == []
+    assert desk.match.handed(Seat(1), 1, 0) == []
+
+
+@pytest.mark.parametrize(("measured_ms", "taken_off_ms"), [(0, 0), (40, 40), (100, 100), (101, 100), (-5, 0)])
+def test_the_allowance_is_capped(measured_ms: int, taken_off_ms: int) -> None:
+    desk = dealt(allowance_cap_ms=100)
+    desk.hand(allowance_ms=measured_ms)
+    desk.now = 300
+    assert only(Accept, desk.submit()).charged_ms == 300 - taken_off_ms
+
+
+def test_a_charge_is_never_negative() -> None:
+    desk = dealt()
+    desk.hand(allowance_ms=80)
+    desk.now = 30
+    assert only(Accept, desk.submit()).charged_ms == 0
+
+
+def test_a_seat_is_told_its_time() -> None:
+    desk = dealt()
+    desk.now = 20
+    assert desk.match.update(Seat(0), 20).move_ms == FREE_MS  # not handed over yet: nothing is used
+    desk.hand(allowance_ms=7)
+    told = desk.match.update(Seat(0), 320)
+    assert (told.prompt, told.to_act, told.pace) == (1, True, "card")
+    assert (told.move_ms, told.bank_ms, told.allowance_ms, told.strikes) == (700, BANK_MS, 7, 0)
+    assert desk.match.update(Seat(0), 99_999).move_ms == 0
+    waiting = desk.match.update(Seat(1), 320)
+    assert (waiting.prompt, waiting.to_act, waiting.move_ms, waiting.allowance_ms) == (1, False, 0, 0)
+
+
+def test_a_seat_is_told_what_its_last_move_cost() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = 1200
+    desk.submit()
+    told = desk.match.update(Seat(0), 1200)
+    assert (told.charged_ms, told.bank_ms) == (1200, BANK_MS - 200)
+
+
+# Standing still
+
+
+def test_what_we_stood_still_is_charged_to_nobody() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = 700
+    desk.do(desk.match.freeze(600, "STALL", 700))
+    assert desk.journal[-1] == Frozen(seq=4, at_ms=700, ms=600, why="STALL")
+    assert desk.match.update(Seat(0), 700).move_ms == FREE_MS - 100
+    desk.now = 750
+    assert only(Accept, desk.submit()).charged_ms == 150
+
+
+def test_a_freeze_counts_only_from_the_hand_over() -> None:
+    desk = dealt()
+    desk.now = 100
+    desk.hand()
+    desk.now = 150
+    desk.do(desk.match.freeze(1000, "STORE", 150))
+    desk.now = 160
+    assert only(Accept, desk.submit()).charged_ms == 10
+
+
+def test_a_freeze_moves_the_last_moment_back() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = 900
+    effects = desk.do(desk.match.freeze(300, "STALL", 900))
+    assert only(WakeAt, effects).at_ms == 300 + ALLOWED_MS + 1
+    desk.now = 300 + ALLOWED_MS
+    assert only(Accept, desk.submit()).charged_ms == ALLOWED_MS
+
+
+@pytest.mark.parametrize("ms", [0, -1])
+def test_a_freeze_of_nothing_is_nothing(ms: int) -> None:
+    desk = dealt()
+    desk.hand()
+    assert desk.match.freeze(ms, "STALL", 10) == []
+
+
+def test_nothing_is_frozen_before_anybody_is_asked() -> None:
+    assert Desk().match.freeze(100, "STALL", 100) == []
+
+
+def test_a_freeze_and_the_command_it_came_before_may_share_a_confirmation() -> None:
+    desk = dealt()
+    desk.hand()
+    effects = desk.match.freeze(400, "STALL", 500)
+    desk.now = 90  # arrived before we stood still, is read after it
+    effects += desk.match.submit(Seat(0), 1, "id", desk.default_move(), desk.now)
+    desk.do(effects)
+    entry = desk.journal[-1]
+    assert isinstance(entry, Moved)
+    assert (entry.at_ms, entry.charged_ms) == (500, 100)
+
+
+def test_time_never_falls_in_the_journal() -> None:
+    desk = dealt()
+    desk.now = 50
+    desk.submit()
+    desk.now = 20
+    desk.submit()
+    assert [entry.at_ms for entry in desk.journal][-2:] == [50, 50]
+
+
+# Strikes, exits, ends
+
+
+def test_as_many_time_outs_as_are_allowed_forfeit_the_seat() -> None:
+    desk = dealt(max_strikes=2)
+    desk.now = 10_000
+    desk.tick()
+    assert desk.seat(0).left is None
+    desk.play_until(0)
+    desk.now += 10_000
+    played, forfeit, *_ = (effect.entry for effect in desk.tick() if isinstance(effect, Record))
+    assert isinstance(played, Defaulted)
+    assert isinstance(forfeit, Forfeited)
+    assert forfeit.ending is Ending.TIMED_OUT
+    assert desk.asked == 1
+
+
+def test_a_forfeited_seat_is_played_for_to_the_end_at_once() -> None:
+    desk = dealt(max_strikes=1)
+    desk.now = 10_000
+    desk.tick()
+    desk.play_out()
+    assert isinstance(desk.match.position.end, Finished)
+    assert desk.match.position.end.endings == (Ending.TIMED_OUT, Ending.COMPLETED)
+    assert desk.match.position.end.result == {"ranks": [2, 1]}
+    reasons = [entry.reason for entry in desk.journal if isinstance(entry, Defaulted)]
+    assert reasons[0] == "TIMED_OUT"
+    assert set(reasons[1:]) == {"FORFEITED"}
+    assert desk.now == 10_000
+
+
+def test_a_seat_that_is_asked_may_resign() -> None:
+    desk = dealt()
+    desk.do(desk.match.resign(Seat(0), 0))
+    assert kinds(desk.journal)[-2:] == ["resigned", "default"]
+    assert desk.asked == 1
+
+
+def test_a_seat_that_is_not_asked_may_resign() -> None:
+    desk = dealt()
+    desk.do(desk.match.resign(Seat(1), 0))
+    assert kinds(desk.journal)[-1] == "resigned"
+    assert desk.asked == 0
+    desk.submit()
+    played = desk.journal[5]
+    assert isinstance(played, Defaulted)
+    assert played.reason == "RESIGNED"
+    assert desk.journal[4].at_ms == played.at_ms
+
+
+def test_to_resign_twice_is_once() -> None:
+    desk = dealt(seats=3)
+    desk.do(desk.match.resign(Seat(1), 0))
+    assert desk.match.resign(Seat(1), 0) == []
+
+
+def test_who_leaves_later_ranks_before_who_left_earlier() -> None:
+    desk = dealt(seats=4)
+    desk.do(desk.match.resign(Seat(3), 0))
+    desk.do(desk.match.resign(Seat(1), 0))
+    desk.play_out()
+    end = desk.match.position.end
+    assert isinstance(end, Finished)
+    ranks: Any = end.result["ranks"]
+    assert (ranks[1], ranks[3]) == (3, 4)
+    assert {ranks[0], ranks[2]} in ({1, 2}, {1})
+
+
+def test_with_nobody_left_the_match_is_abandoned() -> None:
+    desk = dealt()
+    desk.do(desk.match.resign(Seat(0), 0))
+    assert Finish() in desk.do(desk.match.resign(Seat(1), 0))
+    assert desk.match.position.end == Voided(seq=7, at_ms=0, reason=VoidReason.ABANDONED)
+    assert desk.match.is_over
+
+
+def test_a_match_of_which_all_resigned_before_the_deal_is_abandoned() -> None:
+    desk = Desk(seats=3)
+    desk.sit(0, 1)
+    desk.do(desk.match.resign(Seat(0), 0))
+    desk.do(desk.match.resign(Seat(1), 0))
+    desk.now = 5000
+    desk.tick()
+    assert isinstance(desk.match.position.end, Voided)
+    assert desk.match.position.end.reason == VoidReason.ABANDONED
+
+
+@pytest.mark.parametrize("is_dealt", [False, True])
+def test_a_match_can_be_voided_at_any_time(is_dealt: bool) -> None:
+    desk = dealt() if is_dealt else Desk()
+    effects = desk.do(desk.match.void(VoidReason.ABORTED, 12))
+    assert Finish() in effects
+    assert effects[-1] == WakeAt(None)
+    assert isinstance(desk.match.position.end, Voided)
+    assert desk.prompt == 0
+
+
+# Taking over
+
+
+def test_after_a_takeover_the_open_prompt_is_asked_again_in_full() -> None:
+    desk = dealt()
+    desk.hand(allowance_ms=20)
+    desk.submit_illegal()
+    desk.match = replay(desk.setup, desk.journal)
+    desk.now = 9000
+    effects = desk.do(desk.match.take_over(2, 9000))
+    assert desk.journal[-1] == TakenOver(seq=5, at_ms=9000, epoch=2)
+    assert only(WakeAt, effects).at_ms == 9000 + 250 + ALLOWED_MS + 1
+    told = desk.match.update(Seat(0), 9000)
+    assert (told.move_ms, told.bank_ms, told.allowance_ms) == (FREE_MS, BANK_MS, 0)
+    desk.hand()
+    desk.now = 9100
+    assert only(Accept, desk.submit()).charged_ms == 100
+
+
+def test_after_a_takeover_the_setup_time_starts_anew() -> None:
+    desk = Desk(setup_ms=5000)
+    desk.sit(0)
+    desk.match = replay(desk.setup, desk.journal)
+    assert only(WakeAt, desk.do(desk.match.take_over(2, 4000))).at_ms == 9000
+
+
+def test_a_live_match_may_be_taken_over_too() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = 1400
+    desk.do(desk.match.take_over(2, 1400))
+    desk.now = 1500
+    desk.hand()
+    assert only(Accept, desk.submit()).charged_ms == 0
+
+
+def test_strikes_rejections_banks_and_answers_live_on_in_the_journal() -> None:
+    desk = dealt(increment_ms=10)
+    desk.hand()
+    desk.now = 1100
+    desk.submit_illegal()
+    desk.submit(request_id="kept")
+    desk.now = 9000
+    desk.tick()
+    again = replay(desk.setup, desk.journal)
+    assert again.position == desk.match.position
+    assert again.answer_to(Seat(0), 1, "kept") == Accept(Seat(0), "kept", 1100)
+    assert again.position.seats[0].rejections == 1
+    assert again.position.seats[1].strikes == 1
+
+
+# Nobody sees what is not in the journal
+
+
+def told(match: Match, now: int = 0) -> list[Any]:
+    return [match.update(Seat(seat), now) for seat in range(len(match.setup.bots))] + [match.view(None)]
+
+
+def test_a_view_is_held_back_until_its_entry_is_confirmed() -> None:
+    desk = dealt()
+    before = told(desk.match)
+    move = desk.default_move()
+    effects = desk.match.submit(Seat(0), 1, "id", move, 0)
+    assert only(Record, effects)
+    assert not desk.match.is_confirmed
+    assert told(desk.match) == before
+    assert desk.match.answer_to(Seat(0), 1, "id") is None
+    desk.match.confirm(0)
+    assert desk.match.is_confirmed
+    assert told(desk.match) != before
+    assert desk.match.view(None).trick == (move.card,)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        lambda match: match.resign(Seat(1), 0),
+        lambda match: match.void(VoidReason.ABORTED, 0),
+        lambda match: match.tick(10**6),
+        lambda match: match.submit(Seat(0), 1, "id", None, 0),
+        lambda match: match.take_over(2, 0),
+    ],
+)
+def test_no_command_shows_anything_before_it_is_confirmed(command: Any) -> None:
+    desk = dealt()
+    desk.hand()
+    before, position, is_over = told(desk.match), desk.match.position, desk.match.is_over
+    assert any(isinstance(effect, Record) for effect in command(desk.match))
+    assert (told(desk.match), desk.match.position, desk.match.is_over) == (before, position, is_over)
+
+
+def test_the_deal_is_seen_only_when_it_is_confirmed() -> None:
+    desk = Desk()
+    desk.sit(0)
+    desk.match.sit(Seat(1), None, 0)
+    assert [each.view for each in told(desk.match)[:2]] == [None, None]
+
+
+def test_the_next_prompt_takes_no_answer_before_it_is_put() -> None:
+    desk = dealt()
+    desk.match.submit(Seat(0), 1, "id", desk.default_move(), 0)
+    with pytest.raises(Unconfirmed, match="confirm entry 4"):
+        desk.match.submit(Seat(1), 2, "guess", None, 0)
+    with pytest.raises(Unconfirmed):
+        desk.match.resign(Seat(1), 0)
+
+
+def test_no_time_runs_out_before_the_next_prompt_is_put() -> None:
+    desk = dealt()
+    desk.match.submit(Seat(0), 1, "id", desk.default_move(), 0)
+    assert desk.match.tick(10**6) == []
+    assert desk.match.confirm(10**6) == [WakeAt(10**6 + 250 + ALLOWED_MS + 1)]
+
+
+def test_a_prompt_is_put_when_it_is_confirmed_and_not_before() -> None:
+    desk = dealt()
+    effects = desk.match.submit(Seat(0), 1, "id", desk.default_move(), 10)
+    desk.now = 4000  # the store was slow
+    desk.do(effects)
+    desk.hand()
+    desk.now = 4030
+    assert only(Accept, desk.submit()).charged_ms == 30
