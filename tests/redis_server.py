@@ -1,4 +1,7 @@
-"""Fixtures that give a test a real private Redis: `redis_server` for the session, `store` fresh for each test."""
+"""Fixtures that give a test a real private Redis: one server for the session, empty for each test.
+
+A test module asks for them with `pytest_plugins = ["redis_server"]`.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,13 @@ import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 from seatwise_server.embedded import EmbeddedRedis
+from seatwise_server.store import Flusher, Store
 from seatwise_server.store.client import connect
 
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[EmbeddedRedis]:
-    """One server for the whole session (for each worker of xdist)."""
+    """One server for the whole session, and for each worker of xdist."""
     with tempfile.TemporaryDirectory(prefix="sw-") as folder, EmbeddedRedis(Path(folder) / "redis") as server:
         yield server
 
@@ -23,8 +27,23 @@ def redis_server() -> Iterator[EmbeddedRedis]:
 @pytest_asyncio.fixture
 async def redis_client(redis_server: EmbeddedRedis) -> AsyncIterator[Redis]:
     """A client to the session's server, which is empty now."""
-    redis_server.ensure_running()
+    redis_server.ensure_running()  # the test before may have killed it
     client = connect(redis_server.url)
     await client.flushall()
     yield client
     await client.aclose()
+
+
+@pytest.fixture
+def store(redis_client: Redis) -> Store:
+    """The store on an empty Redis."""
+    return Store.of(redis_client)
+
+
+@pytest_asyncio.fixture
+async def flusher(redis_client: Redis) -> AsyncIterator[Flusher]:
+    """A running flusher to the session's server."""
+    flusher = Flusher.of(redis_client)
+    flusher.start()
+    yield flusher
+    await flusher.close(timeout_s=1)

@@ -1,1 +1,90 @@
-"""Everything of the server that talks to Redis."""
+"""Everything of the server that talks to Redis.
+
+`Store.of(connect(url))` has all of it; every part says in its docstrings what happens when the thing is not
+there, and raises only StoreError. Fenced appends go through a `Flusher`, one for each Redis node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from redis.asyncio import Redis
+
+from seatwise_server.store.attendance import Attendance, Attendances, Replaced
+from seatwise_server.store.bots import Bot, BotPage, Bots, IssuedToken
+from seatwise_server.store.client import ServerFacts, check_server, connect, now_ms
+from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience
+from seatwise_server.store.jobs import Job, Jobs, PendingJob
+from seatwise_server.store.journal import Fence, Journal
+from seatwise_server.store.matches import Matches, MatchMeta, MatchPage
+from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
+from seatwise_server.store.queues import Proposal, Queues, Waiting
+from seatwise_server.store.seats import Offer, Reservation, SeatOf, Seats
+
+__all__ = [
+    "Answer",
+    "Attendance",
+    "Attendances",
+    "Bot",
+    "BotPage",
+    "Bots",
+    "DeathWatch",
+    "Fence",
+    "Flusher",
+    "Heartbeat",
+    "IssuedToken",
+    "Job",
+    "Jobs",
+    "Journal",
+    "Listeners",
+    "MatchMeta",
+    "MatchPage",
+    "Matches",
+    "Offer",
+    "Order",
+    "Patience",
+    "PendingJob",
+    "Processes",
+    "Proposal",
+    "Queues",
+    "Replaced",
+    "Reservation",
+    "SeatOf",
+    "Seats",
+    "ServerFacts",
+    "Store",
+    "Waiting",
+    "check_server",
+    "connect",
+    "now_ms",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """All parts of the store on one Redis."""
+
+    client: Redis
+    journal: Journal
+    matches: Matches
+    bots: Bots
+    attendances: Attendances
+    seats: Seats
+    queues: Queues
+    jobs: Jobs
+    processes: Processes
+
+    @classmethod
+    def of(cls, client: Redis) -> Store:
+        """The store behind this client, which stays the caller's to close."""
+        return cls(
+            client,
+            Journal(client),
+            Matches(client),
+            Bots(client),
+            Attendances(client),
+            Seats(client),
+            Queues(client),
+            Jobs(client),
+            Processes(client),
+        )

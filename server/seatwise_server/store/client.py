@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -74,17 +75,40 @@ def is_outage(error: BaseException) -> bool:
     return isinstance(error, ResponseError) and str(error).startswith(_OUTAGE_WORDS)
 
 
-async def call(client: Redis, *command: Argument) -> Any:
+async def call(client: Redis, *command: Argument, **options: Any) -> Any:
     """Redis's answer to one command; raises StoreUnavailable when there is none in time.
 
+    The options are redis-py's own, for how it reads the answer.
     Errors of the command itself come through as redis-py's ResponseError.
     """
     try:
-        return await client.execute_command(*command)  # type: ignore[no-untyped-call]
+        return await client.execute_command(*command, **options)  # type: ignore[no-untyped-call]
     except RedisError as error:
         if is_outage(error):
             raise StoreUnavailable(f"Redis does not answer: {error}") from error
         raise
+
+
+async def call_many(client: Redis, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+    """Redis's answers to several commands sent at once; they are not one change, and may name any keys."""
+    pipeline = client.pipeline(transaction=False)
+    for command in commands:
+        pipeline.execute_command(*command)
+    try:
+        return await pipeline.execute()
+    except RedisError as error:
+        if is_outage(error):
+            raise StoreUnavailable(f"Redis does not answer: {error}") from error
+        raise
+
+
+def pairs(answer: Any) -> list[tuple[Any, Any]]:
+    """A reply of names and values: redis-py makes a dict, pairs or nothing at all of it, by command and version."""
+    if isinstance(answer, dict):
+        return list(answer.items())
+    if answer and isinstance(answer[0], tuple | list):
+        return [(name, value) for name, value in answer]
+    return list(zip(answer[::2], answer[1::2], strict=True))
 
 
 async def now_ms(client: Redis) -> int:
@@ -149,9 +173,9 @@ async def _setting(client: Redis, name: str) -> str:
         answer = await call(client, "CONFIG GET", name)
     except ResponseError:  # hosted services keep CONFIG to themselves
         return "unknown"
-    found = dict(zip(answer[::2], answer[1::2], strict=True)) if isinstance(answer, list) else answer
-    value = found.get(name.encode(), found.get(name, "unknown"))
-    return value.decode() if isinstance(value, bytes) else str(value)
+    for _, value in pairs(answer):
+        return value.decode() if isinstance(value, bytes) else str(value)
+    return "unknown"
 
 
 def _refuse_old(facts: ServerFacts) -> None:

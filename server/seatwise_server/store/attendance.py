@@ -1,0 +1,81 @@
+"""Which bots are present: where, for which queues, and for how many matches at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from redis.asyncio import Redis
+
+from seatwise_server.store import keys, lua
+from seatwise_server.store.client import call, call_many
+
+
+@dataclass(frozen=True, slots=True)
+class Attendance:
+    """A bot's presence at one lobby."""
+
+    lobby: str
+    attend_id: str
+    """A new one for each stream."""
+    max_matches: int
+    """How many matches at once the bot takes; 0 while it drains."""
+    queues: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The older attendance that a new one has ended."""
+
+    lobby: str
+    attend_id: str
+
+
+class Attendances:
+    """Who is present; a presence ends with its lease."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+
+    async def attend(self, bot: str, attendance: Attendance, lease_ms: int) -> Replaced | None:
+        """Notes that the bot is present, or with the same attend id what it takes from now on.
+
+        A newer attendance replaces an older one: that is answered, and published on keys.ATTENDS_CHANNEL.
+        """
+        args = (
+            attendance.lobby,
+            attendance.attend_id,
+            attendance.max_matches,
+            "\n".join(attendance.queues),
+            lease_ms,
+            keys.ATTENDS_CHANNEL,
+            bot,
+        )
+        before = await lua.run(self._client, "attend", [keys.bot_attendance(bot)], *args)
+        return Replaced(before[0].decode(), before[1].decode()) if before else None
+
+    async def refresh(self, bot: str, attend_id: str, lease_ms: int) -> bool:
+        """Lengthens the lease; False when the bot is absent or attends anew: attend again, or end the stream."""
+        return bool(
+            await lua.run(self._client, "attend_refresh", [keys.bot_attendance(bot)], attend_id, lease_ms)
+        )
+
+    async def leave(self, bot: str, attend_id: str) -> bool:
+        """Ends the presence; False and nothing changed when it is not this one any more."""
+        return bool(await lua.run(self._client, "attend_refresh", [keys.bot_attendance(bot)], attend_id, 0))
+
+    async def get(self, bot: str) -> Attendance | None:
+        """Where the bot is present, None when it is absent."""
+        fields = ("lobby", "attend_id", "max_matches", "queues")
+        lobby, attend_id, most, queues = await call(self._client, "HMGET", keys.bot_attendance(bot), *fields)
+        if lobby is None:
+            return None
+        named = tuple(name for name in queues.decode().split("\n") if name)
+        return Attendance(lobby.decode(), attend_id.decode(), int(most), named)
+
+    async def present(self, bots: Collection[str]) -> set[str]:
+        """Which of these bots are present."""
+        named = list(bots)
+        commands = [("EXISTS", keys.bot_attendance(bot)) for bot in named]
+        answers = await call_many(self._client, commands) if commands else []
+        return {bot for bot, is_there in zip(named, answers, strict=True) if is_there}

@@ -1,0 +1,160 @@
+"""Registered bots and the tokens that open the door to them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+from dataclasses import dataclass
+
+from redis.asyncio import Redis
+
+from seatwise_server.store import keys, lua
+from seatwise_server.store.client import call, call_many
+from seatwise_server.store.errors import BadPageToken, BotAbsent, BotExists, TokenRefused
+from seatwise_server.store.tokens import bot_of, hash_secret, new_token, parse_bot, split_token
+
+_NO_HASH = bytes(32)
+"""Stands in for an unknown bot's hash, so that the comparison takes as long; nothing hashes to it."""
+
+_REPEATED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Bot:
+    """A registered bot; nothing of its token."""
+
+    bot: str
+    """`bots/<name>/versions/<version>`."""
+    owner: str
+    create_ms: int
+    is_revoked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedToken:
+    """A bot and its new token."""
+
+    bot: str
+    token: str | None
+    """None when this request was answered before. A token is shown once: who lost that answer rotates."""
+
+
+@dataclass(frozen=True, slots=True)
+class BotPage:
+    """Some bots, by name."""
+
+    bots: tuple[Bot, ...]
+    next_page_token: str
+    """Empty when there are no more."""
+
+
+class Bots:
+    """The register of bots."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+
+    async def register(self, name: str, version: str, owner: str, request_id: str) -> IssuedToken:
+        """The new bot with its token, which is shown this once only.
+
+        A repeat of the same request registers nothing and shows no token: the first one stays good, and
+        whoever repeats a request without having its answer may be somebody else. Raises BadBotName, and
+        BotExists when another request has registered the bot.
+        """
+        bot = bot_of(name, version)
+        token, token_hash = new_token(bot)
+        args = (owner, token_hash, request_id)
+        answer = await lua.run(self._client, "bot_register", [keys.bot_registration(bot)], *args)
+        if answer == 0:
+            raise BotExists(f"{bot} is registered already")
+        await call(self._client, "ZADD", keys.BOT_INDEX, "NX", 0, bot)
+        return IssuedToken(bot, None if answer == _REPEATED else token)
+
+    async def rotate(self, bot: str, request_id: str = "") -> IssuedToken:
+        """A new token for the bot, also for a revoked one; the old token opens nothing any more.
+
+        A repeat of the same request (if it has an id) changes nothing and shows no token. Raises
+        BadBotName and BotAbsent.
+        """
+        token, token_hash = new_token(bot)
+        answer = await lua.run(
+            self._client, "bot_token", [keys.bot_registration(bot)], token_hash, request_id
+        )
+        await self._changed(bot, answer)
+        return IssuedToken(bot, None if answer == _REPEATED else token)
+
+    async def revoke(self, bot: str) -> None:
+        """Closes the bot's token for good; may be repeated. Raises BadBotName and BotAbsent."""
+        parse_bot(bot)
+        answer = await lua.run(self._client, "bot_token", [keys.bot_registration(bot)], "", "")
+        await self._changed(bot, answer)
+
+    async def _changed(self, bot: str, answer: int) -> None:
+        """Tells everybody to look again, at a repeat too: the first time may have stopped before this."""
+        if answer == 0:
+            raise BotAbsent(f"{bot} is not registered")
+        await call(self._client, "INCR", keys.TOKENS_REVISION)
+
+    async def tokens_revision(self) -> int:
+        """Rises with every rotation and revocation: when it does, ask again whether open streams may stay."""
+        return int(await call(self._client, "GET", keys.TOKENS_REVISION) or 0)
+
+    async def authenticate(self, token: str) -> Bot:
+        """The bot that the token belongs to; raises TokenRefused, with REVOKED only for the right secret."""
+        bot, secret = split_token(token)
+        found = await self._read(bot)
+        held, registered = found or (_NO_HASH, None)
+        is_right = hmac.compare_digest(hash_secret(secret), held)
+        if registered is None or not is_right:
+            raise TokenRefused("UNKNOWN")
+        if registered.is_revoked:
+            raise TokenRefused("REVOKED")
+        return registered
+
+    async def get(self, bot: str) -> Bot | None:
+        """The bot, None when it is not registered."""
+        found = await self._read(bot)
+        return found[1] if found else None
+
+    async def _read(self, bot: str) -> tuple[bytes, Bot] | None:
+        return _bot(bot, await call(self._client, *_reading(bot)))
+
+    async def page(self, page_size: int, page_token: str = "", prefix: str = "bots/") -> BotPage:
+        """The bots whose resource name starts with the prefix, in the order of their names.
+
+        Raises BadPageToken.
+        """
+        start = f"({_name_in(page_token)}" if page_token else f"[{prefix}"
+        limits = ("BYLEX", "LIMIT", 0, page_size + 1)
+        end = b"(" + prefix.encode() + b"\xff"
+        named = [
+            name.decode() for name in await call(self._client, "ZRANGE", keys.BOT_INDEX, start, end, *limits)
+        ]
+        shown = named[:page_size]
+        answers = await call_many(self._client, [_reading(bot) for bot in shown]) if shown else []
+        found = (_bot(bot, answer) for bot, answer in zip(shown, answers, strict=True))
+        token = _page_token(shown[-1]) if len(named) > page_size else ""
+        return BotPage(tuple(it[1] for it in found if it), token)
+
+
+def _reading(bot: str) -> tuple[str, ...]:
+    return ("HMGET", keys.bot_registration(bot), "token_hash", "owner", "create_ms", "revoked")
+
+
+def _bot(bot: str, answer: list[bytes | None]) -> tuple[bytes, Bot] | None:
+    token_hash, owner, create_ms, revoked = answer
+    if token_hash is None or owner is None or create_ms is None:
+        return None
+    return token_hash, Bot(bot, owner.decode(), int(create_ms), revoked is not None)
+
+
+def _page_token(bot: str) -> str:
+    return base64.urlsafe_b64encode(bot.encode()).decode()
+
+
+def _name_in(page_token: str) -> str:
+    try:
+        return base64.urlsafe_b64decode(page_token.encode()).decode()
+    except (binascii.Error, ValueError) as error:
+        raise BadPageToken("the page token is not one that this list gave out") from error

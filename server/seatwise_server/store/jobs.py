@@ -1,0 +1,121 @@
+"""Match jobs for referees: a wake-up with an owner on record, not a lease; the fence decides who plays."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from seatwise_server.store import keys, lua
+from seatwise_server.store.client import LONGEST_BLOCK_MS, Argument, call, pairs
+
+GROUP = "referees"
+
+_CLAIM_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A match that wants a referee."""
+
+    job_id: str
+    match: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingJob:
+    """A job that a referee has taken and not yet done."""
+
+    job_id: str
+    consumer: str
+    idle_ms: int
+    """Since it was taken; says nothing about whether its referee lives."""
+    deliveries: int
+
+
+class Jobs:
+    """The one stream of match jobs."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+
+    async def push(self, match: str) -> str:
+        """The id of the match's job, made if there is none; a match whose job is done gets a new one."""
+        answer = await lua.run(self._client, "job_push", [keys.JOB_STREAM, keys.JOB_MARKERS], match)
+        return str(answer.decode())
+
+    async def take(self, consumer: str, count: int, block_ms: int) -> list[Job]:
+        """Jobs that nobody has taken, waiting at most 5 s for the first; empty when none came.
+
+        A job whose reply was lost on the way is not given out again: `mine` finds it.
+        """
+        block = max(1, min(block_ms, LONGEST_BLOCK_MS))
+        return await self._read(consumer, "COUNT", count, "BLOCK", block, "STREAMS", keys.JOB_STREAM, ">")
+
+    async def mine(self, consumer: str, count: int = _CLAIM_AT_ONCE) -> list[Job]:
+        """Jobs that this consumer has taken and not done, oldest first."""
+        return await self._read(consumer, "COUNT", count, "STREAMS", keys.JOB_STREAM, "0")
+
+    async def pending(self, count: int = _CLAIM_AT_ONCE) -> list[PendingJob]:
+        """Jobs taken and not done, oldest first, with who took them."""
+        command = ("XPENDING", keys.JOB_STREAM, GROUP, "-", "+", count)
+        rows = await self._in_group(lambda: call(self._client, *command, parse_detail=True))
+        return [_pending(row) for row in rows]
+
+    async def owners(self) -> dict[str, int]:
+        """Consumers that have taken jobs and not done them, and how many."""
+        summary = await self._in_group(lambda: call(self._client, "XPENDING", keys.JOB_STREAM, GROUP))
+        return {row["name"].decode(): int(row["pending"]) for row in summary["consumers"]}
+
+    async def waiting(self) -> int:
+        """How many jobs there are, taken or not."""
+        return int(await call(self._client, "XLEN", keys.JOB_STREAM))
+
+    async def claim_from(self, dead: str, consumer: str) -> list[Job]:
+        """The jobs of a dead consumer, now this consumer's; of two that claim, one gets them all.
+
+        Empty when it has none, or is not known. At most 1,000 at once: ask until it is empty.
+        """
+        args = (GROUP, dead, consumer, _CLAIM_AT_ONCE)
+        return _jobs(
+            await self._in_group(lambda: lua.run(self._client, "job_claim", [keys.JOB_STREAM], *args))
+        )
+
+    async def done(self, job_id: str) -> bool:
+        """Ends the job for good; False when it had ended already."""
+        named = [keys.JOB_STREAM, keys.JOB_MARKERS]
+        return bool(await lua.run(self._client, "job_done", named, GROUP, job_id))
+
+    async def _read(self, consumer: str, *how: Argument) -> list[Job]:
+        command = ("XREADGROUP", "GROUP", GROUP, consumer, *how)
+        answer = await self._in_group(lambda: call(self._client, *command))
+        return [job for _, found in pairs(answer or []) for job in _jobs(found)]
+
+    async def _in_group(self, ask: Callable[[], Awaitable[Any]]) -> Any:
+        """The answer, after making the group where there is none yet."""
+        try:
+            return await ask()
+        except ResponseError as error:
+            if not str(error).startswith("NOGROUP"):
+                raise
+        with contextlib.suppress(ResponseError):  # somebody else was quicker
+            await call(self._client, "XGROUP CREATE", keys.JOB_STREAM, GROUP, "0", "MKSTREAM")
+        return await ask()
+
+
+def _jobs(found: Any) -> list[Job]:
+    """Jobs from a stream's entries; redis-py leaves the fields of a script's answer as they are."""
+    return [Job(job_id.decode(), pairs(fields)[0][1].decode()) for job_id, fields in found]
+
+
+def _pending(row: dict[str, Any]) -> PendingJob:
+    return PendingJob(
+        row["message_id"].decode(),
+        row["consumer"].decode(),
+        int(row["time_since_delivered"]),
+        int(row["times_delivered"]),
+    )

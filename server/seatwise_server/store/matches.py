@@ -1,0 +1,150 @@
+"""What lists and lookups say about matches: their meta, their index by age, and their records."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Redis
+
+from seatwise_server.store import keys, lua
+from seatwise_server.store.client import Argument, call, call_many, pairs
+from seatwise_server.store.errors import BadPageToken
+from seatwise_server.store.flusher import Answer
+
+_FORGET_AT_ONCE = 100
+"""How many expired matches one retirement takes out of the index; one each would already keep it flat."""
+
+_READ_AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MatchMeta:
+    """A match as lists show it."""
+
+    match: str
+    create_us: int
+    """When it was created, in microseconds of Redis's clock."""
+    fields: dict[str, bytes]
+    """What `create` and `set_state` wrote, `state` and after the end `result` among them."""
+
+    @property
+    def state(self) -> str:
+        """The last state that was set, empty before the first."""
+        return self.fields.get("state", b"").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPage:
+    """Some matches, newest first."""
+
+    matches: tuple[MatchMeta, ...]
+    next_page_token: str
+    """Empty when there are no more."""
+
+
+class Matches:
+    """The meta of all matches on one Redis."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+
+    async def create(self, match: str, meta: Mapping[str, Argument]) -> bool:
+        """Writes the meta and lists the match; False and nothing changed when it was there already."""
+        pairs = [part for pair in meta.items() for part in pair]
+        made, create_us = await lua.run(self._client, "match_create", [keys.match_meta(match)], *pairs)
+        await call(self._client, "ZADD", keys.MATCH_INDEX, "NX", create_us, match)
+        return bool(made)
+
+    async def get(self, match: str) -> MatchMeta | None:
+        """The match's meta; None when it was never created or its record has gone."""
+        return _meta(match, await call(self._client, "HGETALL", keys.match_meta(match)))
+
+    async def set_state(
+        self, match: str, epoch: int, owner: str, state: str, more: Mapping[str, Argument] | None = None
+    ) -> Answer:
+        """Writes the state, and more fields, for the match's owner; FENCED when that is somebody else."""
+        fields = {"state": state, **(more or {})}
+        pairs = [part for pair in fields.items() for part in pair]
+        named = [keys.match_fence(match), keys.match_meta(match)]
+        return Answer(await lua.run(self._client, "match_state", named, epoch, owner, *pairs))
+
+    async def forget_later(self, match: str, keep_s: int) -> None:
+        """Takes a retired match out of the list after `keep_s`; call it after `Journal.retire`, with the same time.
+
+        Also takes out those whose time has come, so that the list stays as long as what is kept.
+        """
+        named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY]
+        await lua.run(self._client, "match_forget", named, match, max(1, keep_s * 1000), _FORGET_AT_ONCE)
+
+    async def record(self, match: str) -> bytes | None:
+        """The record of a match that is over; None while it runs, and when the record has gone."""
+        packed = await call(self._client, "GET", keys.match_record(match))
+        return zlib.decompress(packed) if packed is not None else None
+
+    async def page(self, page_size: int, page_token: str = "") -> MatchPage:
+        """The newest matches, or those behind the page that ended with the token.
+
+        Raises BadPageToken. Matches whose meta has gone are left out.
+        """
+        place = _Place.parse(page_token)
+        found: list[MatchMeta] = []
+        while len(found) <= page_size:
+            named, place = await self._names_behind(place)
+            if not named:
+                return MatchPage(tuple(found), "")
+            found += await self._metas(named)
+        last = found[page_size - 1]
+        return MatchPage(tuple(found[:page_size]), _Place(last.create_us, last.match).token())
+
+    async def _names_behind(self, place: _Place) -> tuple[list[str], _Place]:
+        """The next names and the place of the last; matches of one microsecond are in order of their names."""
+        named: list[str] = []
+        offset = 0
+        while not named:
+            limits = ("BYSCORE", "REV", "LIMIT", offset, _READ_AT_ONCE, "WITHSCORES")
+            answer = await call(self._client, "ZRANGE", keys.MATCH_INDEX, place.create_us, "-inf", *limits)
+            if not answer:
+                return [], place
+            places = [_Place(int(score), name.decode()) for name, score in pairs(answer)]
+            named = [it.match for it in places if it < place]
+            offset += _READ_AT_ONCE
+        return named, places[-1]
+
+    async def _metas(self, named: list[str]) -> list[MatchMeta]:
+        answers = await call_many(self._client, [("HGETALL", keys.match_meta(match)) for match in named])
+        metas = (_meta(match, answer) for match, answer in zip(named, answers, strict=True))
+        return [meta for meta in metas if meta is not None]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Place:
+    """A place in the list, between two matches."""
+
+    create_us: int
+    match: str
+
+    @classmethod
+    def parse(cls, token: str) -> _Place:
+        """The place a page token names; the empty token is before the newest. Raises BadPageToken."""
+        if not token:
+            return cls(2**62, "")
+        try:
+            create_us, match = base64.urlsafe_b64decode(token.encode()).decode().split(" ")
+            return cls(int(create_us), match)
+        except (binascii.Error, ValueError) as error:
+            raise BadPageToken("the page token is not one that this list gave out") from error
+
+    def token(self) -> str:
+        """The place as an opaque page token."""
+        return base64.urlsafe_b64encode(f"{self.create_us} {self.match}".encode()).decode()
+
+
+def _meta(match: str, answer: Any) -> MatchMeta | None:
+    fields = {name.decode(): value for name, value in pairs(answer)}
+    create_us = fields.pop("create_us", None)
+    return None if create_us is None else MatchMeta(match, int(create_us), fields)

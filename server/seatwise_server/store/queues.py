@@ -1,0 +1,95 @@
+"""Queues of bots that wait for a table: first come, first served, each bot once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from redis.asyncio import Redis
+
+from seatwise_server.store import keys, lua
+from seatwise_server.store.client import call, pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A bot and when it entered the queue, in milliseconds of Redis's clock."""
+
+    bot: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Bots taken off a queue for a match, in the order of their entry."""
+
+    match: str
+    taken_ms: int
+    """When they were taken, on Redis's clock: an old proposal is one whose lobby died."""
+    bots: tuple[Waiting, ...]
+
+
+class Queues:
+    """All queues on one Redis; a queue is there when somebody waits in it."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+
+    async def enter(self, queue: str, bot: str) -> Waiting:
+        """The bot's place, from its first entry on: who enters twice keeps the first."""
+        return await self._enter(queue, bot, "")
+
+    async def give_back(self, queue: str, waiting: Waiting) -> Waiting:
+        """Puts a bot back to where it stood; one that has entered anew keeps its new place."""
+        return await self._enter(queue, waiting.bot, str(waiting.since_ms))
+
+    async def _enter(self, queue: str, bot: str, since: str) -> Waiting:
+        _, since_ms = await lua.run(self._client, "queue_enter", [keys.queue_waiting(queue)], bot, since)
+        return Waiting(bot, int(since_ms))
+
+    async def leave(self, queue: str, bot: str) -> bool:
+        """Takes the bot out; False when it did not wait there."""
+        return bool(await call(self._client, "ZREM", keys.queue_waiting(queue), bot))
+
+    async def take(self, queue: str, seats: int, patience_ms: int, match: str) -> Proposal | None:
+        """The first `seats` bots, or those there are when the first has waited `patience_ms`; None before that.
+
+        The proposal stays noted until `seated` or `dissolve`. Asked again for the same match it is the same.
+        """
+        named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
+        note = await lua.run(self._client, "queue_take", named, match, seats, patience_ms)
+        return _proposal(match, note) if note else None
+
+    async def seated(self, queue: str, match: str) -> None:
+        """Forgets a proposal whose match stands; nothing happens when there is none."""
+        await call(self._client, "HDEL", keys.queue_seating(queue), match)
+
+    async def dissolve(self, queue: str, match: str, back: Iterable[Waiting]) -> bool:
+        """Forgets a proposal that came to nothing and puts these bots back, in one step.
+
+        False, and nobody is put back, when the proposal was gone already.
+        """
+        named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
+        places = [part for waiting in back for part in (waiting.since_ms, waiting.bot)]
+        return bool(await lua.run(self._client, "queue_dissolve", named, match, *places))
+
+    async def unfinished(self, queue: str) -> list[Proposal]:
+        """Proposals neither seated nor dissolved: in work, or left by a lobby that died. Oldest first."""
+        answer = await call(self._client, "HGETALL", keys.queue_seating(queue))
+        found = [_proposal(match.decode(), note) for match, note in pairs(answer)]
+        return sorted(found, key=lambda proposal: proposal.taken_ms)
+
+    async def count(self, queue: str) -> int:
+        """How many wait."""
+        return int(await call(self._client, "ZCARD", keys.queue_waiting(queue)))
+
+    async def position(self, queue: str, bot: str) -> int | None:
+        """How many stand before the bot; None when it does not wait there."""
+        rank = await call(self._client, "ZRANK", keys.queue_waiting(queue), bot)
+        return None if rank is None else int(rank)
+
+
+def _proposal(match: str, note: bytes) -> Proposal:
+    taken_ms, *places = note.decode().split(" ")
+    bots = (Waiting(bot, int(since)) for since, bot in zip(places[::2], places[1::2], strict=True))
+    return Proposal(match, int(taken_ms), tuple(bots))

@@ -1,0 +1,24 @@
+#!lua
+-- Takes a table's bots off the queue and notes them under the match, so that a crash can be made good.
+-- KEYS: waiting, seating. ARGV: match, seats, patience ms.
+-- Answers the note "<taken ms> <since ms> <bot> <since ms> <bot> ...", or nil when it is too early.
+local noted = redis.call('HGET', KEYS[2], ARGV[1])
+if noted then return noted end
+
+local seats = tonumber(ARGV[2])
+local first = redis.call('ZRANGE', KEYS[1], 0, seats - 1, 'WITHSCORES')
+if #first == 0 then return false end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if #first < 2 * seats and now - tonumber(first[2]) < tonumber(ARGV[3]) then return false end
+
+local note = {string.format('%d', now)}
+for i = 1, #first, 2 do
+  redis.call('ZREM', KEYS[1], first[i])
+  note[#note + 1] = first[i + 1]
+  note[#note + 1] = first[i]
+end
+note = table.concat(note, ' ')
+redis.call('HSET', KEYS[2], ARGV[1], note)
+return note

@@ -1,0 +1,120 @@
+"""Names and tokens: what a bot may be called, and what proves that one is it.
+
+A bot's token is `<name>.<version>.<secret>`. Names and secrets have no dots, so a version may: what stands
+between the first dot and the last is the version. The store keeps a hash of the secret only.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import os
+import re
+import secrets
+from pathlib import Path
+
+import structlog
+
+from seatwise_server.store.errors import BadBotName, StoreError, TokenRefused
+
+SECRET_BYTES = 32
+
+_NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
+_VERSION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,18}[a-z0-9])?")
+_SHORTEST_ADMIN_TOKEN = 32
+
+_log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class BadAdminTokenFile(StoreError):
+    """The admin token file is there, and what is in it is no token."""
+
+
+def bot_of(name: str, version: str) -> str:
+    """The bot's resource name, `bots/<name>/versions/<version>`; raises BadBotName."""
+    if not _NAME.fullmatch(name):
+        raise BadBotName(
+            "a bot's name is 1 to 40 lower-case letters, digits and dashes; it starts with a letter and "
+            "does not end with a dash"
+        )
+    if not _VERSION.fullmatch(version):
+        raise BadBotName(
+            "a bot's version is 1 to 20 lower-case letters, digits, dots and dashes; it starts and ends "
+            "with a letter or digit"
+        )
+    return f"bots/{name}/versions/{version}"
+
+
+def parse_bot(bot: str) -> tuple[str, str]:
+    """The name and version in a resource name; raises BadBotName."""
+    parts = bot.split("/")
+    if len(parts) != 4 or (parts[0], parts[2]) != ("bots", "versions"):
+        raise BadBotName("a bot is named bots/<name>/versions/<version>")
+    bot_of(parts[1], parts[3])
+    return parts[1], parts[3]
+
+
+def new_token(bot: str) -> tuple[str, bytes]:
+    """A fresh token for the bot, and the hash to keep of it."""
+    name, version = parse_bot(bot)
+    secret = _new_secret()
+    return f"{name}.{version}.{secret}", hash_secret(secret)
+
+
+def split_token(token: str) -> tuple[str, str]:
+    """The bot that a token claims to be, and its secret; raises TokenRefused for what cannot be a token."""
+    name, _, rest = token.partition(".")
+    version, _, secret = rest.rpartition(".")
+    try:
+        return bot_of(name, version), secret
+    except BadBotName:
+        raise TokenRefused("UNKNOWN") from None
+
+
+def hash_secret(secret: str) -> bytes:
+    """What is stored of a secret; 32 random bytes need no salt and no slow hash."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def is_same_token(token: str, right: str) -> bool:
+    """Compares in constant time."""
+    return hmac.compare_digest(token.encode(), right.encode())
+
+
+def load_or_create_admin_token(path: Path) -> str:
+    """The admin token in the file; a missing file is written with a new one, never readable by others.
+
+    Of several processes that create it at once all get the same. Raises BadAdminTokenFile for a file whose
+    text is too short to be a secret, and OSError when it can be neither read nor written.
+    """
+    if not path.exists():
+        _create_whole(path, f"admin.{_new_secret()}\n")
+    if path.stat().st_mode & 0o077:
+        _log.warning("admin_token_exposed", path=str(path), hint=f"chmod 600 {path}")
+    token = path.read_text().strip()
+    if len(token) < _SHORTEST_ADMIN_TOKEN:
+        raise BadAdminTokenFile(
+            f"{path} holds no admin token; delete it and a new one is made at the next start"
+        )
+    return token
+
+
+def _new_secret() -> str:
+    return base64.b32encode(secrets.token_bytes(SECRET_BYTES)).decode().rstrip("=").lower()
+
+
+def _create_whole(path: Path, text: str) -> None:
+    """The file appears at once, complete and with mode 600; one that somebody else made stays."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.link(draft, path)
+    finally:
+        draft.unlink()

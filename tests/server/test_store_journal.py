@@ -1,0 +1,173 @@
+"""The journal: fenced appends, claims, reading, retiring, on a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from redis.asyncio import Redis
+from seatwise_server.store import Answer, Fence, Flusher, Store, keys
+from seatwise_server.store.errors import FenceLost, MatchRetired
+
+pytest_plugins = ["redis_server"]
+
+MATCH = "matches/7f3k"
+ENTRIES = [b'{"kind":"move"}', b"\x00\xff not text"]
+
+
+async def owned(store: Store, owner: str = "a", match: str = MATCH) -> int:
+    fence = await store.journal.fence(match)
+    return await store.journal.claim(match, owner, fence.epoch if fence else 0)
+
+
+async def test_an_append_is_kept_in_order_and_byte_for_byte(store: Store, flusher: Flusher) -> None:
+    epoch = await owned(store)
+    assert await flusher.appended(MATCH, epoch, "a", 1, ENTRIES) is Answer.OK
+    assert await flusher.appended(MATCH, epoch, "a", 3, [b"third"]) is Answer.OK
+    assert await store.journal.read(MATCH) == [*ENTRIES, b"third"]
+    assert await store.journal.read(MATCH, after_seq=2) == [b"third"]
+    assert await store.journal.last_seq(MATCH) == 3
+
+
+async def test_the_same_append_again_is_already_there(store: Store, flusher: Flusher) -> None:
+    epoch = await owned(store)
+    for _ in range(2):
+        answer = await flusher.appended(MATCH, epoch, "a", 1, ENTRIES)
+    await flusher.appended(MATCH, epoch, "a", 3, [b"third"])
+    assert answer is Answer.ALREADY
+    assert await flusher.appended(MATCH, epoch, "a", 1, ENTRIES) is Answer.ALREADY
+    assert await store.journal.last_seq(MATCH) == 3
+
+
+@pytest.mark.parametrize(
+    ("first_seq", "entries"),
+    [
+        (1, [b"other", ENTRIES[1]]),
+        (1, [ENTRIES[0], b"other"]),
+        (2, [ENTRIES[1], b"and one more"]),
+        (2, [b"other"]),
+        (4, [b"behind a gap"]),
+        (0, [b"before the first"]),
+    ],
+)
+async def test_other_bytes_gaps_and_overlaps_are_refused_and_change_nothing(
+    store: Store, flusher: Flusher, first_seq: int, entries: list[bytes]
+) -> None:
+    epoch = await owned(store)
+    await flusher.appended(MATCH, epoch, "a", 1, ENTRIES)
+    assert await flusher.appended(MATCH, epoch, "a", first_seq, entries) is Answer.FENCED
+    assert await store.journal.read(MATCH) == ENTRIES
+
+
+async def test_a_journal_does_not_begin_in_the_middle(store: Store, flusher: Flusher) -> None:
+    epoch = await owned(store)
+    assert await flusher.appended(MATCH, epoch, "a", 2, [b"second"]) is Answer.FENCED
+    assert await store.journal.last_seq(MATCH) == 0
+
+
+async def test_without_a_fence_nothing_is_appended(store: Store, flusher: Flusher) -> None:
+    assert await flusher.appended(MATCH, 1, "a", 1, [b"first"]) is Answer.FENCED
+    assert await store.journal.read(MATCH) == []
+
+
+async def test_a_takeover_fences_the_old_owner_out(store: Store, flusher: Flusher) -> None:
+    old = await owned(store, "a")
+    await flusher.appended(MATCH, old, "a", 1, [b"first"])
+    new = await owned(store, "b")
+    assert await flusher.appended(MATCH, old, "a", 2, [b"zombie"]) is Answer.FENCED
+    assert await flusher.appended(MATCH, new, "a", 2, [b"wrong owner"]) is Answer.FENCED
+    assert await flusher.appended(MATCH, old, "a", 1, [b"first"]) is Answer.FENCED  # not even a repeat
+    assert await flusher.appended(MATCH, new, "b", 2, [b"second"]) is Answer.OK
+    assert await store.journal.read(MATCH) == [b"first", b"second"]
+
+
+async def test_a_claim_repeated_by_its_owner_gets_the_same_epoch(store: Store) -> None:
+    assert [await store.journal.claim(MATCH, "a", 0) for _ in range(2)] == [1, 1]
+    assert [await store.journal.claim(MATCH, "b", 1) for _ in range(2)] == [2, 2]
+    assert await store.journal.fence(MATCH) == Fence(2, "b", is_retired=False)
+
+
+async def test_of_many_claimers_one_gets_the_match(store: Store) -> None:
+    async def claim(owner: str) -> int:
+        try:
+            return await store.journal.claim(MATCH, owner, 0)
+        except FenceLost as lost:
+            assert lost.epoch == 1
+            return 0
+
+    assert sorted(await asyncio.gather(*(claim(f"r{number}") for number in range(20)))) == [0] * 19 + [1]
+
+
+async def test_a_claim_of_what_has_no_fence_must_expect_none(store: Store) -> None:
+    with pytest.raises(FenceLost) as lost:
+        await store.journal.claim(MATCH, "a", 3)
+    assert (lost.value.epoch, lost.value.owner) == (0, "")
+    assert await store.journal.fence(MATCH) is None
+
+
+async def test_scripts_that_redis_forgot_are_loaded_again(
+    store: Store, flusher: Flusher, redis_client: Redis
+) -> None:
+    epoch = await owned(store)
+    await flusher.appended(MATCH, epoch, "a", 1, [b"first"])
+    await redis_client.script_flush()
+    assert await flusher.appended(MATCH, epoch, "a", 2, [b"second"]) is Answer.OK
+    await redis_client.script_flush()
+    assert await store.journal.claim(MATCH, "b", epoch) == epoch + 1
+
+
+async def test_a_tail_wakes_up_at_the_next_entry(store: Store, flusher: Flusher) -> None:
+    epoch = await owned(store)
+    await flusher.appended(MATCH, epoch, "a", 1, [b"first"])
+    assert await store.journal.tail(MATCH, 0, 1000) == [b"first"]
+    tail = asyncio.create_task(store.journal.tail(MATCH, 1, 5000))
+    await asyncio.sleep(0.02)
+    await flusher.appended(MATCH, epoch, "a", 2, [b"second", b"third"])
+    assert await tail == [b"second", b"third"]
+    assert await store.journal.tail(MATCH, 3, 1) == []
+
+
+async def test_retiring_swaps_the_journal_for_the_record(
+    store: Store, flusher: Flusher, redis_client: Redis
+) -> None:
+    await store.matches.create(MATCH, {"game": "ugo"})
+    epoch = await owned(store)
+    await flusher.appended(MATCH, epoch, "a", 1, ENTRIES)
+    answers = [await store.journal.retire(MATCH, epoch, "a", b"{record}" * 1000, b"{result}", 60) for _ in range(2)]
+    assert answers == [Answer.OK, Answer.ALREADY]
+    assert await store.matches.record(MATCH) == b"{record}" * 1000
+    assert await redis_client.exists(keys.match_journal(MATCH)) == 0
+    meta = await store.matches.get(MATCH)
+    assert meta is not None
+    assert (meta.state, meta.fields["result"], meta.fields["game"]) == ("over", b"{result}", b"ugo")
+    assert await redis_client.strlen(keys.match_record(MATCH)) < 1000
+
+
+async def test_what_is_left_of_a_retired_match_goes_together(store: Store, redis_client: Redis) -> None:
+    await store.matches.create(MATCH, {"game": "ugo"})
+    epoch = await owned(store)
+    await store.journal.retire(MATCH, epoch, "a", b"record", b"result", 60)
+    left = [key async for key in redis_client.scan_iter("*7f3k*")]
+    assert len(left) == 3
+    assert {await redis_client.ttl(key) for key in left} <= {59, 60}
+
+
+async def test_only_the_owner_retires_a_match(store: Store, flusher: Flusher) -> None:
+    old = await owned(store, "a")
+    await flusher.appended(MATCH, old, "a", 1, ENTRIES)
+    await owned(store, "b")
+    assert await store.journal.retire(MATCH, old, "a", b"record", b"result", 60) is Answer.FENCED
+    assert await store.journal.read(MATCH) == ENTRIES
+    assert await store.matches.record(MATCH) is None
+
+
+async def test_a_retired_match_takes_nothing_more(store: Store, flusher: Flusher) -> None:
+    epoch = await owned(store)
+    await store.journal.retire(MATCH, epoch, "a", b"record", b"result", 60)
+    assert await flusher.appended(MATCH, epoch, "a", 1, [b"late"]) is Answer.FENCED
+    assert await store.matches.set_state(MATCH, epoch, "a", "running") is Answer.FENCED
+    with pytest.raises(MatchRetired):
+        await store.journal.claim(MATCH, "b", epoch)
+    fence = await store.journal.fence(MATCH)
+    assert fence is not None
+    assert fence.is_retired
