@@ -1,0 +1,78 @@
+"""Other states that look the same to one seat: all that it cannot know is drawn anew.
+
+Whatever is shown to that seat, by a view, a message or a number of bytes, must be the same for the
+state and for its resampled twin. A new game joins by a line in `RESAMPLERS`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from seatwise_referee.games.ugo import CARDS, Card, Colour
+from seatwise_referee.games.ugo import State as UgoState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from random import Random
+
+    from seatwise_referee.game import Seat
+
+
+def resampled(game_name: str, state: Any, seat: Seat | None, chance: Random) -> Any:
+    """A state that the seat cannot tell from this one; `None` is a spectator."""
+    return RESAMPLERS[game_name](state, seat, chance)
+
+
+ASIDE = -1
+"""Who "holds" the cards set aside."""
+
+
+def resampled_ugo(state: UgoState, seat: Seat | None, chance: Random) -> UgoState:
+    """Deals what is hidden from the seat anew, as far as the tricks so far allow, and changes the seed.
+
+    Known are the seat's own hand, the cards played, how many cards each hand holds, and that a seat
+    which did not follow a colour has none of it left. Cards change places two by two wherever both may
+    lie in the other's place, so each step keeps to what is known.
+    """
+    hidden = list(hidden_cards(state, seat))
+    cards, owners = [card for card, _ in hidden], [owner for _, owner in hidden]
+    void = voids(state)
+    for _ in range(6 * len(hidden)):
+        one, other = chance.randrange(len(hidden)), chance.randrange(len(hidden))
+        if cards[one].colour not in void[owners[other]] and cards[other].colour not in void[owners[one]]:
+            cards[one], cards[other] = cards[other], cards[one]
+    hands = [0 if seat != own else hand for own, hand in enumerate(state.hands)]
+    for card, owner in zip(cards, owners, strict=True):
+        if owner != ASIDE:
+            hands[owner] |= 1 << card
+    round_ = state.round._replace(seed=chance.randbytes(32))
+    return state._replace(hands=tuple(hands), round=round_)
+
+
+def hidden_cards(state: UgoState, seat: Seat | None) -> Iterator[tuple[Card, int]]:
+    """The cards that the seat has not seen this round, each with who holds it."""
+    played = {card for _, cards in _tricks(state) for card in cards}
+    for card in CARDS:
+        owner = next((holder for holder, hand in enumerate(state.hands) if hand >> card & 1), ASIDE)
+        if card not in played and owner != seat:
+            yield card, owner
+
+
+def voids(state: UgoState) -> dict[int, set[Colour]]:
+    """The colours that each seat has shown not to hold."""
+    void: dict[int, set[Colour]] = {ASIDE: set()} | {seat: set() for seat in range(len(state.hands))}
+    for leader, cards in _tricks(state):
+        for place, card in enumerate(cards):
+            if card.colour is not cards[0].colour:
+                void[(leader + place) % len(state.hands)].add(cards[0].colour)
+    return void
+
+
+def _tricks(state: UgoState) -> Iterator[tuple[int, tuple[Card, ...]]]:
+    for trick in state.table.tricks:
+        yield trick.leader, trick.cards
+    yield state.table.leader, state.trick
+
+
+RESAMPLERS: dict[str, Callable[[Any, Seat | None, Random], Any]] = {"ugo": resampled_ugo}
+"""By the game's name."""
