@@ -411,11 +411,16 @@ class Match:
         self._asked = {seat: _Asked(put_ms=now) for seat in prompt.seats}
 
     def _started(self, seat: Seat, now: int) -> int:
-        """When the seat's time began: at the hand-over, or at the latest `handover_ms` after the put."""
-        asked = self._asked[seat]
+        """When the seat's time began: at the hand-over, or at the latest `handover_ms` after the put.
+
+        Who guesses the prompt and answers before it is put has used no time.
+        """
+        return min(now, self._latest_start(self._asked[seat]))
+
+    def _latest_start(self, asked: _Asked) -> int:
         if asked.handed_ms is not None:
             return asked.handed_ms
-        return min(now, asked.put_ms + self._time_control.handover_ms)
+        return asked.put_ms + self._time_control.handover_ms
 
     def _charge(self, seat: Seat, now: int) -> int:
         asked = self._asked[seat]
@@ -455,10 +460,8 @@ class Match:
     def _deadline(self, prompt: Prompt, seat: Seat) -> int:
         """The last moment at which an answer is in time."""
         asked = self._asked[seat]
-        start = asked.handed_ms
-        if start is None:
-            start = asked.put_ms + self._time_control.handover_ms
-        return start + asked.allowance_ms + asked.frozen_ms + self._allowed(prompt, seat)
+        used_ms = asked.allowance_ms + asked.frozen_ms + self._allowed(prompt, seat)
+        return self._latest_start(asked) + used_ms
 
 
 def replay(setup: Setup, entries: Iterable[Entry], game: AnyGame | None = None) -> Match:

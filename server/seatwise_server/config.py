@@ -1,0 +1,40 @@
+"""What an operator can set."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+DEFAULT_PORT = 7433
+KEEP_RECORDS_S = 30 * 24 * 3600
+
+
+def default_data_folder() -> Path:
+    """$SEATWISE_DATA, or a folder of the user's own."""
+    named = os.environ.get("SEATWISE_DATA")
+    return Path(named) if named else Path.home() / ".local/share/seatwise"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One server process."""
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    """0 takes a free one."""
+    data: Path = field(default_factory=default_data_folder)
+    """Holds the embedded Redis and the admin token."""
+    redis_url: str = ""
+    """Empty: an embedded, private one."""
+    allow_loss: bool = False
+    keep_records_s: int = KEEP_RECORDS_S
+    most_tables: int = 5000
+    house_bots: bool = True
+    gone_for_good_s: float = 60.0
+    """How long the store may be away before the server stops."""
+
+    @property
+    def admin_token_file(self) -> Path:
+        """Made at the first start, mode 600."""
+        return self.data / "admin.token"

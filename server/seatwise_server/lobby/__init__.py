@@ -1,0 +1,1 @@
+"""Who is present, who waits, and who is seated with whom."""

@@ -1,0 +1,61 @@
+"""One bot's presence: what the lobby has to tell it, and the limit it set."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+
+from seatwise.v1 import lobby_service_pb2 as pb
+from seatwise_server.rpc.errors import Refusal
+
+MOST_UNREAD = 1024
+"""Responses that a bot may leave unread before its stream is ended."""
+
+
+class Attendance:
+    """As long as one Attend stream lasts."""
+
+    def __init__(self, bot: str, queues: tuple[str, ...], max_matches: int) -> None:
+        self.bot = bot
+        self.attend_id = secrets.token_hex(8)
+        self.queues = queues
+        self.max_matches = max_matches
+        self.told: dict[tuple[str, int], int] = {}
+        """The epoch of the last offer of each open seat."""
+        self._unread: asyncio.Queue[pb.AttendResponse | None] = asyncio.Queue(MOST_UNREAD)
+        self._ending: Refusal | None = None
+        self._is_ending = False
+
+    def tell(self, response: pb.AttendResponse) -> None:
+        """Puts a response in; a bot that does not read loses its stream, not the lobby its memory."""
+        try:
+            self._unread.put_nowait(response)
+        except asyncio.QueueFull:
+            self.end(Refusal("SLOW_READER", f"{MOST_UNREAD} responses were left unread"))
+
+    def offer(self, offer: pb.SeatOffer) -> None:
+        """Offers a seat, unless this stream has told it already."""
+        seat = (offer.match, offer.seat)
+        if self.told.get(seat, 0) < offer.epoch:
+            self.told[seat] = offer.epoch
+            self.tell(pb.AttendResponse(offer=offer))
+
+    def close_seat(self, match: str, seat: int) -> None:
+        """Tells that an offered seat is closed."""
+        if self.told.pop((match, seat), None) is not None:
+            self.tell(pb.AttendResponse(closed=pb.SeatClosed(match=match, seat=seat)))
+
+    def end(self, why: Refusal | None) -> None:
+        """Ends the stream."""
+        if not self._is_ending:
+            self._is_ending, self._ending = True, why
+            if self._unread.full():
+                self._unread.get_nowait()
+            self._unread.put_nowait(None)
+
+    async def next(self) -> pb.AttendResponse | None:
+        """The next response; `None` when the stream is to end. `Refusal` if there is a reason to tell."""
+        response = await self._unread.get()
+        if response is None and self._ending:
+            raise self._ending
+        return response

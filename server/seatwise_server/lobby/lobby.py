@@ -1,0 +1,141 @@
+"""The lobby role: bots attend here, wait in queues, and are told of their seats."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import structlog
+
+from seatwise.v1 import lobby_service_pb2 as pb
+from seatwise_server.lobby.attendance import Attendance
+from seatwise_server.lobby.pairing import Pairing
+from seatwise_server.lobby.queue import QUEUES
+from seatwise_server.rpc.errors import Refusal
+from seatwise_server.store import Attendance as Presence
+from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.store.notices import changed_bots
+from seatwise_server.store import Store
+
+BEAT_S = 3.0
+LEASE_MS = 10_000
+"""An attendance that is not refreshed for so long is gone."""
+MOST_MATCHES = 1000
+"""The highest limit a bot may set."""
+
+log = structlog.get_logger()
+
+
+class Lobby:
+    """One for each process."""
+
+    def __init__(self, name: str, store: Store, pairing: Pairing) -> None:
+        self.name = name
+        self._store = store
+        self._pairing = pairing
+        self._present: dict[str, Attendance] = {}
+
+    @asynccontextmanager
+    async def present(self, attendance: Attendance) -> AsyncIterator[None]:
+        """As long as this lasts the bot is present through this stream; an older one is replaced."""
+        bot = attendance.bot
+        older = self._present.get(bot)
+        if older:
+            older.end(Refusal("REPLACED", "a newer stream of this bot attends", bot=bot))
+        self._present[bot] = attendance
+        try:
+            await self._arrive(attendance)
+            yield
+        finally:
+            if self._present.get(bot) is attendance:
+                del self._present[bot]
+                await self._leave(attendance)
+
+    async def set_limit(self, attendance: Attendance, max_matches: int) -> None:
+        """The bot takes so many matches at once from now on; 0 drains."""
+        attendance.max_matches = check_limit(max_matches)
+        await self._refresh(attendance)
+        await self._wait_in_queues(attendance)
+
+    async def _arrive(self, attendance: Attendance) -> None:
+        await self._refresh(attendance)
+        attendance.tell(
+            pb.AttendResponse(welcome=pb.Welcome(bot=attendance.bot, max_matches=attendance.max_matches))
+        )
+        await self._tell_open_seats(attendance)
+        await self._wait_in_queues(attendance)
+
+    async def _leave(self, attendance: Attendance) -> None:
+        try:
+            if await self._store.attendances.leave(attendance.bot, attendance.attend_id):
+                for queue in attendance.queues:
+                    await self._store.queues.leave(queue, attendance.bot)
+        except StoreUnavailable:
+            log.debug("attendance_left_to_expire", bot=attendance.bot)
+
+    async def _refresh(self, attendance: Attendance) -> None:
+        presence = Presence(self.name, attendance.attend_id, attendance.max_matches, attendance.queues)
+        await self._store.attendances.attend(attendance.bot, presence, LEASE_MS)
+
+    async def _wait_in_queues(self, attendance: Attendance) -> None:
+        """Each bot that has a place free waits, once, in each queue it named."""
+        held = await self._store.seats.held(attendance.bot)
+        for queue in attendance.queues:
+            if len(held) < attendance.max_matches:
+                await self._store.queues.enter(queue, attendance.bot)
+            else:
+                await self._store.queues.leave(queue, attendance.bot)
+        self._pairing.wake()
+
+    async def _tell_open_seats(self, attendance: Attendance) -> None:
+        """All offers that stand; seats that were offered and stand no more are closed."""
+        standing = await self._store.seats.open_offers(attendance.bot)
+        offers = [pb.SeatOffer.FromString(each.offer) for each in standing]
+        for offer in offers:
+            attendance.offer(offer)
+        gone = attendance.told.keys() - {(offer.match, offer.seat) for offer in offers}
+        for match, seat in sorted(gone):
+            attendance.close_seat(match, seat)
+
+    async def _look_after(self, attendance: Attendance) -> None:
+        await self._tell_open_seats(attendance)
+        await self._wait_in_queues(attendance)
+
+    async def beat(self) -> None:
+        """Keeps attendances alive, and catches what a lost notice would have told. Runs until cancelled."""
+        while True:
+            await asyncio.sleep(BEAT_S)
+            try:
+                for attendance in list(self._present.values()):
+                    await self._refresh(attendance)
+                    await self._look_after(attendance)
+            except StoreUnavailable:
+                log.debug("lobby_paused")
+
+    async def listen(self) -> None:
+        """Looks after a bot as soon as its offers change, wherever its referee is. Runs until cancelled."""
+        while True:
+            try:
+                async for bot in changed_bots(self._store.client):
+                    attendance = self._present.get(bot)
+                    if attendance:
+                        await self._look_after(attendance)
+            except StoreUnavailable:
+                await asyncio.sleep(BEAT_S)
+
+
+def check_queues(queues: list[str]) -> tuple[str, ...]:
+    """The queues, each once; `Refusal` if there is none of that name."""
+    for queue in queues:
+        if queue not in QUEUES:
+            known = ", ".join(sorted(QUEUES))
+            raise Refusal("NOT_FOUND", f"there is no queue {queue!r}; there are {known}", queue=queue)
+    return tuple(dict.fromkeys(queues))
+
+
+def check_limit(max_matches: int) -> int:
+    """The limit, or a `Refusal`."""
+    if not 0 <= max_matches <= MOST_MATCHES:
+        raise Refusal("INVALID_ARGUMENT", f"max_matches is {max_matches}; it must be 0 to {MOST_MATCHES}")
+    return max_matches

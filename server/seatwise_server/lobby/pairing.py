@@ -1,0 +1,107 @@
+"""Who plays whom: queues first come, first served, and matches that were created by name."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+
+import structlog
+
+from seatwise_server.lobby.queue import CREATED, QUEUES, Queue, time_control_for
+from seatwise_server.lobby.seating import Seating, new_match_name
+from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.store.queues import Proposal
+from seatwise_server.store import Store
+
+PASS_S = 0.2
+LOOK_AHEAD = 64
+"""How many created matches one pass looks at: a match whose bots are busy does not block the next."""
+
+log = structlog.get_logger()
+
+
+class Pairing:
+    """The pairing of one lobby; several may run against one Redis."""
+
+    def __init__(self, store: Store, seating: Seating, house: tuple[str, ...]) -> None:
+        self._store = store
+        self._seating = seating
+        self._house = house
+        """Bots of the house that fill free places, by name."""
+        self._wake = asyncio.Event()
+
+    def wake(self) -> None:
+        """Something has changed: look at once."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Passes over everything, again and again. Runs until cancelled."""
+        while True:
+            self._wake.clear()
+            try:
+                await self.take_up_unfinished()
+                for queue in QUEUES.values():
+                    await self._pair(queue)
+                await self._seat_created()
+            except StoreUnavailable:
+                log.debug("pairing_paused")
+            await self._rest()
+
+    async def _rest(self) -> None:
+        try:
+            async with asyncio.timeout(PASS_S):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    async def take_up_unfinished(self) -> None:
+        """Proposals that a lobby left when it died are seated now."""
+        for queue in QUEUES.values():
+            for proposal in await self._store.queues.unfinished(queue.name):
+                await self._seat(queue, proposal)
+
+    async def _pair(self, queue: Queue) -> None:
+        while proposal := await self._store.queues.take(
+            queue.name, queue.seats, queue.patience_ms, new_match_name()
+        ):
+            await self._seat(queue, proposal)
+
+    async def _seat(self, queue: Queue, proposal: Proposal) -> None:
+        bots = [waiting.bot for waiting in proposal.bots]
+        bots += self._house[: queue.seats - len(bots)]
+        if len(bots) < queue.seats:
+            await self._store.queues.dissolve(queue.name, proposal.match, proposal.bots)
+            return
+        secrets.SystemRandom().shuffle(bots)
+        missing = await self._reserve(queue, proposal.match, bots)
+        if missing:
+            back = [waiting for waiting in proposal.bots if waiting.bot != missing]
+            await self._store.queues.dissolve(queue.name, proposal.match, back)
+            return
+        await self._seating.hand_to_referee(proposal.match)
+        await self._store.queues.seated(queue.name, proposal.match)
+        log.info("match_paired", match=proposal.match, queue=queue.name, bots=bots)
+
+    async def _reserve(self, queue: Queue, match: str, bots: list[str]) -> str | None:
+        """Writes the match down before its seats are taken, so that no seat is held for a match unknown."""
+        time_control = time_control_for(queue.game, **queue.time_control)
+        setup = self._seating.setup(match, queue.game, bots, queue.options, time_control)
+        await self._seating.create(setup, "SEATING", queue.name)
+        written = await self._seating.setup_of(match)
+        return await self._seating.reserve(match, written.bots if written else bots)
+
+    async def _seat_created(self) -> None:
+        """Matches by name, oldest first. Bots that are busy or absent keep theirs waiting, nobody else's."""
+        busy: set[str] = set()
+        for match in await self._store.queues.front(CREATED, LOOK_AHEAD):
+            setup = await self._seating.setup_of(match)
+            if setup and not busy.isdisjoint(setup.bots):
+                continue
+            missing = await self._seating.reserve(match, setup.bots) if setup else None
+            if missing:
+                busy.add(missing)
+                continue
+            if setup:
+                await self._seating.hand_to_referee(match)
+                log.info("match_paired", match=match, queue=CREATED, bots=list(setup.bots))
+            await self._store.queues.leave(CREATED, match)

@@ -1,0 +1,43 @@
+"""The queues of the house: what is played there, and how long somebody waits alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from seatwise_referee.clock import TimeControl
+from seatwise_referee.game import Options
+from seatwise_referee.games.registry import GAMES
+
+CREATED = "~created"
+"""The queue of matches that were created by name and wait for their bots; no bot can ask for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Where bots wait for a match of one kind."""
+
+    name: str
+    game: str
+    seats: int
+    options: Options = field(default_factory=dict)
+    time_control: Mapping[str, int] = field(default_factory=dict)
+    """What differs from the default time control."""
+    patience_ms: int = 3000
+    """After this the free places go to house bots."""
+
+
+def time_control_for(game: str, **changes: int) -> TimeControl:
+    """The house's time control for a game."""
+    return TimeControl(free_ms=dict(GAMES[game].paces), **changes)
+
+
+QUEUES = {
+    queue.name: queue
+    for queue in (
+        Queue("casual", "ugo", seats=4),
+        Queue("casual-2", "ugo", seats=2),
+        Queue("casual-3", "ugo", seats=3),
+    )
+}
+"""By name."""

@@ -1,0 +1,89 @@
+"""Brings a match from a proposal to a job for a referee. Every step may be repeated after a crash."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+
+import structlog
+
+from seatwise_referee.game import Options
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.clock import TimeControl
+from seatwise_referee.journal import canonical
+from seatwise_referee.setup import Setup
+from seatwise_referee.shuffle import SEED_BYTES
+from seatwise_server.store.seats import Reservation
+from seatwise_server.store import Store
+
+log = structlog.get_logger()
+
+ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
+"""Without characters that are read for one another."""
+ID_LENGTH = 12
+
+
+def new_match_name() -> str:
+    """Not to be guessed, short enough to be typed."""
+    return "matches/" + "".join(secrets.choice(ID_ALPHABET) for _ in range(ID_LENGTH))
+
+
+class Seating:
+    """Seats bots at new tables."""
+
+    def __init__(self, store: Store, durability: str) -> None:
+        self._store = store
+        self._durability = durability
+
+    def setup(
+        self, match: str, game: str, bots: Sequence[str], options: Options, time_control: TimeControl
+    ) -> Setup:
+        """A match with a new seed. `BadOptions` if the game cannot be played so."""
+        rules = GAMES[game]
+        return Setup(
+            match=match,
+            game=game,
+            rules_version=rules.rules_version,
+            options=rules.options(options),
+            bots=tuple(bots),
+            time_control=time_control,
+            seed=secrets.token_bytes(SEED_BYTES),
+            durability=self._durability,
+        )
+
+    async def create(self, setup: Setup, state: str, queue: str) -> None:
+        """Writes the match down, unless it stands already: then its first seed stays."""
+        meta: dict[str, bytes | str | int] = {
+            "setup": canonical(setup.to_json()),
+            "state": state,
+            "queue": queue,
+        }
+        await self._store.matches.create(setup.match, meta)
+
+    async def reserve(self, match: str, bots: Sequence[str]) -> str | None:
+        """Reserves all seats, or none: gives back what it has and names the bot that is not to be had.
+
+        In the order of the bots' names, so that two lobbies never wait for each other.
+        """
+        taken: list[tuple[str, int]] = []
+        for bot, seat in sorted((bot, seat) for seat, bot in enumerate(bots)):
+            answer: Reservation = await self._store.seats.reserve(bot, match, seat)
+            if not answer.holds:
+                for other, held in taken:
+                    await self._store.seats.release(other, match, held)
+                log.debug("seat_not_to_be_had", match=match, bot=bot, why=answer.name)
+                return bot
+            taken.append((bot, seat))
+        return None
+
+    async def hand_to_referee(self, match: str) -> None:
+        """From here on the match is a referee's."""
+        await self._store.jobs.push(match)
+
+    async def setup_of(self, match: str) -> Setup | None:
+        """The match as it was created, or `None`."""
+        meta = await self._store.matches.get(match)
+        if meta is None or "setup" not in meta.fields:
+            return None
+        return Setup.from_json(json.loads(meta.fields["setup"]))

@@ -1,0 +1,68 @@
+"""What follows the last journal entry of a match. Every step may be repeated; a crash repeats them all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seatwise.codec.match import encode_match_ended
+from seatwise.v1 import play_service_pb2 as pb
+from seatwise_referee import record
+from seatwise_referee.journal import Entry, Finished, Voided, decode
+from seatwise_referee.setup import Setup
+from seatwise_server.store.flusher import Answer
+from seatwise_server.store.journal import Journal
+from seatwise_server.store.matches import Matches
+from seatwise_server.store.seats import Seats
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A match that is over, as all are to be told."""
+
+    message: pb.MatchEnded
+    record: bytes
+    """One line; empty for a voided match."""
+    state: str
+    """FINISHED or VOIDED."""
+
+
+def end_of(setup: Setup, entries: list[Entry]) -> End:
+    """The end of a match whose journal is complete."""
+    last = entries[-1]
+    if isinstance(last, Finished):
+        built = record.build(setup, entries)
+        message = encode_match_ended(last, setup.seed, bytes.fromhex(str(built["chain"])))
+        return End(message, record.line(built), "FINISHED")
+    assert isinstance(last, Voided), f"{setup.match} is not over"
+    return End(encode_match_ended(last, setup.seed), b"", "VOIDED")
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Brings a finished match to where it is kept, and frees its bots."""
+
+    journal: Journal
+    matches: Matches
+    seats: Seats
+    keep_s: int
+    """How long a record is kept."""
+
+    async def read_end(self, setup: Setup) -> End:
+        """From the journal, which alone is the truth."""
+        return end_of(setup, [decode(data) for data in await self.journal.read(setup.match)])
+
+    async def deliver(self, setup: Setup, epoch: int, owner: str, end: End) -> bool:
+        """Keeps the record and frees the bots; False if the match belongs to somebody else now."""
+        answer = await self.journal.retire(
+            setup.match, epoch, owner, end.record, end.message.SerializeToString(), self.keep_s, end.state
+        )
+        if answer is Answer.FENCED:
+            return False
+        await self.matches.forget_later(setup.match, self.keep_s)
+        await self.free_bots(setup)
+        return True
+
+    async def free_bots(self, setup: Setup) -> None:
+        """Takes the seats of the match off its bots' books."""
+        for seat, bot in enumerate(setup.bots):
+            await self.seats.release(bot, setup.match, seat)

@@ -1,0 +1,150 @@
+"""Takes the items that bots send, and passes those that make sense on to the tables."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from seatwise.codec import CODECS, MalformedMove
+from seatwise.v1 import play_service_pb2 as pb
+from seatwise_server.play import items
+from seatwise_server.play.stream import PlayStream
+from seatwise_server.play.table import MOST_WAITING, Table
+
+LONGEST_REQUEST_ID = 64
+NONCE_BYTES = 32
+FIRST_GAME_FIELD = 16
+"""In `SubmitMove.move`; what is below belongs to the envelope."""
+
+Ended = Callable[[str, str, int], Awaitable[pb.MatchEnded | None]]
+"""Match, bot and seat to the end of the match, if it is over and the seat is the bot's."""
+
+
+class Intake:
+    """One for each referee process."""
+
+    def __init__(self, tables: Mapping[str, Table], ended: Ended) -> None:
+        self._tables = tables
+        self._ended = ended
+        self._lookups: set[asyncio.Task[None]] = set()
+
+    def take(self, stream: PlayStream, item: pb.PlayRequestItem | None, at: float) -> None:
+        """One item that arrived at `at`. Whatever is wrong with it is answered, and harms nobody else."""
+        if item is None:
+            _reject(stream, pb.PlayRequestItem(), "MALFORMED", "these bytes are no PlayRequestItem")
+            return
+        action = item.WhichOneof("action")
+        if action == "pong":
+            stream.pong(item.pong.number, at)
+        elif action is None:
+            _reject(stream, item, "MALFORMED", "the item has no action")
+        else:
+            self._take_for_seat(stream, item, action, at)
+
+    def _take_for_seat(self, stream: PlayStream, item: pb.PlayRequestItem, action: str, at: float) -> None:
+        table = self._tables.get(item.match)
+        if table is None:
+            self._look_up(stream, item)
+        elif not table.owns(stream.bot, item.seat):
+            _reject_not_yours(stream, item)
+        elif action == "sit":
+            self._sit(stream, table, item, at)
+        elif not table.sits(item.seat, stream.outbox):
+            _reject(stream, item, "NOT_SEATED", "sit down on this stream first")
+        elif action == "resign":
+            table.resign(item.seat, at)
+        else:
+            self._submit(stream, table, item, at)
+
+    def _sit(self, stream: PlayStream, table: Table, item: pb.PlayRequestItem, at: float) -> None:
+        nonce = item.sit.nonce
+        if len(nonce) not in (0, NONCE_BYTES):
+            _reject(
+                stream, item, "MALFORMED", f"a nonce has {NONCE_BYTES} bytes, or none; this has {len(nonce)}"
+            )
+            return
+        stream.seats.add((table, item.seat))
+        every_change = item.sit.updates == pb.Sit.UPDATES_EVERY_CHANGE
+        table.sit(item.seat, nonce, every_change, stream.outbox, at)
+
+    def _submit(self, stream: PlayStream, table: Table, item: pb.PlayRequestItem, at: float) -> None:
+        asked = item.submit_move
+        if not 1 <= len(asked.request_id) <= LONGEST_REQUEST_ID:
+            _reject(stream, item, "MALFORMED", f"a request_id has 1 to {LONGEST_REQUEST_ID} characters")
+            return
+        game = table.match.setup.game
+        try:
+            move = _move(asked, game)
+        except WrongGame:
+            _reject(stream, item, "WRONG_GAME", f"this match plays {game}; set the move's field {game!r}")
+        except MalformedMove as malformed:
+            _reject(stream, item, "MALFORMED", str(malformed))
+        else:
+            table.submit(item.seat, asked.prompt, asked.request_id, move, at)
+
+    def _look_up(self, stream: PlayStream, item: pb.PlayRequestItem) -> None:
+        """No table here: the match may be over, elsewhere, or nobody's. Only the store knows."""
+        if stream.lookups >= MOST_WAITING:
+            _reject(
+                stream, item, "TOO_MANY", f"more than {MOST_WAITING} questions about other matches are open"
+            )
+            return
+        stream.lookups += 1
+        task = asyncio.create_task(self._answer_from_store(stream, item))
+        self._lookups.add(task)
+        task.add_done_callback(self._lookups.discard)
+
+    async def _answer_from_store(self, stream: PlayStream, item: pb.PlayRequestItem) -> None:
+        try:
+            end = await self._ended(item.match, stream.bot, item.seat)
+        except NotYourSeat:
+            _reject_not_yours(stream, item)
+        else:
+            _answer_end(stream, item, end)
+        finally:
+            stream.lookups -= 1
+
+
+class WrongGame(ValueError):
+    """The move belongs to another game."""
+
+
+class NotYourSeat(ValueError):
+    """No such match or seat, or it is not the bot's."""
+
+
+def _move(asked: pb.SubmitMove, game: str) -> Any:
+    codec = CODECS[game]
+    field = asked.WhichOneof("move")
+    if field == codec.field:
+        return codec.decode_move(getattr(asked, field))
+    unknown: Iterable[Any] = UnknownFieldSet(asked)  # type: ignore[assignment]  # its stubs forget __iter__
+    later_games = (each.field_number >= FIRST_GAME_FIELD for each in unknown)
+    if field is not None or any(later_games):
+        raise WrongGame
+    raise MalformedMove("there is no move in it")
+
+
+def _answer_end(stream: PlayStream, item: pb.PlayRequestItem, end: pb.MatchEnded | None) -> None:
+    if end is None:
+        _reject(
+            stream, item, "NOT_HERE", "the match is at another referee, or not open yet; wait for an offer"
+        )
+    elif item.HasField("sit"):
+        head = items.head(item.match, item.seat, 0)
+        stream.outbox.answer(items.ended(head, end), at_once=True)
+    else:
+        _reject(stream, item, "MATCH_OVER", "the match is over")
+
+
+def _reject_not_yours(stream: PlayStream, item: pb.PlayRequestItem) -> None:
+    _reject(stream, item, "NOT_YOUR_SEAT", "there is no such match, or its seat is not this bot's")
+
+
+def _reject(stream: PlayStream, item: pb.PlayRequestItem, reason: str, message: str) -> None:
+    request_id = item.submit_move.request_id[:LONGEST_REQUEST_ID] if item.HasField("submit_move") else ""
+    head = items.head(item.match[:LONGEST_REQUEST_ID], item.seat, 0)
+    stream.outbox.answer(items.rejected(head, request_id, reason, message), at_once=True)

@@ -1,0 +1,117 @@
+"""What waits to be written to one bot: the latest view of each seat, and a bounded number of answers.
+
+Many put in, exactly one writer takes out. A prompt or a rejection leaves at once; acceptances and
+unasked views ride with the next message or wait for a sweep.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Protocol
+
+SWEEP_S = 0.1
+MOST_ANSWERS = 256
+"""With more than this unwritten, the reader of the same stream stops."""
+
+
+class Viewed(Protocol):
+    """A table as the writer sees it."""
+
+    def update_item(self, seat: int) -> tuple[bytes, int]:
+        """The seat's update as of now, and its open prompt (0 if the seat is not asked)."""
+        ...
+
+    def handed(self, seat: int, prompt: int, allowance_ms: int) -> None:
+        """The prompt has been given to the transport."""
+        ...
+
+
+@dataclass(slots=True)
+class Draft:
+    """One message to be written, and what is to be told when it was."""
+
+    items: list[bytes] = field(default_factory=list)
+    prompts: list[tuple[Viewed, int, int]] = field(default_factory=list)
+
+
+class Outbox:
+    """Between the tables of one bot and the writer of its stream."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._answers: list[bytes] = []
+        self._views: dict[tuple[Viewed, int], None] = {}
+        self._ends: list[bytes] = []
+        self._sweep: asyncio.TimerHandle | None = None
+        self._due = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    def answer(self, item: bytes, *, at_once: bool) -> None:
+        """Puts an answer in. The reader keeps the number bounded by waiting for `room`."""
+        self._answers.append(item)
+        if len(self._answers) >= MOST_ANSWERS:
+            self._room.clear()
+            at_once = True
+        self._wake(at_once)
+
+    def show(self, table: Viewed, seat: int, *, at_once: bool) -> None:
+        """The seat's view is due. Views that were not written yet are replaced by the newer one."""
+        self._views[table, seat] = None
+        self._wake(at_once)
+
+    def end(self, table: Viewed, seat: int, item: bytes) -> None:
+        """The match is over: the seat's last view, then the end."""
+        self._views[table, seat] = None
+        self._ends.append(item)
+        self._wake(True)
+
+    def drop(self, table: Viewed, seat: int) -> None:
+        """The seat is not to be shown through here any more."""
+        self._views.pop((table, seat), None)
+
+    def wake(self) -> None:
+        """Lets the writer look around although there is nothing to write."""
+        self._due.set()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the reader is to wait for `room`."""
+        return not self._room.is_set()
+
+    async def room(self) -> None:
+        """Returns when there is room for answers."""
+        await self._room.wait()
+
+    async def due(self) -> None:
+        """Returns when something is to be written."""
+        await self._due.wait()
+
+    def drain(self) -> Draft:
+        """Takes out all there is; views are made now, from what is in the journal now."""
+        self._due.clear()
+        self._cancel_sweep()
+        draft = Draft(items=self._answers)
+        self._answers = []
+        self._room.set()
+        views, self._views = self._views, {}
+        for table, seat in views:
+            item, prompt = table.update_item(seat)
+            draft.items.append(item)
+            if prompt:
+                draft.prompts.append((table, seat, prompt))
+        draft.items += self._ends
+        self._ends = []
+        return draft
+
+    def _wake(self, at_once: bool) -> None:
+        if at_once:
+            self._due.set()
+        elif self._sweep is None and not self._due.is_set():
+            self._sweep = self._loop.call_later(SWEEP_S, self._due.set)
+
+    def _cancel_sweep(self) -> None:
+        if self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None

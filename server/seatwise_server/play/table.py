@@ -1,0 +1,329 @@
+"""One match at this referee: the shell around `Match`.
+
+A table is an actor without a task of its own. Commands go through one inbox; while the journal has
+not answered for one command, the next ones wait. Nothing is told to anybody before the journal has
+it. All methods are called on the event loop and none of them waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import structlog
+
+from seatwise.v1 import play_service_pb2 as pb
+from seatwise_referee.effects import Accept, Effect, Finish, Record, Reject, Show, WakeAt
+from seatwise_referee.ending import VoidReason
+from seatwise_referee.game import Seat
+from seatwise_referee.journal import encode
+from seatwise_referee.match import Match
+from seatwise_server.play import items
+from seatwise_server.play.lag import Lag
+from seatwise_server.play.outbox import Outbox
+from seatwise_server.store.flusher import Answer
+
+MOST_WAITING = 8
+"""Commands of one seat that may wait in the inbox."""
+
+log = structlog.get_logger()
+
+
+class Journal(Protocol):
+    """Where entries go; see `store.flusher.Flusher`."""
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the store answers."""
+        ...
+
+    def append(
+        self,
+        match: str,
+        epoch: int,
+        owner: str,
+        first_seq: int,
+        entries: list[bytes],
+        done: Callable[[Answer], None],
+    ) -> None:
+        """Queues the entries; `done` is called once, on the loop."""
+        ...
+
+
+@dataclass(slots=True)
+class _Place:
+    """One seat, and the stream through which its bot sits there."""
+
+    head: bytes
+    outbox: Outbox | None = None
+    every_change: bool = False
+    waiting: int = 0
+
+
+class Table:
+    """The owner's side of one match."""
+
+    def __init__(
+        self,
+        match: Match,
+        epoch: int,
+        owner: str,
+        journal: Journal,
+        lag: Lag,
+        on_end: Callable[[Table], None],
+        on_deal: Callable[[Table], None],
+    ) -> None:
+        self.match = match
+        self.name = match.setup.match
+        self.epoch = epoch
+        self.owner = owner
+        self.is_closed = False
+        self.is_fenced = False
+        """Another referee owns the match."""
+        self._journal = journal
+        self._lag = lag
+        self._on_end = on_end
+        self._on_deal = on_deal
+        self._loop = asyncio.get_running_loop()
+        self._opened_s = self._loop.time() - match.position.at_ms / 1000
+        self._stalled_s = lag.notice(self._loop.time())
+        self._inbox: deque[tuple[int | None, Callable[[int], list[Effect]], float]] = deque()
+        self._held: list[Effect] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._ended: pb.MatchEnded | None = None
+        self._receipt_key = items.receipt_key(match.setup.seed)
+        heads = (items.head(self.name, seat, epoch) for seat in range(len(match.setup.bots)))
+        self._places = [_Place(head) for head in heads]
+        self._log = log.bind(match=self.name, epoch=epoch)
+
+    # From the bots
+
+    def owns(self, bot: str, seat: int) -> bool:
+        """Whether the bot plays this seat."""
+        bots = self.match.setup.bots
+        return 0 <= seat < len(bots) and bots[seat] == bot
+
+    def sits(self, seat: int, outbox: Outbox) -> bool:
+        """Whether the seat's bot sits there through this stream."""
+        return self._places[seat].outbox is outbox
+
+    def sit(self, seat: int, nonce: bytes, every_change: bool, outbox: Outbox, at: float) -> None:
+        """The bot sits down, or down again through another stream."""
+        place = self._places[seat]
+        place.outbox, place.every_change = outbox, every_change
+        if self._ended:
+            outbox.end(self, seat, items.ended(place.head, self._ended))
+        else:
+            self._command(seat, partial(self.match.sit, Seat(seat), nonce or None), at)
+
+    def submit(self, seat: int, prompt: int, request_id: str, move: Any, at: float) -> None:
+        """The bot answers a prompt; `at` is when the answer came."""
+        place = self._places[seat]
+        if place.waiting >= MOST_WAITING:
+            self._reject(place, request_id, "TOO_MANY", f"more than {MOST_WAITING} of this seat are waiting")
+            return
+        self._command(seat, partial(self.match.submit, Seat(seat), prompt, request_id, move), at)
+
+    def resign(self, seat: int, at: float) -> None:
+        """The bot gives up."""
+        place = self._places[seat]
+        if place.waiting >= MOST_WAITING:
+            self._reject(place, "", "TOO_MANY", f"more than {MOST_WAITING} of this seat are waiting")
+            return
+        self._command(seat, partial(self.match.resign, Seat(seat)), at)
+
+    def leave(self, seat: int, outbox: Outbox) -> None:
+        """The stream through which the bot sat is gone. Its clock runs on."""
+        place = self._places[seat]
+        if place.outbox is outbox:
+            place.outbox = None
+            self._hand_over_to_nobody(seat)
+
+    # From the writer of a stream
+
+    def update_item(self, seat: int) -> tuple[bytes, int]:
+        """See `outbox.Viewed`."""
+        told = self.match.update(Seat(seat), self._ms(self._loop.time()))
+        receipt = items.receipt(self._receipt_key, told.seen_seq)
+        item = items.update(self._places[seat].head, self.match.setup.game, told, receipt)
+        return item, told.prompt if told.to_act else 0
+
+    def handed(self, seat: int, prompt: int, allowance_ms: int) -> None:
+        """See `outbox.Viewed`."""
+        self._wake_for(self.match.handed(Seat(seat), prompt, self._ms(self._loop.time()), allowance_ms))
+
+    # From the house
+
+    def open(self) -> None:
+        """Starts the clocks; after a takeover the journal says so first."""
+        if self.match.is_over:
+            self._on_end(self)
+        elif self.epoch > 1:
+            self._command(None, partial(self.match.take_over, self.epoch), self._loop.time())
+        else:
+            self._tick()
+
+    def void(self, reason: VoidReason) -> None:
+        """Ends the match; it counts for nobody."""
+        self._command(None, partial(self.match.void, reason), self._loop.time())
+
+    def thaw(self, gap_s: float) -> None:
+        """The store is back after a gap: nobody is charged for it."""
+        gap_ms = int(gap_s * 1000)
+        self._command(None, partial(self.match.freeze, gap_ms, "STORE"), self._loop.time())
+        self._tick()
+
+    def tell_end(self, end: pb.MatchEnded) -> None:
+        """Tells all who sit here, or will, that the match is over."""
+        self._ended = end
+        for seat, place in enumerate(self._places):
+            if place.outbox:
+                place.outbox.end(self, seat, items.ended(place.head, end))
+
+    def close(self) -> None:
+        """Lets go of the match: from now on this table does nothing."""
+        self.is_closed = True
+        self._inbox.clear()
+        if self._timer:
+            self._timer.cancel()
+        for seat, place in enumerate(self._places):
+            if place.outbox:
+                place.outbox.drop(self, seat)
+
+    # Commands, one after the other
+
+    def _ms(self, at: float) -> int:
+        return max(0, int((at - self._opened_s) * 1000))
+
+    def _command(self, seat: int | None, command: Callable[[int], list[Effect]], at: float) -> None:
+        if self.is_closed:
+            return
+        if seat is not None:
+            self._places[seat].waiting += 1
+        self._inbox.append((seat, command, at))
+        self._work()
+
+    def _work(self) -> None:
+        while self._inbox and self._held is None and not self.is_closed:
+            seat, command, at = self._inbox.popleft()
+            if seat is not None:
+                self._places[seat].waiting -= 1
+            self._write(self._effects_of(command, self._ms(at)))
+
+    def _effects_of(self, command: Callable[[int], list[Effect]], now: int) -> list[Effect]:
+        """The outer edge of the rules: a fault of ours voids this match, and harms no other."""
+        try:
+            return [*self._stalls(), *command(now)]
+        except Exception:
+            self._log.exception("match_failed")
+            self.match = Match(self.match.setup, self.match.position)
+            return self.match.void(VoidReason.UNPLAYABLE, now)
+
+    def _stalls(self) -> list[Effect]:
+        """What we stood still since the last command is charged to nobody."""
+        now = self._loop.time()
+        stalled_s, self._stalled_s = self._lag.notice(now) - self._stalled_s, self._lag.stalled_s
+        if not stalled_s:
+            return []
+        return self.match.freeze(int(stalled_s * 1000), "STALL", self._ms(now))
+
+    def _write(self, effects: list[Effect]) -> None:
+        entries = [effect.entry for effect in effects if isinstance(effect, Record)]
+        if not entries:
+            self._perform(effects)
+            return
+        self._held = effects
+        data = [encode(entry) for entry in entries]
+        self._journal.append(self.name, self.epoch, self.owner, entries[0].seq, data, self._written)
+
+    def _written(self, answer: Answer) -> None:
+        """The journal has answered: only now may anybody know."""
+        if self.is_closed:
+            return
+        if answer is Answer.FENCED:
+            self._log.warning("match_fenced")
+            self.is_fenced = True
+            self.close()
+            self._on_end(self)
+            return
+        effects, self._held = self._held or [], None
+        was_dealt = self.match.position.state is not None
+        wake = self.match.confirm(self._ms(self._loop.time()))
+        self._perform([*effects, *wake])
+        if not was_dealt and self.match.position.state is not None:
+            self._on_deal(self)
+        self._show_changes()
+        self._work()
+
+    def _perform(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Show(seat):
+                    self._show(seat)
+                case Accept(seat, request_id, charged_ms):
+                    self._accept(self._places[seat], seat, request_id, charged_ms)
+                case Reject(seat, request_id, reason, message):
+                    self._log.debug("move_rejected", seat=seat, reason=str(reason))
+                    self._reject(self._places[seat], request_id, str(reason), message)
+                case Finish():
+                    self._finish()
+        self._wake_for(effects)
+
+    def _show(self, seat: int) -> None:
+        outbox = self._places[seat].outbox
+        if outbox is None:
+            self._hand_over_to_nobody(seat)
+        else:
+            outbox.show(self, seat, at_once=True)
+
+    def _show_changes(self) -> None:
+        for seat, place in enumerate(self._places):
+            if place.every_change and place.outbox:
+                place.outbox.show(self, seat, at_once=False)
+
+    def _accept(self, place: _Place, seat: int, request_id: str, charged_ms: int) -> None:
+        if place.outbox:
+            seen_seq = self.match.position.seats[seat].seen_seq
+            receipt = items.receipt(self._receipt_key, seen_seq)
+            item = items.accepted(place.head, request_id, charged_ms, receipt)
+            place.outbox.answer(item, at_once=False)
+
+    def _reject(self, place: _Place, request_id: str, reason: str, message: str) -> None:
+        if place.outbox:
+            item = items.rejected(place.head, request_id, reason, message)
+            place.outbox.answer(item, at_once=True)
+
+    def _finish(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+        self._on_end(self)
+
+    # Time
+
+    def _hand_over_to_nobody(self, seat: int) -> None:
+        """The clock of a seat that is not connected runs from the put."""
+        prompt = self.match.position.prompt
+        if prompt and seat in prompt.seats:
+            self.handed(seat, prompt.number, 0)
+
+    def _wake_for(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, WakeAt) and effect.at_ms is not None:
+                self._wake_at(self._opened_s + effect.at_ms / 1000)
+
+    def _wake_at(self, when: float) -> None:
+        """One timer a table. Deadlines mostly move back, so a timer that is early enough stays."""
+        if self._timer is None or self._timer.cancelled() or self._timer.when() > when:
+            if self._timer:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(when, self._tick)
+
+    def _tick(self) -> None:
+        """Time has passed. While the store is away nobody's time runs out: `thaw` comes first."""
+        self._timer = None
+        if not self.is_closed and self._held is None and self._journal.healthy:
+            self._command(None, self.match.tick, self._loop.time())

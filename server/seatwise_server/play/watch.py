@@ -1,0 +1,71 @@
+"""Follows a match for spectators by its journal, from any process: not the referee's memory, but what is safe."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+from seatwise.codec import CODECS
+from seatwise.v1 import match_service_pb2 as pb
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.journal import decode
+from seatwise_referee.position import Position, after, first_position
+from seatwise_referee.setup import Setup
+from seatwise_server.play import items
+from seatwise_server.rpc import resources
+from seatwise_server.store import MatchMeta, Store
+
+BLOCK_MS = 1000
+
+
+class Watch:
+    """For any number of spectators, each with a tail of its own."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def follow(self, name: str) -> AsyncIterator[pb.WatchMatchResponse]:
+        """The match as it stands, then each change, then its end."""
+        meta = await self._store.matches.get(name)
+        if meta is None:
+            return
+        yield pb.WatchMatchResponse(match=resources.match(meta))
+        setup = Setup.from_json(json.loads(meta.fields["setup"]))
+        position, state = first_position(setup), meta.state
+        while not position.end and meta and "result" not in meta.fields:
+            found = await self._store.journal.tail(name, position.seq, BLOCK_MS)
+            position = _through(position, found, setup)
+            if found:
+                yield seen(position, setup)
+            meta = await self._store.matches.get(name)
+            if meta and meta.state != state:
+                state = meta.state
+                yield pb.WatchMatchResponse(match=resources.match(meta))
+        last = await self._delivered(name)
+        if last and last.state != state:
+            yield pb.WatchMatchResponse(match=resources.match(last))
+
+    async def _delivered(self, name: str) -> MatchMeta | None:
+        """The match with its result; delivery follows the last entry within a moment."""
+        while True:
+            meta = await self._store.matches.get(name)
+            if meta is None or "result" in meta.fields:
+                return meta
+            await asyncio.sleep(BLOCK_MS / 1000 / 4)
+
+
+def _through(position: Position, found: list[bytes], setup: Setup) -> Position:
+    for data in found:
+        position = after(position, decode(data), setup, GAMES[setup.game])
+    return position
+
+
+def seen(position: Position, setup: Setup) -> pb.WatchMatchResponse:
+    """What a spectator sees of a position."""
+    response = pb.WatchMatchResponse(at_ms=position.at_ms)
+    if position.state is not None:
+        codec = CODECS[setup.game]
+        view = codec.encode_view(GAMES[setup.game].view(position.state, None))
+        response.MergeFromString(items.field(codec.number, view))
+    return response

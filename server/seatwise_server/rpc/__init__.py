@@ -1,0 +1,1 @@
+"""The doors: gRPC services, thin over the lobby, the referee and the store."""

@@ -1,0 +1,61 @@
+"""LobbyService: one stream for each bot that is present."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from seatwise.v1 import lobby_service_pb2 as pb
+from seatwise.v1 import lobby_service_pb2_grpc
+from seatwise_server.lobby.attendance import Attendance
+from seatwise_server.lobby.lobby import Lobby, check_limit, check_queues
+from seatwise_server.rpc.errors import Refusal
+from seatwise_server.rpc.guard import check_readable
+from seatwise_server.rpc.keeper import Context, Keeper
+
+FIRST_WORD_S = 10.0
+"""How long a stream may stay without a first request."""
+
+
+class LobbyDoor(lobby_service_pb2_grpc.LobbyServiceServicer):
+    """See lobby_service.proto."""
+
+    def __init__(self, lobby: Lobby, keeper: Keeper) -> None:
+        self._lobby = lobby
+        self._keeper = keeper
+
+    async def Attend(  # noqa: N802
+        self, requests: AsyncIterator[pb.AttendRequest], context: Context
+    ) -> None:
+        """One stream, from its first request to its end."""
+        caller = await self._keeper.bot(context)
+        first = await _first(requests)
+        attendance = Attendance(caller.bot, check_queues(list(first.queues)), check_limit(first.max_matches))
+        with self._keeper.open(caller, attendance):
+            async with self._lobby.present(attendance):
+                reader = asyncio.create_task(self._read(requests, attendance))
+                try:
+                    while response := await attendance.next():
+                        await context.write(response)
+                finally:
+                    reader.cancel()
+
+    async def _read(self, requests: AsyncIterator[pb.AttendRequest], attendance: Attendance) -> None:
+        try:
+            async for request in requests:
+                check_readable(request)
+                await self._lobby.set_limit(attendance, request.max_matches)
+        except Refusal as refusal:
+            attendance.end(refusal)
+        else:
+            attendance.end(None)
+
+
+async def _first(requests: AsyncIterator[pb.AttendRequest]) -> pb.AttendRequest:
+    try:
+        async with asyncio.timeout(FIRST_WORD_S):
+            request = await anext(requests)
+    except (TimeoutError, StopAsyncIteration):
+        raise Refusal("INVALID_ARGUMENT", "send a first request that names queues and max_matches") from None
+    check_readable(request)
+    return request

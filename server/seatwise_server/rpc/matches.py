@@ -1,0 +1,193 @@
+"""MatchService: creating, reading, watching and ending matches."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import AsyncIterator
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from seatwise.codec.time_control import requested_time_control
+from seatwise.v1 import match_pb2, match_service_pb2_grpc
+from seatwise.v1 import match_service_pb2 as pb
+from seatwise_referee.clock import BadTimeControl, TimeControl
+from seatwise_referee.game import BadOptions, Options
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.setup import Setup
+from seatwise_server.lobby.pairing import Pairing
+from seatwise_server.lobby.queue import CREATED, time_control_for
+from seatwise_server.lobby.seating import ID_ALPHABET, ID_LENGTH, Seating
+from seatwise_server.play.watch import Watch
+from seatwise_server.rpc import resources
+from seatwise_server.rpc.errors import Refusal
+from seatwise_server.rpc.keeper import Context, Keeper
+from seatwise_server.rpc.paging import page_size
+from seatwise_server.store import MatchMeta, Store
+from seatwise_server.store.errors import BadPageToken
+
+LONGEST_REQUEST_ID = 64
+
+
+class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
+    """See match_service.proto."""
+
+    def __init__(
+        self, store: Store, seating: Seating, pairing: Pairing, watch: Watch, keeper: Keeper
+    ) -> None:
+        self._store = store
+        self._seating = seating
+        self._pairing = pairing
+        self._watch = watch
+        self._keeper = keeper
+
+    async def CreateMatch(  # noqa: N802
+        self, request: pb.CreateMatchRequest, context: Context
+    ) -> pb.CreateMatchResponse:
+        """See match_service.proto."""
+        await self._keeper.admin(context)
+        setup = await self._setup_for(request)
+        await self._seating.create(setup, "WAITING", CREATED)
+        match = await self._get(setup.match)
+        if match.state == match_pb2.Match.STATE_WAITING:
+            await self._store.queues.enter(CREATED, setup.match)
+            self._pairing.wake()
+        return pb.CreateMatchResponse(match=match)
+
+    async def GetMatch(self, request: pb.GetMatchRequest, context: Context) -> pb.GetMatchResponse:  # noqa: N802
+        """See match_service.proto."""
+        await self._keeper.anybody(context)
+        return pb.GetMatchResponse(match=await self._get(request.name))
+
+    async def ListMatches(  # noqa: N802
+        self, request: pb.ListMatchesRequest, context: Context
+    ) -> pb.ListMatchesResponse:
+        """See match_service.proto."""
+        await self._keeper.anybody(context)
+        try:
+            page = await self._store.matches.page(page_size(request.page_size), request.page_token)
+        except BadPageToken as bad:
+            raise Refusal("INVALID_ARGUMENT", str(bad)) from None
+        matches = [resources.match(meta) for meta in page.matches]
+        return pb.ListMatchesResponse(matches=matches, next_page_token=page.next_page_token)
+
+    async def GetRecord(self, request: pb.GetRecordRequest, context: Context) -> pb.GetRecordResponse:  # noqa: N802
+        """See match_service.proto."""
+        await self._keeper.anybody(context)
+        match = await self._get(request.name)
+        if match.state == match_pb2.Match.STATE_VOIDED:
+            raise Refusal(
+                "MATCH_VOIDED", f"{request.name} was voided ({match.void_reason}); it has no record"
+            )
+        record = await self._store.matches.record(request.name)
+        if not record:
+            raise Refusal("MATCH_NOT_OVER", f"{request.name} is not over; its record is given when it is")
+        return pb.GetRecordResponse(record=record.decode().rstrip("\n"))
+
+    async def AbortMatch(self, request: pb.AbortMatchRequest, context: Context) -> pb.AbortMatchResponse:  # noqa: N802
+        """See match_service.proto."""
+        await self._keeper.admin(context)
+        match = await self._get(request.name)
+        if not match.HasField("end_time"):
+            await self._abort(request.name)
+        return pb.AbortMatchResponse(match=match)
+
+    async def WatchMatch(  # noqa: N802
+        self, request: pb.WatchMatchRequest, context: Context
+    ) -> AsyncIterator[pb.WatchMatchResponse]:
+        """See match_service.proto."""
+        await self._keeper.anybody(context)
+        await self._meta(request.name)
+        async for seen in self._watch.follow(request.name):
+            seen.send_time.CopyFrom(_now())
+            yield seen
+
+    async def _abort(self, name: str) -> None:
+        """Notes it for whoever owns the match next, and tells the owner there is; a new match gets an owner."""
+        await self._store.matches.ask_abort(name)
+        await self._store.queues.leave(CREATED, name)
+        fence = await self._store.journal.fence(name)
+        if fence is None:
+            await self._seating.hand_to_referee(name)
+        elif not fence.is_retired:
+            await self._store.processes.order(fence.owner, f"abort {name}".encode())
+
+    async def _meta(self, name: str) -> MatchMeta:
+        meta = await self._store.matches.get(name) if name.startswith("matches/") else None
+        if meta is None or "setup" not in meta.fields:
+            raise Refusal(
+                "NOT_FOUND",
+                f"there is no match {name[:80]!r}, or its record is kept no longer",
+                name=name[:80],
+            )
+        return meta
+
+    async def _get(self, name: str) -> match_pb2.Match:
+        return resources.match(await self._meta(name))
+
+    async def _setup_for(self, request: pb.CreateMatchRequest) -> Setup:
+        game = request.game.removeprefix("games/")
+        if game not in GAMES:
+            raise Refusal(
+                "NOT_FOUND",
+                f"there is no game {request.game[:80]!r}; there are {_games()}",
+                game=request.game[:80],
+            )
+        for bot in request.bots:
+            if await self._store.bots.get(bot) is None:
+                raise Refusal("NOT_FOUND", f"no bot {bot[:80]!r} is registered", bot=bot[:80])
+        try:
+            return self._seating.setup(
+                _match_name(request.request_id),
+                game,
+                _table(game, list(request.bots)),
+                _options(game, dict(request.options)),
+                _time_control(game, request),
+            )
+        except (BadOptions, BadTimeControl) as bad:
+            raise Refusal("INVALID_ARGUMENT", str(bad)) from None
+
+
+def _games() -> str:
+    return ", ".join(f"games/{name}" for name in GAMES)
+
+
+def _table(game: str, bots: list[str]) -> list[str]:
+    sizes = GAMES[game].table_sizes
+    if len(bots) not in sizes:
+        raise Refusal(
+            "INVALID_ARGUMENT", f"{game} is for {sizes[0]} to {sizes[-1]} seats; {len(bots)} bots are named"
+        )
+    return bots
+
+
+def _options(game: str, given: dict[str, str]) -> Options:
+    """Options travel as text; what the game knows as a number becomes one."""
+    defaults = GAMES[game].options({})
+    return {
+        name: int(text) if isinstance(defaults.get(name), int) and _is_number(text) else text
+        for name, text in given.items()
+    }
+
+
+def _is_number(text: str) -> bool:
+    return len(text) < 10 and text.removeprefix("-").isdecimal() and text.isascii()
+
+
+def _time_control(game: str, request: pb.CreateMatchRequest) -> TimeControl:
+    return requested_time_control(request.time_control, GAMES[game].paces, time_control_for(game))
+
+
+def _match_name(request_id: str) -> str:
+    """The same for the same request, so that a repeat creates nothing new."""
+    if len(request_id) > LONGEST_REQUEST_ID:
+        raise Refusal("INVALID_ARGUMENT", f"a request_id has at most {LONGEST_REQUEST_ID} characters")
+    text = f"create/{request_id}".encode() if request_id else secrets.token_bytes(32)
+    digest = hashlib.sha256(text).digest()[:ID_LENGTH]
+    return "matches/" + "".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in digest)
+
+
+def _now() -> Timestamp:
+    now = Timestamp()
+    now.GetCurrentTime()
+    return now

@@ -1,0 +1,59 @@
+"""PlayService: bytes in, bytes out; one reader and one writer for each stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import grpc
+
+from seatwise_server.play.referee import Referee
+from seatwise_server.play.stream import PlayStream
+from seatwise_server.rpc import errors, requests
+from seatwise_server.rpc.keeper import Context, Keeper
+
+SERVICE = "seatwise.v1.PlayService"
+LAST_WORD_S = 1.0
+"""How long we try to tell a bot that does not read why its stream ends."""
+
+
+class PlayDoor:
+    """Takes raw bytes: what cannot be read is owed an answer, not a broken stream."""
+
+    def __init__(self, referee: Referee, keeper: Keeper) -> None:
+        self._referee = referee
+        self._keeper = keeper
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """For `grpc.aio.Server.add_generic_rpc_handlers`."""
+        play: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(self.play)
+        return grpc.method_handlers_generic_handler(SERVICE, {"Play": play})
+
+    async def play(self, raws: AsyncIterator[bytes], context: Context) -> None:
+        """One stream, from its first byte to its last."""
+        caller = await self._keeper.bot(context)
+        stream = PlayStream(caller.bot)
+        with self._keeper.open(caller, stream), self._referee.attached(stream):
+            reader = asyncio.create_task(self._read(raws, stream))
+            try:
+                refusal = await stream.write_all(context.write)
+            except asyncio.CancelledError:
+                if stream.refusal is None:
+                    raise
+                refusal = stream.refusal
+            finally:
+                reader.cancel()
+        if refusal:
+            async with asyncio.timeout(LAST_WORD_S):
+                await errors.abort(context, refusal)
+
+    async def _read(self, raws: AsyncIterator[bytes], stream: PlayStream) -> None:
+        """Never waits for the journal; only for room for answers that the bot does not read."""
+        loop = asyncio.get_running_loop()
+        async for raw in raws:
+            at = loop.time()
+            for item in requests.read(raw):
+                if stream.outbox.is_full:
+                    await stream.outbox.room()
+                self._referee.intake.take(stream, item, at)
+        stream.end(None)

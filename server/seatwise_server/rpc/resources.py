@@ -1,0 +1,63 @@
+"""Turns what the store knows into the resources of the wire."""
+
+from __future__ import annotations
+
+import json
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from seatwise.codec.time_control import encode_time_control
+from seatwise.v1 import bot_pb2, match_pb2, play_service_pb2
+from seatwise_referee.setup import Setup
+from seatwise_referee.shuffle import commitment
+from seatwise_server.store import Bot, MatchMeta
+
+
+STATES = {name.removeprefix("STATE_"): number for name, number in match_pb2.Match.State.items()}
+
+
+def match(meta: MatchMeta) -> match_pb2.Match:
+    """A match; never with its seed."""
+    setup = Setup.from_json(json.loads(meta.fields["setup"]))
+    message = match_pb2.Match(
+        name=meta.match,
+        game=f"games/{setup.game}",
+        state=match_pb2.Match.State.Name(STATES[meta.state]),
+        bots=setup.bots,
+        options={name: str(value) for name, value in setup.options.items()},
+        time_control=encode_time_control(setup.time_control),
+        commitment=commitment(setup.seed),
+        create_time=timestamp(meta.create_us),
+        durability=setup.durability,
+        rules_version=setup.rules_version,
+    )
+    _add_end(message, meta)
+    return message
+
+
+def _add_end(message: match_pb2.Match, meta: MatchMeta) -> None:
+    if "result" not in meta.fields:
+        return
+    end = play_service_pb2.MatchEnded.FromString(meta.fields["result"])
+    message.void_reason = end.void_reason
+    if end.HasField("result"):
+        message.result.CopyFrom(end.result)
+    if "end_ms" in meta.fields:
+        message.end_time.CopyFrom(timestamp(int(meta.fields["end_ms"]) * 1000))
+
+
+def bot(known: Bot) -> bot_pb2.Bot:
+    """A bot; nothing of its token."""
+    return bot_pb2.Bot(
+        name=known.bot,
+        owner=known.owner,
+        create_time=timestamp(known.create_ms * 1000),
+        revoked=known.is_revoked,
+    )
+
+
+def timestamp(microseconds: int) -> Timestamp:
+    """A point in time."""
+    point = Timestamp()
+    point.FromMicroseconds(microseconds)
+    return point
