@@ -41,11 +41,11 @@ GRACE_S = 2.0
 log = structlog.get_logger()
 
 
-class StoreLost(Exception):  # noqa: N818
+class StoreLost(Exception):
     """The store has been away for too long; nothing that was acknowledged is lost."""
 
 
-class PortBusy(Exception):  # noqa: N818
+class PortBusy(Exception):
     """The address to listen on is not to be had."""
 
 

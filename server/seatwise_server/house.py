@@ -6,7 +6,6 @@ import asyncio
 
 import structlog
 
-
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotExists
 
@@ -31,6 +30,7 @@ async def run_house_bots(store: Store, address: str) -> None:
 
 async def _run(store: Store, sample: str, address: str) -> None:
     from seatwise.run import run_async
+
     from seatwise.samples import SAMPLES
 
     token = await _token(store, f"house-{sample}")

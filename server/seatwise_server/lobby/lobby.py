@@ -14,9 +14,9 @@ from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.rpc.errors import Refusal
 from seatwise_server.store import Attendance as Presence
+from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.notices import changed_bots
-from seatwise_server.store import Store
 
 BEAT_S = 3.0
 LEASE_MS = 10_000

@@ -9,9 +9,9 @@ import structlog
 
 from seatwise_server.lobby.queue import CREATED, QUEUES, Queue, time_control_for
 from seatwise_server.lobby.seating import Seating, new_match_name
+from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.queues import Proposal
-from seatwise_server.store import Store
 
 PASS_S = 0.2
 LOOK_AHEAD = 64

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 import structlog
 
+from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Options
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.journal import canonical
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import SEED_BYTES
-from seatwise_server.store.seats import Reservation
 from seatwise_server.store import Store
+from seatwise_server.store.seats import Reservation
 
 log = structlog.get_logger()
 

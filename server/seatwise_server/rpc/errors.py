@@ -35,7 +35,7 @@ REASONS: dict[str, grpc.StatusCode] = {
 """Every reason, with its gRPC code."""
 
 
-class Refusal(Exception):  # noqa: N818  # it is not an error of ours
+class Refusal(Exception):  # it is not an error of ours
     """The caller is told no."""
 
     def __init__(self, reason: str, message: str, **metadata: str) -> None:

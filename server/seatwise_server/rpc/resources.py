@@ -12,7 +12,6 @@ from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment
 from seatwise_server.store import Bot, MatchMeta
 
-
 STATES = {name.removeprefix("STATE_"): number for name, number in match_pb2.Match.State.items()}
 
 
