@@ -1,7 +1,7 @@
 """Other states that look the same to one seat: all that it cannot know is drawn anew.
 
 Whatever is shown to that seat, by a view, a message or a number of bytes, must be the same for the
-state and for its resampled twin. A new game joins by a line in `RESAMPLERS`.
+state and for its resampled twin. A new game joins by a line in `RESAMPLERS` and one in `HIDDEN`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 def resampled(game_name: str, state: Any, seat: Seat | None, chance: Random) -> Any:
     """A state that the seat cannot tell from this one; `None` is a spectator."""
     return RESAMPLERS[game_name](state, seat, chance)
+
+
+def hidden_from(game_name: str, state: Any, seat: Seat | None) -> frozenset[str]:
+    """The cards, as text, that the seat has no way to know where they are now."""
+    return HIDDEN[game_name](state, seat)
 
 
 ASIDE = -1
@@ -74,5 +79,12 @@ def _tricks(state: UgoState) -> Iterator[tuple[int, tuple[Card, ...]]]:
     yield state.table.leader, state.trick
 
 
+def hidden_from_ugo(state: UgoState, seat: Seat | None) -> frozenset[str]:
+    return frozenset(str(card) for card, _ in hidden_cards(state, seat))
+
+
 RESAMPLERS: dict[str, Callable[[Any, Seat | None, Random], Any]] = {"ugo": resampled_ugo}
+"""By the game's name."""
+
+HIDDEN: dict[str, Callable[[Any, Seat | None], frozenset[str]]] = {"ugo": hidden_from_ugo}
 """By the game's name."""

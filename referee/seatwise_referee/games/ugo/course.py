@@ -41,7 +41,7 @@ def _after_trick(
     """The winner takes the cards, the farmers come, and he lays: when asked how, or at once (U14, U15)."""
     place = winner_of(trick)
     winner = Seat((table.leader + place) % len(hands))
-    kingdoms, supply = with_farmers(table, winner, farmers_gained(trick, place))
+    kingdoms, supply = _with_farmers(table, winner, farmers_gained(trick, place))
     tricks = (*table.tricks, Trick(table.leader, trick, winner, ()))
     state = State(winner, prompt + 1, hands, (), Table(winner, kingdoms, supply, tricks, trick), round_)
     if has_choice(kingdoms[winner], trick):
@@ -49,7 +49,7 @@ def _after_trick(
     return after_laying(state, prompt, default_order(trick))
 
 
-def with_farmers(table: Table, winner: Seat, gains: Sequence[int]) -> tuple[tuple[Kingdom, ...], int]:
+def _with_farmers(table: Table, winner: Seat, gains: Sequence[int]) -> tuple[tuple[Kingdom, ...], int]:
     """The kingdoms with the farmers that the trick brings, and what is left in the supply (U23 to U25).
 
     Nobody takes more than nine: of two that are due, one comes if one place is free. The winner takes

@@ -1,0 +1,105 @@
+"""The twins that stand for what a seat cannot know are possible ones, and would show a leak."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from hypothesis import given
+from random_matches import Chances, bounded, match, viewers
+from resample import ASIDE, hidden_cards, resampled, voids
+
+from seatwise_referee.game import Seat
+from seatwise_referee.games.ugo import CARDS, Card, State, Ugo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+UGO = Ugo()
+
+
+def states(chance: Random) -> Iterator[State]:
+    return (step.state for step in match(UGO, 4, chance))
+
+
+def held(state: State, seat: int) -> set[Card]:
+    return {card for card in CARDS if state.hands[seat] >> card & 1}
+
+
+@given(chance=Chances)
+@bounded(5)
+def test_a_twin_keeps_what_the_seat_knows(chance: Random) -> None:
+    for state in states(chance):
+        for viewer in viewers(4):
+            twin = resampled("ugo", state, viewer, chance)
+            assert (twin.table, twin.trick, twin.asked, twin.prompt) == (
+                state.table,
+                state.trick,
+                state.asked,
+                state.prompt,
+            )
+            assert [hand.bit_count() for hand in twin.hands] == [hand.bit_count() for hand in state.hands]
+            assert viewer is None or twin.hands[viewer] == state.hands[viewer]
+            assert {card for card, _ in hidden_cards(twin, viewer)} == {
+                card for card, _ in hidden_cards(state, viewer)
+            }
+
+
+@given(chance=Chances)
+@bounded(5)
+def test_a_twin_deals_no_card_twice_and_none_that_was_played(chance: Random) -> None:
+    for state in states(chance):
+        twin = resampled("ugo", state, chance.choice(viewers(4)), chance)
+        played = {card for trick in state.table.tricks for card in trick.cards} | {*state.trick}
+        hands = [held(twin, seat) for seat in range(4)]
+        assert len(set().union(*hands, played)) == sum(map(len, hands)) + len(played)
+
+
+@given(chance=Chances)
+@bounded(5)
+def test_a_seat_that_did_not_follow_a_colour_is_dealt_none_of_it(chance: Random) -> None:
+    for state in states(chance):
+        twin = resampled("ugo", state, chance.choice(viewers(4)), chance)
+        for seat in range(4):
+            assert not {card.colour for card in held(twin, seat)} & voids(state)[seat]
+
+
+def test_any_hidden_card_may_come_to_lie_wherever_hidden_cards_lie() -> None:
+    chance = Random(1)
+    state = UGO.deal(4, bytes(32), {"rounds": 1})
+    twins = [resampled("ugo", state, Seat(2), chance) for _ in range(400)]
+    places = {pair for twin in twins for pair in hidden_cards(twin, Seat(2))}
+    assert places == {(card, owner) for card, _ in hidden_cards(state, Seat(2)) for owner in (0, 1, 3, ASIDE)}
+
+
+def test_a_twin_has_another_seed_so_that_later_rounds_are_hidden_too() -> None:
+    chance, state = Random(1), UGO.deal(2, bytes(32), {"rounds": 2})
+    twin = resampled("ugo", state, Seat(0), chance)
+    assert twin.round.seed != state.round.seed
+
+
+LEAKS: dict[str, Callable[[State, int], object]] = {
+    "how many moves another seat has": lambda state, _: len(
+        list(UGO.legal_moves(state, state.asked or Seat(0)))
+    ),
+    "the sum of another hand": lambda state, seat: sum(held(state, (seat + 1) % 4)),
+    "whether a card lies aside": lambda state, _: any(hand & 1 for hand in state.hands),
+    "the seed": lambda state, _: state.round.seed[0] & 1,
+    "the default move of the seat that is asked": lambda state, _: UGO.default_move(
+        state, state.asked or Seat(0)
+    ),
+}
+
+
+def test_each_of_some_leaks_would_be_seen() -> None:
+    for name, leak in LEAKS.items():
+        chance = Random(1)
+        seen = sum(
+            leak(state, 0) != leak(resampled("ugo", state, Seat(0), chance), 0)
+            for state in asks_others(chance)
+        )
+        assert seen > 5, name
+
+
+def asks_others(chance: Random) -> Iterator[State]:
+    return (state for state in states(chance) if state.asked not in (None, 0))

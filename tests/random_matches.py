@@ -1,0 +1,93 @@
+"""Random matches of any game, for tests that look at every state of them."""
+
+from __future__ import annotations
+
+from itertools import islice
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from seatwise_referee.game import IllegalMove, Seat
+from seatwise_referee.games.registry import GAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from seatwise_referee.game import Prompt
+
+TABLES = [(game, seats) for game in GAMES.values() for seats in game.table_sizes]
+every_table = pytest.mark.parametrize(
+    ("game", "seats"), TABLES, ids=lambda value: str(getattr(value, "name", value))
+)
+every_game = pytest.mark.parametrize("game", GAMES.values(), ids=list(GAMES))
+
+OPTIONS: dict[str, dict[str, Any]] = {"ugo": {"rounds": 2}}
+"""Short matches; a game without a line here plays its default ones."""
+
+LISTED = 60
+"""As many legal moves as a test looks at; a game need not be able to list them all."""
+
+MOVES_IN_ONE_PROMPT = 20
+"""After so many the time runs out, or a game of building would never end."""
+
+
+class Step(NamedTuple):
+    """A state with the question it puts, and who answers it how; no seat: the time runs out for all."""
+
+    state: Any
+    prompt: Prompt
+    seat: Seat | None
+    move: Any
+    after: Any
+
+
+def dealt(game: Any, seats: int, chance: Random) -> Any:
+    return game.deal(seats, chance.randbytes(32), game.options(OPTIONS.get(game.name, {})))
+
+
+def match(game: Any, seats: int, chance: Random) -> Iterator[Step]:
+    """A match of random legal moves in which now and then the time runs out."""
+    state, answers = dealt(game, seats, chance), 0
+    while (prompt := game.prompt(state)) is not None:
+        if answers >= MOVES_IN_ONE_PROMPT or chance.random() < 0.05:
+            seat, move = None, None
+            after = game.expire(state, prompt.seats)
+        else:
+            seat = chance.choice(sorted(prompt.seats))
+            move = chance.choice(list(islice(game.legal_moves(state, seat), LISTED)))
+            after = game.play(state, seat, move)
+        yield Step(state, prompt, seat, move, after)
+        following = game.prompt(after)
+        answers = answers + 1 if following and following.number == prompt.number else 0
+        state = after
+
+
+def some(steps: Iterator[Step], chance: Random, share: float) -> Iterator[Step]:
+    """Some of the steps, where all of them would take too long."""
+    return (step for step in steps if chance.random() < share)
+
+
+def viewers(seats: int) -> list[Seat | None]:
+    return [*map(Seat, range(seats)), None]
+
+
+LEGAL = "legal"
+
+
+def answer(game: Any, state: Any, seat: Seat, move: Any) -> str:
+    try:
+        game.play(state, seat, move)
+    except IllegalMove as refused:
+        return str(refused)
+    return LEGAL
+
+
+Chances = st.integers(0, 2**32).map(Random)
+
+
+def bounded(examples: int) -> Callable[[Any], Any]:
+    """The same examples on every run, and so many of them that this file stays quick."""
+    return settings(max_examples=examples, deadline=None, derandomize=True, database=None)
