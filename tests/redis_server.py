@@ -1,6 +1,7 @@
 """Fixtures that give a test a real private Redis: one server for the session, empty for each test.
 
-A test module asks for them with `pytest_plugins = ["redis_server"]`.
+A test module that kills or spoils its server gives each test a new one, by a fixture of its own with the name
+`redis_server` that yields from `fresh_server(tmp_path)`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
+
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.store import Flusher, Store
 from seatwise_server.store.client import connect
@@ -20,14 +22,19 @@ from seatwise_server.store.client import connect
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[EmbeddedRedis]:
     """One server for the whole session, and for each worker of xdist."""
-    with tempfile.TemporaryDirectory(prefix="sw-") as folder, EmbeddedRedis(Path(folder) / "redis") as server:
+    with tempfile.TemporaryDirectory(prefix="sw-") as folder:
+        yield from fresh_server(Path(folder))
+
+
+def fresh_server(folder: Path) -> Iterator[EmbeddedRedis]:
+    """A server that lives as long as the test that iterates."""
+    with EmbeddedRedis(folder / "redis") as server:
         yield server
 
 
 @pytest_asyncio.fixture
 async def redis_client(redis_server: EmbeddedRedis) -> AsyncIterator[Redis]:
     """A client to the session's server, which is empty now."""
-    redis_server.ensure_running()  # the test before may have killed it
     client = connect(redis_server.url)
     await client.flushall()
     yield client

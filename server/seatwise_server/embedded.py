@@ -18,6 +18,7 @@ from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Self
+from urllib.parse import quote
 
 import redis
 import structlog
@@ -29,6 +30,9 @@ LONGEST_SOCKET_PATH = 103
 
 START_WITHIN_S = 60.0
 """A long append-only file takes a while to load."""
+
+GRACE_S = 3.0
+"""How long an orphan may take over each way of asking it to end."""
 
 DEATHS = 5
 WITHIN_S = 30.0
@@ -102,6 +106,7 @@ class EmbeddedRedis:
         self._conf = self.folder / "redis.conf"
         self._state = self.folder / "redis.pid"
         self._log_file = self.folder / "redis.log"
+        self._binary: Path | None = None
         self._lock: int | None = None
         self._socket: Path | None = None
         self._child: subprocess.Popen[bytes] | None = None
@@ -112,7 +117,7 @@ class EmbeddedRedis:
         """Where clients connect; raises RuntimeError before `start`."""
         if self._socket is None:
             raise RuntimeError("the embedded Redis is not started")
-        return f"unix://{self._socket}"
+        return f"unix://{quote(str(self._socket))}"
 
     @property
     def pid(self) -> int | None:
@@ -184,10 +189,10 @@ class EmbeddedRedis:
     def _spawn(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("start the embedded Redis from the main thread")
-        binary = find_server_binary()
+        self._binary = self._binary or find_server_binary()
         _write_private(self._conf, self._configuration())
         self._child = subprocess.Popen(
-            _leashed([str(binary), str(self._conf)]),
+            _leashed([str(self._binary), str(self._conf)]),
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -345,7 +350,7 @@ def _answers(socket: Path | None) -> bool:
 def _shut_down(socket: Path | None) -> None:
     client = _client(socket)
     try:
-        client.shutdown(nosave=True)  # the append-only file is written; there is nothing else to save
+        client.shutdown(nosave=True, now=True, force=True)  # the append-only file has everything
     except redis.RedisError:
         return
     finally:
@@ -361,7 +366,7 @@ def _end_process(pid: int, socket: Path | None, is_alive: Callable[[], bool]) ->
     )
     for end in ways:
         end()
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + GRACE_S
         while time.monotonic() < deadline:
             if not is_alive():
                 return

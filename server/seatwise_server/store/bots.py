@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from seatwise_server.store import keys, lua
 from seatwise_server.store.client import call, call_many
-from seatwise_server.store.errors import BadPageToken, BotAbsent, BotExists, TokenRefused
+from seatwise_server.store.errors import BadBotName, BadPageToken, BotAbsent, BotExists, TokenRefused
 from seatwise_server.store.tokens import bot_of, hash_secret, new_token, parse_bot, split_token
 
 _NO_HASH = bytes(32)
@@ -155,6 +155,8 @@ def _page_token(bot: str) -> str:
 
 def _name_in(page_token: str) -> str:
     try:
-        return base64.urlsafe_b64decode(page_token.encode()).decode()
-    except (binascii.Error, ValueError) as error:
+        bot = base64.urlsafe_b64decode(page_token.encode()).decode()
+        parse_bot(bot)
+        return bot
+    except (binascii.Error, ValueError, BadBotName) as error:
         raise BadPageToken("the page token is not one that this list gave out") from error

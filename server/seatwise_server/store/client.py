@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
@@ -13,7 +16,6 @@ from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import (
     ClusterDownError,
     MasterDownError,
-    NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
     RedisError,
@@ -33,7 +35,12 @@ REPLY_TIMEOUT_S = 10.0
 LONGEST_BLOCK_MS = 5_000
 """The longest a blocking read may ask for; callers ask again."""
 
+AT_ONCE = 64
+"""Commands of one client under way at once; more wait their turn instead of opening connections in a storm."""
+
 OLDEST = (7, 0)
+
+_turns: WeakKeyDictionary[Redis, asyncio.Semaphore] = WeakKeyDictionary()
 
 # Errors that redis-py knows lose their first word and are told by class, the others by that word.
 _OUTAGE_CLASSES = (
@@ -44,7 +51,6 @@ _OUTAGE_CLASSES = (
     MasterDownError,
     ClusterDownError,
     TryAgainError,
-    NoPermissionError,
     OSError,  # and with it the TimeoutError of asyncio
 )
 _OUTAGE_WORDS = ("BUSY ", "MISCONF", "NOREPLICAS", "NOAUTH", "UNBLOCKED", "READONLY", "OOM", "MASTERDOWN")
@@ -81,12 +87,14 @@ async def call(client: Redis, *command: Argument, **options: Any) -> Any:
     The options are redis-py's own, for how it reads the answer.
     Errors of the command itself come through as redis-py's ResponseError.
     """
-    try:
+    async with _turn(client):
+        return await call_blocking(client, *command, **options)
+
+
+async def call_blocking(client: Redis, *command: Argument, **options: Any) -> Any:
+    """Like `call` for a command that waits in Redis: it has a connection to itself and takes nobody's turn."""
+    with _outages_named():
         return await client.execute_command(*command, **options)  # type: ignore[no-untyped-call]
-    except RedisError as error:
-        if is_outage(error):
-            raise StoreUnavailable(f"Redis does not answer: {error}") from error
-        raise
 
 
 async def call_many(client: Redis, commands: Sequence[Sequence[Argument]]) -> list[Any]:
@@ -94,8 +102,19 @@ async def call_many(client: Redis, commands: Sequence[Sequence[Argument]]) -> li
     pipeline = client.pipeline(transaction=False)
     for command in commands:
         pipeline.execute_command(*command)
+    async with _turn(client):
+        with _outages_named():
+            return await pipeline.execute()
+
+
+def _turn(client: Redis) -> asyncio.Semaphore:
+    return _turns.setdefault(client, asyncio.Semaphore(AT_ONCE))
+
+
+@contextlib.contextmanager
+def _outages_named() -> Iterator[None]:
     try:
-        return await pipeline.execute()
+        yield
     except RedisError as error:
         if is_outage(error):
             raise StoreUnavailable(f"Redis does not answer: {error}") from error

@@ -21,7 +21,7 @@ from redis.asyncio import Redis
 from redis.asyncio.connection import AbstractConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import NoPermissionError, NoScriptError, RedisError, ResponseError
 
 from seatwise_server.store import keys, lua
 from seatwise_server.store.client import is_outage
@@ -223,7 +223,7 @@ class Flusher:
                 _log.exception("flush_failed")
             return [], error
         for number, reply in enumerate(replies):
-            if is_outage(reply) or isinstance(reply, NoScriptError):
+            if is_outage(reply) or isinstance(reply, NoScriptError | NoPermissionError):
                 return replies[:number], reply
         return replies[: len(commands)], None
 

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import LONGEST_BLOCK_MS, Argument, call, pairs
+from seatwise_server.store.client import LONGEST_BLOCK_MS, Argument, call, call_blocking, pairs
 
 GROUP = "referees"
 
@@ -92,7 +92,7 @@ class Jobs:
 
     async def _read(self, consumer: str, *how: Argument) -> list[Job]:
         command = ("XREADGROUP", "GROUP", GROUP, consumer, *how)
-        answer = await self._in_group(lambda: call(self._client, *command))
+        answer = await self._in_group(lambda: call_blocking(self._client, *command))
         return [job for _, found in pairs(answer or []) for job in _jobs(found)]
 
     async def _in_group(self, ask: Callable[[], Awaitable[Any]]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import LONGEST_BLOCK_MS, call
+from seatwise_server.store.client import LONGEST_BLOCK_MS, call, call_blocking
 from seatwise_server.store.errors import FenceLost, MatchRetired
 from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience
 
@@ -69,7 +69,7 @@ class Journal:
         """
         block = max(1, min(block_ms, LONGEST_BLOCK_MS))
         key = keys.match_journal(match)
-        answer = await call(self._client, "XREAD", "BLOCK", block, "STREAMS", key, f"{after_seq}-0")
+        answer = await call_blocking(self._client, "XREAD", "BLOCK", block, "STREAMS", key, f"{after_seq}-0")
         if not answer:
             return []
         [(_, found)] = answer.items() if isinstance(answer, dict) else answer

@@ -11,7 +11,7 @@ from functools import lru_cache
 PREFIX = "seatwise:"
 
 OFFERS_CHANNEL = "seatwise:offers"
-"""Tells lobbies that a bot has a new offer: `<bot> <match>/<seat>`."""
+"""Tells lobbies that a bot has a new offer, or one less: `<bot> <match>/<seat>`."""
 
 ATTENDS_CHANNEL = "seatwise:attends"
 """Tells lobbies that a bot attends anew, so that the older stream ends: `<bot> <attend id>`."""

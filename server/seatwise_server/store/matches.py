@@ -73,6 +73,10 @@ class Matches:
         named = [keys.match_fence(match), keys.match_meta(match)]
         return Answer(await lua.run(self._client, "match_state", named, epoch, owner, *pairs))
 
+    async def ask_abort(self, match: str) -> bool:
+        """Notes that the match is to be voided, for whoever owns it next; False when it is not known."""
+        return bool(await lua.run(self._client, "match_mark", [keys.match_meta(match)], "abort"))
+
     async def forget_later(self, match: str, keep_s: int) -> None:
         """Takes a retired match out of the list after `keep_s`; call it after `Journal.retire`, with the same time.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from redis.asyncio import Redis
 
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import LONGEST_BLOCK_MS, call, call_many, pairs
+from seatwise_server.store.client import LONGEST_BLOCK_MS, call, call_blocking, call_many, pairs
 
 KEEP_MS = 300_000
 """Heartbeats and orders of a process that is no more go after this; it is no rule for who lives."""
@@ -84,7 +84,7 @@ class Processes:
         key = keys.process_orders(process)
         await call(self._client, "XTRIM", key, "MINID", after_id)
         block = ("BLOCK", min(block_ms, LONGEST_BLOCK_MS)) if block_ms > 0 else ()
-        answer = await call(self._client, "XREAD", *block, "STREAMS", key, after_id)
+        answer = await call_blocking(self._client, "XREAD", *block, "STREAMS", key, after_id)
         found = [entry for _, entries in pairs(answer or []) for entry in entries]
         return [Order(order_id.decode(), fields[b"o"]) for order_id, fields in found]
 

@@ -79,6 +79,11 @@ class Queues:
         found = [_proposal(match.decode(), note) for match, note in pairs(answer)]
         return sorted(found, key=lambda proposal: proposal.taken_ms)
 
+    async def front(self, queue: str, count: int) -> list[str]:
+        """The first that wait, oldest first; they stay where they are."""
+        answer = await call(self._client, "ZRANGE", keys.queue_waiting(queue), 0, count - 1)
+        return [name.decode() for name in answer]
+
     async def count(self, queue: str) -> int:
         """How many wait."""
         return int(await call(self._client, "ZCARD", keys.queue_waiting(queue)))

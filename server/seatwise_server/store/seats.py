@@ -63,7 +63,8 @@ class Seats:
     async def release(self, bot: str, match: str, seat: int) -> bool:
         """Frees the seat and takes its offer back; False when the bot did not hold it."""
         named = [keys.bot_seats(bot), keys.bot_offers(bot)]
-        return bool(await lua.run(self._client, "seat_release", named, f"{match}/{seat}"))
+        args = (f"{match}/{seat}", keys.OFFERS_CHANNEL, bot)
+        return bool(await lua.run(self._client, "seat_release", named, *args))
 
     async def held(self, bot: str) -> list[SeatOf]:
         """The seats the bot holds, in order; empty when none."""

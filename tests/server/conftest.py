@@ -1,0 +1,7 @@
+"""What all tests of the server may ask for."""
+
+from __future__ import annotations
+
+from redis_server import flusher, redis_client, redis_server, store
+
+__all__ = ["flusher", "redis_client", "redis_server", "store"]

@@ -1,0 +1,223 @@
+"""The private Redis: kept through kills, never left behind, one server to a folder."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+import redis
+
+from seatwise_server import embedded
+from seatwise_server.embedded import DataFolderBusy, EmbeddedRedis, EmbeddedRedisError, RedisKeepsDying
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from urllib.parse import unquote
+from seatwise_server.embedded import EmbeddedRedis
+server = EmbeddedRedis(Path(sys.argv[1]))
+server.start()
+print(server.pid, server.url, flush=True)
+time.sleep(60)
+"""
+
+
+@contextlib.contextmanager
+def client_of(server: EmbeddedRedis) -> Iterator[redis.Redis]:
+    client = redis.Redis.from_url(server.url)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def is_alive(pid: int | None) -> bool:
+    """Whether the process runs; what only waits to be buried does not."""
+    assert pid is not None
+    return subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout[
+        :1
+    ] not in ("", "Z")
+
+
+def until(holds: Callable[[], bool], within_s: float = 5) -> None:
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.01)
+
+
+def start_owner(folder: Path) -> tuple[subprocess.Popen[str], int]:
+    """A process of its own that owns a Redis on the folder, and that Redis's process id."""
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    return owner, int(owner.stdout.readline().split()[0])
+
+
+def end_owner(owner: subprocess.Popen[str]) -> None:
+    owner.kill()
+    owner.wait()
+    assert owner.stdout is not None
+    owner.stdout.close()
+
+
+def test_what_was_written_survives_a_stop_and_a_start(tmp_path: Path) -> None:
+    for expected in (1, 2):
+        with EmbeddedRedis(tmp_path) as server, client_of(server) as client:
+            assert client.incr("starts") == expected
+            pid = server.pid
+        assert not is_alive(pid)
+    assert not (tmp_path / "redis.sock").exists()
+    assert not (tmp_path / "redis.pid").exists()
+
+
+def test_only_its_owner_gets_at_it(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path / "data") as server, client_of(server) as client:
+        assert client.config_get("port") == {"port": "0"}
+        assert client.config_get("appendfsync") == {"appendfsync": "always"}
+        for name in ("", "redis.sock", "redis.conf", "redis.pid", "lock"):
+            assert stat.S_IMODE((tmp_path / "data" / name).stat().st_mode) & 0o077 == 0, name
+
+
+def test_what_was_acknowledged_survives_kill_9_of_redis(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path) as server, client_of(server) as client:
+        client.set("moves", "acknowledged")
+        assert server.pid is not None
+        os.kill(server.pid, signal.SIGKILL)
+        until(server.ensure_running)
+        until(lambda: embedded._answers(tmp_path / "redis.sock"))
+        assert client.get("moves") == b"acknowledged"
+        assert not server.ensure_running()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
+def test_kill_9_of_the_owner_leaves_no_orphan(tmp_path: Path) -> None:
+    owner, pid = start_owner(tmp_path)
+    assert is_alive(pid)
+    end_owner(owner)
+    until(lambda: not is_alive(pid), within_s=2)
+
+
+def test_a_start_right_after_kill_9_goes_on_at_once(tmp_path: Path) -> None:
+    owner, pid = start_owner(tmp_path)
+    end_owner(owner)
+    started = time.monotonic()
+    with EmbeddedRedis(tmp_path) as server:
+        assert server.pid not in (pid, None)
+        assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize("first", [signal.SIGCONT, signal.SIGSTOP])
+def test_an_orphan_is_ended_and_its_data_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: signal.Signals
+) -> None:
+    monkeypatch.setattr(embedded, "_leashed", lambda command: command)  # as on a system without leashes
+    lost = EmbeddedRedis(tmp_path)
+    lost.start()
+    with client_of(lost) as client:
+        client.set("moves", "acknowledged")
+    os.kill(lost.pid or 0, first)  # a stopped orphan hears neither SHUTDOWN nor SIGTERM
+    os.close(lost._lock or 0)  # all that the kernel does for a killed owner
+    burial = threading.Thread(target=lambda: lost._child and lost._child.wait())
+    burial.start()
+    monkeypatch.setattr(embedded, "GRACE_S", 0.3)
+    with EmbeddedRedis(tmp_path) as server, client_of(server) as client:
+        burial.join()
+        assert client.get("moves") == b"acknowledged"
+
+
+def test_a_process_that_has_the_orphans_number_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "redis.pid").write_text(f"{os.getpid()}\n{tmp_path / 'redis.sock'}\n")
+    with EmbeddedRedis(tmp_path) as server:
+        assert server.pid
+
+
+def test_a_torn_tail_of_the_file_is_cut_off(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path) as server, client_of(server) as client:
+        client.set("moves", "acknowledged")
+    [file] = (tmp_path / "appendonlydir").glob("*.incr.aof")
+    with file.open("ab") as torn:
+        torn.write(b"*3\r\n$3\r\nSET\r\n$5\r\nmov")
+    with EmbeddedRedis(tmp_path) as server, client_of(server) as client:
+        assert client.get("moves") == b"acknowledged"
+
+
+def test_a_second_server_on_the_folder_is_refused_with_advice(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path) as server:
+        with pytest.raises(DataFolderBusy) as busy:
+            EmbeddedRedis(tmp_path).start()
+        assert str(tmp_path) in str(busy.value)
+        assert str(os.getpid()) in str(busy.value)
+        assert "--data" in str(busy.value)
+        assert server.pid
+
+
+def test_a_folder_with_a_long_path_gets_a_short_socket(tmp_path: Path) -> None:
+    folder = tmp_path / ("long " * 30).strip()
+    with EmbeddedRedis(folder) as server, client_of(server) as client:
+        socket = Path(unquote(server.url.removeprefix("unix://")))
+        assert len(os.fsencode(socket)) <= 103
+        assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
+        assert client.incr("starts") == 1
+    assert not socket.parent.exists()
+
+
+def test_a_folder_with_odd_characters_works(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path / 'a "b" \\ c #%20') as server:
+        url = server.url
+        client = redis.Redis.from_url(url)
+        assert client.ping()
+        client.close()
+
+
+def test_it_is_started_from_the_main_thread_only(tmp_path: Path) -> None:
+    raised: list[BaseException] = []
+
+    def start() -> None:
+        try:
+            EmbeddedRedis(tmp_path).start()
+        except RuntimeError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert len(raised) == 1
+    with EmbeddedRedis(tmp_path):  # the failed start has given the folder back
+        pass
+
+
+def test_a_redis_that_cannot_start_says_why(tmp_path: Path) -> None:
+    (tmp_path / "appendonlydir").write_text("in the way")
+    with pytest.raises(EmbeddedRedisError, match=r"did not start.*appendonlydir"):
+        EmbeddedRedis(tmp_path).start()
+
+
+async def test_it_is_supervised_until_it_keeps_dying(tmp_path: Path) -> None:
+    killed: set[int] = set()
+    with EmbeddedRedis(tmp_path) as server:
+        supervisor = asyncio.create_task(server.supervise(every_s=0.01))
+        while not supervisor.done():
+            if server.pid and server.pid not in killed:
+                killed.add(server.pid)
+                os.kill(server.pid, signal.SIGKILL)
+            await asyncio.sleep(0.01)
+        with pytest.raises(RedisKeepsDying, match=str(tmp_path)):
+            supervisor.result()
+    assert len(killed) == embedded.DEATHS
+
+
+def test_ctrl_c_in_the_terminal_is_not_for_redis(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path) as server:
+        assert server.pid is not None
+        assert os.getpgid(server.pid) != os.getpgid(0)

@@ -1,0 +1,233 @@
+"""The register of bots, and what opens the door to them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+
+from seatwise_server.store import Store
+from seatwise_server.store.errors import BadBotName, BadPageToken, BotAbsent, BotExists, TokenRefused
+from seatwise_server.store.tokens import (
+    BadAdminTokenFile,
+    bot_of,
+    is_same_token,
+    load_or_create_admin_token,
+    new_token,
+    parse_bot,
+    split_token,
+)
+
+BOT = "bots/greedy/versions/1.2"
+
+names = st.from_regex(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", fullmatch=True)
+versions = st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,18}[a-z0-9])?", fullmatch=True)
+
+
+async def registered(store: Store, request_id: str = "first") -> str:
+    issued = await store.bots.register("greedy", "1.2", "users/ann", request_id)
+    assert issued.token is not None
+    return issued.token
+
+
+async def refusal(store: Store, token: str) -> str:
+    with pytest.raises(TokenRefused) as refused:
+        await store.bots.authenticate(token)
+    return refused.value.reason
+
+
+async def test_a_registered_bot_is_known_by_its_token(store: Store) -> None:
+    token = await registered(store)
+    bot = await store.bots.authenticate(token)
+    assert (bot.bot, bot.owner, bot.is_revoked) == (BOT, "users/ann", False)
+    assert await store.bots.get(BOT) == bot
+
+
+async def test_a_repeated_request_registers_nothing_and_shows_no_token(store: Store) -> None:
+    token = await registered(store)
+    again = await store.bots.register("greedy", "1.2", "users/eve", "first")
+    assert (again.bot, again.token) == (BOT, None)
+    assert (await store.bots.authenticate(token)).owner == "users/ann"
+
+
+async def test_a_name_and_version_is_registered_once(store: Store) -> None:
+    await registered(store)
+    with pytest.raises(BotExists):
+        await store.bots.register("greedy", "1.2", "users/eve", "second")
+    assert await store.bots.register("greedy", "1.3", "users/ann", "third")
+
+
+async def test_no_token_is_kept_in_redis(store: Store, redis_client: Redis) -> None:
+    secret = (await registered(store)).rpartition(".")[2].encode()
+    assert len(secret) >= 51  # 32 bytes in base32
+    for key in await redis_client.keys():
+        assert secret not in await redis_client.dump(key)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        ".",
+        "..",
+        "greedy",
+        "greedy.1.2",
+        "greedy.1.2.",
+        "nobody.1.x",
+        "greedy.9.x",
+        "Greedy.1.2.x",
+        "é.1.x",
+        "a b.1.x",
+    ],
+)
+async def test_other_tokens_are_unknown(store: Store, token: str) -> None:
+    await registered(store)
+    assert await refusal(store, token) == "UNKNOWN"
+
+
+async def test_a_revoked_token_is_refused_and_everybody_is_told(store: Store) -> None:
+    token = await registered(store)
+    before = await store.bots.tokens_revision()
+    await store.bots.revoke(BOT)
+    assert await refusal(store, token) == "REVOKED"
+    assert await refusal(store, token[:-1]) == "UNKNOWN"  # only the right secret learns why
+    await store.bots.revoke(BOT)
+    assert await store.bots.tokens_revision() == before + 2
+    bot = await store.bots.get(BOT)
+    assert bot is not None
+    assert bot.is_revoked
+
+
+async def test_rotation_ends_the_old_token(store: Store) -> None:
+    old = await registered(store)
+    before = await store.bots.tokens_revision()
+    issued = await store.bots.rotate(BOT, "second")
+    assert issued.token is not None
+    assert await refusal(store, old) == "UNKNOWN"
+    assert (await store.bots.authenticate(issued.token)).bot == BOT
+    assert await store.bots.tokens_revision() == before + 1
+    assert (await store.bots.rotate(BOT, "second")).token is None
+    assert (await store.bots.authenticate(issued.token)).bot == BOT
+
+
+async def test_rotation_opens_a_revoked_bot_again(store: Store) -> None:
+    old = await registered(store)
+    await store.bots.revoke(BOT)
+    token = (await store.bots.rotate(BOT)).token
+    assert token is not None
+    assert (await store.bots.authenticate(token)).bot == BOT
+    assert await refusal(store, old) == "UNKNOWN"
+
+
+async def test_what_is_not_registered_is_absent(store: Store) -> None:
+    assert await store.bots.get(BOT) is None
+    with pytest.raises(BotAbsent):
+        await store.bots.rotate(BOT)
+    with pytest.raises(BotAbsent):
+        await store.bots.revoke(BOT)
+    assert await store.bots.tokens_revision() == 0
+
+
+async def test_bots_are_listed_by_name_in_pages(store: Store) -> None:
+    for number in range(7):
+        await store.bots.register(f"bot{number}", "1", "users/ann", "r")
+    await store.bots.register("bot3", "2", "users/ann", "r")
+    found: list[str] = []
+    token = ""
+    while True:
+        page = await store.bots.page(3, token)
+        assert len(page.bots) <= 3
+        found += [bot.bot for bot in page.bots]
+        token = page.next_page_token
+        if not token:
+            break
+    assert len(found) == 8
+    assert found == sorted(found)
+    of_one = await store.bots.page(10, prefix="bots/bot3/")
+    assert [bot.bot for bot in of_one.bots] == ["bots/bot3/versions/1", "bots/bot3/versions/2"]
+    with pytest.raises(BadPageToken):
+        await store.bots.page(3, "????")
+
+
+@given(names, versions)
+def test_any_name_and_version_can_be_read_from_the_token(name: str, version: str) -> None:
+    bot = bot_of(name, version)
+    assert parse_bot(bot) == (name, version)
+    token, _ = new_token(bot)
+    assert split_token(token)[0] == bot
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("", "1"),
+        ("1st", "1"),
+        ("Greedy", "1"),
+        ("a.b", "1"),
+        ("a/b", "1"),
+        ("a-", "1"),
+        ("a\n", "1"),
+        ("a" * 41, "1"),
+        ("a", ""),
+        ("a", "."),
+        ("a", "1."),
+        ("a", "1/2"),
+        ("a", "1 2"),
+        ("a", "1\n"),
+        ("a", "1" * 21),
+        ("ä", "1"),
+        ("a", "²"),
+    ],
+)
+def test_other_names_are_refused(name: str, version: str) -> None:
+    with pytest.raises(BadBotName):
+        bot_of(name, version)
+
+
+@pytest.mark.parametrize(
+    "bot", ["", "bots/a", "bots/a/versions", "bots/a/versions/1/2", "users/a/versions/1"]
+)
+def test_other_resource_names_are_refused(bot: str) -> None:
+    with pytest.raises(BadBotName):
+        parse_bot(bot)
+
+
+def test_the_admin_token_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "admin.token"
+    before = os.umask(0)
+    try:
+        token = load_or_create_admin_token(path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert load_or_create_admin_token(path) == token
+    assert [it.name for it in path.parent.iterdir()] == ["admin.token"]
+    assert is_same_token(token, token)
+    assert not is_same_token(token + "é", token)
+
+
+def test_of_two_that_make_the_admin_token_at_once_the_first_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "admin.token"
+    link = os.link
+
+    def link_late(draft: Path, to: Path) -> None:
+        path.write_text("the other process was quicker, by this much")
+        link(draft, to)
+
+    monkeypatch.setattr(os, "link", link_late)
+    assert load_or_create_admin_token(path) == "the other process was quicker, by this much"
+    assert [it.name for it in tmp_path.iterdir()] == ["admin.token"]
+
+
+def test_an_empty_admin_token_opens_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "admin.token"
+    path.touch(mode=0o600)
+    with pytest.raises(BadAdminTokenFile, match=str(path)):
+        load_or_create_admin_token(path)

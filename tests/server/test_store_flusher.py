@@ -1,0 +1,261 @@
+"""The flusher: group commits in order, through everything that can happen to a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from redis.asyncio import Redis
+from redis_server import fresh_server
+
+from seatwise_server.embedded import EmbeddedRedis
+from seatwise_server.store import Answer, Flusher, Listeners, Patience, Store, keys
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
+    """A new server for each test: these tests do not treat it well."""
+    yield from fresh_server(tmp_path)
+
+
+GOOD = {Answer.OK, Answer.ALREADY}
+QUICK = Patience(reply_s=0.5, first_retry_s=0.01, longest_retry_s=0.05, probe_s=0.05, gone_for_good_s=30)
+
+
+class Heard:
+    """What a flusher told its listeners."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.gaps: list[float] = []
+
+    def listeners(self) -> Listeners:
+        return Listeners(lambda: self.said.append("down"), self._up, lambda _: self.said.append("lost"))
+
+    def _up(self, gap_s: float) -> None:
+        self.said.append("up")
+        self.gaps.append(gap_s)
+
+
+class Watched(Flusher):
+    """A flusher that notes how many commands each exchange had."""
+
+    sizes: list[int]
+
+    async def _exchange(self, commands: list[bytes]) -> list[object]:
+        self.sizes.append(len(commands))
+        return await super()._exchange(commands)
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
+@pytest_asyncio.fixture
+async def quick(redis_client: Redis, heard: Heard) -> AsyncIterator[Flusher]:
+    """A flusher that loses patience soon."""
+    flusher = Flusher.of(redis_client, heard.listeners(), QUICK)
+    flusher.start()
+    yield flusher
+    await flusher.close(timeout_s=1)
+
+
+async def until(holds: Callable[[], bool], within_s: float = 10) -> None:
+    """Waits for the world; only these tests do, no other clock tells when a process is gone."""
+    async with asyncio.timeout(within_s):
+        while not holds():  # noqa: ASYNC110 - what we wait for is another process
+            await asyncio.sleep(0.005)
+
+
+async def owned(store: Store, count: int) -> list[str]:
+    matches = [f"matches/{number}" for number in range(count)]
+    await asyncio.gather(*(store.journal.claim(match, "a", 0) for match in matches))
+    return matches
+
+
+class Load:
+    """Matches that each append their next entry as soon as the one before is answered."""
+
+    def __init__(self, flusher: Flusher, matches: list[str], length: int) -> None:
+        self.flusher = flusher
+        self.length = length
+        self.answers: dict[str, list[Answer]] = {match: [] for match in matches}
+
+    def start(self) -> None:
+        for match in self.answers:
+            self._next(match)
+
+    def _next(self, match: str) -> None:
+        seq = len(self.answers[match]) + 1
+        self.flusher.append(match, 1, "a", seq, [b"%d" % seq], lambda answer: self._answered(match, answer))
+
+    def _answered(self, match: str, answer: Answer) -> None:
+        self.answers[match].append(answer)
+        if len(self.answers[match]) < self.length:
+            self._next(match)
+
+    @property
+    def count(self) -> int:
+        return sum(len(it) for it in self.answers.values())
+
+    def is_over(self) -> bool:
+        return all(len(it) >= self.length for it in self.answers.values())
+
+    async def check(self, store: Store) -> None:
+        """Nothing lost, nothing twice, everything answered once."""
+        for match, answers in self.answers.items():
+            assert len(answers) == self.length
+            assert set(answers) <= GOOD
+            assert await store.journal.read(match) == [b"%d" % seq for seq in range(1, self.length + 1)]
+
+
+async def test_answers_come_in_the_order_of_the_appends(store: Store, flusher: Flusher) -> None:
+    matches = await owned(store, 20)
+    heard: list[tuple[str, int, Answer]] = []
+    for seq in (1, 2, 3):
+        for match in matches:
+            flusher.append(match, 1, "a", seq, [b"e"], lambda it, m=match, s=seq: heard.append((m, s, it)))  # type: ignore[misc]
+    await until(lambda: len(heard) == 60)
+    assert heard == [(match, seq, Answer.OK) for seq in (1, 2, 3) for match in matches]
+
+
+async def test_what_is_queued_together_goes_together(store: Store, redis_client: Redis) -> None:
+    matches = await owned(store, 100)
+    flusher = Watched.of(redis_client, patience=Patience(probe_s=60))
+    assert isinstance(flusher, Watched)
+    flusher.sizes = []
+    flusher.start()
+    load = Load(flusher, matches, 3)
+    load.start()
+    await until(load.is_over)
+    assert flusher.sizes[-2:] == [100, 100]
+    assert sum(flusher.sizes) <= 401  # the first batch twice at most, for the script to be loaded
+    await flusher.close()
+
+
+async def test_a_callback_that_fails_hurts_nobody_else(store: Store, flusher: Flusher) -> None:
+    matches = await owned(store, 3)
+    heard: list[Answer] = []
+
+    def fail(_: Answer) -> None:
+        raise RuntimeError("my own mistake")
+
+    for match, done in zip(matches, (heard.append, fail, heard.append), strict=True):
+        flusher.append(match, 1, "a", 1, [b"e"], done)
+    await until(lambda: len(heard) == 2)
+    assert await flusher.appended(matches[1], 1, "a", 2, [b"e"]) is Answer.OK
+
+
+async def test_a_sick_journal_is_let_go_and_the_others_go_on(
+    store: Store, flusher: Flusher, redis_client: Redis
+) -> None:
+    matches = await owned(store, 3)
+    await redis_client.set(keys.match_journal(matches[1]), "not a stream")
+    answers = await asyncio.gather(*(flusher.appended(match, 1, "a", 1, [b"e"]) for match in matches))
+    assert answers == [Answer.OK, Answer.FENCED, Answer.OK]
+    assert flusher.healthy
+
+
+@pytest.mark.parametrize("after", [200, 600, 1000])
+async def test_nothing_is_lost_or_doubled_when_redis_is_killed(
+    store: Store, quick: Flusher, heard: Heard, redis_server: EmbeddedRedis, after: int
+) -> None:
+    load = Load(quick, await owned(store, 40), 40)
+    load.start()
+    await until(lambda: load.count >= after)
+    assert redis_server.pid is not None
+    os.kill(redis_server.pid, signal.SIGKILL)
+    await until(lambda: not quick.healthy)
+    await until(redis_server.ensure_running)
+    await until(load.is_over)
+    await load.check(store)
+    assert heard.said == ["down", "up"]
+    assert quick.healthy
+
+
+async def test_a_redis_that_stands_still_is_asked_again(
+    store: Store, quick: Flusher, heard: Heard, redis_server: EmbeddedRedis
+) -> None:
+    load = Load(quick, await owned(store, 20), 30)
+    load.start()
+    await until(lambda: load.count >= 100)
+    assert redis_server.pid is not None
+    os.kill(redis_server.pid, signal.SIGSTOP)
+    try:
+        await until(lambda: not quick.healthy)
+        await asyncio.sleep(0.3)
+    finally:
+        os.kill(redis_server.pid, signal.SIGCONT)
+    await until(load.is_over)
+    await load.check(store)
+    assert heard.said == ["down", "up"]
+    assert heard.gaps[0] > 0.3
+    assert Answer.ALREADY in {it for answers in load.answers.values() for it in answers}
+
+
+@pytest.mark.parametrize(
+    ("ill", "well"),
+    [
+        ("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"),
+        ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"),
+        ("CLIENT KILL TYPE normal SKIPME yes", "PING"),
+        ("SCRIPT FLUSH", "PING"),
+    ],
+)
+async def test_a_redis_that_refuses_for_now_is_asked_until_it_accepts(
+    store: Store, quick: Flusher, redis_client: Redis, ill: str, well: str
+) -> None:
+    load = Load(quick, await owned(store, 20), 30)
+    load.start()
+    await until(lambda: load.count >= 100)
+    await redis_client.execute_command(*ill.split())  # type: ignore[no-untyped-call]
+    await asyncio.sleep(0.1)
+    await redis_client.execute_command(*well.split())  # type: ignore[no-untyped-call]
+    await until(load.is_over)
+    await load.check(store)
+
+
+async def test_an_idle_flusher_notices_that_redis_is_gone(
+    quick: Flusher, heard: Heard, redis_server: EmbeddedRedis
+) -> None:
+    assert redis_server.pid is not None
+    os.kill(redis_server.pid, signal.SIGKILL)
+    await until(lambda: heard.said == ["down"])
+    await until(redis_server.ensure_running)
+    await until(lambda: heard.said == ["down", "up"])
+    assert quick.backlog == 0
+
+
+async def test_a_redis_gone_for_good_is_said_once(
+    heard: Heard, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with EmbeddedRedis(tmp_path_factory.mktemp("gone")) as server:
+        client = Redis.from_url(server.url)
+        flusher = Flusher.of(client, heard.listeners(), Patience(probe_s=0.01, gone_for_good_s=0.1))
+        flusher.start()
+    flusher.append("matches/1", 1, "a", 1, [b"e"], lambda _: None)
+    await until(lambda: "lost" in heard.said)
+    await asyncio.sleep(0.2)
+    assert heard.said == ["down", "lost"]
+    started = time.monotonic()
+    assert not await flusher.close(timeout_s=0.1)
+    assert time.monotonic() - started < 1
+    await client.aclose()
+
+
+async def test_closing_sends_what_is_queued(store: Store, redis_client: Redis) -> None:
+    matches = await owned(store, 1_500)
+    flusher = Flusher.of(redis_client)
+    flusher.start()
+    heard: list[Answer] = []
+    for match in matches:
+        flusher.append(match, 1, "a", 1, [b"e"], heard.append)
+    assert await flusher.close()
+    assert heard == [Answer.OK] * len(matches)

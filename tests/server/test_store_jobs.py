@@ -1,0 +1,87 @@
+"""Match jobs: one for each match, taken once, inherited whole."""
+
+from __future__ import annotations
+
+import asyncio
+
+from redis.asyncio import Redis
+
+from seatwise_server.store import Job, Store
+
+
+async def push(store: Store, count: int) -> list[Job]:
+    return [Job(await store.jobs.push(f"matches/{number}"), f"matches/{number}") for number in range(count)]
+
+
+async def test_a_match_has_one_job_at_a_time(store: Store) -> None:
+    first = await store.jobs.push("matches/1")
+    assert await store.jobs.push("matches/1") == first
+    assert await store.jobs.waiting() == 1
+    [job] = await store.jobs.take("a", 5, 100)
+    assert job == Job(first, "matches/1")
+    assert await store.jobs.push("matches/1") == first  # taken is not done
+    assert await store.jobs.done(first)
+    assert await store.jobs.push("matches/1") != first
+
+
+async def test_jobs_go_to_one_referee_each_and_in_order(store: Store) -> None:
+    jobs = await push(store, 5)
+    assert await store.jobs.take("a", 2, 100) == jobs[:2]
+    assert await store.jobs.take("b", 10, 100) == jobs[2:]
+    assert await store.jobs.take("a", 2, 1) == []
+    assert await store.jobs.owners() == {"a": 2, "b": 3}
+    assert [(it.job_id, it.consumer) for it in await store.jobs.pending()] == [
+        (job.job_id, owner) for job, owner in zip(jobs, "aabbb", strict=True)
+    ]
+
+
+async def test_a_referee_wakes_up_at_a_job(store: Store) -> None:
+    taking = asyncio.create_task(store.jobs.take("a", 1, 5_000))
+    await asyncio.sleep(0.02)
+    [job] = await push(store, 1)
+    assert await taking == [job]
+
+
+async def test_a_job_whose_reply_was_lost_is_found(store: Store) -> None:
+    jobs = await push(store, 2)
+    await store.jobs.take("a", 2, 100)
+    assert await store.jobs.mine("a") == jobs
+    assert await store.jobs.mine("b") == []
+
+
+async def test_what_is_done_leaves_nothing(store: Store, redis_client: Redis) -> None:
+    [job] = await push(store, 1)
+    await store.jobs.take("a", 1, 100)
+    assert [await store.jobs.done(job.job_id) for _ in range(2)] == [True, False]
+    assert await store.jobs.waiting() == 0
+    assert await store.jobs.pending() == []
+    assert await redis_client.dbsize() == 1  # the empty stream, for the group's sake
+
+
+async def test_of_two_heirs_one_gets_all(store: Store, redis_client: Redis) -> None:
+    jobs = await push(store, 5)
+    await store.jobs.take("dead", 5, 100)
+    heirs = await asyncio.gather(store.jobs.claim_from("dead", "b"), store.jobs.claim_from("dead", "c"))
+    assert sorted(map(len, heirs)) == [0, 5]
+    assert [job for heir in heirs for job in heir] == jobs
+    consumers = await redis_client.xinfo_consumers("seatwise:{jobs}:stream", "referees")
+    assert b"dead" not in {it["name"] for it in consumers}
+
+
+async def test_a_job_that_ended_is_not_inherited(store: Store) -> None:
+    jobs = await push(store, 2)
+    await store.jobs.take("dead", 2, 100)
+    await store.jobs.done(jobs[0].job_id)
+    assert await store.jobs.claim_from("dead", "b") == jobs[1:]
+
+
+async def test_nothing_is_asked_of_a_group_that_is_not_there(store: Store, redis_client: Redis) -> None:
+    assert await store.jobs.pending() == []
+    await redis_client.flushall()
+    assert await store.jobs.owners() == {}
+    await redis_client.flushall()
+    assert await store.jobs.claim_from("a", "b") == []
+    await redis_client.flushall()
+    assert not await store.jobs.done("1-0")
+    [job] = await push(store, 1)
+    assert await store.jobs.take("a", 1, 100) == [job]

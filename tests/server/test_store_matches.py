@@ -1,0 +1,137 @@
+"""Meta, lists and records of matches."""
+
+from __future__ import annotations
+
+import pytest
+from redis.asyncio import Redis
+
+from seatwise_server.store import Answer, MatchPage, Store, keys, now_ms
+from seatwise_server.store.errors import BadPageToken
+
+
+async def pages(store: Store, size: int) -> list[list[str]]:
+    """All pages of a list."""
+    found: list[list[str]] = []
+    page = MatchPage((), "")
+    while not found or page.next_page_token:
+        page = await store.matches.page(size, page.next_page_token)
+        found.append([meta.match for meta in page.matches])
+    return found
+
+
+async def create(store: Store, count: int) -> list[str]:
+    """Creates matches and answers them newest first."""
+    matches = [f"matches/{number:04}" for number in range(count)]
+    for match in matches:
+        await store.matches.create(match, {"game": "ugo", "seats": 4})
+    return matches[::-1]
+
+
+async def retire(store: Store, match: str, keep_s: int) -> None:
+    epoch = await store.journal.claim(match, "a", 0)
+    await store.journal.retire(match, epoch, "a", b"record", b"result", keep_s)
+    await store.matches.forget_later(match, keep_s)
+
+
+async def test_a_match_is_created_once(store: Store, redis_client: Redis) -> None:
+    assert await store.matches.create("matches/1", {"game": "ugo", "seats": 4, "options": b"\xff"})
+    first = await store.matches.get("matches/1")
+    assert not await store.matches.create("matches/1", {"game": "other"})
+    assert await store.matches.get("matches/1") == first
+    assert first is not None
+    assert first.fields == {"game": b"ugo", "seats": b"4", "options": b"\xff"}
+    assert abs(first.create_us // 1000 - await now_ms(redis_client)) < 1_000
+
+
+async def test_creating_again_makes_good_what_a_crash_left_out(store: Store, redis_client: Redis) -> None:
+    await create(store, 1)
+    await redis_client.delete(keys.MATCH_INDEX)
+    await create(store, 1)
+    assert await pages(store, 5) == [["matches/0000"]]
+
+
+async def test_an_absent_match_is_none(store: Store) -> None:
+    assert await store.matches.get("matches/none") is None
+    assert await store.matches.record("matches/none") is None
+
+
+async def test_only_the_owner_sets_the_state(store: Store) -> None:
+    await store.matches.create("matches/1", {"state": "waiting"})
+    assert await store.matches.set_state("matches/1", 1, "a", "running") is Answer.FENCED
+    epoch = await store.journal.claim("matches/1", "a", 0)
+    assert await store.matches.set_state("matches/1", epoch, "a", "running", {"start_ms": 7}) is Answer.OK
+    assert await store.matches.set_state("matches/1", epoch, "b", "over") is Answer.FENCED
+    meta = await store.matches.get("matches/1")
+    assert meta is not None
+    assert (meta.state, meta.fields["start_ms"]) == ("running", b"7")
+
+
+@pytest.mark.parametrize("size", [1, 3, 10, 100])
+async def test_pages_show_every_match_once_and_the_newest_first(store: Store, size: int) -> None:
+    newest_first = await create(store, 30)
+    found = await pages(store, size)
+    assert [match for page in found for match in page] == newest_first
+    assert all(len(page) == size for page in found[:-1])
+
+
+async def test_matches_of_one_moment_are_all_shown(store: Store, redis_client: Redis) -> None:
+    matches = await create(store, 250)
+    await redis_client.zadd(keys.MATCH_INDEX, dict.fromkeys(matches, 1_000))
+    for match in matches:
+        await redis_client.hset(keys.match_meta(match), "create_us", 1_000)
+    found = await pages(store, 7)
+    assert sorted(match for page in found for match in page) == sorted(matches)
+
+
+async def test_pages_skip_what_is_gone_and_are_full_all_the_same(store: Store, redis_client: Redis) -> None:
+    newest_first = await create(store, 250)
+    for match in newest_first[3:230]:
+        await redis_client.delete(keys.match_meta(match))
+    assert await pages(store, 4) == [
+        newest_first[:3] + newest_first[230:231],
+        *(newest_first[at : at + 4] for at in range(231, 250, 4)),
+    ]
+
+
+async def test_an_empty_list_is_one_empty_page(store: Store) -> None:
+    assert await pages(store, 5) == [[]]
+
+
+@pytest.mark.parametrize("token", ["x", "????", "bm8gbnVtYmVy", "é"])
+async def test_a_foreign_page_token_is_refused(store: Store, token: str) -> None:
+    with pytest.raises(BadPageToken):
+        await store.matches.page(5, token)
+
+
+async def test_the_index_stays_as_long_as_what_is_kept(store: Store, redis_client: Redis) -> None:
+    matches = await create(store, 20)
+    for match in matches[:10]:
+        await retire(store, match, keep_s=0)
+    await retire(store, matches[10], keep_s=60)
+    assert await redis_client.zcard(keys.MATCH_INDEX) <= 11
+    assert await redis_client.zcard(keys.MATCH_EXPIRY) <= 2
+    assert await pages(store, 50) == [matches[10:]]
+    assert await store.matches.record(matches[10]) == b"record"
+
+
+async def test_memory_stays_flat_over_many_matches(store: Store, redis_client: Redis) -> None:
+    async def play(first: int, count: int) -> int:
+        for number in range(first, first + count):
+            await store.matches.create(f"matches/{number:06}", {"game": "ugo"})
+            await store.jobs.push(f"matches/{number:06}")
+            [job] = await store.jobs.take("a", 1, 100)
+            await retire(store, job.match, keep_s=0)
+            await store.jobs.done(job.job_id)
+        return len([key async for key in redis_client.scan_iter(count=1000)])
+
+    assert await play(0, 200) - await play(200, 400) >= 0
+
+
+async def test_a_wish_to_abort_is_noted_whoever_owns_the_match(store: Store) -> None:
+    assert not await store.matches.ask_abort("matches/none")
+    assert await store.matches.get("matches/none") is None
+    await create(store, 1)
+    assert await store.matches.ask_abort("matches/0000")
+    meta = await store.matches.get("matches/0000")
+    assert meta is not None
+    assert meta.fields["abort"] == b"1"

@@ -1,0 +1,149 @@
+"""Who is present, which seats are held, and what is offered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+from redis.asyncio import Redis
+
+from seatwise_server.store import Attendance, Offer, Replaced, Reservation, SeatOf, Store, keys
+from seatwise_server.store.notices import changed_bots
+
+BOT = "bots/greedy/versions/1"
+LEASE_MS = 60_000
+
+
+def attendance(attend_id: str = "first", most: int = 4, lobby: str = "lobby") -> Attendance:
+    return Attendance(lobby, attend_id, most, ("casual", "ladder"))
+
+
+async def attend(store: Store, most: int = 4) -> None:
+    await store.attendances.attend(BOT, attendance(most=most), LEASE_MS)
+
+
+async def test_a_bot_is_present_until_it_leaves(store: Store) -> None:
+    assert await store.attendances.get(BOT) is None
+    await attend(store)
+    assert await store.attendances.get(BOT) == attendance()
+    assert await store.attendances.present([BOT, "bots/x/versions/1"]) == {BOT}
+    assert await store.attendances.leave(BOT, "first")
+    assert not await store.attendances.leave(BOT, "first")
+    assert await store.attendances.get(BOT) is None
+    assert await store.attendances.present([]) == set()
+
+
+async def test_a_presence_ends_with_its_lease(store: Store) -> None:
+    await store.attendances.attend(BOT, attendance(), 30)
+    assert await store.attendances.refresh(BOT, "first", 60)
+    await asyncio.sleep(0.1)
+    assert not await store.attendances.refresh(BOT, "first", 60)
+    assert await store.attendances.get(BOT) is None
+
+
+async def test_a_newer_attendance_replaces_the_older(store: Store, redis_client: Redis) -> None:
+    async with redis_client.pubsub(ignore_subscribe_messages=True) as notices:
+        await notices.subscribe(keys.ATTENDS_CHANNEL)
+        await notices.get_message(timeout=1)
+        assert await store.attendances.attend(BOT, attendance(lobby="here"), LEASE_MS) is None
+        assert await store.attendances.attend(BOT, attendance("second"), LEASE_MS) == Replaced(
+            "here", "first"
+        )
+        heard = [await notices.get_message(timeout=1) for _ in range(2)]
+    assert [it["data"] for it in heard if it] == [f"{BOT} first".encode(), f"{BOT} second".encode()]
+    assert not await store.attendances.refresh(BOT, "first", LEASE_MS)
+    assert not await store.attendances.leave(BOT, "first")
+    assert await store.attendances.get(BOT) == attendance("second")
+
+
+async def test_a_bot_changes_what_it_takes(store: Store) -> None:
+    await attend(store)
+    assert await store.attendances.attend(BOT, attendance(most=0), LEASE_MS) is None
+    assert await store.attendances.get(BOT) == attendance(most=0)
+    assert await store.seats.reserve(BOT, "matches/1", 0) is Reservation.FULL
+
+
+async def test_seats_stay_within_the_limit_however_many_ask_at_once(store: Store) -> None:
+    await attend(store, most=5)
+    asked = (store.seats.reserve(BOT, f"matches/{number}", 0) for number in range(40))
+    answers = Counter(await asyncio.gather(*asked))
+    assert answers == {Reservation.RESERVED: 5, Reservation.FULL: 35}
+    assert len(await store.seats.held(BOT)) == 5
+
+
+async def test_asking_twice_for_a_seat_counts_once(store: Store) -> None:
+    await attend(store, most=2)
+    answers = [
+        await store.seats.reserve(BOT, match, 1)
+        for match in ("matches/1", "matches/1", "matches/2", "matches/3")
+    ]
+    assert answers == [Reservation.RESERVED, Reservation.ALREADY, Reservation.RESERVED, Reservation.FULL]
+    assert [it.holds for it in answers] == [True, True, True, False]
+    assert await store.seats.reserve(BOT, "matches/1", 1) is Reservation.ALREADY  # also when full
+    assert await store.seats.held(BOT) == [SeatOf("matches/1", 1), SeatOf("matches/2", 1)]
+
+
+async def test_releasing_twice_frees_once(store: Store) -> None:
+    await attend(store, most=1)
+    await store.seats.reserve(BOT, "matches/1", 0)
+    assert [await store.seats.release(BOT, "matches/1", 0) for _ in range(2)] == [True, False]
+    assert await store.seats.reserve(BOT, "matches/2", 0) is Reservation.RESERVED
+    assert await store.seats.reserve(BOT, "matches/3", 0) is Reservation.FULL
+
+
+async def test_an_absent_bot_gets_no_seat_and_keeps_those_it_has(store: Store) -> None:
+    assert await store.seats.reserve(BOT, "matches/1", 0) is Reservation.ABSENT
+    await attend(store)
+    await store.seats.reserve(BOT, "matches/1", 0)
+    await store.attendances.leave(BOT, "first")
+    assert await store.seats.reserve(BOT, "matches/1", 0) is Reservation.ALREADY
+    assert await store.seats.held(BOT) == [SeatOf("matches/1", 0)]
+
+
+async def test_offers_are_kept_published_and_never_outrun_by_older_ones(
+    store: Store, redis_client: Redis
+) -> None:
+    await attend(store)
+    await store.seats.reserve(BOT, "matches/1", 2)
+    async with redis_client.pubsub(ignore_subscribe_messages=True) as notices:
+        await notices.subscribe(keys.OFFERS_CHANNEL)
+        await notices.get_message(timeout=1)
+        epochs = [
+            await store.seats.put_offer(BOT, "matches/1", 2, epoch, b"offer %d" % epoch)
+            for epoch in (9, 10, 9, 10)
+        ]
+        heard = await notices.get_message(timeout=1)
+    assert epochs == [True, True, False, True]
+    assert heard is not None
+    assert heard["data"] == f"{BOT} matches/1/2".encode()
+    assert await store.seats.open_offers(BOT) == [Offer("matches/1", 2, 10, b"offer 10")]
+
+
+async def test_an_offer_keeps_its_bytes(store: Store) -> None:
+    await attend(store)
+    await store.seats.reserve(BOT, "matches/1", 0)
+    offer = bytes(range(256)) + b" 7 "
+    await store.seats.put_offer(BOT, "matches/1", 0, 1, offer)
+    assert [it.offer for it in await store.seats.open_offers(BOT)] == [offer]
+
+
+async def test_an_offer_goes_with_its_seat_and_does_not_come_back(store: Store) -> None:
+    await attend(store)
+    await store.seats.reserve(BOT, "matches/1", 0)
+    await store.seats.put_offer(BOT, "matches/1", 0, 1, b"offer")
+    await store.seats.release(BOT, "matches/1", 0)
+    assert not await store.seats.put_offer(BOT, "matches/1", 0, 2, b"late")
+    assert await store.seats.open_offers(BOT) == []
+
+
+async def test_lobbies_hear_whose_offers_change(store: Store, redis_client: Redis) -> None:
+    await attend(store)
+    await store.seats.reserve(BOT, "matches/1", 0)
+    hearing = changed_bots(redis_client)
+    first = asyncio.ensure_future(anext(hearing))
+    while await redis_client.pubsub_numsub(keys.OFFERS_CHANNEL) == [(keys.OFFERS_CHANNEL.encode(), 0)]:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    await store.seats.put_offer(BOT, "matches/1", 0, 1, b"offer")
+    await store.seats.release(BOT, "matches/1", 0)
+    assert [await first, await anext(hearing)] == [BOT, BOT]
+    await hearing.aclose()
