@@ -180,9 +180,12 @@ class BadEntry(ValueError):
 
 def entry_from_json(body: Mapping[str, Any]) -> Entry:
     """The inverse of `to_json`, or `BadEntry`. Fields in `PRIVATE` may be missing, as in records."""
-    kind = KINDS.get(body.get("kind", ""))
+    if not isinstance(body, Mapping):
+        raise BadEntry("an entry is a JSON object")
+    name = body.get("kind")
+    kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise BadEntry(f"unknown kind {body.get('kind')!r}")
+        raise BadEntry(f"unknown kind {name!r:.40}")
     names = _NAMES[kind]
     given = {name: body[name] for name in names if name in body}
     missing = [name for name in names if name not in given and name not in PRIVATE]
@@ -211,5 +214,9 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(data: bytes) -> Entry:
-    """The inverse of `encode`."""
-    return entry_from_json(json.loads(data))
+    """The inverse of `encode`, or `BadEntry`."""
+    try:
+        body = json.loads(data)
+    except ValueError as error:
+        raise BadEntry(f"not JSON: {error}") from error
+    return entry_from_json(body)

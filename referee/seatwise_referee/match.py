@@ -162,7 +162,7 @@ class Match:
         current = self._confirmed.prompt
         if asked is None or asked.handed_ms is not None or current is None or current.number != prompt:
             return []
-        asked.handed_ms = min(now, asked.put_ms + self._time_control.handover_ms)
+        asked.handed_ms = min(max(now, asked.put_ms), asked.put_ms + self._time_control.handover_ms)
         asked.allowance_ms = max(0, min(allowance_ms, self._time_control.allowance_cap_ms))
         return [self._wake()]
 

@@ -420,6 +420,20 @@ def test_an_answer_before_the_hand_over_costs_nothing() -> None:
     assert (entry.asked_ms, entry.charged_ms) == (20, 0)
 
 
+def test_an_answer_from_before_its_prompt_was_put_costs_nothing() -> None:
+    desk = dealt()
+    desk.now = 10
+    guess = desk.match.submit(Seat(0), 1, "id", desk.default_move(), 10)
+    desk.now = 400  # the store was slow, and meanwhile seat 1 has guessed
+    desk.do(guess)
+    desk.hand()
+    answer = desk.do(desk.match.submit(desk.asked, desk.prompt, "guess", desk.default_move(), 300))
+    assert only(Accept, answer).charged_ms == 0
+    entry = next(entry for entry in desk.journal if entry.seq == 5)
+    assert isinstance(entry, Moved)
+    assert (entry.asked_ms, entry.at_ms) == (300, 300)
+
+
 def test_only_the_first_hand_over_counts() -> None:
     desk = dealt()
     desk.hand()

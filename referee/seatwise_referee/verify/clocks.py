@@ -1,0 +1,95 @@
+"""Every charge worked out again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from seatwise_referee.clock import TimeControl
+from seatwise_referee.game import Prompt, Seat
+from seatwise_referee.journal import Frozen
+from seatwise_referee.verify.fault import BadRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """What an entry says about the time that one seat took."""
+
+    seq: int
+    seat: Seat
+    at_ms: int
+    asked_ms: int
+    allowance_ms: int
+    charged_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The open prompt, and what befell it."""
+
+    prompt: Prompt
+    put_ms: int
+    """When it was put at the earliest: with the entry that brought it up, or with the last takeover."""
+
+    frozen: tuple[Frozen, ...] = ()
+    """Since then."""
+
+
+def check_charge(times: Times, question: Question, limits: TimeControl) -> None:
+    """That the charge is `max(0, at - asked - allowance - frozen)`, and each part of it possible."""
+    seat, seq = times.seat, times.seq
+    if times.asked_ms < question.put_ms:
+        raise BadRecord(
+            f"seat {seat} was asked at {times.asked_ms}, "
+            f"before prompt {question.prompt.number} was put at {question.put_ms}",
+            seq,
+        )
+    if times.asked_ms > times.at_ms:
+        raise BadRecord(
+            f"seat {seat} was asked at {times.asked_ms}, after {times.at_ms} when it was over", seq
+        )
+    if times.allowance_ms > limits.allowance_cap_ms:
+        raise BadRecord(
+            f"seat {seat} has an allowance of {times.allowance_ms} ms; the cap is {limits.allowance_cap_ms}",
+            seq,
+        )
+    frozen_ms = _frozen_ms(question.frozen, times.asked_ms)
+    charge = max(0, times.at_ms - times.asked_ms - times.allowance_ms - frozen_ms)
+    if times.charged_ms != charge:
+        raise BadRecord(
+            f"seat {seat} was charged {times.charged_ms} ms; at {times.at_ms} - asked {times.asked_ms} "
+            f"- allowance {times.allowance_ms} - frozen {frozen_ms} is {charge} ms",
+            seq,
+        )
+
+
+def _frozen_ms(frozen: Iterable[Frozen], asked_ms: int) -> int:
+    """What of the standstills fell into the seat's time."""
+    return sum(min(each.ms, max(0, each.at_ms - asked_ms)) for each in frozen)
+
+
+def check_in_time(times: Times, question: Question, limits: TimeControl, bank_ms: int) -> None:
+    """That a move came in time."""
+    pace = question.prompt.pace
+    if times.charged_ms > limits.allowed_ms(pace, bank_ms):
+        raise BadRecord(
+            f"seat {times.seat} moved too late: charged {times.charged_ms} ms, "
+            f"with {_allowed(limits, pace, bank_ms)}",
+            times.seq,
+        )
+
+
+def check_out_of_time(times: Times, question: Question, limits: TimeControl, bank_ms: int) -> None:
+    """That a seat's time had run out when the referee played for it."""
+    pace = question.prompt.pace
+    if times.charged_ms <= limits.allowed_ms(pace, bank_ms):
+        raise BadRecord(
+            f"seat {times.seat} had time left: charged {times.charged_ms} ms, "
+            f"with {_allowed(limits, pace, bank_ms)}",
+            times.seq,
+        )
+
+
+def _allowed(limits: TimeControl, pace: str, bank_ms: int) -> str:
+    total = limits.allowed_ms(pace, bank_ms)
+    return f"free {limits.free_ms[pace]} + bank {bank_ms} + grace {limits.grace_ms} = {total} ms"

@@ -1,0 +1,252 @@
+"""The match played again, entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from seatwise_referee.ending import Ending
+from seatwise_referee.game import IllegalMove, Json, Seat
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.journal import (
+    Dealt,
+    Defaulted,
+    Entry,
+    Finished,
+    Forfeited,
+    Frozen,
+    Moved,
+    Rejected,
+    Resigned,
+    Sat,
+    TakenOver,
+)
+from seatwise_referee.position import TIMED_OUT, Position, SeatState, after, first_position
+from seatwise_referee.setup import Setup
+from seatwise_referee.verify.clocks import Question, Times, check_charge, check_in_time, check_out_of_time
+from seatwise_referee.verify.fault import BadRecord, quoted
+from seatwise_referee.verify.finish import check_finished
+from seatwise_referee.verify.owed import Owed, owed_after
+
+
+class Course:
+    """Where the match stands, as the entries tell it so far."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._game = GAMES[setup.game]
+        self._limits = setup.time_control
+        self._position = first_position(setup)
+        self._last: Entry | None = None
+        self._question: Question | None = None
+
+    @property
+    def position(self) -> Position:
+        """After the last entry."""
+        return self._position
+
+    def go_on(self, entry: Entry) -> None:
+        """One entry more, or `BadRecord`."""
+        if self._position.end is not None:
+            raise BadRecord(f"`{entry.kind}` follows `finished`, which is the end", entry.seq)
+        owed = owed_after(self._position, self._last, self._limits)
+        self._check_owed(owed, entry)
+        state = _CHECKS[type(entry)](self, entry, owed is not None)
+        self._move_to(after(self._position, entry, self._setup, self._game, state), entry)
+
+    def _check_owed(self, owed: Owed | None, entry: Entry) -> None:
+        if owed is None or self._last is None:
+            return
+        if not owed.is_paid_by(entry):
+            raise BadRecord(
+                f"{owed.why}, so {owed} must come at once; here is {_described(entry)}", entry.seq
+            )
+        if entry.at_ms != self._last.at_ms:
+            raise BadRecord(
+                f"{owed.why}, so {owed} must come at once, at {self._last.at_ms}, not at {entry.at_ms}",
+                entry.seq,
+            )
+
+    def _move_to(self, position: Position, entry: Entry) -> None:
+        before, self._position, self._last = self._position.prompt, position, entry
+        prompt = position.prompt
+        if prompt is None:
+            self._question = None
+        elif before is None or before.number != prompt.number or isinstance(entry, TakenOver):
+            self._question = Question(prompt, entry.at_ms)
+        elif self._question is not None and isinstance(entry, Frozen):
+            self._question = replace(self._question, frozen=(*self._question.frozen, entry))
+
+    # One check for each kind; the state is worked out only where that is the check
+
+    def _sat(self, entry: Sat, _: bool) -> None:
+        if self._position.state is not None:
+            raise BadRecord(f"seat {entry.seat} sat after the deal", entry.seq)
+        if self._own(entry).has_sat:
+            raise BadRecord(f"seat {entry.seat} sat twice", entry.seq)
+
+    def _dealt(self, entry: Dealt, is_owed: bool) -> None:
+        if is_owed:
+            return
+        if self._position.state is not None:
+            raise BadRecord("dealt twice", entry.seq)
+        waiting = [seat for seat, own in enumerate(self._position.seats) if not own.has_sat]
+        raise BadRecord(f"dealt before seat {waiting[0]} had sat or been forfeited", entry.seq)
+
+    def _moved(self, entry: Moved, _: bool) -> Any:
+        question = self._asked(entry, entry.seat)
+        state = self._played(self._position.state, entry.seat, entry.move, entry.seq)
+        times = Times(
+            entry.seq, entry.seat, entry.at_ms, entry.asked_ms, entry.allowance_ms, entry.charged_ms
+        )
+        check_charge(times, question, self._limits)
+        check_in_time(times, question, self._limits, self._own(entry).bank_ms)
+        return state
+
+    def _defaulted(self, entry: Defaulted, is_owed: bool) -> None:
+        if not entry.moves:
+            raise BadRecord("a `default` that plays for no seat", entry.seq)
+        state, least = self._position.state, 0
+        for each in entry.moves:
+            seat, move = Seat(_whole(each, "seat")), each["move"]
+            question = self._asked(entry, seat)
+            if seat < least:
+                raise BadRecord(f"seat {seat} is not in order in the `default`", entry.seq)
+            least = seat + 1
+            if entry.reason == TIMED_OUT:
+                self._check_timed_out(entry, seat, each, question)
+            elif not is_owed:
+                raise BadRecord(
+                    f"seat {seat} has not left, so there is no `default` ({entry.reason})", entry.seq
+                )
+            state = self._default_played(state, seat, move, entry.seq)
+
+    def _rejected(self, entry: Rejected, _: bool) -> None:
+        self._asked(entry, entry.seat)
+
+    def _resigned(self, entry: Resigned, _: bool) -> None:
+        own = self._own(entry)
+        if not own.has_sat:
+            raise BadRecord(f"seat {entry.seat} resigned before it sat", entry.seq)
+        if own.left:
+            raise BadRecord(f"seat {entry.seat} resigned, but had left with seq {own.left.seq}", entry.seq)
+
+    def _forfeited(self, entry: Forfeited, is_owed: bool) -> None:
+        if is_owed:
+            return
+        own, limits = self._own(entry), self._limits
+        if own.left:
+            raise BadRecord(
+                f"seat {entry.seat} is forfeited, but had left with seq {own.left.seq}", entry.seq
+            )
+        if entry.ending is Ending.NEVER_SAT:
+            self._check_never_sat(entry, own)
+            return
+        count, most, what = own.strikes, limits.max_strikes, "strikes"
+        if entry.ending is Ending.ILLEGAL_MOVES:
+            count, most, what = own.rejections, limits.max_rejections, "illegal moves"
+        raise BadRecord(f"seat {entry.seat} is forfeited with {count} of {most} {what}", entry.seq)
+
+    def _check_never_sat(self, entry: Forfeited, own: SeatState) -> None:
+        if own.has_sat:
+            raise BadRecord(f"seat {entry.seat} is forfeited for NEVER_SAT, but it sat", entry.seq)
+        ends_ms = self._position.opened_ms + self._limits.setup_ms
+        if entry.at_ms < ends_ms:
+            raise BadRecord(
+                f"seat {entry.seat} is forfeited for NEVER_SAT at {entry.at_ms}, before the set-up time ends at {ends_ms}",
+                entry.seq,
+            )
+        first = next(seat for seat, each in enumerate(self._position.seats) if not each.has_sat)
+        if entry.seat != first:
+            raise BadRecord(f"seat {entry.seat} is forfeited for NEVER_SAT before seat {first}", entry.seq)
+
+    def _taken_over(self, entry: TakenOver, _: bool) -> None:
+        if entry.epoch <= self._position.epoch:
+            raise BadRecord(
+                f"epoch {entry.epoch} follows epoch {self._position.epoch}; epochs rise", entry.seq
+            )
+
+    def _frozen(self, entry: Frozen, _: bool) -> None:
+        if self._question is None:
+            raise BadRecord("`frozen` while nobody is asked", entry.seq)
+
+    def _finished(self, entry: Finished, is_owed: bool) -> None:
+        if is_owed:
+            check_finished(entry, self._game.outcome(self._position.state), self._position)
+        elif self._question is None:
+            raise BadRecord("`finished` before the deal", entry.seq)
+        else:
+            raise BadRecord(f"`finished` while prompt {self._question.prompt.number} is open", entry.seq)
+
+    # What several kinds have in common
+
+    def _own(self, entry: Sat | Moved | Resigned | Forfeited) -> SeatState:
+        return self._position.seats[entry.seat]
+
+    def _asked(self, entry: Moved | Defaulted | Rejected, seat: Seat) -> Question:
+        """The open question, if it is this one and was put to this seat."""
+        if self._question is None:
+            raise BadRecord(f"`{entry.kind}` before the deal", entry.seq)
+        prompt = self._question.prompt
+        if entry.prompt != prompt.number:
+            raise BadRecord(f"`{entry.kind}` names prompt {entry.prompt}; open is {prompt.number}", entry.seq)
+        if seat not in prompt.seats:
+            asked = ", ".join(map(str, sorted(prompt.seats)))
+            raise BadRecord(f"`{entry.kind}` of seat {seat}; seat {asked} is asked", entry.seq)
+        return self._question
+
+    def _check_timed_out(
+        self, entry: Defaulted, seat: Seat, each: dict[str, Json], question: Question
+    ) -> None:
+        asked_ms, allowance_ms, charged_ms = (
+            _whole(each, key) for key in ("asked_ms", "allowance_ms", "charged_ms")
+        )
+        times = Times(entry.seq, seat, entry.at_ms, asked_ms, allowance_ms, charged_ms)
+        check_charge(times, question, self._limits)
+        check_out_of_time(times, question, self._limits, self._position.seats[seat].bank_ms)
+
+    def _played(self, state: Any, seat: Seat, move: Json, seq: int) -> Any:
+        try:
+            return self._game.play(state, seat, self._game.move_from_json(move))
+        except IllegalMove as illegal:
+            raise BadRecord(f"seat {seat} may not {quoted(move)}: {illegal}", seq) from None
+        except ValueError as error:
+            raise BadRecord(f"seat {seat}: {quoted(move)} is no move: {error}", seq) from None
+
+    def _default_played(self, state: Any, seat: Seat, move: Json, seq: int) -> Any:
+        default = self._game.default_move(state, seat)
+        written = self._game.move_to_json(default)
+        if move != written:
+            raise BadRecord(
+                f"the referee played {quoted(move)} for seat {seat}; its default move is {quoted(written)}",
+                seq,
+            )
+        return self._game.play(state, seat, default)
+
+
+def _whole(each: dict[str, Json], key: str) -> int:
+    number = each[key]
+    assert isinstance(number, int)  # the shape of the entry has been checked
+    return number
+
+
+def _described(entry: Entry) -> str:
+    seat = (
+        f" of seat {entry.seat}" if isinstance(entry, Sat | Moved | Rejected | Resigned | Forfeited) else ""
+    )
+    return f"`{entry.kind}`{seat}"
+
+
+_CHECKS: dict[type[Entry], Callable[[Course, Any, bool], Any]] = {
+    Sat: Course._sat,
+    Dealt: Course._dealt,
+    Moved: Course._moved,
+    Defaulted: Course._defaulted,
+    Rejected: Course._rejected,
+    Resigned: Course._resigned,
+    Forfeited: Course._forfeited,
+    TakenOver: Course._taken_over,
+    Frozen: Course._frozen,
+    Finished: Course._finished,
+}

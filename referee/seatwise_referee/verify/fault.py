@@ -1,0 +1,45 @@
+"""What is wrong with a record, in one sentence that is safe to print."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MOST_LETTERS = 500
+"""Of one fault. A forged record must not fill the reader's screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The first thing that is wrong with a record."""
+
+    text: str
+    """Plain ASCII without control characters, whatever the record holds."""
+
+    seq: int | None = None
+    """The entry that it is about, if it is about one."""
+
+    def __str__(self) -> str:
+        return self.text if self.seq is None else f"seq {self.seq}: {self.text}"
+
+
+class BadRecord(Exception):
+    """Something is wrong; nothing after it has been looked at."""
+
+    def __init__(self, text: str, seq: int | None = None) -> None:
+        super().__init__(text)
+        self.fault = Fault(_plain(text), seq)
+
+
+def _plain(text: str) -> str:
+    letters = text[:MOST_LETTERS].encode("ascii", "backslashreplace").decode()
+    cut = " ..." if len(text) > MOST_LETTERS else ""
+    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in letters) + cut
+
+
+def quoted(value: object, most: int = 70) -> str:
+    """The value as a reader knows it from the file, cut short."""
+    try:
+        text = ascii(value)
+    except RecursionError:
+        return "something nested very deeply"
+    return text if len(text) <= most else text[:most] + " ..."

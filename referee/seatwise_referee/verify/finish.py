@@ -1,0 +1,43 @@
+"""The result worked out again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seatwise_referee.ending import Ending, result_ranks
+from seatwise_referee.game import Outcome
+from seatwise_referee.journal import Finished
+from seatwise_referee.position import Position
+from seatwise_referee.verify.fault import BadRecord, quoted
+
+
+def check_finished(entry: Finished, outcome: Outcome | None, position: Position) -> None:
+    """That the last entry says what the match played again says."""
+    assert outcome is not None  # no prompt is open
+    exits = [own.left for own in position.seats]
+    endings = [left.ending if left else Ending.COMPLETED for left in exits]
+    given: dict[str, tuple[Any, Any]] = {
+        "outcome.rounds": (entry.outcome["rounds"], [list(points) for points in outcome.rounds]),
+        "outcome.points": (entry.outcome["points"], list(outcome.points)),
+        "outcome.ranks": (entry.outcome["ranks"], list(outcome.ranks)),
+        "result.ranks": (entry.result["ranks"], list(result_ranks(outcome.points, exits))),
+        "endings": (list(entry.endings), endings),
+    }
+    for key, (found, right) in given.items():
+        if found != right:
+            names = list(map(str, right)) if key == "endings" else right
+            shown = list(map(str, found)) if key == "endings" else found
+            raise BadRecord(
+                f"{key} is {quoted(shown)}; the match played again gives {quoted(names)}", entry.seq
+            )
+
+
+def check_tail(record: dict[str, Any]) -> None:
+    """That the record's tail repeats its last entry."""
+    last = record["entries"][-1]
+    for key in ("outcome", "result", "endings"):
+        if record[key] != last[key]:
+            raise BadRecord(
+                f"{key} at the end of the record is {quoted(record[key])}; "
+                f"the entry `finished` says {quoted(last[key])}"
+            )

@@ -1,0 +1,118 @@
+"""What is fixed before the first card is played: limits, seats, seed, nonces and deals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from seatwise_referee.clock import BadTimeControl, TimeControl
+from seatwise_referee.game import BadOptions, Json
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.journal import Entry, Sat, canonical
+from seatwise_referee.record import FORMAT
+from seatwise_referee.setup import Setup
+from seatwise_referee.shuffle import commitment, deal_seed
+from seatwise_referee.verify.fault import BadRecord, quoted
+
+
+def check_versions(record: dict[str, Any]) -> None:
+    """That this verifier knows the format, the game and its rules at all."""
+    if record.get("format") != FORMAT:
+        raise BadRecord(f"format is {quoted(record.get('format'))}; this verifier knows {quoted(FORMAT)}")
+    name = record.get("game")
+    if not isinstance(name, str) or name not in GAMES:
+        raise BadRecord(f"game is {quoted(name)}; this verifier knows {', '.join(map(quoted, GAMES))}")
+    version = record.get("rules_version")
+    if version != GAMES[name].rules_version:
+        known = quoted(GAMES[name].rules_version)
+        raise BadRecord(f"rules_version is {quoted(version)}; this verifier knows {known} of {name}")
+
+
+def setup_of(record: dict[str, Any]) -> Setup:
+    """The match as it was created. The keys and types of the record have been checked."""
+    _check_seats(record)
+    _check_options(record)
+    if commitment(bytes.fromhex(record["seed"])).hex() != record["commitment"]:
+        raise BadRecord(f"the commitment {quoted(record['commitment'])} is not SHA-256 of the seed")
+    return Setup(
+        match=record["match"],
+        game=record["game"],
+        rules_version=record["rules_version"],
+        options=record["options"],
+        bots=tuple(seat["bot"] for seat in record["seats"]),
+        time_control=_time_control(record),
+        seed=bytes.fromhex(record["seed"]),
+        durability=record["durability"],
+    )
+
+
+def _check_seats(record: dict[str, Any]) -> None:
+    sizes, seats = GAMES[record["game"]].table_sizes, record["seats"]
+    if len(seats) not in sizes:
+        raise BadRecord(f"{len(seats)} seats; {record['game']} is played by {sizes[0]} to {sizes[-1]}")
+    for place, seat in enumerate(seats):
+        if seat["seat"] != place:
+            raise BadRecord(f"seats[{place}].seat is {seat['seat']}; seats stand in order")
+    for key in ("nonces", "endings"):
+        if len(record[key]) != len(seats):
+            raise BadRecord(f"{key} has {len(record[key])} elements for {len(seats)} seats")
+
+
+def _check_options(record: dict[str, Any]) -> None:
+    try:
+        complete = GAMES[record["game"]].options(record["options"])
+    except BadOptions as error:
+        raise BadRecord(f"options: {error}") from None
+    for key in complete:
+        if key not in record["options"]:
+            raise BadRecord(f"options: the key {quoted(key)} is missing; options are complete")
+
+
+def _time_control(record: dict[str, Any]) -> TimeControl:
+    try:
+        limits = TimeControl.from_json(record["time_control"])
+    except BadTimeControl as error:
+        raise BadRecord(f"time_control: {error}") from None
+    for pace in GAMES[record["game"]].paces:
+        if pace not in limits.free_ms:
+            raise BadRecord(f"time_control.free_ms has no limit for the pace {quoted(pace)}")
+    return limits
+
+
+def check_nonces(record: dict[str, Any], entries: Sequence[Entry]) -> None:
+    """That the header's nonces are those with which the seats were taken."""
+    taken: dict[int, Sat] = {}
+    for entry in entries:
+        if isinstance(entry, Sat):
+            taken.setdefault(entry.seat, entry)
+    for seat, nonce in enumerate(record["nonces"]):
+        sat = taken.get(seat)
+        if sat is None and nonce is not None:
+            raise BadRecord(f"nonces[{seat}] is given, but no entry `sat` of seat {seat} is")
+        if sat is not None and sat.nonce != nonce:
+            raise BadRecord(
+                f"seat {seat} sat with the nonce {quoted(sat.nonce)}, but nonces[{seat}] is {quoted(nonce)}",
+                sat.seq,
+            )
+
+
+def check_deals(record: dict[str, Any], setup: Setup) -> None:
+    """That seed and nonces give exactly these deals."""
+    nonces = [None if nonce is None else bytes.fromhex(nonce) for nonce in record["nonces"]]
+    given = GAMES[setup.game].deals(len(setup.bots), deal_seed(setup.seed, nonces), setup.options)
+    _check_same(record["deals"], given, "deals")
+
+
+def _check_same(found: Any, given: Json, where: str) -> None:
+    """Names the first place at which the deals differ."""
+    if canonical(found) == canonical(given):  # not `==`, to which `true` is 1
+        return
+    if isinstance(given, list) and isinstance(found, list):
+        if len(found) != len(given):
+            raise BadRecord(f"{where} has {len(found)} elements; the options and the seed give {len(given)}")
+        for place, (one, other) in enumerate(zip(found, given, strict=True)):
+            _check_same(one, other, f"{where}[{place}]")
+    elif isinstance(given, dict) and isinstance(found, dict) and given.keys() == found.keys():
+        for key in given:
+            _check_same(found[key], given[key], f"{where}.{key}")
+    raise BadRecord(f"{where} is {quoted(found)}; seed and nonces give {quoted(given)}")

@@ -1,0 +1,118 @@
+"""What the referee itself must write next, because the entries so far leave it no choice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+from seatwise_referee.clock import TimeControl
+from seatwise_referee.ending import Ending
+from seatwise_referee.game import Seat
+from seatwise_referee.journal import Dealt, Defaulted, Entry, Finished, Forfeited, Rejected
+from seatwise_referee.match import FEWEST_SEATS
+from seatwise_referee.position import TIMED_OUT, Position
+from seatwise_referee.verify.fault import BadRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """An entry that must follow at once, with the same time."""
+
+    kind: type[Entry]
+    why: str
+    """Half a sentence."""
+
+    seats: tuple[Seat, ...] = ()
+    label: str = ""
+    """The reason of a `default`, the ending of a `forfeited`."""
+
+    def __str__(self) -> str:
+        seats = f" of seat {', '.join(map(str, self.seats))}" if self.seats else ""
+        label = f" ({self.label})" if self.label else ""
+        return f"`{self.kind.kind}`{seats}{label}"
+
+    def is_paid_by(self, entry: Entry) -> bool:
+        """Whether this is the entry."""
+        return type(entry) is self.kind and (_seats(entry), _label(entry)) == (self.seats, self.label)
+
+
+def _seats(entry: Entry) -> tuple[Seat, ...]:
+    if isinstance(entry, Defaulted):
+        return tuple(Seat(each["seat"]) for each in entry.moves)  # type: ignore[arg-type]  # checked before
+    return (entry.seat,) if isinstance(entry, Forfeited) else ()
+
+
+def _label(entry: Entry) -> str:
+    if isinstance(entry, Defaulted):
+        return entry.reason
+    return str(entry.ending) if isinstance(entry, Forfeited) else ""
+
+
+def owed_after(position: Position, last: Entry | None, limits: TimeControl) -> Owed | None:
+    """What must follow the last entry; `None` if it is for the bots and the clock to say."""
+    if position.end is not None:
+        return None
+    if position.state is None:
+        return _owed_in_setup(position, last)
+    return (
+        _forfeit_for_rejections(position, limits)
+        or _default_for_late_move(last)
+        or _forfeit_for_strikes(position, limits)
+        or _owed_by_the_game(position)
+    )
+
+
+def _owed_in_setup(position: Position, last: Entry | None) -> Owed | None:
+    waiting = [Seat(seat) for seat, own in enumerate(position.seats) if not own.has_sat and not own.left]
+    is_over = isinstance(last, Forfeited) or not waiting
+    if not is_over:
+        return None
+    if waiting:
+        return Owed(Forfeited, "the set-up time is over", (waiting[0],), Ending.NEVER_SAT)
+    if sum(own.has_sat for own in position.seats) < FEWEST_SEATS:
+        _must_be_void(position, "fewer than two seats were taken")
+    return Owed(Dealt, "all seats were taken or forfeited")
+
+
+def _forfeit_for_rejections(position: Position, limits: TimeControl) -> Owed | None:
+    for seat, own in enumerate(position.seats):
+        if own.rejections >= limits.max_rejections and not own.left:
+            why = f"seat {seat} has {own.rejections} of {limits.max_rejections} illegal moves"
+            return Owed(Forfeited, why, (Seat(seat),), Ending.ILLEGAL_MOVES)
+    return None
+
+
+def _default_for_late_move(last: Entry | None) -> Owed | None:
+    if isinstance(last, Rejected) and last.reason == "TOO_LATE":
+        return Owed(Defaulted, f"seat {last.seat} answered too late", (last.seat,), TIMED_OUT)
+    return None
+
+
+def _forfeit_for_strikes(position: Position, limits: TimeControl) -> Owed | None:
+    for seat, own in enumerate(position.seats):
+        if own.strikes >= limits.max_strikes and not own.left:
+            why = f"seat {seat} has {own.strikes} of {limits.max_strikes} strikes"
+            return Owed(Forfeited, why, (Seat(seat),), Ending.TIMED_OUT)
+    return None
+
+
+def _owed_by_the_game(position: Position) -> Owed | None:
+    if all(own.left for own in position.seats):
+        _must_be_void(position, "no seat is left that plays")
+    if position.prompt is None:
+        return Owed(Finished, "the game is over")
+    exits = [(seat, position.seats[seat].left) for seat in sorted(position.prompt.seats)]
+    for reason in (Ending.RESIGNED, "FORFEITED"):
+        is_resigned = reason == Ending.RESIGNED
+        seats = tuple(
+            seat for seat, left in exits if left and is_resigned is (left.ending is Ending.RESIGNED)
+        )
+        if seats:
+            which = ", ".join(map(str, seats))
+            why = f"seat {which} has left and is asked prompt {position.prompt.number}"
+            return Owed(Defaulted, why, seats, reason)
+    return None
+
+
+def _must_be_void(position: Position, why: str) -> NoReturn:
+    raise BadRecord(f"{why}: such a match is void and has no record", position.seq)

@@ -1,0 +1,88 @@
+"""From a line of a file to a JSON object, and not one byte of leeway."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from seatwise_referee.journal import canonical
+from seatwise_referee.verify.fault import BadRecord, quoted
+
+MOST_BYTES = 16 * 1024 * 1024
+"""No genuine record comes near it."""
+
+LARGEST = 2**53 - 1
+"""Beyond it languages disagree about integers."""
+
+
+def read(line: str | bytes) -> dict[str, Any]:
+    """The record in the line, or `BadRecord`: not JSON, not an object, or not canonical."""
+    data = _bytes(line)
+    try:
+        record = _parse(data)
+        written = canonical(record)
+    except RecursionError:
+        raise BadRecord("is no record: its brackets are nested too deeply") from None
+    if not isinstance(record, dict):
+        raise BadRecord(f"is no record: a record is a JSON object, not {quoted(record)}")
+    if written != data:
+        _refuse(data, written)
+    return record
+
+
+def _bytes(line: str | bytes) -> bytes:
+    if len(line) > MOST_BYTES:
+        raise BadRecord(f"is no record: longer than {MOST_BYTES} bytes")
+    data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
+    data = data.removesuffix(b"\n")
+    if not data:
+        raise BadRecord("is empty; each line is one record")
+    if not data.isascii():
+        place = next(place for place, byte in enumerate(data) if byte > 127)
+        raise BadRecord(
+            f"is not canonical JSON: byte {place} is not ASCII; other letters are written \\uXXXX"
+        )
+    return data
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return json.loads(
+            data.decode("ascii"),
+            object_pairs_hook=_object,
+            parse_int=_whole,
+            parse_float=_no_number,
+            parse_constant=_no_number,
+        )
+    except ValueError as error:
+        raise BadRecord(f"is not JSON: {error}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in found if keys.count(key) > 1)
+        raise BadRecord(f"is not canonical JSON: the key {quoted(twice)} stands twice in one object")
+    return found
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > len(str(-LARGEST)) or abs(int(digits)) > LARGEST:
+        raise BadRecord(f"is not canonical JSON: the number {quoted(digits)} is beyond +-(2^53 - 1)")
+    return int(digits)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise BadRecord(f"is not canonical JSON: {quoted(text)} is not an integer")
+
+
+def _refuse(data: bytes, written: bytes) -> NoReturn:
+    """Says where the line first differs from the one way to write it."""
+    pairs = zip(data, written, strict=False)
+    shorter = min(len(data), len(written))
+    place = next((place for place, (is_, should) in enumerate(pairs) if is_ != should), shorter)
+    raise BadRecord(
+        f"is not canonical JSON: at byte {place} stands {quoted(data[place:][:20].decode())}, "
+        f"where sorted keys without spaces give {quoted(written[place:][:20].decode())}"
+    )

@@ -1,0 +1,123 @@
+"""What is said of a record, and of a file of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from seatwise_referee.journal import Entry, Finished, entry_from_json
+from seatwise_referee.record import TAIL, chain
+from seatwise_referee.setup import Setup
+from seatwise_referee.verify.course import Course
+from seatwise_referee.verify.fault import BadRecord, Fault, quoted
+from seatwise_referee.verify.finish import check_tail
+from seatwise_referee.verify.header import check_deals, check_nonces, check_versions, setup_of
+from seatwise_referee.verify.reading import read
+from seatwise_referee.verify.shape import RECORD, check_entry
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is said of one record."""
+
+    fault: Fault | None = None
+    """`None`: everything that can be checked is right."""
+
+    line: int = 1
+    """Counted from 1."""
+
+    match: str = ""
+    """Its name as the record gives it; empty if it could not be read."""
+
+    chain: str = ""
+    """The last link as worked out here, in hex; empty unless all is right."""
+
+
+def verify_line(line: str | bytes) -> Verdict:
+    """The verdict on one record. Never raises, whatever the line holds."""
+    match = ""
+    try:
+        record = read(line)
+        check_versions(record)
+        RECORD(record, "")
+        match = record["match"]
+        return Verdict(match=match, chain=_verified(record))
+    except BadRecord as bad:
+        return Verdict(bad.fault, match=match)
+
+
+def verify_lines(lines: Iterable[str | bytes]) -> Iterator[Verdict]:
+    """The verdicts on a file's lines, one by one as they are read. No match may stand there twice."""
+    seen: dict[str, int] = {}
+    for number, line in enumerate(lines, start=1):
+        verdict = replace(verify_line(line), line=number)
+        if verdict.match:
+            first = seen.setdefault(verdict.match, number)
+            if first != number and verdict.fault is None:
+                twice = BadRecord(f"{quoted(verdict.match)} is already in line {first}")
+                verdict = replace(verdict, fault=twice.fault)
+        yield verdict
+
+
+def _verified(record: dict[str, Any]) -> str:
+    """The last link of a record that is right in every way, or `BadRecord`."""
+    setup = setup_of(record)
+    entries = _entries(record)
+    check_nonces(record, entries)
+    check_deals(record, setup)
+    _check_course(setup, entries)
+    check_tail(record)
+    return _checked_chain(record)
+
+
+def _entries(record: dict[str, Any]) -> list[Entry]:
+    """The entries, each in its place."""
+    entries: list[Entry] = []
+    at_ms = 0
+    _check_order([body.get("seq") for body in record["entries"]])
+    for place, body in enumerate(record["entries"], start=1):
+        try:
+            check_entry(body, len(record["seats"]))
+        except BadRecord as bad:
+            raise BadRecord(bad.fault.text, place) from None
+        if body["at_ms"] < at_ms:
+            raise BadRecord(f"at_ms falls from {at_ms} to {body['at_ms']}", place)
+        at_ms = body["at_ms"]
+        entries.append(entry_from_json(body))
+    return entries
+
+
+def _check_order(seqs: list[Any]) -> None:
+    """That the entries are numbered 1, 2, 3 ..."""
+    for place, seq in enumerate(seqs, start=1):
+        if type(seq) is not int:
+            raise BadRecord(f"entries[{place - 1}].seq is {quoted(seq)}; it must be {place}")
+        if seq == place:
+            continue
+        if seq in seqs[: place - 1]:
+            raise BadRecord("stands twice", seq)
+        if place in seqs[place:]:
+            raise BadRecord(f"out of order: seq {place} belongs there", seq)
+        raise BadRecord(f"stands where seq {place} belongs, which is missing", seq)
+
+
+def _check_course(setup: Setup, entries: list[Entry]) -> None:
+    course = Course(setup)
+    for entry in entries:
+        course.go_on(entry)
+    if not isinstance(course.position.end, Finished):
+        last = f"`{entries[-1].kind}` (seq {len(entries)})" if entries else "nothing"
+        raise BadRecord(f"the entries end with {last}; a record ends with `finished`")
+
+
+def _checked_chain(record: dict[str, Any]) -> str:
+    header = {key: value for key, value in record.items() if key not in TAIL}
+    right = chain(header, record["entries"]).hex()
+    if record["chain"] != right:
+        raise BadRecord(
+            f"the chain ends with {quoted(record['chain'])}, but header and entries give {quoted(right)}; "
+            "nothing else is wrong, so what was changed is the chain itself or something that only it holds: "
+            "a name, a limit or a time that decided nothing, or another legal move"
+        )
+    return right
