@@ -1,13 +1,62 @@
 PYTHON ?= python3
 BIN := .venv/bin
+GAME ?= ugo
+PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: setup proto
-setup: .venv/ready ## one command from a fresh clone to everything below
+.PHONY: help setup demo test lint format bench golden proto mutants soak clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+setup: .venv/ready .venv/stubs ## everything below needs this, and calls it itself
 
 .venv/ready: pyproject.toml proto/build_stubs.py
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --editable ".[server,embedded,dev]"
-	touch $@
+	@if command -v uv >/dev/null; then \
+	  uv venv --quiet --allow-existing --python $(PYTHON) .venv && \
+	  uv pip install --quiet --python $(BIN)/python --editable '.[server,embedded,dev]'; \
+	else \
+	  $(PYTHON) -m venv .venv && $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[server,embedded,dev]'; \
+	fi
+	@touch $@
 
-proto: ## after editing a .proto file
+.venv/stubs: .venv/ready $(PROTOS)
+	@$(BIN)/python proto/build_stubs.py >/dev/null
+	@touch $@
+
+proto: .venv/ready ## after editing a .proto file
 	$(BIN)/python proto/build_stubs.py
+
+demo: setup ## a server, four bots and 20 matches, from nothing to verified records (GAME=ugo)
+	$(BIN)/seatwise demo --game $(GAME)
+
+test: setup lint ## what CI runs
+	$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
+	$(BIN)/python tests/mutants/mutants.py --short
+
+lint: setup ## formatting, types, layers, protos
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --quiet --check .
+	$(BIN)/mypy --no-error-summary
+	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
+	$(BIN)/buf lint proto
+
+format: setup ## mends what a tool can mend
+	$(BIN)/ruff check --quiet --fix .
+	$(BIN)/ruff format --quiet .
+
+bench: setup ## the table of docs/benchmarks.md, into bench-results.json too
+	@$(BIN)/python -c 'import pyspiel' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]' || true
+	$(BIN)/python tests/bench/bench.py
+
+golden: setup ## writes tests/golden/ anew: a difference is a change of the rules
+	$(BIN)/python tests/golden/golden.py --write
+
+mutants: setup ## plants faults, one at a time; each must be found
+	$(BIN)/python tests/mutants/mutants.py
+
+soak: setup ## what takes longer than a test may
+	$(BIN)/pytest -q -m slow
+
+clean: ## back to a fresh clone
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -6,6 +6,8 @@ import asyncio
 
 import structlog
 
+from seatwise.remote import run_async
+
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotExists
 
@@ -29,13 +31,10 @@ async def run_house_bots(store: Store, address: str) -> None:
 
 
 async def _run(store: Store, sample: str, address: str) -> None:
-    from seatwise.run import run_async
-
-    from seatwise.samples import SAMPLES
 
     token = await _token(store, f"house-{sample}")
     await run_async(
-        SAMPLES[sample], game="ugo", address=address, token=token, queues=(), max_matches=MOST_MATCHES,
+        sample, game="ugo", address=address, token=token, queues=(), max_matches=MOST_MATCHES,
         handle_signals=False,
     )  # fmt: skip
 

@@ -1,0 +1,109 @@
+"""`seatwise serve`: one server process."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seatwise.cli.command import Command
+from seatwise_server.config import DEFAULT_PORT, KEEP_RECORDS_S, Config, default_data_folder
+
+if TYPE_CHECKING:
+    from seatwise_server.embedded import EmbeddedRedis
+
+DAY_S = 24 * 3600
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the arguments."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=DEFAULT_PORT, help="0 takes a free one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--data", type=Path, default=default_data_folder(), metavar="FOLDER",
+        help="holds the embedded Redis and the admin token (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--redis", default="", metavar="URL", help="a Redis of yours; default: an embedded one")
+    parser.add_argument(
+        "--allow-loss", action="store_true",
+        help="start although this Redis may lose acknowledged moves; health and records will say so",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep-records", type=float, default=KEEP_RECORDS_S / DAY_S, metavar="DAYS",
+        help="how long records are kept (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument("--tables", type=int, default=5000, help="most matches at once (default: %(default)s)")
+    parser.add_argument(
+        "--gone-for-good", type=float, default=60.0, metavar="SECONDS",
+        help="stop when Redis has not answered for so long (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument("--role", choices=["all"], default="all", help="what this process does (default: all)")
+    parser.add_argument("--no-house-bots", action="store_true", help="leave free places free")
+    parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+
+
+def config_of(args: Namespace) -> Config:
+    """What the arguments ask for."""
+    return Config(
+        host=args.host,
+        port=args.port,
+        data=args.data,
+        redis_url=args.redis,
+        allow_loss=args.allow_loss,
+        keep_records_s=max(1, int(args.keep_records * DAY_S)),
+        most_tables=args.tables,
+        house_bots=not args.no_house_bots,
+        gone_for_good_s=args.gone_for_good,
+    )
+
+
+def run(args: Namespace) -> int:
+    """Serves until SIGTERM or Ctrl-C."""
+    from seatwise_server import log
+    from seatwise_server.app import PortBusy, StoreLost, embedded_redis
+    from seatwise_server.embedded import EmbeddedRedisError
+    from seatwise_server.store.errors import StoreError
+
+    log.configure(args.log_level)
+    config = config_of(args)
+    embedded = None
+    try:
+        embedded = embedded_redis(config)
+        asyncio.run(_serve(config, embedded))
+    except (EmbeddedRedisError, StoreError, StoreLost, PortBusy, ValueError, OSError) as error:
+        print(f"seatwise serve: {error}", file=sys.stderr)
+        return 1
+    finally:
+        if embedded:
+            embedded.stop()
+    return 0
+
+
+async def _serve(config: Config, embedded: EmbeddedRedis | None) -> None:
+    from seatwise_server.app import running
+
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with running(config, embedded) as server:
+        _say_where(config, server.address)
+        told = asyncio.create_task(stop.wait())
+        await asyncio.wait([told, server.stopped], return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+        if server.stopped.done():
+            await server.stopped
+
+
+def _say_where(config: Config, address: str) -> None:
+    """For a person on standard output; programs read the log."""
+    where = "" if config.data == default_data_folder() else f"SEATWISE_DATA={config.data} "
+    print(f"Seatwise listens on {address}. Admin token: {config.admin_token_file}", flush=True)
+    print(f"Connect a bot: {where}seatwise bot greedy --address {address}", flush=True)
+
+
+COMMAND = Command("serve", "run a server", configure, run)
