@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo.kingdoms import FULL, Kingdom, default_order, has_choice, lay, score_kingdom
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from seatwise_referee.games.ugo.cards import Card
+
+T = TypeVar("T")
 
 _CLOCKWISE: Final = tuple(
     tuple((*range(first, seats), *range(first)) for first in range(seats)) for seats in range(5)
@@ -28,7 +30,7 @@ def first_state(seats: int, seed: bytes, rounds: int) -> State:
 def after_card(state: State, seat: Seat, card: Card) -> State:
     """The card lies on the table; the next seat clockwise is asked, or the trick is full (U9)."""
     _, prompt, hands, trick, table, round_ = state
-    hands = (*hands[:seat], hands[seat] ^ 1 << card, *hands[seat + 1 :])
+    hands = _replaced(hands, seat, hands[seat] ^ 1 << card)
     trick = (*trick, card)
     if len(trick) == len(hands):
         return _after_trick(prompt, hands, trick, table, round_)
@@ -74,8 +76,7 @@ def after_laying(state: State, prompt: int, cards: tuple[Card, ...]) -> State:
     """
     _, _, hands, _, table, round_ = state
     winner, kingdoms, supply, tricks, _ = table
-    kingdom = lay(kingdoms[winner], cards)
-    kingdoms = (*kingdoms[:winner], kingdom, *kingdoms[winner + 1 :])
+    kingdoms = _replaced(kingdoms, winner, lay(kingdoms[winner], cards))
     last = tricks[-1]
     tricks = (*tricks[:-1], Trick(last.leader, last.cards, winner, cards))
     table = Table(winner, kingdoms, supply, tricks, ())
@@ -91,3 +92,9 @@ def _after_round(prompt: int, hands: tuple[int, ...], table: Table, round_: Roun
     if number == rounds:
         return State(None, prompt, hands, (), table, Round(seed, rounds, number, points, last_round))
     return deal_round(Round(seed, rounds, number + 1, points, table.tricks), len(hands), prompt + 1)
+
+
+def _replaced(by_seat: tuple[T, ...], seat: Seat, new: T) -> tuple[T, ...]:
+    changed = list(by_seat)
+    changed[seat] = new
+    return tuple(changed)
