@@ -6,8 +6,6 @@ import asyncio
 
 import structlog
 
-from seatwise.remote import run_async
-
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotExists
 
@@ -31,6 +29,8 @@ async def run_house_bots(store: Store, address: str) -> None:
 
 
 async def _run(store: Store, sample: str, address: str) -> None:
+
+    from seatwise.remote import run_async
 
     token = await _token(store, f"house-{sample}")
     await run_async(
