@@ -197,6 +197,7 @@ class EmbeddedRedis:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            umask=0o077,
             start_new_session=True,  # Ctrl-C in a terminal is for us; Redis goes when we have finished
         )
         _write_private(self._state, f"{self._child.pid}\n{self._socket}\n")
@@ -314,7 +315,7 @@ def _socket_path(folder: Path) -> Path:
 
 def _leashed(command: list[str]) -> list[str]:
     """The command, on Linux so that it gets SIGTERM when the thread that starts it ends."""
-    if sys.platform != "linux":
+    if sys.platform != "linux" or not sys.executable:
         return command
     return [sys.executable, "-I", "-S", "-c", _LEASHED, str(os.getpid()), *command]
 

@@ -85,7 +85,7 @@ def test_only_its_owner_gets_at_it(tmp_path: Path) -> None:
     with EmbeddedRedis(tmp_path / "data") as server, client_of(server) as client:
         assert client.config_get("port") == {"port": "0"}
         assert client.config_get("appendfsync") == {"appendfsync": "always"}
-        for name in ("", "redis.sock", "redis.conf", "redis.pid", "lock"):
+        for name in ("", "redis.sock", "redis.conf", "redis.pid", "redis.log", "lock", "appendonlydir"):
             assert stat.S_IMODE((tmp_path / "data" / name).stat().st_mode) & 0o077 == 0, name
 
 
