@@ -24,8 +24,8 @@ from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.referee import Place, Referee
 from seatwise_server.play.watch import Watch
+from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.bots import BotDoor
-from seatwise_server.rpc.errors import Refusal
 from seatwise_server.rpc.games import GameDoor
 from seatwise_server.rpc.keeper import Keeper
 from seatwise_server.rpc.lobby import LobbyDoor

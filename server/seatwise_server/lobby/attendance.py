@@ -6,7 +6,7 @@ import asyncio
 import secrets
 
 from seatwise.v1 import lobby_service_pb2 as pb
-from seatwise_server.rpc.errors import Refusal
+from seatwise_server.refusal import Refusal
 
 MOST_UNREAD = 1024
 """Responses that a bot may leave unread before its stream is ended."""

@@ -12,7 +12,7 @@ from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.lobby.attendance import Attendance
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES
-from seatwise_server.rpc.errors import Refusal
+from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable

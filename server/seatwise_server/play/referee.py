@@ -24,7 +24,7 @@ from seatwise_server.play.intake import Intake, NotYourSeat
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.stream import PING_S, PlayStream
 from seatwise_server.play.table import Journal, Table
-from seatwise_server.rpc.errors import Refusal
+from seatwise_server.refusal import Refusal
 from seatwise_server.store import DeathWatch, Store
 from seatwise_server.store.errors import FenceLost, MatchRetired, StoreUnavailable
 from seatwise_server.store.jobs import Job

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from seatwise_server.play import items
 from seatwise_server.play.outbox import Outbox
-from seatwise_server.rpc.errors import Refusal
+from seatwise_server.refusal import Refusal
 
 if TYPE_CHECKING:
     from seatwise_server.play.table import Table

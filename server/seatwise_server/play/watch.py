@@ -12,8 +12,8 @@ from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import decode
 from seatwise_referee.position import Position, after, first_position
 from seatwise_referee.setup import Setup
+from seatwise_server import resources
 from seatwise_server.play import items
-from seatwise_server.rpc import resources
 from seatwise_server.store import MatchMeta, Store
 
 BLOCK_MS = 1000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from seatwise.v1 import bot_service_pb2 as pb
 from seatwise.v1 import bot_service_pb2_grpc
-from seatwise_server.rpc import resources
-from seatwise_server.rpc.errors import Refusal
+from seatwise_server import resources
+from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.keeper import Context, Keeper
 from seatwise_server.rpc.paging import page_size
 from seatwise_server.store import Bot, Store

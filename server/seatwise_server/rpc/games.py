@@ -5,7 +5,7 @@ from __future__ import annotations
 from seatwise.v1 import game_service_pb2 as pb
 from seatwise.v1 import game_service_pb2_grpc
 from seatwise_referee.games.registry import GAMES
-from seatwise_server.rpc.errors import Refusal
+from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.keeper import Context
 from seatwise_server.rpc.paging import page_size
 
@@ -13,14 +13,14 @@ from seatwise_server.rpc.paging import page_size
 class GameDoor(game_service_pb2_grpc.GameServiceServicer):
     """See game_service.proto. Open to everybody: it tells nothing that the rules do not."""
 
-    async def ListGames(self, request: pb.ListGamesRequest, context: Context) -> pb.ListGamesResponse:  # noqa: N802
+    async def ListGames(self, request: pb.ListGamesRequest, context: Context) -> pb.ListGamesResponse:  # noqa: ARG002, N802
         """See game_service.proto. A page token is the name of the last game shown."""
         names = [name for name in sorted(GAMES) if name > request.page_token]
         shown = names[: page_size(request.page_size)]
         token = shown[-1] if len(shown) < len(names) else ""
         return pb.ListGamesResponse(games=map(_game, shown), next_page_token=token)
 
-    async def GetGame(self, request: pb.GetGameRequest, context: Context) -> pb.GetGameResponse:  # noqa: N802
+    async def GetGame(self, request: pb.GetGameRequest, context: Context) -> pb.GetGameResponse:  # noqa: ARG002, N802
         """See game_service.proto."""
         name = request.name.removeprefix("games/")
         if name not in GAMES:

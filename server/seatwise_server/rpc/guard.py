@@ -11,8 +11,8 @@ import grpc
 import structlog
 from google.protobuf.message import DecodeError
 
+from seatwise_server.refusal import Refusal
 from seatwise_server.rpc import errors
-from seatwise_server.rpc.errors import Refusal
 from seatwise_server.rpc.keeper import Context
 from seatwise_server.store.errors import StoreUnavailable
 
@@ -117,7 +117,7 @@ class _Line:
             case _:
                 log.exception("rpc_failed", method=self.method)
                 refusal = Refusal("INTERNAL", "the fault is ours; it has been logged")
-        self.code, self.reason = refusal.code.name, refusal.reason
+        self.code, self.reason = refusal.code, refusal.reason
         return refusal
 
     def write(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 import grpc
 import structlog
 
-from seatwise_server.rpc.errors import Refusal
+from seatwise_server.refusal import Refusal
 from seatwise_server.store.bots import Bots
 from seatwise_server.store.errors import StoreUnavailable, TokenRefused
 

@@ -9,7 +9,7 @@ from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise.v1 import lobby_service_pb2_grpc
 from seatwise_server.lobby.attendance import Attendance
 from seatwise_server.lobby.lobby import Lobby, check_limit, check_queues
-from seatwise_server.rpc.errors import Refusal
+from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.guard import check_readable
 from seatwise_server.rpc.keeper import Context, Keeper
 

@@ -15,12 +15,12 @@ from seatwise_referee.clock import BadTimeControl, TimeControl
 from seatwise_referee.game import BadOptions, Options
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import Setup
+from seatwise_server import resources
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import CREATED, time_control_for
 from seatwise_server.lobby.seating import ID_ALPHABET, ID_LENGTH, Seating
 from seatwise_server.play.watch import Watch
-from seatwise_server.rpc import resources
-from seatwise_server.rpc.errors import Refusal
+from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.keeper import Context, Keeper
 from seatwise_server.rpc.paging import page_size
 from seatwise_server.store import MatchMeta, Store

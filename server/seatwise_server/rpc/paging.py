@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seatwise_server.rpc.errors import Refusal
+from seatwise_server.refusal import Refusal
 
 USUAL = 50
 MOST = 1000

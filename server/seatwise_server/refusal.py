@@ -1,0 +1,37 @@
+"""What a caller is told when something is refused: one reason, one sentence.
+
+`REASONS` is the whole list; docs/protocol.md explains each to a bot author, and a test holds the two
+together. Which door it goes out by, and in what form, is the door's business.
+"""
+
+from __future__ import annotations
+
+REASONS: dict[str, str] = {
+    "TOKEN_MISSING": "UNAUTHENTICATED",
+    "TOKEN_UNKNOWN": "UNAUTHENTICATED",
+    "TOKEN_REVOKED": "UNAUTHENTICATED",
+    "NOT_ALLOWED": "PERMISSION_DENIED",
+    "NOT_FOUND": "NOT_FOUND",
+    "ALREADY_EXISTS": "ALREADY_EXISTS",
+    "INVALID_ARGUMENT": "INVALID_ARGUMENT",
+    "MALFORMED": "INVALID_ARGUMENT",
+    "MATCH_NOT_OVER": "FAILED_PRECONDITION",
+    "MATCH_VOIDED": "FAILED_PRECONDITION",
+    "REPLACED": "ABORTED",
+    "SLOW_READER": "RESOURCE_EXHAUSTED",
+    "SERVER_STOPPING": "UNAVAILABLE",
+    "STORE_UNAVAILABLE": "UNAVAILABLE",
+    "INTERNAL": "INTERNAL",
+}
+"""Every reason, with the name of its canonical code."""
+
+
+class Refusal(Exception):  # it is not an error of ours
+    """The caller is told no."""
+
+    def __init__(self, reason: str, message: str, **metadata: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.code = REASONS[reason]
+        self.message = message
+        self.metadata = metadata
