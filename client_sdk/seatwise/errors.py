@@ -26,12 +26,12 @@ A reason that is not known here goes by its gRPC code, so a newer server needs n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import grpc
-from google.protobuf.message import DecodeError
+if TYPE_CHECKING:  # whoever plays offline waits for neither grpc nor protobuf
+    import grpc
 
-from seatwise.v1 import error_pb2
+    from seatwise.v1 import error_pb2
 
 DETAILS_KEY: Final = "grpc-status-details-bin"
 LONGEST_RETRY_S: Final = 300.0
@@ -132,20 +132,20 @@ _BY_REASON: Final[dict[str, type[SeatwiseError]]] = {
 }
 """Where the reason says more than the code."""
 
-_BY_CODE: Final[dict[grpc.StatusCode, type[SeatwiseError]]] = {
-    grpc.StatusCode.ABORTED: UnavailableError,
-    grpc.StatusCode.ALREADY_EXISTS: AlreadyExistsError,
-    grpc.StatusCode.CANCELLED: UnavailableError,
-    grpc.StatusCode.DEADLINE_EXCEEDED: UnavailableError,
-    grpc.StatusCode.FAILED_PRECONDITION: WrongStateError,
-    grpc.StatusCode.INVALID_ARGUMENT: BadRequestError,
-    grpc.StatusCode.NOT_FOUND: NotFoundError,
-    grpc.StatusCode.OUT_OF_RANGE: BadRequestError,
-    grpc.StatusCode.PERMISSION_DENIED: NotAllowedError,
-    grpc.StatusCode.RESOURCE_EXHAUSTED: ServerFullError,
-    grpc.StatusCode.UNAUTHENTICATED: BadTokenError,
-    grpc.StatusCode.UNAVAILABLE: UnavailableError,
-    grpc.StatusCode.UNIMPLEMENTED: NotSupportedError,
+_BY_CODE: Final[dict[str, type[SeatwiseError]]] = {
+    "ABORTED": UnavailableError,
+    "ALREADY_EXISTS": AlreadyExistsError,
+    "CANCELLED": UnavailableError,
+    "DEADLINE_EXCEEDED": UnavailableError,
+    "FAILED_PRECONDITION": WrongStateError,
+    "INVALID_ARGUMENT": BadRequestError,
+    "NOT_FOUND": NotFoundError,
+    "OUT_OF_RANGE": BadRequestError,
+    "PERMISSION_DENIED": NotAllowedError,
+    "RESOURCE_EXHAUSTED": ServerFullError,
+    "UNAUTHENTICATED": BadTokenError,
+    "UNAVAILABLE": UnavailableError,
+    "UNIMPLEMENTED": NotSupportedError,
 }
 
 
@@ -160,12 +160,16 @@ class Failed(Protocol):
 def from_rpc(error: Failed) -> SeatwiseError:
     """The typed error of a failed RPC; the caller raises it `from` the original."""
     info = _info_of(error)
-    kind = _BY_REASON.get(info.reason) or _BY_CODE.get(error.code(), ServerFailedError)
+    kind = _BY_REASON.get(info.reason) or _BY_CODE.get(error.code().name, ServerFailedError)
     return kind(error.details() or error.code().name, info.reason, info.metadata)
 
 
 def _info_of(error: Failed) -> error_pb2.ErrorInfo:
     """The error's details; empty if it has none that can be read, e.g. when a proxy made it."""
+    from google.protobuf.message import DecodeError
+
+    from seatwise.v1 import error_pb2
+
     info = error_pb2.ErrorInfo()
     for key, value in error.trailing_metadata() or ():
         if key == DETAILS_KEY:

@@ -7,6 +7,7 @@ the same referee at the same moment do not come back at the same moment.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable
 
@@ -16,9 +17,11 @@ FIRST_S = 0.1
 LONGEST_S = 5.0
 """A bot's clock runs while it waits, so it does not wait long."""
 
+log = logging.getLogger("seatwise")
+
 
 class Backoff:
-    """The waits of one link; `reset` it when the link has proved good."""
+    """A growing row of waits."""
 
     def __init__(
         self,
@@ -38,11 +41,41 @@ class Backoff:
 
     def next_s(self, error: SeatwiseError | None = None) -> float:
         """The next wait, in seconds; never shorter than a full server asks for."""
-        bound_s = min(self._longest_s, self._first_s * 2 ** min(self.failures, 30))
+        bound_s: float = min(self._longest_s, self._first_s * 2 ** min(self.failures, 30))
         self.failures += 1
         asked_s = error.retry_after if isinstance(error, ServerFullError) else 0.0
         return asked_s + bound_s * self._chance()
 
-    async def wait(self, error: SeatwiseError | None = None) -> None:
-        """Sleeps for `next_s`."""
-        await asyncio.sleep(self.next_s(error))
+
+class Retry:
+    """Keeps one link alive: its waits, and what is said about them."""
+
+    def __init__(self, name: str, backoff: Backoff | None = None) -> None:
+        self._name = name
+        self._backoff = backoff or Backoff()
+        self._up_since: float | None = None
+        self._down_since: float | None = None
+
+    def is_up(self) -> None:
+        """Something was received: the link works."""
+        if self._up_since is not None:
+            return
+        self._up_since = asyncio.get_running_loop().time()
+        if self._down_since is not None:
+            log.info("%s: back after %.1f s", self._name, self._up_since - self._down_since)
+
+    async def after(self, error: SeatwiseError) -> None:
+        """The link is down: returns when it is time to try again."""
+        now = asyncio.get_running_loop().time()
+        if self._up_since is not None or self._down_since is None:
+            self._fell(now, error)
+        delay_s = self._backoff.next_s(error)
+        log.debug("%s: %s; next try in %.2f s", self._name, error, delay_s)
+        await asyncio.sleep(delay_s)
+
+    def _fell(self, now: float, error: SeatwiseError) -> None:
+        # A link that breaks as soon as it stands has not proved good: its waits go on growing.
+        if self._up_since is not None and now - self._up_since >= LONGEST_S:
+            self._backoff.reset()
+        self._up_since, self._down_since = None, now
+        log.warning("%s: %s. Trying again until it answers", self._name, error)

@@ -1,0 +1,111 @@
+"""The bot's presence: one Attend stream, opened again whenever it breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+
+from seatwise.errors import SeatwiseError, TemporaryError, UnavailableError
+from seatwise.link.backoff import Retry
+from seatwise.link.wire import Stream, Wire
+from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatClosed, SeatOffer
+
+LAST_OFFERS_S = 1.0
+"""So long after a drain offers may still be on their way, if the lobby does not say that there are none."""
+
+log = logging.getLogger("seatwise")
+
+AttendStream = Stream[AttendRequest, AttendResponse]
+
+
+class Lobby:
+    """Where offers come from. It knows nothing of seats."""
+
+    def __init__(
+        self,
+        wire: Wire,
+        queues: Sequence[str],
+        max_matches: int,
+        on_offer: Callable[[SeatOffer], None],
+        on_closed: Callable[[SeatClosed], None],
+    ) -> None:
+        self._wire = wire
+        self._queues = tuple(queues)
+        self._limit = max_matches
+        self._on_offer = on_offer
+        self._on_closed = on_closed
+        self._changed = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._drained_at = 0.0
+        self._bot = ""
+
+    def set_limit(self, max_matches: int) -> None:
+        """How many matches at once the bot takes from now on; 0 is none."""
+        if max_matches != self._limit:
+            self._limit = max_matches
+            self._drained.clear()
+            self._drained_at = asyncio.get_running_loop().time() + LAST_OFFERS_S
+            self._changed.set()
+
+    async def drained(self) -> None:
+        """Returns when no more offers can be on their way: the lobby has confirmed the limit 0."""
+        try:
+            async with asyncio.timeout_at(self._drained_at):
+                await self._drained.wait()
+        except TimeoutError:
+            log.debug("the lobby did not confirm that it seats us no more")
+
+    async def attend(self) -> None:
+        """Stays present until cancelled. Raises only what makes trying again useless."""
+        retry = Retry(f"lobby {self._wire.address}")
+        while True:
+            error: SeatwiseError
+            try:
+                await self._attend_once(retry)
+                error = UnavailableError("the lobby closed the stream")
+            except TemporaryError as temporary:
+                error = temporary
+            await retry.after(error)
+
+    async def _attend_once(self, retry: Retry) -> None:
+        async with self._wire.attend() as stream:
+            self._changed.set()  # the first request is the first change
+            writer = asyncio.create_task(self._write_all(stream))
+            try:
+                while (response := await stream.read()) is not None:
+                    retry.is_up()
+                    self._take(response)
+            finally:
+                writer.cancel()
+                await asyncio.wait({writer})
+
+    async def _write_all(self, stream: AttendStream) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            try:
+                await stream.write(AttendRequest(queues=self._queues, max_matches=self._limit))
+            except SeatwiseError:
+                return  # the reader is told the same, and says it
+
+    def _take(self, response: AttendResponse) -> None:
+        match response.WhichOneof("event"):
+            case "welcome":
+                self._welcomed(response.welcome.bot, response.welcome.max_matches)
+            case "offer":
+                self._on_offer(response.offer)
+            case "closed":
+                self._on_closed(response.closed)
+
+    def _welcomed(self, bot: str, max_matches: int) -> None:
+        if bot != self._bot:
+            self._bot = bot
+            log.info(
+                "attending as %s: %s, at most %d at once",
+                bot,
+                "queue " + ", ".join(self._queues) if self._queues else "no queue, only matches that name it",
+                max_matches,
+            )
+        if max_matches == self._limit == 0:
+            self._drained.set()

@@ -1,0 +1,65 @@
+"""One question to a seat, from its arrival to its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from seatwise.v1.play_service_pb2 import SubmitMove
+
+MOST_TRIES = 3
+"""So many answers to one question that are no legal moves, and no more: a bot that draws lots finds a legal
+one in time, and the rejections of a whole match are counted, for too many of them forfeit the seat."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """An open question."""
+
+    prompt: int
+    pace: str
+    view: Any
+    """In the rules' own terms."""
+
+    move: Any = None
+    """What the bot has answered."""
+
+    submit: SubmitMove | None = None
+    """The same as it is sent. It stays until the question is closed, so that a repeat is the same."""
+
+    said_in: int = 0
+    """In which sitting it was sent, counted from 1."""
+
+    refused: set[str] = field(default_factory=set)
+    """Answers that were no legal moves."""
+
+    tries: int = 0
+    is_given_up: bool = False
+    """The bot has failed it: the referee plays the default when the time is over."""
+
+    @property
+    def is_to_answer(self) -> bool:
+        """Whether the bot is to be asked."""
+        return self.submit is None and not self.is_given_up
+
+    @property
+    def request_id(self) -> str:
+        """That of the answer; empty while there is none."""
+        return self.submit.request_id if self.submit is not None else ""
+
+    def answer(self, move: Any, payload: dict[str, Any]) -> None:
+        """The bot has answered; from now on it is always the same request."""
+        self.move = move
+        self.submit = SubmitMove(request_id=str(uuid4()), prompt=self.prompt, **payload)
+
+    def refuse(self, answer: str) -> None:
+        """This answer was no legal move. The same one again, or too many, and the question is given up."""
+        self.tries += 1
+        self.is_given_up = answer in self.refused or self.tries >= MOST_TRIES
+        self.refused.add(answer)
+        self.submit = None
+
+    def give_up(self) -> None:
+        """The bot is not asked again."""
+        self.submit, self.is_given_up = None, True

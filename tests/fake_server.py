@@ -1,0 +1,246 @@
+"""A lobby and a referee that say what a test tells them to, over a real grpc.aio server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from typing import Any
+
+import grpc
+from google.protobuf import any_pb2
+
+from seatwise.games.ugo.v1 import ugo_pb2
+from seatwise.v1 import error_pb2, match_pb2, time_control_pb2
+from seatwise.v1 import lobby_service_pb2 as lobby
+from seatwise.v1 import play_service_pb2 as play
+
+PATIENCE_S = 5.0
+SEED = bytes(range(32))
+OTHER = "bots/other/versions/1"
+ME = "bots/me/versions/1"
+
+
+class FakeStream:
+    """The server's end of one stream."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._inbox: asyncio.Queue[Any] = asyncio.Queue()
+        self._end: asyncio.Future[tuple[str, str] | None] = asyncio.get_running_loop().create_future()
+        self._one_writer = asyncio.Lock()
+        self.metadata = dict(context.invocation_metadata())
+        self.is_gone = asyncio.Event()
+
+    async def serve(self, requests: Any) -> None:
+        """Runs until the test, or the bot, ends the stream."""
+        reader = asyncio.create_task(self._read(requests))
+        try:
+            end = await self._end
+        finally:
+            reader.cancel()
+            self.is_gone.set()
+        if end is not None:
+            await self._refuse(*end)
+
+    def end(self, code: str = "", reason: str = "") -> None:
+        """Ends the stream: in peace, or with that code and reason."""
+        self._end.set_result((code, reason) if code else None)
+
+    async def next(self) -> Any:
+        """What the bot says next: a request to the lobby, or an item to the referee."""
+        async with asyncio.timeout(PATIENCE_S):
+            return await self._inbox.get()
+
+    @property
+    def heard(self) -> int:
+        """What the bot has said and nobody has asked for yet."""
+        return self._inbox.qsize()
+
+    async def send(self, message: Any) -> None:
+        """Says it to the bot."""
+        async with self._one_writer:
+            await self._context.write(message)
+
+    async def _read(self, requests: Any) -> None:
+        async for request in requests:
+            for each in await self._taken(request):
+                self._inbox.put_nowait(each)
+
+    async def _taken(self, request: Any) -> Any:
+        """The parts of a request."""
+        return [request]
+
+    async def _refuse(self, code: str, reason: str) -> None:
+        info = error_pb2.ErrorInfo(reason=reason, domain="seatwise")
+        detail = any_pb2.Any(
+            type_url="type.googleapis.com/google.rpc.ErrorInfo", value=info.SerializeToString()
+        )
+        status = error_pb2.Status(code=1, message="so it is", details=[detail]).SerializeToString()
+        trailing = (("grpc-status-details-bin", status),)
+        await self._context.abort(grpc.StatusCode[code], "so it is", trailing_metadata=trailing)
+
+
+class Lobby(FakeStream):
+    """The lobby's end of an Attend stream."""
+
+    async def _taken(self, request: Any) -> Any:
+        welcome = lobby.Welcome(bot=ME, max_matches=request.max_matches)
+        await self.send(lobby.AttendResponse(welcome=welcome))
+        return [request]
+
+    async def limit(self) -> int:
+        """The limit that the bot sets next."""
+        request: lobby.AttendRequest = await self.next()
+        return request.max_matches
+
+    async def offer(self, match: str = "m", seat: int = 0, epoch: int = 1, **others: Any) -> None:
+        """Offers a seat."""
+        others = {"game": "games/ugo", "commitment": sha256(SEED).digest(), **others}
+        bots = [OTHER, OTHER]
+        bots[seat] = ME
+        message = lobby.SeatOffer(
+            match=f"matches/{match}",
+            seat=seat,
+            epoch=epoch,
+            bots=bots,
+            time_control=time_control_pb2.TimeControl(
+                free_ms={"card": 1000, "arrange": 1000}, max_strikes=3, max_rejections=10
+            ),
+            **others,
+        )
+        await self.send(lobby.AttendResponse(offer=message))
+
+    async def close(self, match: str = "m", seat: int = 0) -> None:
+        """The seat is the bot's no longer."""
+        closed = lobby.SeatClosed(match=f"matches/{match}", seat=seat)
+        await self.send(lobby.AttendResponse(closed=closed))
+
+
+class Referee(FakeStream):
+    """The referee's end of a Play stream."""
+
+    async def _taken(self, request: Any) -> Any:
+        return request.items
+
+    async def sat(self) -> play.PlayRequestItem:
+        """The bot sits down."""
+        item = await self.next()
+        assert item.HasField("sit"), item
+        return item  # type: ignore[no-any-return]
+
+    async def moved(self) -> play.PlayRequestItem:
+        """The bot moves."""
+        item = await self.next()
+        assert item.HasField("submit_move"), item
+        return item  # type: ignore[no-any-return]
+
+    async def say(self, match: str = "m", seat: int = 0, epoch: int = 1, **event: Any) -> None:
+        """One item."""
+        item = play.PlayResponseItem(match=f"matches/{match}", seat=seat, epoch=epoch, **event)
+        await self.send(play.PlayResponse(items=[item]))
+
+    async def show(self, prompt: int = 0, receipt: bytes = b"", **where: Any) -> None:
+        """A view in which the seat is not asked."""
+        view = ugo_pb2.View(seat=where.get("seat", 0), round=1, rounds=4)
+        await self.say(update=play.Update(prompt=prompt, receipt=receipt, ugo=view), **where)
+
+    async def ask(self, prompt: int = 1, cards: tuple[int, ...] = (1, 2, 3), **where: Any) -> None:
+        """A view in which the seat is asked for one of these cards."""
+        view = ugo_pb2.View(seat=where.get("seat", 0), round=1, rounds=4, hand=cards, legal_cards=cards)  # type: ignore[arg-type]
+        update = play.Update(
+            prompt=prompt, to_act=True, pace="card", receipt=b"asked %d" % prompt, ugo=view,
+            time=play.TimeLeft(move_ms=1000),
+        )  # fmt: skip
+        await self.say(update=update, **where)
+
+    async def accept(self, item: play.PlayRequestItem, receipt: bytes = b"", **where: Any) -> None:
+        """The move stands."""
+        request_id = item.submit_move.request_id
+        await self.say(move_accepted=play.MoveAccepted(request_id=request_id, receipt=receipt), **where)
+
+    async def reject(self, item: play.PlayRequestItem, reason: int | str, **where: Any) -> None:
+        """The move does not stand."""
+        number: Any = (
+            play.MoveRejected.Reason.Value(f"REASON_{reason}") if isinstance(reason, str) else reason
+        )
+        rejected = play.MoveRejected(request_id=item.submit_move.request_id, reason=number, message="because")
+        await self.say(move_rejected=rejected, **where)
+
+    async def finish(self, points: tuple[int, int] = (7, 3), seed: bytes = SEED, **where: Any) -> None:
+        """The match is over."""
+        result = match_pb2.Result(
+            points=points,
+            outcome_ranks=[1, 2],
+            ranks=[1, 2],
+            endings=[match_pb2.ENDING_COMPLETED, match_pb2.ENDING_COMPLETED],
+        )
+        await self.say(match_ended=play.MatchEnded(result=result, seed=seed), **where)
+
+    async def void(self, **where: Any) -> None:
+        """The match counts for nobody."""
+        await self.say(match_ended=play.MatchEnded(void_reason="ABORTED", seed=SEED), **where)
+
+
+class FakeServer:
+    """Hands out each stream that a bot opens."""
+
+    def __init__(self) -> None:
+        self.address = ""
+        self._lobbies: asyncio.Queue[Lobby] = asyncio.Queue()
+        self._referees: asyncio.Queue[Referee] = asyncio.Queue()
+
+    async def lobby(self) -> Lobby:
+        """The next Attend stream."""
+        async with asyncio.timeout(PATIENCE_S):
+            return await self._lobbies.get()
+
+    async def referee(self) -> Referee:
+        """The next Play stream."""
+        async with asyncio.timeout(PATIENCE_S):
+            return await self._referees.get()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether a stream was opened that nobody has asked for."""
+        return not (self._lobbies.empty() and self._referees.empty())
+
+    async def attend(self, requests: Any, context: Any) -> None:
+        """LobbyService.Attend."""
+        stream = Lobby(context)
+        self._lobbies.put_nowait(stream)
+        await stream.serve(requests)
+
+    async def play(self, requests: Any, context: Any) -> None:
+        """PlayService.Play."""
+        stream = Referee(context)
+        self._referees.put_nowait(stream)
+        await stream.serve(requests)
+
+    def handlers(self) -> tuple[grpc.GenericRpcHandler, ...]:
+        """Both services."""
+        attend = grpc.stream_stream_rpc_method_handler(
+            self.attend, lobby.AttendRequest.FromString, lobby.AttendResponse.SerializeToString
+        )
+        playing = grpc.stream_stream_rpc_method_handler(
+            self.play, play.PlayRequest.FromString, play.PlayResponse.SerializeToString
+        )
+        return (
+            grpc.method_handlers_generic_handler("seatwise.v1.LobbyService", {"Attend": attend}),
+            grpc.method_handlers_generic_handler("seatwise.v1.PlayService", {"Play": playing}),
+        )
+
+
+@asynccontextmanager
+async def serving(port: int = 0) -> AsyncIterator[FakeServer]:
+    """A server that is up as long as the context lasts."""
+    fake = FakeServer()
+    server = grpc.aio.server(options=[("grpc.http2.min_ping_interval_without_data_ms", 1000)])
+    server.add_generic_rpc_handlers(fake.handlers())
+    fake.address = f"127.0.0.1:{server.add_insecure_port(f'127.0.0.1:{port}')}"
+    await server.start()
+    try:
+        yield fake
+    finally:
+        await server.stop(None)
