@@ -76,6 +76,16 @@ def _check_class(cls: type) -> None:
         raise UsageError(f"the bot {cls.__name__} has no method choose(self, view), and must have one")
 
 
+def new_bot(factory: BotFactory, offer: Offer, chance: random.Random | None = None) -> Bot:
+    """A bot for that seat. Whatever its own `__init__` raises comes through."""
+    bot = factory()
+    if not isinstance(bot, Bot):
+        raise UsageError(f"{factory!r} made {bot!r}, which is no seatwise.Bot")
+    bot.name, bot.match, bot.seat = offer.bots[offer.seat], offer.match, offer.seat
+    bot.chance = chance or random.Random()
+    return bot
+
+
 # A question, and the move that answers it
 
 
@@ -99,11 +109,16 @@ async def _awaited(answer: Awaitable[Any], pace: str, view: Any) -> Move:
     return _READERS[pace](await answer, view)
 
 
-def _method(bot: Bot, pace: str) -> Callable[[Any], Any]:
+def method_name(pace: str) -> str:
+    """The method that answers questions of this pace."""
     name = _METHODS.get(pace)
     if name is None:
-        raise BadAnswerError(f"this version of seatwise has no way to ask for {pace!r}; a newer one may have")
-    method: Callable[[Any], Any] = getattr(bot, name)
+        raise BadAnswerError(f"this version of seatwise cannot ask a bot for {pace!r}; a newer one may")
+    return name
+
+
+def _method(bot: Bot, pace: str) -> Callable[[Any], Any]:
+    method: Callable[[Any], Any] = getattr(bot, method_name(pace))
     return method
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, cast
 
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
+from seatwise_referee.journal import Finished, Voided
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +48,23 @@ class Result:
     def is_void(self) -> bool:
         """Whether the match counts for nobody."""
         return bool(self.void_reason)
+
+
+def result_of(
+    end: Finished | Voided, match: str, seat: Seat, seed: bytes = b"", chain: bytes = b""
+) -> Result:
+    """The result as the journal's last entry tells it."""
+    if isinstance(end, Voided):
+        return Result(match=match, seat=seat, void_reason=end.reason, seed=seed)
+    outcome = cast("dict[str, Any]", end.outcome)
+    return Result(
+        match=match,
+        seat=seat,
+        points=tuple(outcome["points"]),
+        ranks=tuple(cast("list[int]", end.result["ranks"])),
+        outcome_ranks=tuple(outcome["ranks"]),
+        endings=end.endings,
+        rounds=tuple(map(tuple, outcome["rounds"])),
+        seed=seed,
+        chain=chain,
+    )

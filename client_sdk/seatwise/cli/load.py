@@ -1,0 +1,62 @@
+"""Bots by name, or by file and class."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from seatwise.bot import BotFactory, check_bot
+from seatwise.bot_errors import UsageError
+from seatwise.samples import SAMPLES, sample
+
+
+def load_bot(text: str) -> BotFactory:
+    """The bot's class, for the name of a sample or FILE.py:CLASS; `UsageError` says what is wrong with it."""
+    if text in SAMPLES:
+        return sample(text)
+    file, colon, name = text.rpartition(":")
+    if not colon:
+        raise UsageError(_neither(text))
+    module = _module(Path(file), text)
+    return check_bot(_class(module, file, name))
+
+
+def bot_name(text: str) -> str:
+    """What to call that bot: the sample's name, or the class's."""
+    return text.rpartition(":")[2]
+
+
+def _neither(text: str) -> str:
+    samples = ", ".join(SAMPLES)
+    if text.endswith(".py"):
+        return f"{text}: which class? Write {text}:CLASS, as in {text}:MyBot"
+    return f"{text}: no such sample; there are {samples}. For your own bot write FILE.py:CLASS"
+
+
+def _module(path: Path, text: str) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"{text}: there is no file {path}")
+    spec = importlib.util.spec_from_file_location(f"seatwise_bot_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{text}: {path} is no Python file; its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and pickle look it up there
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)  # so that the bot finds the modules beside it
+    spec.loader.exec_module(module)
+    return module
+
+
+def _class(module: ModuleType, file: str, name: str) -> object:
+    found = getattr(module, name, None)
+    if found is not None:
+        return found
+    from seatwise.bot import Bot
+
+    bots = [each for each, cls in vars(module).items() if isinstance(cls, type) and issubclass(cls, Bot)]
+    there = [each for each in bots if getattr(module, each) is not Bot]
+    hint = f"; there is {', '.join(there)}" if there else "; it has no class derived from seatwise.Bot"
+    raise UsageError(f"{file}: no class {name or '(empty name)'}{hint}")

@@ -1,0 +1,79 @@
+"""A bot's own exceptions, shown to its author and kept away from everybody else."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TextIO
+
+_OURS = str(Path(__file__).parent)
+_SAMPLES = str(Path(__file__).parent / "samples")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A bot raised something, or gave an answer that is no legal move."""
+
+    bot: str
+    """Its name at this table."""
+
+    match: str
+    seat: int
+    doing: str
+    """What it was asked to do: "choose", "arrange", "set up"..."""
+
+    error: BaseException
+    costs: str
+    """What that means for its match, for a person."""
+
+
+class Failures:
+    """Shows each kind of failure once, with its traceback, and counts the others."""
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = out
+        self._seen: dict[tuple[str, type, str], int] = {}
+
+    def __call__(self, failure: Failure) -> None:
+        """Shows it, unless one of the same bot from the same place was shown before."""
+        key = (failure.bot, type(failure.error), _place(failure.error))
+        self._seen[key] = self._seen.get(key, 0) + 1
+        if self._seen[key] == 1:
+            print(text_of(failure), file=self._out or sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """Says how often the same failures came again."""
+        for (bot, kind, place), count in self._seen.items():
+            if count > 1:
+                again = f"{bot}: {kind.__name__} at {place}: {count - 1} times more"
+                print(again, file=self._out or sys.stderr, flush=True)
+
+
+def text_of(failure: Failure) -> str:
+    """The failure with its traceback, from the bot's own code on."""
+    lines = traceback.format_exception(type(failure.error), failure.error, _own_part(failure.error))
+    where = f"{failure.match}, seat {failure.seat}, {failure.doing}"
+    return f"{failure.bot} failed ({where}; {failure.costs}):\n{''.join(lines).rstrip()}"
+
+
+def _own_part(error: BaseException) -> TracebackType | None:
+    """The traceback without our frames at its head; all of it where there is no other."""
+    own = error.__traceback__
+    while own is not None and _is_ours(own.tb_frame.f_code.co_filename):
+        own = own.tb_next
+    return own
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(_OURS) and not file.startswith(_SAMPLES)
+
+
+def _place(error: BaseException) -> str:
+    own = _own_part(error)
+    frames = traceback.extract_tb(own)
+    if not frames:
+        return str(error)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"

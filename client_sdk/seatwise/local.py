@@ -1,0 +1,250 @@
+"""Matches without a server: the same rules, the same records, every bot in this process."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import random
+import re
+import secrets
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from hashlib import sha256
+from inspect import isawaitable
+from itertools import permutations
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+from seatwise.bot import BotFactory, check_bot
+from seatwise.bot_errors import UsageError
+from seatwise.failures import Failures
+from seatwise.local_table import LocalTable, Player, local_time_control
+from seatwise.standings import PlayedMatch, Results, Standing
+from seatwise_referee.game import BadOptions, Options
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.setup import Setup
+
+if TYPE_CHECKING:
+    from asyncio import Runner
+
+Seed: TypeAlias = "int | str | bytes"
+Entrant: TypeAlias = "BotFactory | str"
+"""A bot's class, any function that makes bots, or the name of a sample."""
+
+
+def play(
+    bots: Sequence[Entrant],
+    *,
+    game: str = "ugo",
+    matches: int = 1,
+    seed: Seed | None = None,
+    options: Mapping[str, int | str] | None = None,
+    records: str | os.PathLike[str] | None = None,
+    is_rotating: bool = True,
+    on_match: Callable[[PlayedMatch], None] | None = None,
+) -> Results:
+    """Plays a series of matches here, without a server, and returns what came out.
+
+    The bots change seats from match to match, through all orders, unless `is_rotating` is false. With a
+    `seed` everything that is left to chance follows from it: deals, match names, and what bots draw from
+    `self.chance` or from the module `random`. Nobody runs out of time, however slow the machine; what a
+    bot raises is shown and counts as a time-out. `records` is a file to which one line a match is
+    written. `UsageError` says what cannot be played.
+    """
+    if _is_inside_a_loop():
+        return _in_a_thread(lambda: play(
+            bots, game=game, matches=matches, seed=seed, options=options, records=records,
+            is_rotating=is_rotating, on_match=on_match,
+        ))  # fmt: skip
+    series = _Series(game, bots, options or {}, matches, seed, is_rotating)
+    played = []
+    with ExitStack() as stack:
+        wait = stack.enter_context(_Waiter())
+        file = stack.enter_context(_opened(records)) if records is not None else None
+        failures = Failures()
+        stack.callback(failures.close)
+        stack.enter_context(_own_chance())
+        for number in range(matches):
+            table = LocalTable(series.setup(number), series.players(number), failures, wait)
+            played.append(table.play())
+            if file is not None:
+                file.write(table.record() or b"")
+            if on_match is not None:
+                on_match(played[-1])
+    return Results(game, series.names, tuple(played))
+
+
+class _Series:
+    """What is fixed about all matches of a series before the first is played."""
+
+    def __init__(
+        self,
+        game: str,
+        bots: Sequence[Entrant],
+        options: Mapping[str, int | str],
+        matches: int,
+        seed: Seed | None,
+        is_rotating: bool,
+    ) -> None:
+        if game not in GAMES:
+            raise UsageError(f"{game}: no such game; there is {', '.join(GAMES)}")
+        if matches < 1:
+            raise UsageError(f"matches: must be 1 or more, not {matches}")
+        self._game = GAMES[game]
+        self._factories = _factories(bots)
+        self._options = _options(game, len(self._factories), options)
+        self.names = _names(bots)
+        self._orders = _orders(len(bots)) if is_rotating else [tuple(range(len(bots)))]
+        self._has_seed = seed is not None
+        self._key = _key(seed)
+
+    def setup(self, number: int) -> Setup:
+        """That of one match."""
+        return Setup(
+            match=f"matches/{self._derived(number, 'name').hex()[:16]}",
+            game=self._game.name,
+            rules_version=self._game.rules_version,
+            options=self._options,
+            bots=tuple(f"bots/{_slug(self.names[each])}/versions/local" for each in self._order(number)),
+            time_control=local_time_control(self._game.name),
+            seed=self._derived(number, "seed"),
+            durability="none",
+        )
+
+    def players(self, number: int) -> list[Player]:
+        """Who sits where in that match; the module `random` starts it afresh too, if there is a seed."""
+        if self._has_seed:
+            random.seed(self._derived(number, "random"))
+        return [
+            Player(
+                name=self.names[each],
+                factory=self._factories[each],
+                nonce=self._derived(number, f"nonce/{seat}"),
+                chance=random.Random(self._derived(number, f"chance/{seat}")),
+            )
+            for seat, each in enumerate(self._order(number))
+        ]
+
+    def _order(self, number: int) -> tuple[int, ...]:
+        return self._orders[number % len(self._orders)]
+
+    def _derived(self, number: int, what: str) -> bytes:
+        return hmac.digest(self._key, f"match/{number}/{what}".encode(), "sha256")
+
+
+def _factories(bots: Sequence[Entrant]) -> list[BotFactory]:
+    if isinstance(bots, str):
+        raise UsageError(f'bots: a list is wanted, as in ["{bots}", "random"]')
+    factories = []
+    for bot in bots:
+        if isinstance(bot, str):
+            from seatwise.cli.load import load_bot
+
+            factories.append(load_bot(bot))
+        else:
+            factories.append(check_bot(bot))
+    return factories
+
+
+def _options(game: str, seats: int, given: Mapping[str, int | str]) -> Options:
+    sizes = GAMES[game].table_sizes
+    if seats not in sizes:
+        raise UsageError(f"{game} is played by {sizes[0]} to {sizes[-1]} bots, not by {seats}")
+    try:
+        return GAMES[game].options(given)
+    except BadOptions as error:
+        raise UsageError(f"option {error}") from None
+
+
+def _names(bots: Sequence[Entrant]) -> tuple[str, ...]:
+    """Each bot's name, told apart by numbers where several are the same."""
+    names: list[str] = []
+    for bot in bots:
+        name = bot.rpartition(":")[2] if isinstance(bot, str) else getattr(bot, "__name__", "bot")
+        number = sum(1 for each in names if each.partition(" ")[0] == name) + 1
+        names.append(f"{name} {number}" if number > 1 else name)
+    return tuple(names)
+
+
+def _slug(name: str) -> str:
+    """The name as a part of a resource name."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "bot"
+
+
+def _orders(seats: int) -> list[tuple[int, ...]]:
+    """All ways to sit; in each block of as many matches as there are seats, everybody sits everywhere once."""
+    circles = [(0, *others) for others in permutations(range(1, seats))]
+    return [circle[first:] + circle[:first] for circle in circles for first in range(seats)]
+
+
+def _key(seed: Seed | None) -> bytes:
+    if seed is None:
+        return secrets.token_bytes(32)
+    if not isinstance(seed, bytes):
+        seed = str(seed).encode()
+    return sha256(b"seatwise.play/1:" + seed).digest()
+
+
+def _opened(records: str | os.PathLike[str]) -> IO[bytes]:
+    try:
+        return open(records, "wb")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"records: cannot write to {os.fspath(records)}: {reason}") from None
+
+
+@contextmanager
+def _own_chance() -> Iterator[None]:
+    """Gives the module `random` back as it was."""
+    before = random.getstate()
+    try:
+        yield
+    finally:
+        random.setstate(before)
+
+
+# Async bots
+
+
+class _Waiter:
+    """Waits for what async methods return, all in one event loop, and passes on what others return."""
+
+    def __init__(self) -> None:
+        self._runner: Runner | None = None
+
+    def __enter__(self) -> _Waiter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._runner is not None:
+            self._runner.close()
+
+    def __call__(self, value: Any) -> Any:
+        if not isawaitable(value):
+            return value
+        if self._runner is None:
+            import asyncio
+
+            self._runner = asyncio.Runner()
+        return self._runner.run(_result_of(value))
+
+
+async def _result_of(value: Any) -> Any:
+    return await value
+
+
+def _is_inside_a_loop() -> bool:
+    """Whether we are called from async code, as in a notebook."""
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None
+
+
+def _in_a_thread(call: Callable[[], Results]) -> Results:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1, thread_name_prefix="seatwise-play") as pool:
+        return pool.submit(call).result()
+
+
+__all__ = ["PlayedMatch", "Results", "Standing", "play"]

@@ -1,0 +1,188 @@
+"""One match between bots of this process, by the referee's own rules and machine."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+
+from seatwise.bot import Bot, BotFactory, method_name, new_bot, question
+from seatwise.failures import Failure
+from seatwise.offer import Offer
+from seatwise.result import Result, result_of
+from seatwise.standings import PlayedMatch
+from seatwise_referee import record
+from seatwise_referee.clock import TimeControl
+from seatwise_referee.effects import Effect, Record, WakeAt
+from seatwise_referee.game import Prompt, Seat
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.journal import Entry, Finished, Voided
+from seatwise_referee.match import Match
+from seatwise_referee.setup import Setup
+from seatwise_referee.shuffle import commitment
+
+FREE_MS = 60_000
+"""Nobody runs out of it: the clock of a local table stands still before it does."""
+
+NS_PER_MS = 1_000_000
+STRIKE = "a time-out: its default move is played"
+NOT_SEATED = "it does not sit down: the match is played without it"
+
+
+def local_time_control(game: str) -> TimeControl:
+    """One under which a slow machine changes nothing."""
+    free_ms = dict.fromkeys(GAMES[game].paces, FREE_MS)
+    return TimeControl(
+        free_ms=free_ms, bank_ms=0, grace_ms=0, setup_ms=FREE_MS, allowance_cap_ms=0, handover_ms=0
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """Who takes a seat, and what chance gives him."""
+
+    name: str
+    factory: BotFactory
+    nonce: bytes
+    chance: random.Random
+
+
+class LocalTable:
+    """Asks each bot in turn. What a bot raises costs it that move, as a time-out does on the server."""
+
+    def __init__(
+        self,
+        setup: Setup,
+        players: Sequence[Player],
+        failed: Callable[[Failure], None],
+        wait: Callable[[Any], Any],
+    ) -> None:
+        self._setup = setup
+        self._players = players
+        self._failed = failed
+        self._wait = wait
+        self._match = Match(setup)
+        self._entries: list[Entry] = []
+        self._wake_at_ms = 0
+        self._now_ns = 0
+        self._bots: dict[Seat, Bot] = {}
+        self._moves = [0] * len(players)
+        self._failures = [0] * len(players)
+        self._thought_ns = [0] * len(players)
+
+    def play(self) -> PlayedMatch:
+        """The whole match."""
+        for seat in map(Seat, range(len(self._players))):
+            self._seat(seat)
+        if self._match.position.state is None:
+            self._run_out_of_time()
+        while (prompt := self._match.position.prompt) is not None:
+            for seat in sorted(prompt.seats):
+                self._ask(seat, prompt)
+        for seat, bot in self._bots.items():
+            self._tell(seat, bot)
+        return self._played()
+
+    def record(self) -> bytes | None:
+        """The line of the finished match; `None` if it was voided."""
+        with suppress(record.NotFinished):
+            return record.line(record.build(self._setup, self._entries))
+        return None
+
+    # The match
+
+    def _seat(self, seat: Seat) -> None:
+        player = self._players[seat]
+        offer = Offer(
+            match=self._setup.match,
+            seat=seat,
+            game=self._setup.game,
+            bots=self._setup.bots,
+            options=self._setup.options,
+            time_control=self._setup.time_control,
+            commitment=commitment(self._setup.seed),
+        )
+        try:
+            bot = new_bot(player.factory, offer, player.chance)
+            self._wait(bot.setup(offer))
+        except (Exception, SystemExit) as error:
+            self._fail(seat, "set up", error, NOT_SEATED)
+            return
+        self._bots[seat] = bot
+        self._perform(self._match.sit(seat, player.nonce, self._now_ms))
+
+    def _ask(self, seat: Seat, prompt: Prompt) -> None:
+        self._perform(self._match.handed(seat, prompt.number, self._now_ms))
+        self._moves[seat] += 1
+        view = self._match.view(seat)
+        started_ns = perf_counter_ns()
+        try:
+            move = self._wait(question(self._bots[seat], prompt.pace, view))
+        except (Exception, SystemExit) as error:
+            self._failures[seat] += 1
+            self._fail(seat, method_name(prompt.pace), error, STRIKE)
+            self._run_out_of_time()
+            return
+        self._spend(seat, perf_counter_ns() - started_ns)
+        self._perform(self._match.submit(seat, prompt.number, str(prompt.number), move, self._now_ms))
+
+    def _tell(self, seat: Seat, bot: Bot) -> None:
+        try:
+            self._wait(bot.ended(self._result(seat)))
+        except (Exception, SystemExit) as error:
+            self._fail(seat, "ended", error, "it costs nothing")
+
+    def _fail(self, seat: Seat, doing: str, error: BaseException, costs: str) -> None:
+        self._failed(Failure(self._players[seat].name, self._setup.match, seat, doing, error, costs))
+
+    def _perform(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Record(entry):
+                    self._entries.append(entry)
+                case WakeAt(int(at_ms)):
+                    self._wake_at_ms = at_ms
+        if not self._match.is_confirmed:
+            self._perform(self._match.confirm(self._now_ms))
+
+    # Time: only that which bots think, and never more of it than they have
+
+    @property
+    def _now_ms(self) -> int:
+        return self._now_ns // NS_PER_MS
+
+    def _spend(self, seat: Seat, thought_ns: int) -> None:
+        self._thought_ns[seat] += thought_ns
+        self._now_ns += min(thought_ns, (FREE_MS - 1) * NS_PER_MS)
+
+    def _run_out_of_time(self) -> None:
+        self._now_ns = self._wake_at_ms * NS_PER_MS
+        self._perform(self._match.tick(self._now_ms))
+
+    # The end
+
+    def _end(self) -> Finished | Voided:
+        end = self._match.position.end
+        assert end is not None
+        return end
+
+    def _result(self, seat: Seat) -> Result:
+        return result_of(self._end(), self._setup.match, seat, seed=self._setup.seed)
+
+    def _played(self) -> PlayedMatch:
+        result = self._result(Seat(0))
+        return PlayedMatch(
+            match=self._setup.match,
+            bots=tuple(player.name for player in self._players),
+            points=result.points,
+            ranks=result.ranks,
+            endings=result.endings,
+            rounds=result.rounds,
+            void_reason=result.void_reason,
+            moves=tuple(self._moves),
+            failures=tuple(self._failures),
+            thought_ms=tuple(spent / NS_PER_MS for spent in self._thought_ns),
+        )
