@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -220,6 +220,40 @@ async def test_a_redis_that_refuses_for_now_is_asked_until_it_accepts(
     await redis_client.execute_command(*well.split())  # type: ignore[no-untyped-call]
     await until(load.is_over)
     await load.check(store)
+
+
+class Interrupted(Flusher):
+    """A flusher in the middle of whose first batch something happens to Redis."""
+
+    middle: Callable[[], Awaitable[object]] | None = None
+
+    async def _exchange(self, commands: list[bytes]) -> list[object]:
+        half = len(commands) // 2
+        if self.middle is None or half == 0:
+            return await super()._exchange(commands)
+        replies = await super()._exchange(commands[:half])
+        await self.middle()
+        self.middle = None
+        return [*replies, *await super()._exchange(commands[half:])]
+
+
+async def test_what_was_answered_before_the_trouble_is_answered_once(
+    store: Store, redis_client: Redis
+) -> None:
+    matches = await owned(store, 11)
+    flusher = Interrupted.of(redis_client, patience=QUICK)
+    assert isinstance(flusher, Interrupted)
+    flusher.start()
+    await flusher.appended(matches.pop(), 1, "a", 1, [b"loads the script"])
+    load = Load(flusher, matches, 5)
+    flusher.middle = lambda: redis_client.replicaof("127.0.0.1", 1)
+    load.start()
+    await until(lambda: not flusher.healthy)
+    assert load.count == 5
+    await redis_client.replicaof("NO", "ONE")
+    await until(load.is_over)
+    await load.check(store)
+    await flusher.close()
 
 
 async def test_an_idle_flusher_notices_that_redis_is_gone(
