@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness import house, module_house
 from redis_server import flusher, redis_client, redis_server, store
 
-__all__ = ["flusher", "redis_client", "redis_server", "store"]
+__all__ = ["flusher", "house", "module_house", "redis_client", "redis_server", "store"]

@@ -1,0 +1,46 @@
+"""A real server and raw clients for tests at the wire: bytes and messages, nothing of the SDK.
+
+A test module that uses it says `pytestmark = pytest.mark.asyncio(loop_scope="session")` and takes the
+fixture `house`: one server for the module, on an embedded Redis. After each test the house must not
+have logged a fault of its own, nor lost a task.
+
+    async def test_two_bots_play_to_the_end(house):
+        async with house.table(seats=2) as table:
+            await table.sit()
+            ends = await table.play_out()
+"""
+
+from harness.house import House, house, house_in, module_house
+from harness.items import field_of, item, legal_move, message, reason_name, submission
+from harness.process import ServerProcess, processes_with, server_process, until
+from harness.table import QUICK, Admin, Chair, Table
+from harness.wire import PLAY, SOON_S, Attending, Refused, Stream, StreamEnded, Wire, refusal_of
+
+__all__ = [
+    "PLAY",
+    "QUICK",
+    "SOON_S",
+    "Admin",
+    "Attending",
+    "Chair",
+    "House",
+    "Refused",
+    "ServerProcess",
+    "Stream",
+    "StreamEnded",
+    "Table",
+    "Wire",
+    "field_of",
+    "house",
+    "house_in",
+    "item",
+    "legal_move",
+    "message",
+    "module_house",
+    "processes_with",
+    "reason_name",
+    "refusal_of",
+    "server_process",
+    "submission",
+    "until",
+]

@@ -1,0 +1,158 @@
+"""A real server in this process, and what it logs."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest_asyncio
+import structlog
+
+from harness.table import Admin, Chair, Table
+from harness.wire import Wire
+from seatwise_server.app import Running, embedded_redis, running
+from seatwise_server.config import Config
+
+
+@dataclass(slots=True)
+class House:
+    """A server that is up, in this process or in another."""
+
+    address: str
+    admin: Admin
+    server: Running | None = None
+    """Its parts, if it runs in this process."""
+    logs: list[dict[str, Any]] = field(default_factory=list)
+    """What it has logged, if it runs in this process."""
+    _wires: list[Wire] = field(default_factory=list)
+
+    async def bot(self, name: str = "") -> Wire:
+        """A new bot with a connection of its own, which ends with the test."""
+        wire = await self.admin.register(name)
+        self._wires.append(wire)
+        return wire
+
+    def wire(self, token: str = "", bot: str = "") -> Wire:
+        """Another connection, which ends with the test."""
+        wire = Wire(self.address, token, bot)
+        self._wires.append(wire)
+        return wire
+
+    @asynccontextmanager
+    async def table(self, seats: int = 2, *, rounds: int = 1, **limits: Any) -> AsyncIterator[Table]:
+        """A new match between new bots, offered to them all; nobody sits yet."""
+        bots = [await self.bot() for _ in range(seats)]
+        yield await self.seat(bots, rounds=rounds, **limits)
+
+    async def seat(self, bots: Sequence[Wire], *, rounds: int = 1, **limits: Any) -> Table:
+        """A new match between these bots, who attend from now on."""
+        attending = [await bot.attend() for bot in bots]
+        match = await self.admin.create([bot.bot for bot in bots], rounds=rounds, **limits)
+        offers = [await each.offer(match.name) for each in attending]
+        chairs = [Chair(bot, match.name, offer.seat) for bot, offer in zip(bots, offers, strict=True)]
+        return Table(match, sorted(chairs, key=lambda chair: chair.seat))
+
+    async def drop_all(self) -> None:
+        """Ends all connections of bots."""
+        wires, self._wires[:] = list(self._wires), []
+        await asyncio.gather(*[wire.drop() for wire in wires])
+
+
+FAULTS = frozenset(
+    {"rpc_failed", "match_failed", "flush_failed", "flusher_callback_failed", "append_refused"}
+)
+"""Events that tell of a fault of the server's own."""
+
+
+class Logs:
+    """Takes all that this process logs through structlog, whatever its level, as the sink of it all."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.lines: list[str] = []
+        """As an operator would read them."""
+
+    def __call__(self, _: object, method: str, event: dict[str, Any]) -> str:
+        self.events.append({"level": method, **event})
+        line = structlog.processors.JSONRenderer(default=repr)(_, method, dict(event))
+        self.lines.append(str(line))
+        raise structlog.DropEvent
+
+    def named(self, name: str, **what: Any) -> list[dict[str, Any]]:
+        """The events of this name with these facts."""
+        return [
+            event
+            for event in self.events
+            if event["event"] == name and all(event.get(key) == value for key, value in what.items())
+        ]
+
+    def faults(self) -> list[dict[str, Any]]:
+        """Those that tell of a fault of the server's own."""
+        return [event for event in self.events if event["event"] in FAULTS or event["level"] == "exception"]
+
+
+@contextmanager
+def captured_logs() -> Iterator[Logs]:
+    """Everything logged while this lasts."""
+    logs, before = Logs(), structlog.get_config()
+    processors = [structlog.contextvars.merge_contextvars, structlog.processors.format_exc_info, logs]
+    structlog.configure(processors=processors, cache_logger_on_first_use=False)
+    try:
+        yield logs
+    finally:
+        structlog.configure(**before)
+
+
+@asynccontextmanager
+async def house_in(folder: Path, **config: Any) -> AsyncIterator[House]:
+    """A server in this process, on an embedded Redis in the folder; without house bots unless asked for."""
+    settings = Config(**{"port": 0, "data": folder, "house_bots": False, **config})
+    async with AsyncExitStack() as stack:
+        logs = stack.enter_context(captured_logs())
+        embedded = embedded_redis(settings)
+        if embedded:
+            stack.callback(embedded.stop)
+        server = await stack.enter_async_context(running(settings, embedded))
+        admin = Admin(server.address, settings.admin_token_file.read_text().strip())
+        stack.push_async_callback(admin.drop)
+        house = House(server.address, admin, server, logs.events)
+        stack.push_async_callback(house.drop_all)
+        yield house
+
+
+@contextmanager
+def lost_tasks() -> Iterator[list[dict[str, Any]]]:
+    """What the event loop complains of while this lasts: tasks whose exception nobody asked for."""
+    complaints: list[dict[str, Any]] = []
+    loop = asyncio.get_running_loop()
+    before = loop.get_exception_handler()
+    loop.set_exception_handler(lambda _, context: complaints.append(context))
+    try:
+        yield complaints
+    finally:
+        loop.set_exception_handler(before)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def module_house() -> AsyncIterator[House]:
+    """One server for all tests of a module."""
+    with tempfile.TemporaryDirectory(prefix="sw-") as folder:
+        async with house_in(Path(folder)) as house:
+            yield house
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def house(module_house: House) -> AsyncIterator[House]:
+    """The module's server, which logs no fault of its own during the test; its bots go with the test."""
+    del module_house.logs[:]
+    with lost_tasks() as complaints:
+        yield module_house
+        await module_house.drop_all()
+    faults = [each for each in module_house.logs if each["event"] in FAULTS or each["level"] == "exception"]
+    assert not faults
+    assert not complaints
