@@ -1,0 +1,140 @@
+"""Records: what is in them, and that anybody can work out their chain."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from example_record import example
+from one_match import SEED, Desk, nonce
+from scenes import SCENES
+
+from seatwise_referee import record
+from seatwise_referee.ending import VoidReason
+from seatwise_referee.game import Seat
+from seatwise_referee.journal import PRIVATE
+from seatwise_referee.match import replay
+from seatwise_referee.record import NotFinished
+from seatwise_referee.verify import verify_line
+
+EXAMPLE = Path(__file__).parent / "data" / "example-record.jsonl"
+every_scene = pytest.mark.parametrize("scene", SCENES)
+
+
+def body_of(scene: str) -> dict[str, Any]:
+    body: dict[str, Any] = SCENES[scene]().record()
+    return body
+
+
+def dumped(value: Any) -> bytes:
+    """Canonical JSON by another way."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+
+
+def test_a_record_has_the_keys_of_its_format() -> None:
+    assert sorted(body_of("smooth")) == [
+        "chain", "commitment", "deals", "durability", "endings", "entries", "format", "game", "match", "nonces",
+        "options", "outcome", "result", "rules_version", "seats", "seed", "time_control",
+    ]  # fmt: skip
+
+
+@every_scene
+def test_a_record_is_one_line_of_canonical_json(scene: str) -> None:
+    line = SCENES[scene]().line()
+    assert line == dumped(json.loads(line)) + b"\n"
+    assert line.count(b"\n") == 1
+
+
+@every_scene
+def test_what_is_private_stays_out_of_the_record(scene: str) -> None:
+    assert not any(PRIVATE & entry.keys() for entry in body_of(scene)["entries"])
+
+
+@every_scene
+def test_the_chain_starts_with_the_header_and_takes_up_each_entry(scene: str) -> None:
+    body = body_of(scene)
+    entries = body.pop("entries")
+    last, _, _, _ = (body.pop(key) for key in ("chain", "outcome", "result", "endings"))
+    link = sha256(dumped(body)).digest()
+    for entry in entries:
+        link = sha256(link + dumped(entry)).digest()
+    assert link.hex() == last
+
+
+@every_scene
+def test_the_deals_are_those_that_were_played(scene: str) -> None:
+    desk = SCENES[scene]()
+    body = desk.record()
+    nonces = b"".join(bytes.fromhex(each or "00" * 32) for each in body["nonces"])
+    seed = sha256(bytes.fromhex(body["seed"]) + nonces).digest()
+    cards = [colour + str(value) for colour in "RBGYK" for value in range(9)]
+    for number, deal in enumerate(body["deals"], start=1):
+        order = sorted(
+            cards, key=lambda card: hmac.digest(seed, f"ugo/round/{number}:{card}".encode(), "sha256")
+        )
+        assert deal["round"] == number
+        assert [*(card for hand in deal["hands"] for card in hand), *deal["aside"]] == order
+
+
+def test_nonces_stand_by_seat_in_whatever_order_the_seats_were_taken() -> None:
+    desk = Desk(3)
+    desk.do(desk.match.sit(Seat(2), nonce(2), 0))
+    desk.do(desk.match.sit(Seat(1), None, 0))
+    desk.do(desk.match.sit(Seat(0), nonce(0), 0))
+    assert record.nonces_of(desk.setup, desk.journal) == (nonce(0), None, nonce(2))
+
+
+def test_the_seed_fits_its_commitment() -> None:
+    body = body_of("smooth")
+    assert body["seed"] == SEED.hex()
+    assert body["commitment"] == sha256(SEED).hexdigest()
+
+
+def test_the_tail_repeats_the_last_entry() -> None:
+    body = body_of("eventful")
+    last = body["entries"][-1]
+    assert [body[key] for key in ("outcome", "result", "endings")] == [
+        last[key] for key in ("outcome", "result", "endings")
+    ]
+
+
+def test_an_unfinished_match_has_no_record() -> None:
+    desk = Desk()
+    with pytest.raises(NotFinished, match="matches/test"):
+        desk.record()
+    desk.sit_all()
+    with pytest.raises(NotFinished):
+        desk.record()
+
+
+def test_a_voided_match_has_no_record() -> None:
+    desk = Desk()
+    desk.sit_all()
+    desk.do(desk.match.void(VoidReason.ABORTED, 0))
+    with pytest.raises(NotFinished):
+        desk.record()
+
+
+@every_scene
+def test_a_replay_gives_the_same_record(scene: str) -> None:
+    desk = SCENES[scene]()
+    assert replay(desk.setup, desk.journal).position == desk.match.position
+    assert record.line(record.build(desk.setup, desk.journal)) == desk.line()
+
+
+def test_the_durability_is_on_record() -> None:
+    desk = SCENES["smooth"]()
+    body = record.build(replace(desk.setup, durability="loss-allowed"), desk.journal)
+    assert body["durability"] == "loss-allowed"
+    assert verify_line(record.line(body)).fault is None
+
+
+def test_the_example_of_the_specification_is_what_a_match_writes() -> None:
+    line = EXAMPLE.read_bytes()
+    assert line == example().line()
+    assert verify_line(line).fault is None
