@@ -1,0 +1,227 @@
+"""`seatwise verify`: checks the records of matches by playing them again."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO
+
+from seatwise.cli.command import Command
+
+if TYPE_CHECKING:
+    from seatwise_referee.verify import Verdict
+
+EPILOG = """\
+FILE holds one record a line, as `seatwise play --records FILE` writes it; - reads standard input.
+Of each record the first thing that is wrong is printed: FILE: line 3: seq 17: what is wrong.
+Whether a record is the one that was published only its chain can tell: give it with --chain.
+"""
+
+EVERY_S = 1.0
+"""Without a terminal, a line of progress so often."""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the arguments."""
+    from argparse import RawDescriptionHelpFormatter
+
+    parser.formatter_class = RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    parser.add_argument("file", metavar="FILE", help="the records")
+    parser.add_argument(
+        "--chain",
+        type=_chain,
+        metavar="HEX",
+        help="what the record's chain must end with; for a file of one record",
+    )
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+
+
+def run(arguments: Namespace) -> int:
+    """Checks all, and prints what is wrong; 1 if anything is."""
+    name = "standard input" if arguments.file == "-" else arguments.file
+    wrong: list[Verdict] = []
+    count = 0
+    with _opened(arguments.file) as file, _progress(file, is_quiet=arguments.json) as read:
+        for verdict in _verdicts(_lines(file, name, read), name, arguments):
+            count += 1
+            if verdict.fault:
+                wrong.append(verdict)
+                if not arguments.json:
+                    print(f"{name}: line {verdict.line}: {verdict.fault}", flush=True)
+    if arguments.json:
+        _print_json(name, count, wrong)
+    else:
+        print(_summary(name, count, len(wrong)))
+    return 1 if wrong or not count else 0
+
+
+def _chain(text: str) -> str:
+    if len(text) != 64 or set(text.lower()) - set("0123456789abcdef"):
+        raise ArgumentTypeError(f"{text[:70]!r} is no chain: it has 64 digits of 0-9 and a-f")
+    return text.lower()
+
+
+def _verdicts(lines: Iterator[bytes], name: str, arguments: Namespace) -> Iterator[Verdict]:
+    """On each record; one that is right in itself must also be the one that was published."""
+    from seatwise_referee.verify import verify_lines
+
+    if arguments.chain:
+        lines = _only_one(lines, name)
+    published = _published(arguments)
+    for verdict in verify_lines(lines):
+        yield _compared(verdict, published(verdict))
+
+
+def _published(arguments: Namespace) -> Callable[[Verdict], str | None]:
+    """Where the published chain of a record is to be had; every other source of chains belongs here."""
+    return lambda _: arguments.chain
+
+
+def _compared(verdict: Verdict, chain: str | None) -> Verdict:
+    from dataclasses import replace
+
+    from seatwise_referee.verify import Fault
+
+    if chain is None or verdict.fault or verdict.chain == chain:
+        return verdict
+    return replace(
+        verdict,
+        fault=Fault(
+            f"the record is right in itself, but its chain ends with {verdict.chain}, "
+            f"and published is {chain}: it is not the record of that match"
+        ),
+    )
+
+
+def _only_one(lines: Iterator[bytes], name: str) -> Iterator[bytes]:
+    from itertools import islice
+
+    from seatwise.bot_errors import UsageError
+
+    found = list(islice(lines, 2))
+    if len(found) > 1:
+        raise UsageError(
+            f"--chain is for a file of one record, and {name} has more; take out the line you mean"
+        )
+    return iter(found)
+
+
+# The file
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    from seatwise.bot_errors import UsageError
+
+    if path == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        file = open(path, "rb")  # noqa: SIM115  # a fault inside the body is not a fault of opening
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}; name a file of records, or - for standard input"
+        ) from None
+    with file:
+        yield file
+
+
+def _lines(file: BinaryIO, name: str, read: Callable[[int], None]) -> Iterator[bytes]:
+    """Line by line; of one that is far too long only as much as shows it."""
+    from seatwise.bot_errors import UsageError
+    from seatwise_referee.verify import MOST_BYTES
+
+    most = MOST_BYTES + 2
+    try:
+        while line := file.readline(most):
+            rest = line
+            while len(rest) == most and not rest.endswith(b"\n"):
+                read(len(rest))
+                rest = file.readline(most)
+            read(len(rest))
+            yield line
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from None
+
+
+# What is printed
+
+
+def _summary(name: str, count: int, wrong: int) -> str:
+    if not count:
+        return f"{name}: holds no record"
+    records = "record" if count == 1 else "records"
+    if not wrong:
+        return f"{name}: {count} {records} verified, nothing wrong"
+    return f"{name}: {wrong} of {count} {records} wrong"
+
+
+def _print_json(name: str, count: int, wrong: Iterable[Verdict]) -> None:
+    from json import dumps
+
+    faults = [
+        {
+            "line": verdict.line,
+            "match": verdict.match or None,
+            "seq": verdict.fault.seq,
+            "message": verdict.fault.text,
+        }
+        for verdict in wrong
+        if verdict.fault
+    ]
+    print(dumps({"file": name, "records": count, "wrong": len(faults), "faults": faults}, indent=2))
+
+
+@contextmanager
+def _progress(file: BinaryIO, *, is_quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal with rich, and anywhere else a line now and then."""
+    total = _size(file)
+    if is_quiet:
+        yield lambda _: None
+        return
+    if sys.stderr.isatty():
+        try:
+            from rich.console import Console
+            from rich.progress import Progress
+        except ModuleNotFoundError:
+            pass
+        else:
+            console, is_mixed = Console(stderr=True), sys.stdout.isatty()
+            with Progress(console=console, transient=True, redirect_stdout=is_mixed) as progress:
+                task = progress.add_task("verifying", total=total)
+                yield lambda count: progress.advance(task, count)
+            return
+    yield _plain_lines(total)
+
+
+def _plain_lines(total: int | None) -> Callable[[int], None]:
+    from time import monotonic
+
+    done, due_s = 0, monotonic() + EVERY_S
+
+    def read(count: int) -> None:
+        nonlocal done, due_s
+        done += count
+        if monotonic() >= due_s:
+            due_s = monotonic() + EVERY_S
+            of = f" of {total >> 10}" if total else ""
+            print(f"verified {done >> 10}{of} KiB", file=sys.stderr, flush=True)
+
+    return read
+
+
+def _size(file: BinaryIO) -> int | None:
+    from os import fstat
+    from stat import S_ISREG
+
+    try:
+        found = fstat(file.fileno())
+    except OSError:  # a stand-in without a descriptor
+        return None
+    return found.st_size if S_ISREG(found.st_mode) else None
+
+
+COMMAND = Command("verify", "check the records of matches", configure, run)

@@ -1,0 +1,136 @@
+"""`seatwise verify` on good, forged and hostile files."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from example_record import FILE
+from scenes import SCENES
+
+from seatwise.cli import main
+from seatwise_referee.verify import MOST_BYTES
+
+CHAIN = json.loads(FILE.read_bytes())["chain"]
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    """Three lines: right, forged, right."""
+    forged = SCENES["smooth"]().line().replace(b'"charged_ms":0', b'"charged_ms":4', 1)
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(
+        FILE.read_bytes() + forged + SCENES["eventful"]().line().replace(b"matches/test", b"matches/last")
+    )
+    return path
+
+
+def test_good_records_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(FILE)]) == 0
+    assert capsys.readouterr().out == f"{FILE}: 1 record verified, nothing wrong\n"
+
+
+def test_of_each_wrong_record_the_first_fault_is_printed_with_line_and_seq(
+    records: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", str(records)]) == 1
+    second, third, summary = capsys.readouterr().out.splitlines()
+    assert second.startswith(f"{records}: line 2: seq 4: seat 0 was charged 4 ms; at 7 - asked 7 - ")
+    assert third.startswith(f"{records}: line 3: the chain ends with ")
+    assert summary == f"{records}: 2 of 3 records wrong"
+
+
+def test_a_program_reads_the_faults_as_json(records: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "--json", str(records)]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["file"], found["records"], found["wrong"]) == (str(records), 3, 2)
+    assert [(each["line"], each["match"], each["seq"]) for each in found["faults"]] == [
+        (2, "matches/test", 4),
+        (3, "matches/last", None),
+    ]
+    assert found["faults"][0]["message"].startswith("seat 0 was charged 4 ms")
+
+
+@pytest.mark.parametrize("chain", [CHAIN, CHAIN.upper()])
+def test_a_record_is_the_one_that_was_published_if_its_chain_is(chain: str) -> None:
+    assert main(["verify", str(FILE), "--chain", chain]) == 0
+
+
+def test_another_chain_than_the_published_one_is_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(FILE), "--chain", "00" * 32]) == 1
+    assert f"its chain ends with {CHAIN}, and published is {'00' * 32}" in capsys.readouterr().out
+
+
+def test_a_chain_is_of_one_record(records: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(records), "--chain", CHAIN]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "--chain is for a file of one record" in told.err
+
+
+@pytest.mark.parametrize("chain", ["", "12", "x" * 64, "0" * 63])
+def test_a_chain_that_is_none_is_refused(chain: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(FILE), "--chain", chain]) == 2
+    assert "it has 64 digits of 0-9 and a-f" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["no-such-file", "."])
+def test_a_file_that_cannot_be_read_is_named(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", path]) == 2
+    assert capsys.readouterr().err.startswith(f"seatwise verify: cannot read {path}: ")
+
+
+def test_an_empty_file_proves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "empty"
+    path.touch()
+    assert main(["verify", str(path)]) == 1
+    assert capsys.readouterr().out == f"{path}: holds no record\n"
+
+
+def test_standard_input_is_a_file_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(FILE.read_bytes())))
+    assert main(["verify", "-"]) == 0
+    assert capsys.readouterr().out == "standard input: 1 record verified, nothing wrong\n"
+
+
+def test_a_line_without_end_is_one_fault_and_what_follows_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "long"
+    path.write_bytes(b"[" * (2 * MOST_BYTES + 100) + b"\n" + FILE.read_bytes())
+    assert main(["verify", str(path)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        f"{path}: line 1: is no record: longer than {MOST_BYTES} bytes",
+        f"{path}: 1 of 2 records wrong",
+    ]
+
+
+def test_a_match_that_stands_twice_is_a_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "twice"
+    path.write_bytes(FILE.read_bytes() * 2)
+    assert main(["verify", str(path)]) == 1
+    assert f"{path}: line 2: 'matches/example' is already in line 1" in capsys.readouterr().out
+
+
+def test_on_a_terminal_nothing_is_left_of_the_progress(
+    records: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main(["verify", str(records)]) == 1
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_without_rich_there_are_plain_lines(
+    records: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    monkeypatch.setattr("seatwise.cli.verify.EVERY_S", -1.0)
+    assert main(["verify", str(records)]) == 1
+    assert capsys.readouterr().err.startswith("verified ")
