@@ -42,7 +42,7 @@ class FakeStream:
             reader.cancel()
             self.is_gone.set()
         if end is not None:
-            await self._refuse(*end)
+            await refuse(self._context, *end)
 
     def end(self, code: str = "", reason: str = "") -> None:
         """Ends the stream: in peace, or with that code and reason."""
@@ -72,14 +72,14 @@ class FakeStream:
         """The parts of a request."""
         return [request]
 
-    async def _refuse(self, code: str, reason: str) -> None:
-        info = error_pb2.ErrorInfo(reason=reason, domain="seatwise")
-        detail = any_pb2.Any(
-            type_url="type.googleapis.com/google.rpc.ErrorInfo", value=info.SerializeToString()
-        )
-        status = error_pb2.Status(code=1, message="so it is", details=[detail]).SerializeToString()
-        trailing = (("grpc-status-details-bin", status),)
-        await self._context.abort(grpc.StatusCode[code], "so it is", trailing_metadata=trailing)
+
+async def refuse(context: Any, code: str, reason: str) -> None:
+    """Ends an RPC as the real server does."""
+    info = error_pb2.ErrorInfo(reason=reason, domain="seatwise")
+    detail = any_pb2.Any(type_url="type.googleapis.com/google.rpc.ErrorInfo", value=info.SerializeToString())
+    status = error_pb2.Status(code=1, message="so it is", details=[detail]).SerializeToString()
+    trailing = (("grpc-status-details-bin", status),)
+    await context.abort(grpc.StatusCode[code], "so it is", trailing_metadata=trailing)
 
 
 class Lobby(FakeStream):
@@ -183,6 +183,46 @@ class Referee(FakeStream):
         await self.say(match_ended=play.MatchEnded(void_reason="ABORTED", seed=SEED), **where)
 
 
+class Refused(Exception):  # it is what the server answers
+    """To be answered instead of a response: a code and a reason."""
+
+
+class Unary(grpc.GenericRpcHandler):  # type: ignore[misc]  # the stubs have it untyped
+    """The unary services: answers by method, in the order given; the last one stays."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, list[Any]] = {}
+        self.heard: list[tuple[str, bytes, dict[str, Any]]] = []
+        """Method, request and metadata of each call."""
+
+    def service(self, handler_call_details: Any) -> Any:
+        """The handler of a method."""
+        method = handler_call_details.method.rpartition("/")[2]
+        if method not in self.answers:
+            return None
+        if method == "WatchMatch":
+            return grpc.unary_stream_rpc_method_handler(self._stream)
+        return grpc.unary_unary_rpc_method_handler(self._answer_to(method))
+
+    def _answer_to(self, method: str) -> Any:
+        async def answer(request: bytes, context: Any) -> bytes:
+            self.heard.append((method, request, dict(context.invocation_metadata())))
+            answers = self.answers[method]
+            return await self._told(answers.pop(0) if len(answers) > 1 else answers[0], context)
+
+        return answer
+
+    async def _stream(self, request: bytes, context: Any) -> AsyncIterator[bytes]:
+        self.heard.append(("WatchMatch", request, dict(context.invocation_metadata())))
+        for answer in self.answers["WatchMatch"].pop(0):
+            yield await self._told(answer, context)
+
+    async def _told(self, answer: Any, context: Any) -> bytes:
+        if isinstance(answer, Refused):
+            await refuse(context, *answer.args)
+        return answer.SerializeToString()  # type: ignore[no-any-return]
+
+
 class FakeServer:
     """Hands out each stream that a bot opens."""
 
@@ -190,6 +230,7 @@ class FakeServer:
         self.address = ""
         self._lobbies: asyncio.Queue[Lobby] = asyncio.Queue()
         self._referees: asyncio.Queue[Referee] = asyncio.Queue()
+        self.unary = Unary()
 
     async def lobby(self) -> Lobby:
         """The next Attend stream."""
@@ -229,6 +270,7 @@ class FakeServer:
         return (
             grpc.method_handlers_generic_handler("seatwise.v1.LobbyService", {"Attend": attend}),
             grpc.method_handlers_generic_handler("seatwise.v1.PlayService", {"Play": playing}),
+            self.unary,
         )
 
 

@@ -180,8 +180,8 @@ def _signals(attendance: Attendance) -> Iterator[None]:
 
 
 def _stop(attendance: Attendance, act: Callable[[], None]) -> None:
-    what = "leaving %d open matches: their default moves are played"
+    what = "open matches: %d, left; their default moves are played"
     if act == attendance.drain:
-        what = "finishing %d open matches; Ctrl-C again leaves at once"
+        what = "open matches: %d, to be finished first; Ctrl-C again leaves at once"
     log.warning(what, attendance.open_seats)
     act()

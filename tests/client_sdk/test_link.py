@@ -78,7 +78,7 @@ async def seated(factory: Any, server: FakeServer, **others: Any) -> AsyncIterat
 async def until(condition: Callable[[], bool]) -> None:
     """Waits for what happens without a message."""
     async with asyncio.timeout(5):
-        while not condition():
+        while not condition():  # noqa: ASYNC110  # threads set no asyncio.Event
             await asyncio.sleep(0.005)
 
 
@@ -145,7 +145,7 @@ async def test_a_coroutine_is_asked_in_the_loop_and_stopped_when_its_time_is_ove
     threads: list[Any] = []
     stopped = asyncio.Event()
 
-    async def choose(self: Lowest, view: seatwise.View) -> Any:
+    async def choose(_: Lowest, view: seatwise.View) -> Any:
         threads.append(threading.current_thread())
         if len(threads) == 1:
             try:
@@ -170,7 +170,7 @@ async def test_a_late_answer_is_dropped_and_a_bot_is_never_asked_twice_at_once(
     go_on = threading.Event()
     abreast: list[int] = [0, 0]
 
-    def answer(self: Lowest, view: seatwise.View) -> Any:
+    def answer(_: Lowest, view: seatwise.View) -> Any:
         abreast[0] += 1
         abreast[1] = max(abreast)
         go_on.wait(5)
@@ -194,7 +194,7 @@ async def test_a_late_answer_is_dropped_and_a_bot_is_never_asked_twice_at_once(
 
 async def test_setups_run_side_by_side_and_before_the_first_sit(server: FakeServer) -> None:
     both = threading.Barrier(2, timeout=5)
-    mine = bot_class(setup=lambda self, offer: both.wait())
+    mine = bot_class(setup=lambda *_: both.wait())
     async with running(mine, server):
         lobby = await server.lobby()
         await lobby.offer("m")
@@ -244,7 +244,7 @@ async def test_the_nonce_stays_the_same(server: FakeServer) -> None:
 
 async def test_link_lost_in_set_up(server: FakeServer) -> None:
     go_on = threading.Event()
-    mine = bot_class(setup=lambda self, offer: go_on.wait(5))
+    mine = bot_class(setup=lambda *_: go_on.wait(5))
     async with running(mine, server):
         await (await server.lobby()).offer()
         referee = await lose(await server.referee(), server, "UNAVAILABLE")
@@ -271,7 +271,7 @@ async def test_link_lost_while_the_bot_thinks(server: FakeServer) -> None:
 async def test_an_answer_found_while_there_is_no_link_is_said_on_the_next(server: FakeServer) -> None:
     go_on, has_answered = threading.Event(), threading.Event()
 
-    def answer(self: Lowest, view: seatwise.View) -> Any:
+    def answer(_: Lowest, view: seatwise.View) -> Any:
         go_on.wait(5)
         has_answered.set()
         return view.legal_cards[0]
@@ -535,7 +535,7 @@ async def test_an_answer_that_is_no_legal_move_may_be_mended(
     server: FakeServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     answers = iter(["nonsense", None])
-    mine = bot_class(answer=lambda self, view: next(answers, view.legal_cards[0]))
+    mine = bot_class(answer=lambda _, view: next(answers, view.legal_cards[0]))
     async with seated(mine, server) as (_, referee):
         await referee.ask(prompt=1)
         await referee.moved()

@@ -174,10 +174,9 @@ class Attendance:
         try:
             await seat.set_up()
         except Exception as error:
-            if not self._has_set_up:
-                failed = f"the bot could not be set up: {error!r}"
-                raise BotFailedError(failed) from error
             seat.answers.show("set up", error, "its seat is not taken")
+            if not self._has_set_up:
+                raise BotFailedError(f"the bot could not be set up: {error!r}") from error
             return False
         self._has_set_up = True
         return True

@@ -1,0 +1,202 @@
+"""The unary services, for async programs that read, host and administrate.
+
+A call that the server did not answer is repeated, for some seconds. That is safe: what creates
+something carries a request id, and the server answers a repeat as it answered the first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, Final, NamedTuple, TypeVar
+from uuid import uuid4
+
+import grpc
+from google.protobuf.message import Message
+
+from seatwise.errors import TemporaryError, UnavailableError, from_rpc
+from seatwise.link.backoff import Backoff, Retry
+from seatwise.link.wire import credentials_of, open_channel
+from seatwise.v1 import bot_pb2, bot_service_pb2, match_pb2, match_service_pb2, time_control_pb2
+
+ADDRESS: Final = "localhost:7433"
+TOKEN_VARIABLE: Final = "SEATWISE_TOKEN"
+ATTEMPT_S: Final = 10.0
+PATIENCE_S: Final = 10.0
+"""How long a call is repeated before it fails."""
+
+Response = TypeVar("Response", bound=Message)
+Options = Mapping[str, "int | str"]
+
+
+class Registered(NamedTuple):
+    """A bot version, and the token that is told but once."""
+
+    bot: str
+    """Format: bots/{bot}/versions/{version}."""
+    token: str
+
+
+class Page(list[match_pb2.Match]):
+    """A page of matches."""
+
+    def __init__(self, matches: Iterable[match_pb2.Match], next_page_token: str) -> None:
+        super().__init__(matches)
+        self.next_page_token = next_page_token
+        """Empty on the last page."""
+
+
+class AsyncClient:
+    """Calls a server from async code. Each method raises a `SeatwiseError`.
+
+    `token` may also be in the environment, as SEATWISE_TOKEN.
+    """
+
+    def __init__(
+        self, address: str = ADDRESS, token: str | None = None, *, patience_s: float = PATIENCE_S
+    ) -> None:
+        given = token if token is not None else os.environ.get(TOKEN_VARIABLE, "")
+        self._metadata = credentials_of(given.strip())
+        self._patience_s = patience_s
+        self._channel = open_channel(address)
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connection."""
+        await self._channel.close()
+
+    # Bots
+
+    async def register_bot(self, bot: str, version: str = "1", owner: str = "") -> Registered:
+        """Registers a bot version. Admin."""
+        request = bot_service_pb2.RegisterBotRequest(
+            request_id=str(uuid4()), bot=bot, version=version, owner=owner
+        )
+        answer = await self._bots("RegisterBot", request, bot_service_pb2.RegisterBotResponse)
+        # Without a token it is the answer to a repeat: the first one was lost with the link.
+        token = answer.token or await self.rotate_token(answer.bot.name)
+        return Registered(answer.bot.name, token)
+
+    async def rotate_token(self, name: str) -> str:
+        """Gives a bot a new token; the old one is worth nothing from now on. Admin."""
+        request = bot_service_pb2.RotateTokenRequest(name=name)
+        return (await self._bots("RotateToken", request, bot_service_pb2.RotateTokenResponse)).token
+
+    async def revoke_token(self, name: str) -> bot_pb2.Bot:
+        """Takes a bot's token away. Admin."""
+        request = bot_service_pb2.RevokeTokenRequest(name=name)
+        return (await self._bots("RevokeToken", request, bot_service_pb2.RevokeTokenResponse)).bot
+
+    async def get_bot(self, name: str) -> bot_pb2.Bot:
+        """One bot version."""
+        request = bot_service_pb2.GetBotRequest(name=name)
+        return (await self._bots("GetBot", request, bot_service_pb2.GetBotResponse)).bot
+
+    # Matches
+
+    async def create_match(
+        self,
+        game: str,
+        bots: Sequence[str],
+        options: Options | None = None,
+        time_control: time_control_pb2.TimeControl | None = None,
+    ) -> match_pb2.Match:
+        """Creates a match between these bots, by seat; it starts when all are present. Admin."""
+        request = match_service_pb2.CreateMatchRequest(
+            request_id=str(uuid4()),
+            game=f"games/{game.removeprefix('games/')}",
+            bots=bots,
+            options={name: str(value) for name, value in (options or {}).items()},
+            time_control=time_control,
+        )
+        return (await self._matches("CreateMatch", request, match_service_pb2.CreateMatchResponse)).match
+
+    async def get_match(self, name: str) -> match_pb2.Match:
+        """One match."""
+        request = match_service_pb2.GetMatchRequest(name=name)
+        return (await self._matches("GetMatch", request, match_service_pb2.GetMatchResponse)).match
+
+    async def list_matches(self, page_size: int = 0, page_token: str = "") -> Page:
+        """A page of matches, the newest first."""
+        request = match_service_pb2.ListMatchesRequest(page_size=page_size, page_token=page_token)
+        page = await self._matches("ListMatches", request, match_service_pb2.ListMatchesResponse)
+        return Page(page.matches, page.next_page_token)
+
+    async def get_record(self, name: str) -> str:
+        """The record of a finished match: one line of JSON."""
+        request = match_service_pb2.GetRecordRequest(name=name)
+        return (await self._matches("GetRecord", request, match_service_pb2.GetRecordResponse)).record
+
+    async def abort_match(self, name: str) -> match_pb2.Match:
+        """Ends a match that counts for nobody. Admin."""
+        request = match_service_pb2.AbortMatchRequest(name=name)
+        return (await self._matches("AbortMatch", request, match_service_pb2.AbortMatchResponse)).match
+
+    async def watch_match(self, name: str) -> AsyncGenerator[match_service_pb2.WatchMatchResponse]:
+        """What a spectator may see of a match, from now to its end. A lost link is made again."""
+        request, retry = match_service_pb2.WatchMatchRequest(name=name), Retry(f"watching {name}")
+        while True:
+            try:
+                async with aclosing(self._watch(request)) as responses:
+                    async for response in responses:
+                        retry.is_up()
+                        yield response
+                return
+            except TemporaryError as error:
+                await retry.after(error)
+
+    # Calls
+
+    async def _bots(self, method: str, request: Message, response: type[Response]) -> Response:
+        return await self._call(f"/seatwise.v1.BotService/{method}", request, response)
+
+    async def _matches(self, method: str, request: Message, response: type[Response]) -> Response:
+        return await self._call(f"/seatwise.v1.MatchService/{method}", request, response)
+
+    async def _call(self, path: str, request: Message, response: type[Response]) -> Response:
+        backoff = Backoff()
+        deadline = asyncio.get_running_loop().time() + self._patience_s
+        while True:
+            try:
+                return await self._call_once(path, request, response)
+            except UnavailableError as error:
+                wait_s = backoff.next_s(error)
+                if asyncio.get_running_loop().time() + wait_s > deadline:
+                    raise
+                await asyncio.sleep(wait_s)
+
+    async def _call_once(self, path: str, request: Message, response: type[Response]) -> Response:
+        method: Any = self._channel.unary_unary(
+            path,
+            request_serializer=type(request).SerializeToString,
+            response_deserializer=response.FromString,
+        )
+        try:
+            answer: Response = await method(request, metadata=self._metadata, timeout=ATTEMPT_S)
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error) from error
+        return answer
+
+    async def _watch(
+        self, request: match_service_pb2.WatchMatchRequest
+    ) -> AsyncGenerator[match_service_pb2.WatchMatchResponse]:
+        method: Any = self._channel.unary_stream(
+            "/seatwise.v1.MatchService/WatchMatch",
+            request_serializer=match_service_pb2.WatchMatchRequest.SerializeToString,
+            response_deserializer=match_service_pb2.WatchMatchResponse.FromString,
+        )
+        call = method(request, metadata=self._metadata)
+        try:
+            async for response in call:
+                yield response
+        except grpc.aio.AioRpcError as error:
+            raise from_rpc(error) from error
+        finally:
+            call.cancel()

@@ -1,0 +1,116 @@
+"""`seatwise bot`: connects one bot to a server and lets it play."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any, TextIO
+
+from seatwise.cli.command import Command
+
+if TYPE_CHECKING:
+    from seatwise.bot import BotFactory
+    from seatwise.result import Result
+    from seatwise.summary import Summary
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the arguments."""
+    parser.add_argument("bot", help="FILE.py:CLASS, or the name of a sample: random, greedy, counting")
+    parser.add_argument(
+        "--address", default="localhost:7433", help="host:port of the server (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--token",
+        help="the bot's token (default: $SEATWISE_TOKEN; on the server's own machine one is got by itself)",
+    )
+    parser.add_argument("--name", help="whom to register where there is no token (default: from the class)")
+    parser.add_argument("--version", default="1", help="which version of it (default: %(default)s)")
+    parser.add_argument(
+        "--queue", action="append", help="where to wait for opponents; may be repeated (default: casual)"
+    )
+    parser.add_argument("--no-queue", action="store_true", help="wait only for matches that name the bot")
+    parser.add_argument("--game", default="ugo", help="what it plays (default: %(default)s)")
+    parser.add_argument("--max-matches", type=int, default=4, help="how many at once (default: %(default)s)")
+    parser.add_argument("--matches", type=int, help="stop after so many (default: play until Ctrl-C)")
+    parser.add_argument("--front-door", action="store_true", help="reach all referees through --address")
+    parser.add_argument("--quiet", action="store_true", help="tell only what goes wrong")
+    parser.add_argument("--json", action="store_true", help="print results and summary as lines of JSON")
+
+
+def run(args: Namespace) -> int:
+    """Plays until told to stop."""
+    from seatwise.cli.load import load_bot
+
+    tell(sys.stderr, logging.WARNING if args.quiet else logging.INFO)
+    summary = _play(args, load_bot(args.bot))
+    if args.json:
+        print(json.dumps({"summary": summary.to_json()}), flush=True)
+    return 1 if summary.left else 0
+
+
+def _play(args: Namespace, factory: BotFactory) -> Summary:
+    from seatwise.remote import run as play
+
+    return play(
+        factory,
+        game=args.game,
+        address=args.address,
+        token=args.token or os.environ.get("SEATWISE_TOKEN") or _own_token(args),
+        queues=() if args.no_queue else tuple(args.queue or ["casual"]),
+        max_matches=args.max_matches,
+        matches=args.matches,
+        on_result=_print_json if args.json else None,
+        front_door=args.front_door,
+    )
+
+
+def _own_token(args: Namespace) -> str:
+    from seatwise.cli.load import bot_name
+    from seatwise.cli.tokens import slug, token_for
+
+    return token_for(args.address, args.name or slug(bot_name(args.bot)), args.version)
+
+
+def _print_json(result: Result) -> None:
+    own = result.seat
+    told: dict[str, Any] = {"match": result.match, "seat": own, "void_reason": result.void_reason or None}
+    if not result.is_void:
+        told |= {
+            "points": list(result.points),
+            "ranks": list(result.ranks),
+            "endings": [str(ending) for ending in result.endings],
+        }
+    print(json.dumps(told), flush=True)
+
+
+# What happens, line by line
+
+
+class _Lines(logging.Formatter):
+    """Plain lines; on a terminal with the time before them, and colour where something is wrong."""
+
+    def __init__(self, is_terminal: bool) -> None:
+        super().__init__("%(asctime)s %(message)s" if is_terminal else "%(message)s", "%H:%M:%S")
+        self._has_colour = is_terminal and "NO_COLOR" not in os.environ
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = super().format(record)
+        if not self._has_colour or record.levelno < logging.WARNING:
+            return line
+        return f"\x1b[{31 if record.levelno >= logging.ERROR else 33}m{line}\x1b[0m"
+
+
+def tell(out: TextIO, level: int) -> None:
+    """Tells there what the link does."""
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(_Lines(out.isatty()))
+    log = logging.getLogger("seatwise")
+    log.handlers[:] = [handler]
+    log.setLevel(level)
+
+
+COMMAND = Command("bot", "connect a bot to a server and let it play", configure, run)

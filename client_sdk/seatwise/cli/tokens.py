@@ -1,0 +1,111 @@
+"""Tokens on the machine on which the server runs: its own, and those of the bots that were run there.
+
+They are used for that server only: an admin token must never be shown to another machine's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seatwise.bot_errors import UsageError
+from seatwise.errors import AlreadyExistsError, BadTokenError
+
+if TYPE_CHECKING:
+    from seatwise.client import Client
+
+DATA_VARIABLE = "SEATWISE_DATA"
+
+
+def data_folder() -> Path:
+    """The server's default data folder: $SEATWISE_DATA, or one of the user's own."""
+    named = os.environ.get(DATA_VARIABLE)
+    return Path(named) if named else Path.home() / ".local/share/seatwise"
+
+
+def is_here(address: str) -> bool:
+    """Whether the server at this address runs on this machine."""
+    if address.startswith("unix:"):
+        return True
+    host = re.sub(r"^https?://", "", address).rpartition(":")[0].strip("[]")
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:  # a name, whatever it looks like
+        return False
+
+
+def admin_token() -> str | None:
+    """The server's own token; `None` where it may not be read."""
+    return _read(data_folder() / "admin.token")
+
+
+def slug(name: str) -> str:
+    """A bot's name from a class's: MyBot is my-bot."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:40] or "bot"
+
+
+def token_for(address: str, bot: str, version: str) -> str:
+    """The bot's token: the one it was given before, or a new one. `UsageError` if there is no way."""
+    if not is_here(address):
+        raise UsageError(f"no token: pass --token, or set SEATWISE_TOKEN. Who runs {address} hands them out")
+    file = data_folder() / "bots" / f"{bot}.{version}.token"
+    token = _read(file)
+    if token is None or not _is_known(address, token, f"bots/{bot}/versions/{version}"):
+        token = _register(address, bot, version)
+        _write(file, token)
+    return token
+
+
+def _is_known(address: str, token: str, name: str) -> bool:
+    """Whether the server knows the token; it does not if it has begun anew since. Revoked is revoked."""
+    with _client(address, token) as client:
+        try:
+            client.get_bot(name)
+        except BadTokenError as error:
+            if error.reason != "TOKEN_UNKNOWN":
+                raise
+            return False
+        return True
+
+
+def _register(address: str, bot: str, version: str) -> str:
+    admin = admin_token()
+    if admin is None:
+        raise UsageError(
+            f"no token, and {data_folder() / 'admin.token'} cannot be read to get one: is `seatwise serve` running "
+            "on this machine, by the same user? Otherwise pass --token, or set SEATWISE_TOKEN"
+        )
+    with _client(address, admin) as client:
+        try:
+            return client.register_bot(bot, version, owner=os.environ.get("USER", "")).token
+        except AlreadyExistsError as error:
+            raise UsageError(
+                f"{error.message}. Its token is not on this machine: pass it with --token, or play under another "
+                "--name or --version"
+            ) from None
+
+
+def _client(address: str, token: str) -> Client:
+    from seatwise.client import Client
+
+    return Client(address, token)
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_text().strip() or None
+    except OSError:
+        return None
+
+
+def _write(file: Path, token: str) -> None:
+    """For the user's own eyes, and never half."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = file.with_suffix(f".{os.getpid()}")
+    with os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as out:
+        out.write(token + "\n")
+    draft.replace(file)

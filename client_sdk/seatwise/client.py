@@ -1,0 +1,99 @@
+"""The unary services, for programs without an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Sequence
+
+from seatwise.async_client import ADDRESS, PATIENCE_S, AsyncClient, Options, Page, Registered
+from seatwise.v1 import bot_pb2, match_pb2, match_service_pb2, time_control_pb2
+
+
+class Client:
+    """`AsyncClient` for programs without an event loop. Use it in a `with` statement, or close it."""
+
+    def __init__(
+        self, address: str = ADDRESS, token: str | None = None, *, patience_s: float = PATIENCE_S
+    ) -> None:
+        self._runner = asyncio.Runner()
+        try:
+            self._client = self._runner.run(_made(address, token, patience_s))
+        except BaseException:
+            self._runner.close()
+            raise
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self._runner.run(self._client.close())
+        self._runner.close()
+
+    def register_bot(self, bot: str, version: str = "1", owner: str = "") -> Registered:
+        """As `AsyncClient.register_bot`."""
+        return self._runner.run(self._client.register_bot(bot, version, owner))
+
+    def rotate_token(self, name: str) -> str:
+        """As `AsyncClient.rotate_token`."""
+        return self._runner.run(self._client.rotate_token(name))
+
+    def revoke_token(self, name: str) -> bot_pb2.Bot:
+        """As `AsyncClient.revoke_token`."""
+        return self._runner.run(self._client.revoke_token(name))
+
+    def get_bot(self, name: str) -> bot_pb2.Bot:
+        """As `AsyncClient.get_bot`."""
+        return self._runner.run(self._client.get_bot(name))
+
+    def create_match(
+        self,
+        game: str,
+        bots: Sequence[str],
+        options: Options | None = None,
+        time_control: time_control_pb2.TimeControl | None = None,
+    ) -> match_pb2.Match:
+        """As `AsyncClient.create_match`."""
+        return self._runner.run(self._client.create_match(game, bots, options, time_control))
+
+    def get_match(self, name: str) -> match_pb2.Match:
+        """As `AsyncClient.get_match`."""
+        return self._runner.run(self._client.get_match(name))
+
+    def list_matches(self, page_size: int = 0, page_token: str = "") -> Page:
+        """As `AsyncClient.list_matches`."""
+        return self._runner.run(self._client.list_matches(page_size, page_token))
+
+    def get_record(self, name: str) -> str:
+        """As `AsyncClient.get_record`."""
+        return self._runner.run(self._client.get_record(name))
+
+    def abort_match(self, name: str) -> match_pb2.Match:
+        """As `AsyncClient.abort_match`."""
+        return self._runner.run(self._client.abort_match(name))
+
+    def watch_match(self, name: str) -> Iterator[match_service_pb2.WatchMatchResponse]:
+        """As `AsyncClient.watch_match`."""
+        responses = self._client.watch_match(name)
+        try:
+            while (response := self._runner.run(_next(responses))) is not None:
+                yield response
+        finally:
+            self._runner.run(responses.aclose())
+
+
+async def _made(address: str, token: str | None, patience_s: float) -> AsyncClient:
+    """A channel belongs to the loop in which it is made."""
+    return AsyncClient(address, token, patience_s=patience_s)
+
+
+async def _next(
+    responses: AsyncGenerator[match_service_pb2.WatchMatchResponse],
+) -> match_service_pb2.WatchMatchResponse | None:
+    return await anext(responses, None)
+
+
+__all__ = ["AsyncClient", "Client", "Page", "Registered"]

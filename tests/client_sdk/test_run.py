@@ -1,0 +1,301 @@
+"""Runs, from their arguments to their summary."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from fake_server import FakeServer, Lobby, Referee, serving
+
+import seatwise
+from seatwise import bot_errors, errors, remote
+from seatwise.remote import run, run_async
+
+
+class First(seatwise.Bot):
+    """Plays its first card."""
+
+    def choose(self, view: seatwise.View) -> Any:
+        return view.legal_cards[0]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeServer]:
+    async with serving() as fake:
+        yield fake
+
+
+def start(server: FakeServer, factory: Any = First, **others: Any) -> asyncio.Task[Any]:
+    return asyncio.create_task(run_async(factory, address=server.address, token="secret", **others))
+
+
+async def play_to_the_end(lobby: Lobby, referee: Referee, match: str, **end: Any) -> None:
+    """One match in which the bot makes one move."""
+    await lobby.offer(match)
+    await referee.sat()
+    await referee.ask(match=match)
+    await referee.accept(await referee.moved(), match=match)
+    await referee.finish(match=match, **end)
+
+
+# How long it runs
+
+
+async def test_it_ends_after_so_many_matches_and_sums_them_up(server: FakeServer) -> None:
+    results: list[seatwise.Result] = []
+    task = start(server, matches=2, on_result=results.append)
+    lobby = await server.lobby()
+    await lobby.offer("a")
+    referee = await server.referee()
+    await referee.sat()
+    await referee.finish(points=(9, 1), match="a")
+    await play_to_the_end(lobby, referee, "b", points=(4, 2))
+    summary = await task
+    assert (summary.matches, summary.mean_points, summary.mean_rank) == (2, 6.5, 1.0)
+    assert (summary.ranks, summary.endings) == ({1: 2}, {"COMPLETED": 2})
+    assert (summary.moves, summary.failures, summary.voided, summary.left) == (1, 0, 0, 0)
+    assert [result.match for result in results] == ["matches/a", "matches/b"]
+    assert str(summary).startswith("2 matches: 6.50 points, rank 1.00 on average; 0 failures in 1 moves")
+    assert summary.to_json()["ranks"] == {"1": 2}
+
+
+async def test_it_asks_for_no_more_seats_than_are_wanted(server: FakeServer) -> None:
+    task = start(server, matches=3, max_matches=2)
+    lobby = await server.lobby()
+    assert await lobby.limit() == 2
+    await lobby.offer("a")
+    await lobby.offer("b")
+    referee = await server.referee()
+    await referee.sat()
+    await referee.sat()
+    await referee.finish(match="a")
+    await lobby.offer("c")
+    assert await lobby.limit() == 0
+    await referee.sat()
+    await referee.finish(match="b")
+    await referee.finish(match="c")
+    assert (await task).matches == 3
+
+
+async def test_a_voided_match_does_not_count(server: FakeServer) -> None:
+    task = start(server, matches=1)
+    lobby = await server.lobby()
+    assert await lobby.limit() == 1
+    await lobby.offer("a")
+    referee = await server.referee()
+    await referee.sat()
+    assert await lobby.limit() == 0
+    await referee.void(match="a")
+    assert await lobby.limit() == 1
+    await play_to_the_end(lobby, referee, "b")
+    summary = await task
+    assert (summary.matches, summary.voided) == (1, 1)
+
+
+async def test_it_drains_while_the_lobby_is_away(server: FakeServer) -> None:
+    task = start(server, matches=1)
+    lobby = await server.lobby()
+    await lobby.offer("a")
+    referee = await server.referee()
+    await referee.sat()
+    lobby.end("UNAVAILABLE", "SERVER_STOPPING")
+    again = await server.lobby()
+    assert await again.limit() == 0
+    await referee.finish(match="a")
+    assert (await task).matches == 1
+
+
+async def test_one_line_for_each_match(server: FakeServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "seatwise")
+    task = start(server, matches=1)
+    lobby = await server.lobby()
+    await lobby.limit()
+    await lobby.offer("a")
+    await (await server.referee()).finish(match="a")
+    await task
+    assert [record.message for record in caplog.records] == [
+        "attending as bots/me/versions/1: queue casual, at most 1 at once",
+        "seated in matches/a seat 0 against bots/other/versions/1",
+        "matches/a seat 0: rank 1 with 7 points of 7 3; COMPLETED, 0 moves, 0 failures",
+        "1 match: 7.00 points, rank 1.00 on average; 0 failures in 0 moves",
+    ]
+
+
+# Signals
+
+SCRIPT = """
+import seatwise, sys
+class First(seatwise.Bot):
+    def choose(self, view):
+        return view.legal_cards[0]
+print(seatwise.run(First, address=sys.argv[1], token="secret"))
+"""
+
+
+@asynccontextmanager
+async def script(server: FakeServer) -> AsyncIterator[Process]:
+    """A bot in a process of its own."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SCRIPT, server.address, stdout=PIPE, stderr=PIPE
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_the_first_signal_finishes_what_is_open(server: FakeServer, number: signal.Signals) -> None:
+    async with script(server) as process:
+        lobby = await server.lobby()
+        await lobby.offer("a")
+        referee = await server.referee()
+        await referee.sat()
+        assert await lobby.limit() == 4
+        process.send_signal(number)
+        assert await lobby.limit() == 0
+        await referee.ask(match="a")
+        await referee.accept(await referee.moved(), match="a")
+        await referee.finish(match="a")
+        out, err = await process.communicate()
+        assert process.returncode == 0
+        assert out.startswith(b"1 match: 7.00 points")
+        assert b"open matches: 1, to be finished first; Ctrl-C again leaves at once" in err
+        assert b"matches/a seat 0: rank 1" in err
+
+
+async def test_the_second_signal_leaves_at_once(server: FakeServer) -> None:
+    async with script(server) as process:
+        lobby = await server.lobby()
+        await lobby.offer("a")
+        await (await server.referee()).sat()
+        assert await lobby.limit() == 4
+        process.send_signal(signal.SIGINT)
+        assert await lobby.limit() == 0
+        process.send_signal(signal.SIGINT)
+        out, err = await process.communicate()
+        assert process.returncode == 0
+        assert b"1 left" in out
+        assert b"Traceback" not in err
+
+
+# What makes no sense
+
+
+def test_a_missing_token_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SEATWISE_TOKEN", raising=False)
+    with pytest.raises(errors.MissingTokenError, match="SEATWISE_TOKEN"):
+        run(First)
+
+
+async def test_the_token_may_be_in_the_environment(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEATWISE_TOKEN", "from the environment\n")
+    task = asyncio.create_task(run_async(First, address=server.address))
+    assert (await server.lobby()).metadata["authorization"] == "Bearer from the environment"
+    task.cancel()
+    await asyncio.wait({task})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"game": "chess"}, "no such game; there is ugo"),
+        ({"max_matches": 0}, "max_matches: must be 1 or more"),
+        ({"matches": 0}, "matches: must be 1 or more"),
+        ({"bot_class": First()}, "give the class First"),
+        ({"bot_class": "nosuch"}, "no such sample"),
+    ],
+)
+def test_wrong_arguments_are_told_before_anything_is_sent(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(bot_errors.UsageError, match=text):
+        run(**{"bot_class": First, "token": "secret", **arguments})
+
+
+def test_a_token_that_is_none_is_told() -> None:
+    with pytest.raises(errors.BadTokenError, match="copied in full"):
+        run(First, token="geh\u00e4im")
+
+
+async def test_inside_a_loop_the_other_name_is_told() -> None:
+    with pytest.raises(bot_errors.UsageError, match="run_async"):
+        run(First, token="secret")
+
+
+async def test_an_offer_of_another_game_ends_the_run(server: FakeServer) -> None:
+    task = start(server)
+    await (await server.lobby()).offer("a", game="games/ubongo")
+    with pytest.raises(errors.WrongGameError, match="'ubongo', and this bot plays 'ugo'"):
+        await task
+
+
+@pytest.mark.parametrize("where", ["__init__", "setup"])
+async def test_a_bot_that_cannot_be_made_at_all_ends_the_run(server: FakeServer, where: str) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError("no model")
+
+    task = start(server, type("Broken", (First,), {where: fail}))
+    await (await server.lobby()).offer("a")
+    with pytest.raises(errors.BotFailedError, match="no model") as caught:
+        await task
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+async def test_later_a_bot_that_cannot_be_made_costs_its_match_only(
+    server: FakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    made: list[seatwise.Bot] = []
+
+    class Second(First):
+        def __init__(self) -> None:
+            made.append(self)
+            if len(made) == 2:
+                raise OSError("no model")
+
+    task = start(server, Second)
+    lobby = await server.lobby()
+    await lobby.offer("a")
+    referee = await server.referee()
+    await referee.sat()
+    await lobby.offer("b")
+    await lobby.offer("c")
+    assert (await referee.sat()).match == "matches/c"
+    assert "no model" in caplog.text
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def test_on_result_may_be_a_coroutine_and_may_fail(
+    server: FakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(result: seatwise.Result) -> None:
+        raise OSError(f"disk full at {result.match}")
+
+    task = start(server, matches=1, on_result=fail)
+    await (await server.lobby()).offer("a")
+    await (await server.referee()).finish(match="a")
+    assert (await task).matches == 1
+    assert "disk full at matches/a" in caplog.text
+
+
+async def test_behind_a_front_door_every_referee_is_reached_through_it(server: FakeServer) -> None:
+    task = start(server, front_door=True)
+    await (await server.lobby()).offer("a", address="referee-3.inside:7433")
+    assert (await server.referee()).metadata["seatwise-referee"] == "referee-3.inside:7433"
+    task.cancel()
+    await asyncio.wait({task})
+
+
+def test_a_queue_may_be_named_without_a_tuple() -> None:
+    plan = remote._plan(First, "ugo", "casual", 1, None, None)
+    assert plan.queues == ("casual",)
