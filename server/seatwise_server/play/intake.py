@@ -13,6 +13,7 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_server.play import items
 from seatwise_server.play.stream import PlayStream
 from seatwise_server.play.table import MOST_WAITING, Table
+from seatwise_server.store.errors import StoreUnavailable
 
 LONGEST_REQUEST_ID = 64
 NONCE_BYTES = 32
@@ -66,7 +67,6 @@ class Intake:
                 stream, item, "MALFORMED", f"a nonce has {NONCE_BYTES} bytes, or none; this has {len(nonce)}"
             )
             return
-        stream.seats.add((table, item.seat))
         every_change = item.sit.updates == pb.Sit.UPDATES_EVERY_CHANGE
         table.sit(item.seat, nonce, every_change, stream.outbox, at)
 
@@ -102,6 +102,8 @@ class Intake:
             end = await self._ended(item.match, stream.bot, item.seat)
         except NotYourSeat:
             _reject_not_yours(stream, item)
+        except StoreUnavailable:
+            _reject(stream, item, "NOT_HERE", "the store does not answer just now; ask again")
         else:
             _answer_end(stream, item, end)
         finally:

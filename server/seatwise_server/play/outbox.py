@@ -26,6 +26,10 @@ class Viewed(Protocol):
         """The prompt has been given to the transport."""
         ...
 
+    def leave(self, seat: int, outbox: Outbox) -> None:
+        """The stream of this outbox is gone."""
+        ...
+
 
 @dataclass(slots=True)
 class Draft:
@@ -42,7 +46,9 @@ class Outbox:
         self._loop = loop
         self._answers: list[bytes] = []
         self._views: dict[tuple[Viewed, int], None] = {}
-        self._ends: list[bytes] = []
+        self._ends: dict[tuple[Viewed, int], bytes] = {}
+        self.seats: set[tuple[Viewed, int]] = set()
+        """Where the bot sits through here, as long as those tables are open."""
         self._sweep: asyncio.TimerHandle | None = None
         self._due = asyncio.Event()
         self._room = asyncio.Event()
@@ -64,12 +70,14 @@ class Outbox:
     def end(self, table: Viewed, seat: int, item: bytes) -> None:
         """The match is over: the seat's last view, then the end."""
         self._views[table, seat] = None
-        self._ends.append(item)
+        self._ends[table, seat] = item
         self._wake(True)
 
-    def drop(self, table: Viewed, seat: int) -> None:
-        """The seat is not to be shown through here any more."""
-        self._views.pop((table, seat), None)
+    def let_go(self, table: Viewed, seat: int, *, may_show: bool) -> None:
+        """The table closes. What is due of a match that is over may still be shown, of any other not."""
+        self.seats.discard((table, seat))
+        if not may_show:
+            self._views.pop((table, seat), None)
 
     def wake(self) -> None:
         """Lets the writer look around although there is nothing to write."""
@@ -101,8 +109,8 @@ class Outbox:
             draft.items.append(item)
             if prompt:
                 draft.prompts.append((table, seat, prompt))
-        draft.items += self._ends
-        self._ends = []
+        draft.items += self._ends.values()
+        self._ends = {}
         return draft
 
     def _wake(self, at_once: bool) -> None:

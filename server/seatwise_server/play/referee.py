@@ -78,7 +78,7 @@ class Referee:
         finally:
             if self._streams.get(stream.bot) is stream:
                 del self._streams[stream.bot]
-            for table, seat in stream.seats:
+            for table, seat in list(stream.outbox.seats):
                 table.leave(seat, stream.outbox)
 
     async def watch_streams(self) -> None:

@@ -5,14 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
 from seatwise_server.play import items
 from seatwise_server.play.outbox import Outbox
 from seatwise_server.refusal import Refusal
-
-if TYPE_CHECKING:
-    from seatwise_server.play.table import Table
 
 PING_S = 2.0
 ROUND_TRIPS = 8
@@ -27,7 +23,6 @@ class PlayStream:
     def __init__(self, bot: str) -> None:
         self.bot = bot
         self.outbox = Outbox(asyncio.get_running_loop())
-        self.seats: set[tuple[Table, int]] = set()
         self.lookups = 0
         """Questions to the store that are under way for this stream."""
         self._loop = asyncio.get_running_loop()

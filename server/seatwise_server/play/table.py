@@ -11,7 +11,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 import structlog
@@ -22,6 +21,7 @@ from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode
 from seatwise_referee.match import Match
+from seatwise_referee.position import Position
 from seatwise_server.play import items
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.outbox import Outbox
@@ -29,6 +29,9 @@ from seatwise_server.store.flusher import Answer
 
 MOST_WAITING = 8
 """Commands of one seat that may wait in the inbox."""
+
+NO_EARLIER_MS = 0.1
+"""Timers are set this much later: floats and the loop round, and a timer that is early rings again at once."""
 
 log = structlog.get_logger()
 
@@ -115,26 +118,23 @@ class Table:
         """The bot sits down, or down again through another stream."""
         place = self._places[seat]
         place.outbox, place.every_change = outbox, every_change
+        outbox.seats.add((self, seat))
         if self._ended:
             outbox.end(self, seat, items.ended(place.head, self._ended))
-        else:
-            self._command(seat, partial(self.match.sit, Seat(seat), nonce or None), at)
+        elif self.match.position.seats[seat].has_sat:
+            self._show(seat)
+        elif self._has_room(seat, ""):
+            self._command(seat, lambda now: self.match.sit(Seat(seat), nonce or None, now), at)
 
     def submit(self, seat: int, prompt: int, request_id: str, move: Any, at: float) -> None:
         """The bot answers a prompt; `at` is when the answer came."""
-        place = self._places[seat]
-        if place.waiting >= MOST_WAITING:
-            self._reject(place, request_id, "TOO_MANY", f"more than {MOST_WAITING} of this seat are waiting")
-            return
-        self._command(seat, partial(self.match.submit, Seat(seat), prompt, request_id, move), at)
+        if self._has_room(seat, request_id):
+            self._command(seat, lambda now: self.match.submit(Seat(seat), prompt, request_id, move, now), at)
 
     def resign(self, seat: int, at: float) -> None:
         """The bot gives up."""
-        place = self._places[seat]
-        if place.waiting >= MOST_WAITING:
-            self._reject(place, "", "TOO_MANY", f"more than {MOST_WAITING} of this seat are waiting")
-            return
-        self._command(seat, partial(self.match.resign, Seat(seat)), at)
+        if self._has_room(seat, ""):
+            self._command(seat, lambda now: self.match.resign(Seat(seat), now), at)
 
     def leave(self, seat: int, outbox: Outbox) -> None:
         """The stream through which the bot sat is gone. Its clock runs on."""
@@ -163,18 +163,18 @@ class Table:
         if self.match.is_over:
             self._on_end(self)
         elif self.epoch > 1:
-            self._command(None, partial(self.match.take_over, self.epoch), self._loop.time())
+            self._command(None, lambda now: self.match.take_over(self.epoch, now), self._loop.time())
         else:
             self._tick()
 
     def void(self, reason: VoidReason) -> None:
         """Ends the match; it counts for nobody."""
-        self._command(None, partial(self.match.void, reason), self._loop.time())
+        self._command(None, lambda now: self.match.void(reason, now), self._loop.time())
 
     def thaw(self, gap_s: float) -> None:
         """The store is back after a gap: nobody is charged for it."""
         gap_ms = int(gap_s * 1000)
-        self._command(None, partial(self.match.freeze, gap_ms, "STORE"), self._loop.time())
+        self._command(None, lambda now: self.match.freeze(gap_ms, "STORE", now), self._loop.time())
         self._tick()
 
     def tell_end(self, end: pb.MatchEnded) -> None:
@@ -192,12 +192,20 @@ class Table:
             self._timer.cancel()
         for seat, place in enumerate(self._places):
             if place.outbox:
-                place.outbox.drop(self, seat)
+                place.outbox.let_go(self, seat, may_show=self._ended is not None)
 
     # Commands, one after the other
 
     def _ms(self, at: float) -> int:
         return max(0, int((at - self._opened_s) * 1000))
+
+    def _has_room(self, seat: int, request_id: str) -> bool:
+        """Whether one more command of this seat may wait; if not, the seat is told."""
+        place = self._places[seat]
+        if place.waiting < MOST_WAITING:
+            return True
+        self._reject(place, request_id, "TOO_MANY", f"more than {MOST_WAITING} of this seat are waiting")
+        return False
 
     def _command(self, seat: int | None, command: Callable[[int], list[Effect]], at: float) -> None:
         if self.is_closed:
@@ -251,12 +259,12 @@ class Table:
             self._on_end(self)
             return
         effects, self._held = self._held or [], None
-        was_dealt = self.match.position.state is not None
+        before = self.match.position
         wake = self.match.confirm(self._ms(self._loop.time()))
         self._perform([*effects, *wake])
-        if not was_dealt and self.match.position.state is not None:
+        if before.state is None and self.match.position.state is not None:
             self._on_deal(self)
-        self._show_changes()
+        self._show_changes(before)
         self._work()
 
     def _perform(self, effects: list[Effect]) -> None:
@@ -280,10 +288,13 @@ class Table:
         else:
             outbox.show(self, seat, at_once=True)
 
-    def _show_changes(self) -> None:
+    def _show_changes(self, before: Position) -> None:
+        """To those who want it. Nobody is shown anything for another's rejection: that would tell of it."""
         for seat, place in enumerate(self._places):
             if place.every_change and place.outbox:
-                place.outbox.show(self, seat, at_once=False)
+                is_news = self.match.position.seats[seat].seen_seq > before.seats[seat].seen_seq
+                if is_news:
+                    place.outbox.show(self, seat, at_once=False)
 
     def _accept(self, place: _Place, seat: int, request_id: str, charged_ms: int) -> None:
         if place.outbox:
@@ -313,7 +324,7 @@ class Table:
     def _wake_for(self, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, WakeAt) and effect.at_ms is not None:
-                self._wake_at(self._opened_s + effect.at_ms / 1000)
+                self._wake_at(self._opened_s + (effect.at_ms + NO_EARLIER_MS) / 1000)
 
     def _wake_at(self, when: float) -> None:
         """One timer a table. Deadlines mostly move back, so a timer that is early enough stays."""
@@ -326,4 +337,4 @@ class Table:
         """Time has passed. While the store is away nobody's time runs out: `thaw` comes first."""
         self._timer = None
         if not self.is_closed and self._held is None and self._journal.healthy:
-            self._command(None, self.match.tick, self._loop.time())
+            self._command(None, lambda now: self.match.tick(now), self._loop.time())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
 from seatwise.codec import CODECS
 from seatwise.v1 import match_service_pb2 as pb
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import decode
+from seatwise_referee.journal import Entry, Rejected, decode, entry_from_json
 from seatwise_referee.position import Position, after, first_position
 from seatwise_referee.setup import Setup
 from seatwise_server import resources
@@ -35,14 +35,17 @@ class Watch:
         position, state = first_position(setup), meta.state
         while not position.end and meta and "result" not in meta.fields:
             found = await self._store.journal.tail(name, position.seq, BLOCK_MS)
-            position = _through(position, found, setup)
-            if found:
-                yield seen(position, setup)
+            position, news_ms = through(position, map(decode, found), setup)
+            if news_ms is not None:
+                yield seen(position, setup, news_ms)
             meta = await self._store.matches.get(name)
             if meta and meta.state != state:
                 state = meta.state
                 yield pb.WatchMatchResponse(match=resources.match(meta))
         last = await self._delivered(name)
+        position, news_ms = through(position, await self._rest(name, position), setup)
+        if news_ms is not None:
+            yield seen(position, setup, news_ms)
         if last and last.state != state:
             yield pb.WatchMatchResponse(match=resources.match(last))
 
@@ -54,16 +57,30 @@ class Watch:
                 return meta
             await asyncio.sleep(BLOCK_MS / 1000 / 4)
 
+    async def _rest(self, name: str, position: Position) -> list[Entry]:
+        """What came so quickly that the journal had given way to the record before it was read."""
+        kept = None if position.end else await self._store.matches.record(name)
+        if not kept:
+            return []
+        return [entry_from_json(each) for each in json.loads(kept)["entries"][position.seq :]]
 
-def _through(position: Position, found: list[bytes], setup: Setup) -> Position:
-    for data in found:
-        position = after(position, decode(data), setup, GAMES[setup.game])
-    return position
+
+def through(position: Position, entries: Iterable[Entry], setup: Setup) -> tuple[Position, int | None]:
+    """The position after these entries, and when the last of them happened that a spectator may know of.
+
+    A rejection is between the referee and its seat; a response that changes nothing would tell of it.
+    """
+    news_ms = None
+    for entry in entries:
+        position = after(position, entry, setup, GAMES[setup.game])
+        if not isinstance(entry, Rejected):
+            news_ms = entry.at_ms
+    return position, news_ms
 
 
-def seen(position: Position, setup: Setup) -> pb.WatchMatchResponse:
+def seen(position: Position, setup: Setup, at_ms: int) -> pb.WatchMatchResponse:
     """What a spectator sees of a position."""
-    response = pb.WatchMatchResponse(at_ms=position.at_ms)
+    response = pb.WatchMatchResponse(at_ms=at_ms)
     if position.state is not None:
         codec = CODECS[setup.game]
         view = codec.encode_view(GAMES[setup.game].view(position.state, None))
