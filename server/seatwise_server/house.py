@@ -6,12 +6,15 @@ import asyncio
 
 import structlog
 
+from seatwise.errors import SeatwiseError
+from seatwise.remote import run_async
 from seatwise_server.store import Store
-from seatwise_server.store.errors import BotExists
+from seatwise_server.store.errors import BotExists, StoreError
 
 STRONGEST_FIRST = ("counting", "greedy", "random")
 OWNER = "house"
 MOST_MATCHES = 64
+AGAIN_S = 5.0
 
 log = structlog.get_logger()
 
@@ -22,21 +25,24 @@ def house_bots() -> tuple[str, ...]:
 
 
 async def run_house_bots(store: Store, address: str) -> None:
-    """Runs them all against our own server. Runs until cancelled."""
+    """Runs them all against our own server; one that fails is started again. Runs until cancelled."""
     async with asyncio.TaskGroup() as group:
         for sample in STRONGEST_FIRST:
-            group.create_task(_run(store, sample, address))
+            group.create_task(_keep_running(store, sample, address))
+
+
+async def _keep_running(store: Store, sample: str, address: str) -> None:
+    while True:
+        try:
+            await _run(store, sample, address)
+        except (SeatwiseError, StoreError):
+            log.exception("house_bot_failed", bot=sample)
+        await asyncio.sleep(AGAIN_S)
 
 
 async def _run(store: Store, sample: str, address: str) -> None:
-
-    from seatwise.remote import run_async
-
     token = await _token(store, f"house-{sample}")
-    await run_async(
-        sample, game="ugo", address=address, token=token, queues=(), max_matches=MOST_MATCHES,
-        handle_signals=False,
-    )  # fmt: skip
+    await run_async(sample, game="ugo", address=address, token=token, queues=(), max_matches=MOST_MATCHES)
 
 
 async def _token(store: Store, name: str) -> str:

@@ -7,7 +7,7 @@ import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seatwise.cli.command import Command
 from seatwise_server.config import DEFAULT_PORT, KEEP_RECORDS_S, Config, default_data_folder
@@ -28,7 +28,9 @@ def configure(parser: ArgumentParser) -> None:
         "--data", type=Path, default=default_data_folder(), metavar="FOLDER",
         help="holds the embedded Redis and the admin token (default: %(default)s)",
     )  # fmt: skip
-    parser.add_argument("--redis", default="", metavar="URL", help="a Redis of yours; default: an embedded one")
+    parser.add_argument(
+        "--redis", default="", metavar="URL", help="a Redis of yours; default: an embedded one"
+    )
     parser.add_argument(
         "--allow-loss", action="store_true",
         help="start although this Redis may lose acknowledged moves; health and records will say so",
@@ -37,12 +39,16 @@ def configure(parser: ArgumentParser) -> None:
         "--keep-records", type=float, default=KEEP_RECORDS_S / DAY_S, metavar="DAYS",
         help="how long records are kept (default: %(default)g)",
     )  # fmt: skip
-    parser.add_argument("--tables", type=int, default=5000, help="most matches at once (default: %(default)s)")
+    parser.add_argument(
+        "--tables", type=int, default=5000, help="most matches at once (default: %(default)s)"
+    )
     parser.add_argument(
         "--gone-for-good", type=float, default=60.0, metavar="SECONDS",
         help="stop when Redis has not answered for so long (default: %(default)g)",
     )  # fmt: skip
-    parser.add_argument("--role", choices=["all"], default="all", help="what this process does (default: all)")
+    parser.add_argument(
+        "--role", choices=["all"], default="all", help="what this process does (default: all)"
+    )
     parser.add_argument("--no-house-bots", action="store_true", help="leave free places free")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
 
@@ -93,7 +99,8 @@ async def _serve(config: Config, embedded: EmbeddedRedis | None) -> None:
     async with running(config, embedded) as server:
         _say_where(config, server.address)
         told = asyncio.create_task(stop.wait())
-        await asyncio.wait([told, server.stopped], return_when=asyncio.FIRST_COMPLETED)
+        either: list[asyncio.Future[Any]] = [told, server.stopped]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         told.cancel()
         if server.stopped.done():
             await server.stopped

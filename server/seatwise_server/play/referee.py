@@ -30,6 +30,7 @@ from seatwise_server.store.errors import FenceLost, MatchRetired, StoreUnavailab
 from seatwise_server.store.jobs import Job
 
 TAKE_BLOCK_MS = 1000
+MOST_AT_ONCE = 64
 BEAT_S = 1.0
 LEASE_S = 5.0
 RETRY_S = 0.5
@@ -93,15 +94,26 @@ class Referee:
     async def take_jobs(self) -> None:
         """Takes matches as long as there are free tables. Runs until cancelled."""
         while True:
-            free = self.place.most_tables - len(self.tables)
             try:
-                if self._takes_new and free > 0:
-                    for job in await self._store.jobs.take(self.place.name, min(free, 64), TAKE_BLOCK_MS):
-                        await self.open(job)
-                else:
-                    await asyncio.sleep(RETRY_S)
+                await self._open_lost()
+                while self._takes_new:
+                    await self._take_some(self.place.most_tables - len(self.tables))
             except StoreUnavailable:
-                await asyncio.sleep(RETRY_S)
+                log.debug("jobs_paused")
+            await asyncio.sleep(RETRY_S)
+
+    async def _take_some(self, free: int) -> None:
+        if free <= 0:
+            await asyncio.sleep(RETRY_S)
+            return
+        for job in await self._store.jobs.take(self.place.name, min(free, MOST_AT_ONCE), TAKE_BLOCK_MS):
+            await self.open(job)
+
+    async def _open_lost(self) -> None:
+        """Opens matches that are ours although we do not know it: the store went away in between."""
+        for job in await self._store.jobs.mine(self.place.name):
+            if job.match not in self.tables:
+                await self.open(job)
 
     async def open(self, job: Job) -> None:
         """Makes the match of this job ours: first the fence, then the journal, then its table."""

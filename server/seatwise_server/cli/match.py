@@ -1,0 +1,181 @@
+"""`seatwise match`: looks after matches from a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+
+from seatwise.bot_errors import UsageError
+from seatwise.cli.command import Command
+from seatwise.cli.tokens import is_here
+from seatwise.client import Client
+from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
+from seatwise_referee.games.registry import GAMES
+from seatwise_server.cli import table
+from seatwise_server.config import DEFAULT_PORT, default_data_folder
+
+TOKEN_VARIABLE = "SEATWISE_TOKEN"
+COLUMNS = ("match", "game", "state", "bots", "points", "ranks")
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verbs and their arguments."""
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    create = _verb(verbs, "create", "create a match between named bots (admin)")
+    create.set_defaults(act=_create)
+    create.add_argument("game", help="as in games/ugo")
+    create.add_argument(
+        "bots", nargs="+", metavar="BOT", help="by seat: bots/NAME/versions/V, or NAME for version 1"
+    )
+    create.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="as in rounds=1")
+    create.add_argument("--free-ms", type=int, default=0, metavar="MS", help="free time for each prompt")
+    create.add_argument("--bank-ms", type=int, default=0, metavar="MS", help="extra time for the whole match")
+    listing = _verb(verbs, "list", "list matches, newest first")
+    listing.set_defaults(act=_list)
+    listing.add_argument("--count", type=int, default=20, help="how many (default: %(default)s)")
+    for name, text, act in (
+        ("show", "show one match", _show),
+        ("record", "print the record of a finished match", _record),
+        ("watch", "watch a match as a spectator may see it", _watch),
+        ("abort", "end a match that is to count for nobody (admin)", _abort),
+    ):
+        verb = _verb(verbs, name, text)
+        verb.set_defaults(act=act)
+        verb.add_argument("match", help="as in matches/7f3k...")
+
+
+def _verb(verbs: Any, name: str, text: str) -> ArgumentParser:
+    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
+    parser.add_argument("--address", default=f"localhost:{DEFAULT_PORT}", help="default: %(default)s")
+    parser.add_argument(
+        "--token", help=f"default: ${TOKEN_VARIABLE}, or this machine's admin token for a server on it"
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+    return parser
+
+
+def run(args: Namespace) -> int:
+    """Does what the verb says."""
+    with _client(args) as client:
+        return int(args.act(client, args))
+
+
+@contextmanager
+def _client(args: Namespace) -> Iterator[Client]:
+    """An admin token is shown to no other machine's server."""
+    token = args.token or os.environ.get(TOKEN_VARIABLE)
+    file = default_data_folder() / "admin.token"
+    if not token and is_here(args.address) and os.access(file, os.R_OK):
+        token = file.read_text().strip()
+    with Client(args.address, token=token) as client:
+        yield client
+
+
+def _create(client: Client, args: Namespace) -> int:
+    game = args.game.removeprefix("games/")
+    free_ms = dict.fromkeys(GAMES[game].paces if game in GAMES else (), args.free_ms)
+    limits = time_control_pb2.TimeControl(free_ms=free_ms if args.free_ms else {}, bank_ms=args.bank_ms)
+    bots = [bot if "/" in bot else f"bots/{bot}/versions/1" for bot in args.bots]
+    match = client.create_match(f"games/{game}", bots, _options(args.option), limits)
+    return _print_match(match, args)
+
+
+def _options(given: list[str]) -> dict[str, int | str]:
+    pairs = [option.partition("=") for option in given]
+    for name, equals, value in pairs:
+        if not (name and equals and value):
+            raise UsageError(f"--option {name}{equals}{value}: write NAME=VALUE, as in rounds=1")
+    return {name: value for name, _, value in pairs}
+
+
+def _list(client: Client, args: Namespace) -> int:
+    matches: list[match_pb2.Match] = []
+    token = ""
+    while len(matches) < args.count:
+        page = client.list_matches(min(args.count - len(matches), 1000), token)
+        matches += page
+        token = page.next_page_token
+        if not token:
+            break
+    if args.json:
+        for match in matches:
+            print(json.dumps(_dict(match)))
+    elif matches:
+        table.show("Matches, newest first", COLUMNS, [_row(match) for match in matches])
+    else:
+        print("There are no matches yet.")
+    return 0
+
+
+def _show(client: Client, args: Namespace) -> int:
+    return _print_match(client.get_match(args.match), args)
+
+
+def _record(client: Client, args: Namespace) -> int:
+    print(client.get_record(args.match))
+    return 0
+
+
+def _abort(client: Client, args: Namespace) -> int:
+    return _print_match(client.abort_match(args.match), args)
+
+
+def _watch(client: Client, args: Namespace) -> int:
+    for seen in client.watch_match(args.match):
+        if args.json:
+            print(json.dumps(_dict(seen)), flush=True)
+        elif seen.HasField("match"):
+            print("  ".join(_row(seen.match)), flush=True)
+        else:
+            _print_view(seen)
+    return 0
+
+
+def _print_view(seen: match_service_pb2.WatchMatchResponse) -> None:
+    from seatwise.codec import CODECS
+
+    field = seen.WhichOneof("view")
+    if field is None:
+        print(f"{seen.at_ms / 1000:8.3f} s  sitting down", flush=True)
+        return
+    view = CODECS[field].decode_view(getattr(seen, field))
+    trick = " ".join(map(str, view.trick or view.won_cards)) or "-"
+    farmers = " ".join(str(kingdom.farmers) for kingdom in view.kingdoms)
+    points = " ".join(str(sum(each)) for each in zip(*view.points, strict=True)) or "-"
+    print(
+        f"{seen.at_ms / 1000:8.3f} s  round {view.round}  trick {trick:<12} farmers {farmers}  points {points}",
+        flush=True,
+    )
+
+
+def _print_match(match: match_pb2.Match, args: Namespace) -> int:
+    if args.json:
+        print(json.dumps(_dict(match)))
+    else:
+        table.show(match.name, COLUMNS, [_row(match)])
+    return 0
+
+
+def _dict(message: Any) -> dict[str, Any]:
+    return MessageToDict(message, preserving_proto_field_name=True)
+
+
+def _row(match: match_pb2.Match) -> list[str]:
+    state = match_pb2.Match.State.Name(match.state).removeprefix("STATE_").lower()
+    return [
+        match.name,
+        match.game.removeprefix("games/"),
+        f"{state} ({match.void_reason})" if match.void_reason else state,
+        " ".join(bot.removeprefix("bots/").replace("/versions/", ":") for bot in match.bots),
+        " ".join(map(str, match.result.points)) or "-",
+        " ".join(map(str, match.result.ranks)) or "-",
+    ]
+
+
+COMMAND = Command("match", "create, list, show and watch the matches of a server", configure, run)
