@@ -7,7 +7,7 @@ import gc
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -188,14 +188,21 @@ class _Server:
     async def _stop(self, keeper: Keeper) -> None:
         """No new matches; those that run wait in the store, with their clocks standing still."""
         await self._doors.set_ready(False)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await _end(self._tasks)
         await self._referee.stop()
         keeper.end_all(Refusal("SERVER_STOPPING", "the server stops; come back, your matches wait"))
         with suppress(asyncio.CancelledError):
             await self._doors.server.stop(GRACE_S)
         log.info("server_stopped")
+
+
+async def _end(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancels until all have ended: up to Python 3.11 `wait_for`, and so redis-py, may swallow a cancellation."""
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=0.1)
 
 
 def _settle_memory() -> None:
