@@ -17,24 +17,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from seatwise.bot import Bot
-from seatwise.bot_errors import BadAnswerError, UsageError
-from seatwise.errors import SeatwiseError
-from seatwise.offer import Offer
-from seatwise.result import Result
-from seatwise_referee.games.ugo import Card, Colour, View
-
 if TYPE_CHECKING:
-    from seatwise.local import Results, play
+    from seatwise.bot import Bot
+    from seatwise.bot_errors import BadAnswerError, UsageError
+    from seatwise.errors import SeatwiseError
+    from seatwise.local import play
+    from seatwise.offer import Offer
     from seatwise.remote import run, run_async
-
-_LAZY = {
-    "Results": "seatwise.local",
-    "play": "seatwise.local",
-    "run": "seatwise.remote",
-    "run_async": "seatwise.remote",
-}
-"""What costs time to import, for it brings a table or grpc with it, is imported at its first use."""
+    from seatwise.result import Result
+    from seatwise.standings import Results
+    from seatwise_referee.games.ugo import Card, Colour, View
 
 __all__ = [
     "BadAnswerError",
@@ -52,13 +44,31 @@ __all__ = [
     "run_async",
 ]
 
+_HOMES = {
+    "BadAnswerError": "seatwise.bot_errors",
+    "Bot": "seatwise.bot",
+    "Card": "seatwise_referee.games.ugo",
+    "Colour": "seatwise_referee.games.ugo",
+    "Offer": "seatwise.offer",
+    "Result": "seatwise.result",
+    "Results": "seatwise.standings",
+    "SeatwiseError": "seatwise.errors",
+    "UsageError": "seatwise.bot_errors",
+    "View": "seatwise_referee.games.ugo",
+    "play": "seatwise.local",
+    "run": "seatwise.remote",
+    "run_async": "seatwise.remote",
+}
+"""Where the names live. Each is imported at its first use: who plays offline never waits for grpc."""
+
 
 def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        found = getattr(import_module(_LAZY[name]), name)
-        globals()[name] = found
-        return found
-    raise AttributeError(f"module 'seatwise' has no attribute {name!r}")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'seatwise' has no attribute {name!r}")
+    found = getattr(import_module(home), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

@@ -54,9 +54,13 @@ class Failures:
 
 def text_of(failure: Failure) -> str:
     """The failure with its traceback, from the bot's own code on."""
-    lines = traceback.format_exception(type(failure.error), failure.error, _own_part(failure.error))
     where = f"{failure.match}, seat {failure.seat}, {failure.doing}"
-    return f"{failure.bot} failed ({where}; {failure.costs}):\n{''.join(lines).rstrip()}"
+    return f"{failure.bot} failed ({where}; {failure.costs}):\n{traceback_of(failure.error)}"
+
+
+def traceback_of(error: BaseException) -> str:
+    """The traceback without our own frames at its head."""
+    return "".join(traceback.format_exception(type(error), error, _own_part(error))).rstrip()
 
 
 def _own_part(error: BaseException) -> TracebackType | None:
@@ -68,7 +72,7 @@ def _own_part(error: BaseException) -> TracebackType | None:
 
 
 def _is_ours(file: str) -> bool:
-    return file.startswith(_OURS) and not file.startswith(_SAMPLES)
+    return file.startswith((_OURS, "<frozen importlib")) and not file.startswith(_SAMPLES)
 
 
 def _place(error: BaseException) -> str:

@@ -9,6 +9,7 @@ from types import ModuleType
 
 from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
+from seatwise.failures import traceback_of
 from seatwise.samples import SAMPLES, sample
 
 
@@ -46,7 +47,10 @@ def _module(path: Path, text: str) -> ModuleType:
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)  # so that the bot finds the modules beside it
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise UsageError(f"{text}: {path} cannot be imported\n{traceback_of(error)}") from error
     return module
 
 

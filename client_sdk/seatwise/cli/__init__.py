@@ -1,0 +1,162 @@
+"""The command `seatwise`: finds the command that was asked for, and turns what goes wrong into one message."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.metadata import EntryPoint
+
+    from seatwise.cli.command import Command
+
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130
+
+OWN = ("play", "bot", "verify")
+"""Commands of this package, each in the module of its name; others come by entry points."""
+
+HELP = {
+    "play": "play matches here, without a server",
+    "bot": "let a bot play on a server",
+    "verify": "check the records of matches",
+    "serve": "run a server",
+    "demo": "show it all: a server, four bots, matches, verified records",
+    "match": "create, list, show and watch the matches of a server",
+}
+"""Said here, so that `seatwise --help` need not import them all."""
+
+ENTRY_POINTS = "seatwise.commands"
+SERVER_EXTRA = "pip install 'seatwise[server,embedded]'"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; the exit code: 0 fine, 1 failed, 2 usage, 130 interrupted."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read our output has seen enough, as `head` does
+        _silence()
+        return FAILED
+
+
+def _dispatch(arguments: list[str]) -> int:
+    first = arguments[0] if arguments else ""
+    if first in ("-h", "--help", "help"):
+        print(_help())
+        return 0
+    if first in ("-V", "--version", "version"):
+        print(f"seatwise {_version()}")
+        return 0
+    if not first:
+        print(_help(), file=sys.stderr)
+        return USAGE
+    if first.startswith("-"):
+        return _complain(f"seatwise: there is no option {first}; see seatwise --help", USAGE)
+    return _run(first, arguments[1:])
+
+
+def _run(name: str, arguments: list[str]) -> int:
+    try:
+        command = _find(name)
+        if command is None:
+            return _complain(_unknown(name), USAGE)
+        return _called(command, arguments)
+    except ModuleNotFoundError as error:
+        if name in OWN or (error.name or "").startswith("seatwise"):
+            raise
+        return _complain(f"seatwise {name} needs the server extra: {SERVER_EXTRA}", USAGE)
+
+
+def _called(command: Command, arguments: list[str]) -> int:
+    from argparse import ArgumentParser
+
+    from seatwise.errors import SeatwiseError
+
+    parser = ArgumentParser(prog=f"seatwise {command.name}", description=_sentence(command.help))
+    command.configure(parser)
+    try:
+        return command.run(parser.parse_args(arguments))
+    except SystemExit as end:  # argparse has said what was wrong
+        return end.code if isinstance(end.code, int) else USAGE
+    except SeatwiseError as error:
+        from seatwise.bot_errors import UsageError
+
+        code = USAGE if isinstance(error, UsageError) else FAILED
+        return _complain(f"seatwise {command.name}: {error}", code)
+
+
+def _find(name: str) -> Command | None:
+    """The command of that name, or `None`."""
+    if name in OWN:
+        own: Command = import_module(f"seatwise.cli.{name}").COMMAND
+        return own
+    for point in _entry_points():
+        if point.name == name:
+            found: Command = point.load()
+            return found
+    return None
+
+
+def _entry_points() -> Sequence[EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return list(entry_points(group=ENTRY_POINTS))
+
+
+# What is said
+
+
+def _help() -> str:
+    width = max(map(len, HELP))
+    lines = [f"  {name:<{width}}  {text}" for name, text in HELP.items()]
+    return "\n".join(
+        [
+            "usage: seatwise COMMAND ...",
+            "",
+            "A referee for bots that compete in games with hidden cards.",
+            "",
+            *lines,
+            "",
+            "seatwise COMMAND --help says more. Exit codes: 0 fine, 1 failed, 2 wrong usage.",
+        ]
+    )
+
+
+def _unknown(name: str) -> str:
+    from difflib import get_close_matches
+
+    names = list(dict.fromkeys([*HELP, *(point.name for point in _entry_points())]))
+    close = get_close_matches(name, names, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+    return f"seatwise: there is no command {name}; {hint}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("seatwise")
+
+
+def _complain(text: str, code: int) -> int:
+    print(text, file=sys.stderr)
+    return code
+
+
+def _silence() -> None:
+    """Nobody reads us any more, and the interpreter would complain when it flushes at the end."""
+    import os
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+__all__ = ["main"]

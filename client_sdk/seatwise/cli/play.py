@@ -1,0 +1,150 @@
+"""`seatwise play`: matches here, without a server."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from seatwise.cli.command import Command
+
+if TYPE_CHECKING:
+    from seatwise.standings import PlayedMatch, Results
+
+EPILOG = """\
+Each BOT is a sample (random, greedy or counting) or a class of yours as FILE.py:CLASS.
+They change seats from match to match. Example:
+
+  seatwise play ugo mybot.py:MyBot greedy random --matches 100 --seed 7
+"""
+
+EVERY_S = 1.0
+"""Without a terminal, a line of progress so often."""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the arguments."""
+    from argparse import RawDescriptionHelpFormatter
+
+    parser.formatter_class = RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    parser.add_argument("game", metavar="GAME", help="ugo")
+    parser.add_argument("bots", metavar="BOT", nargs="*", help="who plays, as many as there are seats")
+    parser.add_argument("--matches", type=_count, default=1, metavar="N", help="how many (default: 1)")
+    parser.add_argument("--seed", metavar="SEED", help="any text or number; the same seed, the same matches")
+    parser.add_argument("--records", metavar="FILE", help="write the record of each match to it, one a line")
+    parser.add_argument(
+        "--option", action="append", default=[], type=_option, metavar="NAME=VALUE",
+        help="an option of the game, as in rounds=1; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+
+
+def run(arguments: Namespace) -> int:
+    """Plays, and prints the table."""
+    from seatwise.local import play
+
+    with _progress(arguments.matches, is_quiet=arguments.json) as on_match:
+        results = play(
+            arguments.bots,
+            game=arguments.game,
+            matches=arguments.matches,
+            seed=arguments.seed,
+            options=dict(arguments.option),
+            records=arguments.records,
+            on_match=on_match,
+        )
+    if arguments.json:
+        _print_json(results)
+    else:
+        _print_table(results, arguments.records)
+    return 0
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:12]) <= 10**9:
+        raise ArgumentTypeError(f"{text!r} is no whole number from 1 up")
+    return int(text)
+
+
+def _option(text: str) -> tuple[str, int | str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise ArgumentTypeError(f"{text!r} is not NAME=VALUE, as in rounds=1")
+    return name, int(value) if value.isascii() and value.isdigit() and len(value) < 10 else value
+
+
+# On a terminal with rich, and anywhere else
+
+
+@contextmanager
+def _progress(matches: int, *, is_quiet: bool) -> Iterator[Callable[[PlayedMatch], None] | None]:
+    if is_quiet:
+        yield None
+    elif sys.stderr.isatty() and (rich := _rich()) is not None:
+        with rich.Progress(console=rich.Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("playing", total=matches)
+            yield lambda _: progress.advance(task)
+    else:
+        yield _Lines(matches)
+
+
+class _Lines:
+    """Plain lines now and then, none for what is over in a moment."""
+
+    def __init__(self, matches: int) -> None:
+        from time import monotonic
+
+        self._monotonic = monotonic
+        self._matches = matches
+        self._played = 0
+        self._next = monotonic() + EVERY_S
+
+    def __call__(self, _: object) -> None:
+        self._played += 1
+        if self._monotonic() >= self._next:
+            self._next = self._monotonic() + EVERY_S
+            print(f"{self._played} of {self._matches} matches", file=sys.stderr, flush=True)
+
+
+def _rich() -> Any:
+    """What we use of rich; `None` where it is not installed."""
+    from types import SimpleNamespace
+
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+        from rich.table import Table
+    except ModuleNotFoundError:
+        return None
+    return SimpleNamespace(Console=Console, Progress=Progress, Table=Table)
+
+
+def _print_table(results: Results, records: str | None) -> None:
+    rich = _rich() if sys.stdout.isatty() else None
+    if rich is None:
+        print(results)
+    else:
+        heading, *rows = results.rows()
+        table = rich.Table()
+        for number, title in enumerate(heading):
+            table.add_column(title, justify="right" if number else "left")
+        for row in rows:
+            table.add_row(*row)
+        rich.Console().print(table)
+    voided = [each.void_reason for each in results if each.void_reason]
+    if voided:
+        print(f"{len(voided)} of {len(results)} matches were voided: {', '.join(sorted(set(voided)))}")
+    if records is not None:
+        print(f"{len(results) - len(voided)} records in {records}; check them: seatwise verify {records}")
+
+
+def _print_json(results: Results) -> None:
+    from json import dumps
+
+    print(dumps(results.to_json(), indent=2))
+
+
+COMMAND = Command("play", "play matches here, without a server", configure, run)
