@@ -95,7 +95,9 @@ class Lobby(FakeStream):
         request: lobby.AttendRequest = await self.next()
         return request.max_matches
 
-    async def offer(self, match: str = "m", seat: int = 0, epoch: int = 1, **others: Any) -> None:
+    async def offer(
+        self, match: str = "m", seat: int = 0, epoch: int = 1, max_rejections: int = 10, **others: Any
+    ) -> None:
         """Offers a seat."""
         others = {"game": "games/ugo", "commitment": sha256(SEED).digest(), **others}
         bots = [OTHER, OTHER]
@@ -106,7 +108,7 @@ class Lobby(FakeStream):
             epoch=epoch,
             bots=bots,
             time_control=time_control_pb2.TimeControl(
-                free_ms={"card": 1000, "arrange": 1000}, max_strikes=3, max_rejections=10
+                free_ms={"card": 1000, "arrange": 1000}, max_strikes=3, max_rejections=max_rejections
             ),
             **others,
         )
@@ -151,7 +153,7 @@ class Referee(FakeStream):
         view = ugo_pb2.View(seat=where.get("seat", 0), round=1, rounds=4, hand=cards, legal_cards=cards)  # type: ignore[arg-type]
         update = play.Update(
             prompt=prompt, to_act=True, pace="card", receipt=b"asked %d" % prompt, ugo=view,
-            time=play.TimeLeft(move_ms=1000),
+            time=play.TimeLeft(move_ms=1000, bank_ms=502),
         )  # fmt: skip
         await self.say(update=update, **where)
 

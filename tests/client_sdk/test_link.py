@@ -65,11 +65,11 @@ async def running(factory: Any, server: FakeServer, **others: Any) -> AsyncItera
 
 
 @asynccontextmanager
-async def seated(factory: Any, server: FakeServer, **others: Any) -> AsyncIterator[tuple[Lobby, Referee]]:
+async def seated(factory: Any, server: FakeServer, **offered: Any) -> AsyncIterator[tuple[Lobby, Referee]]:
     """A bot that has sat down at matches/m."""
-    async with running(factory, server, **others):
+    async with running(factory, server):
         lobby = await server.lobby()
-        await lobby.offer()
+        await lobby.offer(**offered)
         referee = await server.referee()
         await referee.sat()
         yield lobby, referee
@@ -110,6 +110,13 @@ async def test_a_bot_attends_sits_moves_and_is_told_the_end(server: FakeServer) 
         assert (result.match, result.points, result.ranks) == ("matches/m", (7, 3), (1, 2))
         assert (mine.made[0].name, mine.made[0].match) == (ME, "matches/m")
         assert not run.done()
+
+
+async def test_a_bot_is_told_its_time(server: FakeServer) -> None:
+    mine = bot_class(answer=lambda self, view: view.legal_cards[self.time.bank_ms - 500])
+    async with seated(mine, server) as (_, referee):
+        await referee.ask(cards=(4, 5, 6))
+        assert (await referee.moved()).submit_move.ugo.play == 6
 
 
 async def test_two_matches_share_one_stream_and_have_a_bot_each(server: FakeServer) -> None:
@@ -568,6 +575,18 @@ async def test_an_illegal_move_is_shown_and_the_bot_asked_again_a_few_times(
         await until(lambda: "not asked again" in caplog.text)
         assert "because [ILLEGAL]" in caplog.text
         assert (len(ids), len(mine.made[0].asked)) == (3, 3)
+
+
+async def test_the_last_illegal_move_before_a_forfeit_is_not_made(
+    server: FakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    mine = bot_class(answer=lambda self, view: view.legal_cards[len(self.asked) % 3])
+    async with seated(mine, server, max_rejections=3) as (_, referee):
+        await referee.ask(prompt=1)
+        await referee.reject(await referee.moved(), "ILLEGAL")
+        await referee.reject(await referee.moved(), "ILLEGAL")
+        await until(lambda: "not asked again" in caplog.text)
+        assert len(mine.made[0].asked) == 2
 
 
 @pytest.mark.parametrize("reason", ["STALE", "TOO_LATE", "NOT_ASKED", "MALFORMED", "WRONG_GAME", 99])

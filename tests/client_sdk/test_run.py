@@ -131,9 +131,11 @@ async def test_one_line_for_each_match(server: FakeServer, caplog: pytest.LogCap
 # Signals
 
 SCRIPT = """
-import seatwise, sys
+import seatwise, sys, time
 class First(seatwise.Bot):
     def choose(self, view):
+        if len(view.legal_cards) == 1:
+            time.sleep(60)
         return view.legal_cards[0]
 print(seatwise.run(First, address=sys.argv[1], token="secret"))
 """
@@ -173,11 +175,13 @@ async def test_the_first_signal_finishes_what_is_open(server: FakeServer, number
         assert b"matches/a seat 0: rank 1" in err
 
 
-async def test_the_second_signal_leaves_at_once(server: FakeServer) -> None:
+async def test_the_second_signal_leaves_at_once_whatever_the_bot_does(server: FakeServer) -> None:
     async with script(server) as process:
         lobby = await server.lobby()
         await lobby.offer("a")
-        await (await server.referee()).sat()
+        referee = await server.referee()
+        await referee.sat()
+        await referee.ask(match="a", cards=(1,))
         assert await lobby.limit() == 4
         process.send_signal(signal.SIGINT)
         assert await lobby.limit() == 0

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from seatwise.client import Client
 
 DATA_VARIABLE = "SEATWISE_DATA"
+PATIENCE_S = 3.0
+"""A server that is just being started may need so long."""
 
 
 def data_folder() -> Path:
@@ -92,7 +94,7 @@ def _register(address: str, bot: str, version: str) -> str:
 def _client(address: str, token: str) -> Client:
     from seatwise.client import Client
 
-    return Client(address, token)
+    return Client(address, token, patience_s=PATIENCE_S)
 
 
 def _read(file: Path) -> str | None:

@@ -72,10 +72,10 @@ class Answers:
             self._thinking.cancel()
             log.warning("%s: %s in %s", self._place, why, method_name(turn.pace))
 
-    def refuse(self, turn: Turn, answer: str) -> None:
-        """What the bot answered is no legal move: it may try again, while its clock runs."""
+    def refuse(self, turn: Turn, answer: str, *, is_last: bool = False) -> None:
+        """What the bot answered is no legal move: it may try again, while its clock runs, if it was not the last."""
         self.failures += 1
-        turn.refuse(answer)
+        turn.refuse(answer, is_last=is_last)
         if turn.is_given_up:
             log.error("%s: not asked again; %s", self._place, BY_DEFAULT)
         self._news.set()
@@ -91,7 +91,7 @@ class Answers:
         self._mind.close()
 
     async def _think(self, turn: Turn) -> None:
-        thinking = self._thinking = asyncio.create_task(self._mind.answer(turn.pace, turn.view))
+        thinking = self._thinking = asyncio.create_task(self._mind.answer(turn.pace, turn.view, turn.time))
         try:
             await asyncio.wait({thinking})
         finally:

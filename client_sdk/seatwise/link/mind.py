@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from seatwise.bot import Bot, BotFactory, is_async, new_bot, question
 from seatwise.offer import Offer
 from seatwise.result import Result
+from seatwise.time_left import TimeLeft
 
 Job: TypeAlias = "tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]]"
 
@@ -34,10 +35,11 @@ class Mind:
             self._bot = await self._thread.call(new_bot, self._factory, self._offer)
         await self._call(self._bot.setup, self._offer)
 
-    async def answer(self, pace: str, view: Any) -> Any:
+    async def answer(self, pace: str, view: Any, time: TimeLeft) -> Any:
         """The bot's move. A call that is cancelled runs on in its thread, and the next waits behind it."""
         bot = self._bot
         assert bot is not None
+        bot.time = time  # type: ignore[attr-defined]  # only a bot that plays against a clock has it
         with _process_kept():
             if is_async(bot, pace):
                 return await question(bot, pace, view)

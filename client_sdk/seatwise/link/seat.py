@@ -20,7 +20,7 @@ from seatwise.codec.offer import decode_offer
 from seatwise.link.answers import Answers
 from seatwise.link.backoff import Backoff
 from seatwise.link.table import Key, Table
-from seatwise.link.turn import Turn
+from seatwise.link.turn import Turn, turn_of
 from seatwise.result import Result
 from seatwise.v1.lobby_service_pb2 import SeatOffer
 from seatwise.v1.play_service_pb2 import (
@@ -63,6 +63,7 @@ class Seat:
         self._receipt = b""
         self._is_ready = False
         self._sittings = 0
+        self._rejections = 0
         self._over = asyncio.Event()
         self._waits = Backoff()
         self._timer: asyncio.TimerHandle | None = None
@@ -169,7 +170,7 @@ class Seat:
         except MalformedView as error:
             log.error("%s: %s. Is there a newer version of seatwise?", self.place, error)
         else:
-            self.answers.open(Turn(update.prompt, update.pace, view))
+            self.answers.open(turn_of(update, view))
 
     def _accepted(self, accepted: MoveAccepted) -> None:
         self._receipt = accepted.receipt or self._receipt
@@ -205,7 +206,10 @@ class Seat:
 
     def _answer_rejected(self, turn: Turn, reason: str) -> None:
         if reason == "ILLEGAL":
-            self.answers.refuse(turn, str(turn.move))
+            self._rejections += 1
+            # One more would forfeit the seat; a default move is the lesser evil.
+            is_last = self._rejections + 1 >= self.offer.time_control.max_rejections
+            self.answers.refuse(turn, str(turn.move), is_last=is_last)
         elif reason == "TOO_MANY":
             self._later(lambda: self._say_answer(turn) if turn is self.answers.turn else None)
         else:
@@ -234,7 +238,7 @@ _SIT_AGAIN: Final = frozenset({"NOT_SEATED", "NOT_HERE", "MATCH_OVER"})
 
 _LEVELS: Final = {
     "TOO_LATE": logging.WARNING,
-    "TOO_MANY": logging.WARNING,
+    "TOO_MANY": logging.DEBUG,
     "NOT_ASKED": logging.DEBUG,
     "STALE": logging.DEBUG,
     **dict.fromkeys(_SIT_AGAIN, logging.DEBUG),

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from seatwise.v1.play_service_pb2 import SubmitMove
+from seatwise.time_left import TimeLeft
+from seatwise.v1.play_service_pb2 import SubmitMove, Update
 
 MOST_TRIES = 3
 """So many answers to one question that are no legal moves, and no more: a bot that draws lots finds a legal
@@ -21,6 +22,8 @@ class Turn:
     pace: str
     view: Any
     """In the rules' own terms."""
+
+    time: TimeLeft
 
     move: Any = None
     """What the bot has answered."""
@@ -53,13 +56,20 @@ class Turn:
         self.move = move
         self.submit = SubmitMove(request_id=str(uuid4()), prompt=self.prompt, **payload)
 
-    def refuse(self, answer: str) -> None:
+    def refuse(self, answer: str, *, is_last: bool) -> None:
         """This answer was no legal move. The same one again, or too many, and the question is given up."""
         self.tries += 1
-        self.is_given_up = answer in self.refused or self.tries >= MOST_TRIES
+        self.is_given_up = is_last or answer in self.refused or self.tries >= MOST_TRIES
         self.refused.add(answer)
         self.submit = None
 
     def give_up(self) -> None:
         """The bot is not asked again."""
         self.submit, self.is_given_up = None, True
+
+
+def turn_of(update: Update, view: Any) -> Turn:
+    """The question that the update puts."""
+    left = update.time
+    time = TimeLeft(left.move_ms, left.bank_ms, left.charged_ms, left.latency_ms, left.strikes)
+    return Turn(update.prompt, update.pace, view, time)
