@@ -9,8 +9,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-_OURS = str(Path(__file__).parent)
+from seatwise.bot_errors import BadAnswerError
+
 _SAMPLES = str(Path(__file__).parent / "samples")
+_ON_THE_WAY = (
+    str(Path(__file__).parent),
+    str(Path(traceback.__file__).parent / "asyncio"),
+    "<frozen importlib",
+)
+"""What is called before a bot is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +66,22 @@ def text_of(failure: Failure) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback without our own frames at its head."""
+    """The traceback, from the author's own code on; only the error where that is not in it."""
+    if isinstance(error, BadAnswerError):
+        return str(error)
     return "".join(traceback.format_exception(type(error), error, _own_part(error))).rstrip()
 
 
 def _own_part(error: BaseException) -> TracebackType | None:
-    """The traceback without our frames at its head; all of it where there is no other."""
+    """The traceback without the frames that lead to the bot; `None` if it never came so far."""
     own = error.__traceback__
-    while own is not None and _is_ours(own.tb_frame.f_code.co_filename):
+    while own is not None and _is_on_the_way(own.tb_frame.f_code.co_filename):
         own = own.tb_next
     return own
 
 
-def _is_ours(file: str) -> bool:
-    return file.startswith((_OURS, "<frozen importlib")) and not file.startswith(_SAMPLES)
+def _is_on_the_way(file: str) -> bool:
+    return file.startswith(_ON_THE_WAY) and not file.startswith(_SAMPLES)
 
 
 def _place(error: BaseException) -> str:
