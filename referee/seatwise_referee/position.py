@@ -59,6 +59,8 @@ class SeatState:
     answer: Answer | None = None
     seen_seq: int = 0
     """The last entry that this seat may know of: public ones, and its own rejections."""
+    late_prompt: int = 0
+    """The last prompt on which its time ran out: an answer that still comes is late, not stale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ def _stamped(position: Position, entry: Entry, **changes: Any) -> Position:
 def _seen(seat: SeatState, seq: int) -> SeatState:
     return SeatState(
         seat.bank_ms, seat.has_sat, seat.nonce, seat.strikes, seat.rejections,
-        seat.charged_ms, seat.left, seat.answer, seq,
+        seat.charged_ms, seat.left, seat.answer, seq, seat.late_prompt,
     )  # fmt: skip  # by hand: `replace` takes three times as long, and this runs for every move
 
 
@@ -151,7 +153,8 @@ def _after_defaulted(position: Position, entry: Defaulted, _: Setup, game: AnyGa
         if entry.reason == TIMED_OUT:
             late = seats[seat]
             strikes = late.strikes + position.prompt.fault
-            late = replace(late, bank_ms=0, strikes=strikes, charged_ms=int(str(each["charged_ms"])))
+            charged_ms, number = int(str(each["charged_ms"])), position.prompt.number
+            late = replace(late, bank_ms=0, strikes=strikes, charged_ms=charged_ms, late_prompt=number)
             seats = (*seats[:seat], late, *seats[seat + 1 :])
     return _stamped(position, entry, seats=seats, state=state, prompt=game.prompt(state))
 
