@@ -18,6 +18,42 @@ from harness.wire import Wire
 from seatwise_server.app import Running, embedded_redis, running
 from seatwise_server.config import Config
 
+FAULTS = frozenset(
+    {"rpc_failed", "match_failed", "flush_failed", "flusher_callback_failed", "append_refused"}
+)
+"""Events that tell of a fault of the server's own."""
+
+
+class Logs:
+    """Takes all that this process logs through structlog, whatever its level, as the sink of it all."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.lines: list[str] = []
+        """As an operator would read them."""
+
+    def __call__(self, _: object, method: str, event: dict[str, Any]) -> str:
+        self.events.append({"level": method, **event})
+        line = structlog.processors.JSONRenderer(default=repr)(_, method, dict(event))
+        self.lines.append(str(line))
+        raise structlog.DropEvent
+
+    def clear(self) -> None:
+        """Forgets all so far."""
+        del self.events[:], self.lines[:]
+
+    def named(self, name: str, **what: Any) -> list[dict[str, Any]]:
+        """The events of this name with these facts."""
+        return [
+            event
+            for event in self.events
+            if event["event"] == name and all(event.get(key) == value for key, value in what.items())
+        ]
+
+    def faults(self) -> list[dict[str, Any]]:
+        """Those that tell of a fault of the server's own."""
+        return [event for event in self.events if event["event"] in FAULTS or event["level"] == "exception"]
+
 
 @dataclass(slots=True)
 class House:
@@ -27,8 +63,8 @@ class House:
     admin: Admin
     server: Running | None = None
     """Its parts, if it runs in this process."""
-    logs: list[dict[str, Any]] = field(default_factory=list)
-    """What it has logged, if it runs in this process."""
+    logs: Logs = field(default_factory=Logs)
+    """What it has logged since the test began, if it runs in this process."""
     _wires: list[Wire] = field(default_factory=list)
 
     async def bot(self, name: str = "") -> Wire:
@@ -63,39 +99,6 @@ class House:
         await asyncio.gather(*[wire.drop() for wire in wires])
 
 
-FAULTS = frozenset(
-    {"rpc_failed", "match_failed", "flush_failed", "flusher_callback_failed", "append_refused"}
-)
-"""Events that tell of a fault of the server's own."""
-
-
-class Logs:
-    """Takes all that this process logs through structlog, whatever its level, as the sink of it all."""
-
-    def __init__(self) -> None:
-        self.events: list[dict[str, Any]] = []
-        self.lines: list[str] = []
-        """As an operator would read them."""
-
-    def __call__(self, _: object, method: str, event: dict[str, Any]) -> str:
-        self.events.append({"level": method, **event})
-        line = structlog.processors.JSONRenderer(default=repr)(_, method, dict(event))
-        self.lines.append(str(line))
-        raise structlog.DropEvent
-
-    def named(self, name: str, **what: Any) -> list[dict[str, Any]]:
-        """The events of this name with these facts."""
-        return [
-            event
-            for event in self.events
-            if event["event"] == name and all(event.get(key) == value for key, value in what.items())
-        ]
-
-    def faults(self) -> list[dict[str, Any]]:
-        """Those that tell of a fault of the server's own."""
-        return [event for event in self.events if event["event"] in FAULTS or event["level"] == "exception"]
-
-
 @contextmanager
 def captured_logs() -> Iterator[Logs]:
     """Everything logged while this lasts."""
@@ -120,7 +123,7 @@ async def house_in(folder: Path, **config: Any) -> AsyncIterator[House]:
         server = await stack.enter_async_context(running(settings, embedded))
         admin = Admin(server.address, settings.admin_token_file.read_text().strip())
         stack.push_async_callback(admin.drop)
-        house = House(server.address, admin, server, logs.events)
+        house = House(server.address, admin, server, logs)
         stack.push_async_callback(house.drop_all)
         yield house
 
@@ -149,10 +152,9 @@ async def module_house() -> AsyncIterator[House]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def house(module_house: House) -> AsyncIterator[House]:
     """The module's server, which logs no fault of its own during the test; its bots go with the test."""
-    del module_house.logs[:]
+    module_house.logs.clear()
     with lost_tasks() as complaints:
         yield module_house
         await module_house.drop_all()
-    faults = [each for each in module_house.logs if each["event"] in FAULTS or each["level"] == "exception"]
-    assert not faults
+    assert not module_house.logs.faults()
     assert not complaints
