@@ -59,7 +59,7 @@ class SeatState:
     answer: Answer | None = None
     seen_seq: int = 0
     """The last entry that this seat may know of: public ones, and its own rejections."""
-    late_prompt: int = 0
+    late_prompt: int | None = None
     """The last prompt on which its time ran out: an answer that still comes is late, not stale."""
 
 
