@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
+from seatwise_referee.asking import Asking
 from seatwise_referee.effects import Accept, Effect, Finish, Reason, Record, Reject, Show, WakeAt
 from seatwise_referee.ending import Ending, VoidReason, result_ranks
 from seatwise_referee.game import IllegalMove, Json, Prompt, Seat
@@ -42,19 +43,11 @@ FEWEST_SEATS = 2
 
 NONCE_BYTES = 32
 
+LATE = "the time for this prompt had run out"
+
 
 class Unconfirmed(RuntimeError):
     """A command came before the last one was confirmed: the shell's mistake."""
-
-
-@dataclass(slots=True)
-class _Asked:
-    """The clock of one seat for the open prompt."""
-
-    put_ms: int
-    handed_ms: int | None = None
-    allowance_ms: int = 0
-    frozen_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +78,10 @@ class Match:
         self._time_control = setup.time_control
         self._position = position or first_position(setup)
         self._confirmed = self._position
-        self._asked: dict[Seat, _Asked] = {}
-        self._put = (0, 0)
-        """The epoch and the number of the prompt that `_asked` is about."""
+        self._asking = Asking(setup.time_control)
         self._effects: list[Effect] = []
         if self._position.prompt is not None:
-            self._put_prompt(self._position.prompt, self._position.at_ms)
+            self._asking.put(self._position.epoch, self._position.prompt, self._position.at_ms)
 
     # What is known
 
@@ -118,15 +109,15 @@ class Match:
         """What the seat is to be told now."""
         position = self._confirmed
         prompt, own = position.prompt, position.seats[seat]
-        asked = self._asked.get(seat) if prompt and seat in prompt.seats else None
+        is_asked = prompt is not None and seat in prompt.seats and seat in self._asking
         return Update(
             prompt=prompt.number if prompt else 0,
-            to_act=asked is not None,
+            to_act=is_asked,
             pace=prompt.pace if prompt else "",
-            move_ms=self._free_left(prompt, seat, now) if prompt and asked else 0,
+            move_ms=self._asking.free_left(prompt.pace, seat, now) if prompt and is_asked else 0,
             bank_ms=own.bank_ms,
             charged_ms=own.charged_ms,
-            allowance_ms=asked.allowance_ms if asked else 0,
+            allowance_ms=self._asking.allowance_ms(seat) if is_asked else 0,
             strikes=own.strikes,
             seen_seq=own.seen_seq,
             view=self.view(seat),
@@ -158,13 +149,10 @@ class Match:
 
     def handed(self, seat: Seat, prompt: int, now: int, allowance_ms: int = 0) -> list[Effect]:
         """The prompt has been given to the transport: the seat's time runs, less its allowance."""
-        asked = self._asked.get(seat)
         current = self._confirmed.prompt
-        if asked is None or asked.handed_ms is not None or current is None or current.number != prompt:
+        if seat not in self._asking or current is None or current.number != prompt:
             return []
-        asked.handed_ms = min(max(now, asked.put_ms), asked.put_ms + self._time_control.handover_ms)
-        asked.allowance_ms = max(0, min(allowance_ms, self._time_control.allowance_cap_ms))
-        return [self._wake()]
+        return [self._wake()] if self._asking.hand(seat, now, allowance_ms) else []
 
     def submit(self, seat: Seat, prompt: int, request_id: str, move: Any, now: int) -> list[Effect]:
         """A seat answers a prompt; `now` is when the answer arrived."""
@@ -207,7 +195,7 @@ class Match:
             if now >= self._setup_ends():
                 self._deal(now)
         else:
-            late = [seat for seat in sorted(self._asked) if self._is_late(seat, now)]
+            late = [seat for seat in self._asking if self._is_late(seat, now)]
             if late:
                 self._expire(late, now)
         return [*self._done(), self._wake()]
@@ -215,12 +203,10 @@ class Match:
     def freeze(self, ms: int, why: str, now: int) -> list[Effect]:
         """We stood still for the `ms` before `now`; it is taken off every open charge in which it fell."""
         now = self._clamped(now)
-        stood = {seat: min(ms, now - self._started(seat, now)) for seat in self._asked}
-        if self._position.end is not None or max(stood.values(), default=0) <= 0:
+        if self._position.end is not None or not self._asking.stood_still(ms, now):
             return []
         self._record(Frozen(ms=ms, why=why, **self._stamp(now)))
-        for seat, asked in self._asked.items():
-            asked.frozen_ms += max(0, stood[seat])
+        self._asking.freeze(ms, now)
         return self._done()
 
     def take_over(self, epoch: int, now: int) -> list[Effect]:
@@ -242,11 +228,11 @@ class Match:
         self._confirmed = self._position
         prompt = self._confirmed.prompt
         if prompt is None:
-            self._asked = {}
-        elif not self._is_put():
-            self._put_prompt(prompt, max(now, self._confirmed.at_ms))
+            self._asking.keep(())
+        elif self._is_put():
+            self._asking.keep(prompt.seats)
         else:
-            self._asked = {seat: asked for seat, asked in self._asked.items() if seat in prompt.seats}
+            self._asking.put(self._confirmed.epoch, prompt, max(now, self._confirmed.at_ms))
         return [self._wake()]
 
     # Deciding on entries
@@ -283,13 +269,13 @@ class Match:
     def _moved(
         self, seat: Seat, prompt: int, request_id: str, move: Any, state: Any, now: int
     ) -> list[Effect]:
-        charged_ms = self._charge(seat, now)
+        charged_ms = self._asking.charge(seat, now)
         entry = Moved(
             seat=seat,
             prompt=prompt,
             move=self.game.move_to_json(move),
-            asked_ms=self._started(seat, now),
-            allowance_ms=self._asked[seat].allowance_ms,
+            asked_ms=self._asking.started(seat, now),
+            allowance_ms=self._asking.allowance_ms(seat),
             charged_ms=charged_ms,
             request_id=request_id,
             **self._stamp(now),
@@ -307,7 +293,7 @@ class Match:
         return self._done()
 
     def _too_late(self, seat: Seat, prompt: int, request_id: str, now: int) -> list[Effect]:
-        self._reject(seat, prompt, request_id, Reason.TOO_LATE, "the time for this prompt had run out", now)
+        self._reject(seat, prompt, request_id, Reason.TOO_LATE, LATE, now)
         self._expire([seat], now)
         return self._done()
 
@@ -355,7 +341,7 @@ class Match:
         for seat in seats:
             move = self.game.default_move(state, seat)
             state = self.game.play(state, seat, move)
-            times = self._times(seat, now) if reason == TIMED_OUT else {}
+            times = self._asking.times(seat, now) if reason == TIMED_OUT else {}
             moves.append({"seat": seat, "move": self.game.move_to_json(move), **times})
         entry = Defaulted(reason=reason, prompt=prompt.number, moves=tuple(moves), **self._stamp(now))
         self._record(entry)
@@ -391,6 +377,8 @@ class Match:
         if position.prompt is None:
             return Reason.NOT_ASKED, "nobody is asked before the deal"
         if prompt != position.prompt.number:
+            if prompt == position.seats[seat].late_prompt:
+                return Reason.TOO_LATE, LATE
             return Reason.STALE, f"prompt {prompt} is not open; open is {position.prompt.number}"
         if seat not in position.prompt.seats:
             return Reason.NOT_ASKED, "this seat is not asked"
@@ -403,46 +391,14 @@ class Match:
 
     def _is_put(self) -> bool:
         """Whether no prompt is open, or the open one has been put by its present owner."""
-        prompt = self._position.prompt
-        return prompt is None or self._put == (self._position.epoch, prompt.number)
-
-    def _put_prompt(self, prompt: Prompt, now: int) -> None:
-        self._put = (self._position.epoch, prompt.number)
-        self._asked = {seat: _Asked(put_ms=now) for seat in prompt.seats}
-
-    def _started(self, seat: Seat, now: int) -> int:
-        """When the seat's time began: at the hand-over, or at the latest `handover_ms` after the put.
-
-        Who guesses the prompt and answers before it is put has used no time.
-        """
-        return min(now, self._latest_start(self._asked[seat]))
-
-    def _latest_start(self, asked: _Asked) -> int:
-        if asked.handed_ms is not None:
-            return asked.handed_ms
-        return asked.put_ms + self._time_control.handover_ms
-
-    def _charge(self, seat: Seat, now: int) -> int:
-        asked = self._asked[seat]
-        return max(0, now - self._started(seat, now) - asked.allowance_ms - asked.frozen_ms)
-
-    def _times(self, seat: Seat, now: int) -> dict[str, Json]:
-        return {
-            "asked_ms": self._started(seat, now),
-            "allowance_ms": self._asked[seat].allowance_ms,
-            "charged_ms": self._charge(seat, now),
-        }
+        return self._asking.is_put(self._position.epoch, self._position.prompt)
 
     def _allowed(self, prompt: Prompt, seat: Seat) -> int:
         return self._time_control.allowed_ms(prompt.pace, self._position.seats[seat].bank_ms)
 
     def _is_late(self, seat: Seat, now: int) -> bool:
         prompt = self._position.prompt
-        return prompt is not None and self._charge(seat, now) > self._allowed(prompt, seat)
-
-    def _free_left(self, prompt: Prompt, seat: Seat, now: int) -> int:
-        used_ms = max(0, now - self._started(seat, now) - self._asked[seat].frozen_ms)
-        return max(0, self._time_control.free_ms[prompt.pace] - used_ms)
+        return prompt is not None and self._asking.charge(seat, now) > self._allowed(prompt, seat)
 
     def _setup_ends(self) -> int:
         return self._position.opened_ms + self._time_control.setup_ms
@@ -453,15 +409,10 @@ class Match:
         if self._position.state is None:
             return WakeAt(self._setup_ends())
         prompt = self._position.prompt
-        if prompt is None or not self._asked:
+        if prompt is None:
             return WakeAt(None)
-        return WakeAt(1 + min(self._deadline(prompt, seat) for seat in self._asked))
-
-    def _deadline(self, prompt: Prompt, seat: Seat) -> int:
-        """The last moment at which an answer is in time."""
-        asked = self._asked[seat]
-        used_ms = asked.allowance_ms + asked.frozen_ms + self._allowed(prompt, seat)
-        return self._latest_start(asked) + used_ms
+        deadlines = [self._asking.deadline(seat, self._allowed(prompt, seat)) for seat in self._asking]
+        return WakeAt(1 + min(deadlines) if deadlines else None)
 
 
 def replay(setup: Setup, entries: Iterable[Entry], game: AnyGame | None = None) -> Match:

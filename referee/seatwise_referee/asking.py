@@ -1,0 +1,106 @@
+"""The clocks of the open prompt: who is asked, since when, and what an answer would be charged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from seatwise_referee.clock import TimeControl
+from seatwise_referee.game import Json, Prompt, Seat
+
+
+@dataclass(slots=True)
+class _Asked:
+    """The clock of one seat."""
+
+    put_ms: int
+    handed_ms: int | None = None
+    allowance_ms: int = 0
+    frozen_ms: int = 0
+
+
+class Asking:
+    """One prompt at a time, put by one owner of the match."""
+
+    def __init__(self, time_control: TimeControl) -> None:
+        self._time_control = time_control
+        self._asked: dict[Seat, _Asked] = {}
+        self._put = (0, 0)
+        """The epoch and the number of the prompt that `_asked` is about."""
+
+    def __contains__(self, seat: Seat) -> bool:
+        return seat in self._asked
+
+    def __iter__(self) -> Iterator[Seat]:
+        return iter(sorted(self._asked))
+
+    def is_put(self, epoch: int, prompt: Prompt | None) -> bool:
+        """Whether no prompt is open, or this one has been put by the present owner."""
+        return prompt is None or self._put == (epoch, prompt.number)
+
+    def put(self, epoch: int, prompt: Prompt, now: int) -> None:
+        """A new prompt is open."""
+        self._put = (epoch, prompt.number)
+        self._asked = {seat: _Asked(put_ms=now) for seat in prompt.seats}
+
+    def keep(self, seats: Iterable[Seat]) -> None:
+        """Only these are still asked."""
+        kept = frozenset(seats)
+        self._asked = {seat: asked for seat, asked in self._asked.items() if seat in kept}
+
+    def hand(self, seat: Seat, now: int, allowance_ms: int) -> bool:
+        """The prompt is with the transport: the seat's time runs. False if it ran already."""
+        asked = self._asked[seat]
+        if asked.handed_ms is not None:
+            return False
+        asked.handed_ms = min(max(now, asked.put_ms), asked.put_ms + self._time_control.handover_ms)
+        asked.allowance_ms = max(0, min(allowance_ms, self._time_control.allowance_cap_ms))
+        return True
+
+    def stood_still(self, ms: int, now: int) -> bool:
+        """Whether any clock ran in the `ms` before `now`."""
+        return any(min(ms, now - self.started(seat, now)) > 0 for seat in self._asked)
+
+    def freeze(self, ms: int, now: int) -> None:
+        """Takes the `ms` before `now` off every charge in which they fell."""
+        for seat, asked in self._asked.items():
+            asked.frozen_ms += max(0, min(ms, now - self.started(seat, now)))
+
+    def started(self, seat: Seat, now: int) -> int:
+        """When the seat's time began: at the hand-over, or at the latest `handover_ms` after the put.
+
+        Who guesses the prompt and answers before it is put has used no time.
+        """
+        return min(now, self._latest_start(self._asked[seat]))
+
+    def allowance_ms(self, seat: Seat) -> int:
+        """What is taken off for the network."""
+        return self._asked[seat].allowance_ms
+
+    def charge(self, seat: Seat, now: int) -> int:
+        """What an answer that arrives now costs."""
+        asked = self._asked[seat]
+        return max(0, now - self.started(seat, now) - asked.allowance_ms - asked.frozen_ms)
+
+    def times(self, seat: Seat, now: int) -> dict[str, Json]:
+        """As journal entries tell them."""
+        return {
+            "asked_ms": self.started(seat, now),
+            "allowance_ms": self.allowance_ms(seat),
+            "charged_ms": self.charge(seat, now),
+        }
+
+    def free_left(self, pace: str, seat: Seat, now: int) -> int:
+        """The seat's free time for this prompt, as it is told; never negative."""
+        used_ms = max(0, now - self.started(seat, now) - self._asked[seat].frozen_ms)
+        return max(0, self._time_control.free_ms[pace] - used_ms)
+
+    def deadline(self, seat: Seat, allowed_ms: int) -> int:
+        """The last moment at which an answer is charged no more than `allowed_ms`."""
+        asked = self._asked[seat]
+        return self._latest_start(asked) + asked.allowance_ms + asked.frozen_ms + allowed_ms
+
+    def _latest_start(self, asked: _Asked) -> int:
+        if asked.handed_ms is not None:
+            return asked.handed_ms
+        return asked.put_ms + self._time_control.handover_ms
