@@ -1,0 +1,318 @@
+"""A bot's stream has one writer, hands prompts over, measures the round trip, and ends when it is not read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from room import Link, Room
+from virtual import in_virtual_time, running, settle
+
+from seatwise.v1 import play_service_pb2 as pb
+from seatwise_server.play.outbox import MOST_ANSWERS
+from seatwise_server.play.referee import Place, Referee
+from seatwise_server.play.stream import BLOCKED_S, PING_S, ROUND_TRIPS, PlayStream
+from seatwise_server.refusal import Refusal
+from seatwise_server.rpc.play import PlayDoor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+async def pong(link: Link, after_ms: float) -> None:
+    """Measures a round trip of so long."""
+    link.new()
+    link.stream.watch()
+    await asyncio.sleep(after_ms / 1000)
+    (ping,) = link.new("ping")
+    link.send(pb.PlayRequestItem(pong=pb.Pong(number=ping.number)))
+
+
+# --- Round trips ----------------------------------------------------------------------------------------
+
+
+@in_virtual_time
+async def test_a_stream_that_answered_no_ping_has_no_allowance() -> None:
+    assert Room().link(0).stream.allowance_ms == 0
+
+
+@in_virtual_time
+async def test_the_allowance_is_the_least_of_the_last_eight_round_trips() -> None:
+    link = Room().link(0)
+    for ms in (20, 80, 60, 70, 90, 65, 85, 75):
+        await pong(link, ms)
+    assert link.stream.allowance_ms == pytest.approx(20, abs=1)
+    await pong(link, 95)
+    assert link.stream.allowance_ms == pytest.approx(60, abs=1)
+    assert ROUND_TRIPS == 8
+
+
+@in_virtual_time
+async def test_a_pong_to_no_ping_and_a_second_one_count_for_nothing() -> None:
+    link = Room().link(0)
+    await pong(link, 50)
+    await asyncio.sleep(1)
+    for number in (1, 2, 99, -1, 2**62):
+        link.send(pb.PlayRequestItem(pong=pb.Pong(number=number)))
+    assert link.stream.allowance_ms == pytest.approx(50, abs=1)
+    assert link.new() == []
+
+
+@in_virtual_time
+async def test_a_later_pong_answers_the_earlier_pings_too() -> None:
+    """Or a bot could keep an early ping to answer it late."""
+    link = Room().link(0)
+    link.stream.watch()
+    await asyncio.sleep(0.03)
+    link.stream.watch()
+    await asyncio.sleep(0.04)
+    first, second = link.new("ping")
+    for ping in (second, first):
+        link.send(pb.PlayRequestItem(pong=pb.Pong(number=ping.number)))
+    assert link.stream.allowance_ms == pytest.approx(40, abs=1)
+
+
+@in_virtual_time
+async def test_a_bot_that_never_answers_is_asked_eight_times() -> None:
+    link = Room().link(0)
+    for _ in range(50):
+        link.stream.watch()
+        await asyncio.sleep(PING_S)
+    assert len(link.new("ping")) == ROUND_TRIPS
+
+
+# --- One writer -----------------------------------------------------------------------------------------
+
+
+@in_virtual_time
+async def test_while_a_write_is_under_way_the_next_message_gathers() -> None:
+    room = Room(4)
+    links = await room.seat_all()
+    link = links[room.other]
+    link.stop_reading()
+    written = len(link.messages)
+    for _ in range(3):
+        link.sit(room.other)
+        await settle()
+    link.send(pb.PlayRequestItem(match="matches/none"), pb.PlayRequestItem(match="matches/none"))
+    link.read_on()
+    await settle()
+    one, other = link.messages[written:]
+    events = [
+        [item.WhichOneof("event") for item in pb.PlayResponse.FromString(raw).items]
+        for _, raw in (one, other)
+    ]
+    assert events == [["update"], ["move_rejected", "move_rejected", "update"]]
+
+
+@in_virtual_time
+async def test_a_view_that_waited_for_the_writer_is_the_newest() -> None:
+    room = Room(3)
+    links = await room.seat_all()
+    watcher = (room.asked + 2) % 3
+    links[watcher].stop_reading()
+    links[watcher].sit(watcher, every_change=True)
+    await settle()
+    links[watcher].sit(watcher, every_change=True)
+    await room.move(links)
+    links[watcher].read_on()
+    await settle()
+    before, after = links[watcher].new("update")
+    assert (len(before.ugo.trick), len(after.ugo.trick)) == (0, 1)
+    assert after.to_act is False or after.prompt == room.prompt
+
+
+@in_virtual_time
+async def test_an_ended_stream_says_why_when_all_is_written() -> None:
+    link = Room().link(0)
+    await settle()
+    link.send(pb.PlayRequestItem())
+    link.stream.end(Refusal("REPLACED", "a newer stream"))
+    link.stream.end(Refusal("SERVER_STOPPING", "too late to matter"))
+    await settle()
+    assert link.is_over
+    assert link.refusal
+    assert link.refusal.reason == "REPLACED"
+    assert len(link.new("move_rejected")) == 1
+
+
+@in_virtual_time
+async def test_a_bot_that_hangs_up_ends_its_stream_without_a_reason() -> None:
+    link = Room().link(0)
+    link.stream.end(None)
+    await settle()
+    assert link.is_over
+    assert link.refusal is None
+
+
+@in_virtual_time
+async def test_a_stream_whose_bot_does_not_read_is_ended() -> None:
+    link = Room().link(0)
+    link.stop_reading()
+    for _ in range(int(BLOCKED_S / PING_S) + 1):
+        link.stream.watch()
+        await asyncio.sleep(PING_S)
+        assert not link.is_over
+    link.stream.watch()
+    await settle()
+    assert link.is_over
+    assert link.stream.refusal
+    assert link.stream.refusal.reason == "SLOW_READER"
+
+
+@in_virtual_time
+async def test_a_blocked_writer_is_sent_no_more_pings() -> None:
+    link = Room().link(0)
+    link.stop_reading()
+    for _ in range(5):
+        link.stream.watch()
+        await asyncio.sleep(0.5)
+    link.read_on()
+    await settle()
+    assert len(link.new("ping")) == 1
+
+
+# --- With its reader ------------------------------------------------------------------------------------
+
+
+class FakeContext:
+    """The server's end of a gRPC stream."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.may_write = asyncio.Event()
+        self.may_write.set()
+        self.aborted: Any = None
+
+    async def write(self, raw: bytes) -> None:
+        await self.may_write.wait()
+        self.written.append(raw)
+
+    async def abort(self, code: Any, message: str, trailing_metadata: Any) -> None:
+        self.aborted = (code, message, trailing_metadata)
+        raise RuntimeError("aborted")
+
+
+class FakeKeeper:
+    """Lets everybody in as one bot."""
+
+    def __init__(self, bot: str) -> None:
+        self.who = SimpleNamespace(bot=bot)
+
+    async def bot(self, _: Any) -> Any:
+        return self.who
+
+    def open(self, *_: Any) -> Any:
+        return nullcontext()
+
+
+class Said:
+    """What a bot sends, as the door reads it."""
+
+    def __init__(self) -> None:
+        self.read = 0
+        self._raws: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def say(self, *items: pb.PlayRequestItem) -> None:
+        self._raws.put_nowait(pb.PlayRequest(items=items).SerializeToString())
+
+    async def raws(self) -> AsyncIterator[bytes]:
+        while True:
+            yield await self._raws.get()
+            self.read += 1
+
+
+@contextmanager
+def a_door(room: Room) -> Iterator[tuple[FakeContext, Said]]:
+    """The real door of PlayService before this room's table."""
+
+    @contextmanager
+    def attached(_: PlayStream) -> Iterator[None]:
+        yield
+
+    referee: Any = SimpleNamespace(intake=room.intake, attached=attached)
+    keeper: Any = FakeKeeper(room.setup.bots[0])
+    context, said = FakeContext(), Said()
+    task = asyncio.create_task(PlayDoor(referee, keeper).play(said.raws(), context))  # type: ignore[arg-type]
+    yield context, said
+    task.cancel()
+
+
+def answers(context: FakeContext) -> int:
+    return sum(len(pb.PlayResponse.FromString(raw).items) for raw in context.written)
+
+
+@in_virtual_time
+async def test_with_256_answers_unread_the_reader_stops_and_goes_on_when_they_are() -> None:
+    room = Room()
+    with a_door(room) as (context, said):
+        await settle()
+        context.may_write.clear()
+        for _ in range(100):
+            said.say(*[pb.PlayRequestItem()] * 10)
+        await settle(200)
+        assert said.read <= 2 * MOST_ANSWERS // 10 + 2
+        context.may_write.set()
+        await settle(500)
+        assert said.read == 100
+        assert answers(context) == 1000
+
+
+@in_virtual_time
+async def test_one_stream_that_floods_does_not_hold_up_another() -> None:
+    room = Room()
+    links = await room.seat_all()
+    with a_door(room) as (context, said):
+        context.may_write.clear()
+        for _ in range(100):
+            said.say(*[pb.PlayRequestItem()] * 10)
+        await settle(100)
+        await room.play_out(links)
+    assert room.match.is_over
+
+
+# --- Of several streams one -----------------------------------------------------------------------------
+
+
+def referee() -> Referee:
+    nothing: Any = None
+    return Referee(Place("referee-1", "", 10), nothing, nothing, nothing, nothing)
+
+
+@in_virtual_time
+async def test_a_newer_stream_of_a_bot_replaces_the_older() -> None:
+    house, older, newer = referee(), PlayStream("bots/a/versions/1"), PlayStream("bots/a/versions/1")
+    other = PlayStream("bots/b/versions/1")
+    with house.attached(older), house.attached(other), house.attached(newer):
+        assert older.refusal
+        assert older.refusal.reason == "REPLACED"
+        assert not newer.is_ending
+        assert not other.is_ending
+
+
+@in_virtual_time
+async def test_the_end_of_an_older_stream_leaves_the_newer_its_seats() -> None:
+    room, house = Room(), referee()
+    links = await room.seat_all()
+    older, newer = links[0].stream, room.link(0)
+    with house.attached(newer.stream):
+        with house.attached(older):
+            newer.sit(0)
+        assert room.table.sits(0, newer.stream.outbox)
+    assert not room.table.sits(0, newer.stream.outbox)
+    assert room.table.sits(1, links[1].stream.outbox)
+
+
+@in_virtual_time
+async def test_time_is_that_of_the_loop() -> None:
+    """A stream must never look at another clock, or round trips would be of two of them."""
+    link = Room().link(0)
+    link.stream.watch()
+    running().stand_still(0.25)
+    await settle()
+    link.send(pb.PlayRequestItem(pong=pb.Pong(number=1)))
+    assert link.stream.allowance_ms == pytest.approx(250, abs=1)
