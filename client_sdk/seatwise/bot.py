@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from seatwise.bot_errors import BadAnswerError, UsageError
 from seatwise.offer import Offer
 from seatwise.result import Result
+from seatwise.time_left import TimeLeft
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo import Arrange, Card, Move, Play, View, default_order
 
@@ -32,6 +33,9 @@ class Bot:
 
     chance: random.Random = random.Random()
     """Draw from here what is left to chance: at a local table with a seed it is the same each time."""
+
+    time: TimeLeft = TimeLeft(0, 0, 0, 0, 0)
+    """The time for the question that is put; at a local table nobody's time runs out, and it stays nought."""
 
     def setup(self, offer: Offer) -> Any:
         """Called before the bot first sits down: load models here. `offer.time_control.setup_ms` is the time."""

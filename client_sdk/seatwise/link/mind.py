@@ -39,7 +39,7 @@ class Mind:
         """The bot's move. A call that is cancelled runs on in its thread, and the next waits behind it."""
         bot = self._bot
         assert bot is not None
-        bot.time = time  # type: ignore[attr-defined]  # only a bot that plays against a clock has it
+        bot.time = time
         with _process_kept():
             if is_async(bot, pace):
                 return await question(bot, pace, view)

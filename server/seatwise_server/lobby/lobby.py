@@ -57,12 +57,11 @@ class Lobby:
         attendance.max_matches = check_limit(max_matches)
         await self._refresh(attendance)
         await self._wait_in_queues(attendance)
+        _welcome(attendance)
 
     async def _arrive(self, attendance: Attendance) -> None:
         await self._refresh(attendance)
-        attendance.tell(
-            pb.AttendResponse(welcome=pb.Welcome(bot=attendance.bot, max_matches=attendance.max_matches))
-        )
+        _welcome(attendance)
         await self._tell_open_seats(attendance)
         await self._wait_in_queues(attendance)
 
@@ -123,6 +122,11 @@ class Lobby:
                         await self._look_after(attendance)
             except StoreUnavailable:
                 await asyncio.sleep(BEAT_S)
+
+
+def _welcome(attendance: Attendance) -> None:
+    welcome = pb.Welcome(bot=attendance.bot, max_matches=attendance.max_matches)
+    attendance.tell(pb.AttendResponse(welcome=welcome))
 
 
 def check_queues(queues: list[str]) -> tuple[str, ...]:

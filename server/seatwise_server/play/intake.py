@@ -12,11 +12,13 @@ from seatwise.codec import CODECS, MalformedMove
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_server.play import items
 from seatwise_server.play.stream import PlayStream
-from seatwise_server.play.table import MOST_WAITING, Table
+from seatwise_server.play.table import Table
 from seatwise_server.store.errors import StoreUnavailable
 
 LONGEST_REQUEST_ID = 64
 NONCE_BYTES = 32
+MOST_LOOKUPS = 64
+"""Questions of one stream to the store that may be open: after a restart a bot asks for all its seats at once."""
 FIRST_GAME_FIELD = 16
 """In `SubmitMove.move`; what is below belongs to the envelope."""
 
@@ -87,9 +89,9 @@ class Intake:
 
     def _look_up(self, stream: PlayStream, item: pb.PlayRequestItem) -> None:
         """No table here: the match may be over, elsewhere, or nobody's. Only the store knows."""
-        if stream.lookups >= MOST_WAITING:
+        if stream.lookups >= MOST_LOOKUPS:
             _reject(
-                stream, item, "TOO_MANY", f"more than {MOST_WAITING} questions about other matches are open"
+                stream, item, "TOO_MANY", f"more than {MOST_LOOKUPS} questions about other matches are open"
             )
             return
         stream.lookups += 1

@@ -41,8 +41,7 @@ OPTIONS = (
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.http2.ping_timeout_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.min_recv_ping_interval_without_data_ms", 500),
-    ("grpc.http2.min_ping_interval_without_data_ms", 500),  # its name in some versions of gRPC
+    ("grpc.http2.min_ping_interval_without_data_ms", 500),
     ("grpc.http2.max_pings_without_data", 0),
 )
 
