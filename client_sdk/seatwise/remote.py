@@ -180,8 +180,9 @@ def _signals(attendance: Attendance) -> Iterator[None]:
 
 
 def _stop(attendance: Attendance, act: Callable[[], None]) -> None:
-    what = "open matches: %d, left; their default moves are played"
+    """To leave open matches is worth a warning, to finish them is not."""
     if act == attendance.drain:
-        what = "open matches: %d, to be finished first; Ctrl-C again leaves at once"
-    log.warning(what, attendance.open_seats)
+        log.info("open matches: %d, to be finished first; Ctrl-C again leaves at once", attendance.open_seats)
+    else:
+        log.warning("open matches: %d, left; their default moves are played", attendance.open_seats)
     act()
