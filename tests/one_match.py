@@ -16,6 +16,7 @@ from seatwise_referee.setup import Setup
 
 SEED = bytes(range(32))
 FREE_MS, BANK_MS, GRACE_MS = 1000, 500, 50
+ALLOWED_MS = FREE_MS + BANK_MS + GRACE_MS
 
 
 def nonce(seat: int) -> bytes:
@@ -133,3 +134,21 @@ class Desk:
     def line(self) -> bytes:
         """The record as stored."""
         return record.line(self.record())
+
+
+def only(kind: type[Any], effects: list[Effect]) -> Any:
+    """The one effect of that kind."""
+    (found,) = [effect for effect in effects if isinstance(effect, kind)]
+    return found
+
+
+def kinds(entries: Iterable[Entry]) -> list[str]:
+    """What kinds of entries these are."""
+    return [entry.kind for entry in entries]
+
+
+def dealt(seats: int = 2, rounds: int = 1, **limits: Any) -> Desk:
+    """A match in which all have sat."""
+    desk = Desk(seats, rounds, **limits)
+    desk.sit_all()
+    return desk

@@ -1,0 +1,309 @@
+"""What a move is charged, whatever happens in between."""
+
+from __future__ import annotations
+
+import pytest
+from one_match import ALLOWED_MS, BANK_MS, FREE_MS, Desk, dealt, kinds, only
+
+from seatwise_referee.effects import Accept, Reason, Reject, WakeAt
+from seatwise_referee.game import Seat
+from seatwise_referee.journal import (
+    Defaulted,
+    Frozen,
+    Moved,
+    Rejected,
+    TakenOver,
+)
+from seatwise_referee.match import replay
+
+# Clocks
+
+
+@pytest.mark.parametrize(
+    ("charged_ms", "bank_ms"), [(999, 500), (1000, 500), (1001, 499), (1500, 0), (1550, 0)]
+)
+def test_the_bank_pays_what_is_beyond_the_free_time(charged_ms: int, bank_ms: int) -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = charged_ms
+    assert only(Accept, desk.submit()).charged_ms == charged_ms
+    assert desk.seat(0).bank_ms == bank_ms
+
+
+def test_a_move_is_in_time_to_the_millisecond() -> None:
+    for late_ms in (0, 1):
+        desk = dealt()
+        desk.hand()
+        desk.now = ALLOWED_MS + late_ms
+        (answer,) = (effect for effect in desk.submit() if isinstance(effect, Accept | Reject))
+        assert isinstance(answer, Reject if late_ms else Accept)
+
+
+def test_the_increment_comes_after_each_move_in_time() -> None:
+    desk = dealt(increment_ms=30)
+    desk.hand()
+    desk.now = 1100
+    desk.submit()
+    assert desk.seat(0).bank_ms == BANK_MS - 100 + 30
+    assert desk.seat(1).bank_ms == BANK_MS
+
+
+def test_a_late_move_is_refused_and_the_default_played() -> None:
+    desk = dealt()
+    desk.hand(allowance_ms=5)
+    desk.now = ALLOWED_MS + 6
+    default = desk.default_move()
+    refused = only(Reject, desk.submit(request_id="late"))
+    assert refused.reason is Reason.TOO_LATE
+    rejected, played = desk.journal[-2:]
+    assert isinstance(rejected, Rejected)
+    assert rejected.reason == "TOO_LATE"
+    assert isinstance(played, Defaulted)
+    assert played.reason == "TIMED_OUT"
+    assert played.moves == (
+        {
+            "seat": 0,
+            "move": desk.match.game.move_to_json(default),
+            "asked_ms": 0,
+            "allowance_ms": 5,
+            "charged_ms": ALLOWED_MS + 1,
+        },
+    )
+    assert (desk.seat(0).bank_ms, desk.seat(0).strikes, desk.seat(0).rejections) == (0, 1, 0)
+    assert desk.asked == 1
+
+
+def test_a_timeout_comes_with_the_first_tick_after_the_last_moment() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = ALLOWED_MS
+    assert desk.tick() == [WakeAt(ALLOWED_MS + 1)]
+    desk.now += 1
+    desk.tick()
+    assert kinds(desk.journal)[-1] == "default"
+    assert desk.seat(0).strikes == 1
+
+
+def test_an_answer_after_the_timer_is_called_late_and_counts_no_second_time() -> None:
+    desk = dealt()
+    desk.now = 10_000
+    desk.tick()
+    before = desk.match.position
+    refused = only(Reject, desk.do(desk.match.submit(Seat(0), 1, "late", None, 10_000)))
+    assert refused.reason is Reason.TOO_LATE
+    assert desk.match.position is before
+
+
+def test_a_timed_out_seat_gets_no_increment() -> None:
+    desk = dealt(increment_ms=30)
+    desk.now = 10_000
+    desk.tick()
+    assert desk.seat(0).bank_ms == 0
+
+
+def test_time_runs_from_the_hand_over() -> None:
+    desk = dealt(handover_ms=250)
+    desk.now = 100
+    desk.hand()
+    desk.now = 130
+    assert only(Accept, desk.submit()).charged_ms == 30
+
+
+def test_time_runs_at_the_latest_a_while_after_the_put() -> None:
+    desk = dealt(handover_ms=250)
+    assert only(WakeAt, desk.match.tick(0)).at_ms == 250 + ALLOWED_MS + 1
+    desk.now = 600
+    desk.hand()
+    desk.now = 650
+    assert only(Accept, desk.submit()).charged_ms == 400
+
+
+def test_an_answer_before_the_hand_over_costs_nothing() -> None:
+    desk = dealt()
+    desk.now = 20
+    desk.submit()
+    entry = desk.journal[-1]
+    assert isinstance(entry, Moved)
+    assert (entry.asked_ms, entry.charged_ms) == (20, 0)
+
+
+def test_an_answer_from_before_its_prompt_was_put_costs_nothing() -> None:
+    desk = dealt()
+    desk.now = 10
+    guess = desk.match.submit(Seat(0), 1, "id", desk.default_move(), 10)
+    desk.now = 400  # the store was slow, and meanwhile seat 1 has guessed
+    desk.do(guess)
+    desk.hand()
+    answer = desk.do(desk.match.submit(desk.asked, desk.prompt, "guess", desk.default_move(), 300))
+    assert only(Accept, answer).charged_ms == 0
+    entry = next(entry for entry in desk.journal if entry.seq == 5)
+    assert isinstance(entry, Moved)
+    assert (entry.asked_ms, entry.at_ms) == (300, 300)
+
+
+def test_only_the_first_hand_over_counts() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = 200
+    desk.hand(allowance_ms=50)
+    assert only(Accept, desk.submit()).charged_ms == 200
+
+
+def test_a_hand_over_of_another_prompt_or_seat_is_nothing() -> None:
+    desk = dealt()
+    assert desk.match.handed(Seat(0), 2, 0) == []
+    assert desk.match.handed(Seat(1), 1, 0) == []
+
+
+@pytest.mark.parametrize(("measured_ms", "taken_off_ms"), [(0, 0), (40, 40), (100, 100), (101, 100), (-5, 0)])
+def test_the_allowance_is_capped(measured_ms: int, taken_off_ms: int) -> None:
+    desk = dealt(allowance_cap_ms=100)
+    desk.hand(allowance_ms=measured_ms)
+    desk.now = 300
+    assert only(Accept, desk.submit()).charged_ms == 300 - taken_off_ms
+
+
+def test_a_charge_is_never_negative() -> None:
+    desk = dealt()
+    desk.hand(allowance_ms=80)
+    desk.now = 30
+    assert only(Accept, desk.submit()).charged_ms == 0
+
+
+def test_a_seat_is_told_its_time() -> None:
+    desk = dealt()
+    desk.now = 20
+    assert desk.match.update(Seat(0), 20).move_ms == FREE_MS  # not handed over yet: nothing is used
+    desk.hand(allowance_ms=7)
+    told = desk.match.update(Seat(0), 320)
+    assert (told.prompt, told.to_act, told.pace) == (1, True, "card")
+    assert (told.move_ms, told.bank_ms, told.allowance_ms, told.strikes) == (700, BANK_MS, 7, 0)
+    assert desk.match.update(Seat(0), 99_999).move_ms == 0
+    waiting = desk.match.update(Seat(1), 320)
+    assert (waiting.prompt, waiting.to_act, waiting.move_ms, waiting.allowance_ms) == (1, False, 0, 0)
+
+
+def test_a_seat_is_told_what_its_last_move_cost() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = 1200
+    desk.submit()
+    told = desk.match.update(Seat(0), 1200)
+    assert (told.charged_ms, told.bank_ms) == (1200, BANK_MS - 200)
+
+
+# Standing still
+
+
+def test_what_we_stood_still_is_charged_to_nobody() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = 700
+    desk.do(desk.match.freeze(600, "STALL", 700))
+    assert desk.journal[-1] == Frozen(seq=4, at_ms=700, ms=600, why="STALL")
+    assert desk.match.update(Seat(0), 700).move_ms == FREE_MS - 100
+    desk.now = 750
+    assert only(Accept, desk.submit()).charged_ms == 150
+
+
+def test_a_freeze_counts_only_from_the_hand_over() -> None:
+    desk = dealt()
+    desk.now = 100
+    desk.hand()
+    desk.now = 150
+    desk.do(desk.match.freeze(1000, "STORE", 150))
+    desk.now = 160
+    assert only(Accept, desk.submit()).charged_ms == 10
+
+
+def test_a_freeze_moves_the_last_moment_back() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = 900
+    effects = desk.do(desk.match.freeze(300, "STALL", 900))
+    assert only(WakeAt, effects).at_ms == 300 + ALLOWED_MS + 1
+    desk.now = 300 + ALLOWED_MS
+    assert only(Accept, desk.submit()).charged_ms == ALLOWED_MS
+
+
+@pytest.mark.parametrize("ms", [0, -1])
+def test_a_freeze_of_nothing_is_nothing(ms: int) -> None:
+    desk = dealt()
+    desk.hand()
+    assert desk.match.freeze(ms, "STALL", 10) == []
+
+
+def test_nothing_is_frozen_before_anybody_is_asked() -> None:
+    assert Desk().match.freeze(100, "STALL", 100) == []
+
+
+def test_a_freeze_and_the_command_it_came_before_may_share_a_confirmation() -> None:
+    desk = dealt()
+    desk.hand()
+    effects = desk.match.freeze(400, "STALL", 500)
+    desk.now = 90  # arrived before we stood still, is read after it
+    effects += desk.match.submit(Seat(0), 1, "id", desk.default_move(), desk.now)
+    desk.do(effects)
+    entry = desk.journal[-1]
+    assert isinstance(entry, Moved)
+    assert (entry.at_ms, entry.charged_ms) == (500, 100)
+
+
+def test_time_never_falls_in_the_journal() -> None:
+    desk = dealt()
+    desk.now = 50
+    desk.submit()
+    desk.now = 20
+    desk.submit()
+    assert [entry.at_ms for entry in desk.journal][-2:] == [50, 50]
+
+
+# Taking over
+
+
+def test_after_a_takeover_the_open_prompt_is_asked_again_in_full() -> None:
+    desk = dealt()
+    desk.hand(allowance_ms=20)
+    desk.submit_illegal()
+    desk.match = replay(desk.setup, desk.journal)
+    desk.now = 9000
+    effects = desk.do(desk.match.take_over(2, 9000))
+    assert desk.journal[-1] == TakenOver(seq=5, at_ms=9000, epoch=2)
+    assert only(WakeAt, effects).at_ms == 9000 + 250 + ALLOWED_MS + 1
+    told = desk.match.update(Seat(0), 9000)
+    assert (told.move_ms, told.bank_ms, told.allowance_ms) == (FREE_MS, BANK_MS, 0)
+    desk.hand()
+    desk.now = 9100
+    assert only(Accept, desk.submit()).charged_ms == 100
+
+
+def test_after_a_takeover_the_setup_time_starts_anew() -> None:
+    desk = Desk(setup_ms=5000)
+    desk.sit(0)
+    desk.match = replay(desk.setup, desk.journal)
+    assert only(WakeAt, desk.do(desk.match.take_over(2, 4000))).at_ms == 9000
+
+
+def test_a_live_match_may_be_taken_over_too() -> None:
+    desk = dealt()
+    desk.hand()
+    desk.now = 1400
+    desk.do(desk.match.take_over(2, 1400))
+    desk.now = 1500
+    desk.hand()
+    assert only(Accept, desk.submit()).charged_ms == 0
+
+
+def test_strikes_rejections_banks_and_answers_live_on_in_the_journal() -> None:
+    desk = dealt(increment_ms=10)
+    desk.hand()
+    desk.now = 1100
+    desk.submit_illegal()
+    desk.submit(request_id="kept")
+    desk.now = 9000
+    desk.tick()
+    again = replay(desk.setup, desk.journal)
+    assert again.position == desk.match.position
+    assert again.answer_to(Seat(0), 1, "kept") == Accept(Seat(0), "kept", 1100)
+    assert again.position.seats[0].rejections == 1
+    assert again.position.seats[1].strikes == 1
