@@ -119,7 +119,7 @@ class Match:
             charged_ms=own.charged_ms,
             allowance_ms=self._asking.allowance_ms(seat) if is_asked else 0,
             strikes=own.strikes,
-            seen_seq=own.seen_seq,
+            seen_seq=position.seen_seq(seat),
             view=self.view(seat),
         )
 

@@ -292,13 +292,13 @@ class Table:
         """To those who want it. Nobody is shown anything for another's rejection: that would tell of it."""
         for seat, place in enumerate(self._places):
             if place.every_change and place.outbox:
-                is_news = self.match.position.seats[seat].seen_seq > before.seats[seat].seen_seq
+                is_news = self.match.position.seen_seq(Seat(seat)) > before.seen_seq(Seat(seat))
                 if is_news:
                     place.outbox.show(self, seat, at_once=False)
 
     def _accept(self, place: _Place, seat: int, request_id: str, charged_ms: int) -> None:
         if place.outbox:
-            seen_seq = self.match.position.seats[seat].seen_seq
+            seen_seq = self.match.position.seen_seq(Seat(seat))
             receipt = items.receipt(self._receipt_key, seen_seq)
             item = items.accepted(place.head, request_id, charged_ms, receipt)
             place.outbox.answer(item, at_once=False)
