@@ -169,6 +169,6 @@ class AnyMatch(RuleBasedStateMachine):
 
 
 AnyMatch.TestCase.settings = settings(
-    max_examples=200, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=200, stateful_step_count=40, suppress_health_check=list(HealthCheck)
 )
 TestAnyMatch = AnyMatch.TestCase

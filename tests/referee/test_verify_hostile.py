@@ -115,7 +115,7 @@ def mutate(body: Body, data: st.DataObject) -> None:
         holder[key] = data.draw(JUNK)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(scene=st.sampled_from(sorted(SCENES)), count=st.integers(1, 3), data=st.data())
 def test_no_change_of_a_record_goes_unnoticed(scene: str, count: int, data: st.DataObject) -> None:
     body = record_of(scene)
@@ -125,7 +125,7 @@ def test_no_change_of_a_record_goes_unnoticed(scene: str, count: int, data: st.D
     assert (verdict.fault is None) == (canonical(body) + b"\n" == genuine(scene))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(scene=st.sampled_from(sorted(SCENES)), count=st.integers(1, 3), data=st.data())
 def test_no_record_with_a_chain_that_fits_crashes_the_verifier(
     scene: str, count: int, data: st.DataObject
@@ -139,7 +139,7 @@ def test_no_record_with_a_chain_that_fits_crashes_the_verifier(
     assert str(verdict.fault).isascii()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(scene=st.sampled_from(["smooth", "eventful"]), data=st.data())
 def test_no_change_of_a_byte_goes_unnoticed(scene: str, data: st.DataObject) -> None:
     line = bytearray(genuine(scene))
