@@ -9,6 +9,9 @@ from hashlib import sha256
 import pytest
 from forging import Body, Forgery, chained, drop, fault_of, insert, record_of, set_in, swap, the
 
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.shuffle import deal_seed
+
 # Forged records: each forgery, with the chain as it was and with the chain made to fit
 
 
@@ -45,6 +48,16 @@ def _grant(body: Body) -> None:
 
 def _penniless(body: Body) -> None:
     body["time_control"]["bank_ms"] = 0
+
+
+def _left_alone(body: Body) -> None:
+    """Seat 1 never sat either, and the deals are as if it had given no nonce."""
+    drop(body, the(body, "sat", seat=1))
+    insert(body, the(body, "forfeited", seat=0), kind="forfeited", seat=1, ending="NEVER_SAT")
+    body["nonces"][1] = None
+    nonces = [None if nonce is None else bytes.fromhex(nonce) for nonce in body["nonces"]]
+    seed = deal_seed(bytes.fromhex(body["seed"]), nonces)
+    body["deals"] = GAMES["ugo"].deals(4, seed, body["options"])
 
 
 def _resigned_without_leaving(body: Body) -> None:
@@ -259,6 +272,11 @@ FORGERIES: dict[str, tuple[str, Forgery, str]] = {
         lambda body: the(body, "default").update(moves=[]),
         r"^seq \d+: a `default` that plays for no seat",
     ),
+    "default twice for one seat": (
+        "timed_out",
+        lambda body: the(body, "default")["moves"].append(the(body, "default")["moves"][0]),
+        r"^seq \d+: seat 1 is not in order in the `default`",
+    ),
     "default of a time-out without times": (
         "timed_out",
         lambda body: the(body, "default")["moves"][0].pop("asked_ms"),
@@ -328,6 +346,11 @@ FORGERIES: dict[str, tuple[str, Forgery, str]] = {
         "never_sat",
         lambda body: drop(body, the(body, "forfeited", 1)),
         r"^seq 4: the set-up time is over, so `forfeited` of seat 3 \(NEVER_SAT\) must come at once; here is `dealt`",
+    ),
+    "only one sat": (
+        "never_sat",
+        _left_alone,
+        r"^seq 5: fewer than two seats were taken: such a match is void and has no record",
     ),
     "resigned before it sat": (
         "resigned",
