@@ -350,7 +350,7 @@ FORGERIES: dict[str, tuple[str, Forgery, str]] = {
     "only one sat": (
         "never_sat",
         _left_alone,
-        r"^seq 5: fewer than two seats were taken: such a match is void and has no record",
+        r"^seq 4: fewer than two seats were taken: such a match is void and has no record",
     ),
     "resigned before it sat": (
         "resigned",
