@@ -1,0 +1,86 @@
+"""The 108 cards of three decks, as small ints that read like cards."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DECKS: Final = 3
+DECK: Final = 36
+"""Cards in each deck (K1)."""
+
+HAND: Final = 9
+"""Cards dealt to each seat (K3)."""
+
+SYMBOLS: Final = 6
+"""On each side of a card: three rows of two."""
+
+Symbols: TypeAlias = str
+"""The six symbols of a side, row by row, one character each; only whether two are equal counts."""
+
+
+class Card(int):
+    """A card, numbered 36 x (deck - 1) + its number in the deck - 1: `1-01` to the reader.
+
+    There is one object of each card, in `CARDS`; states and views all share it.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, number: int) -> Card:
+        """The card of that number; `ValueError` beyond 0 to 107."""
+        if not 0 <= number < len(CARDS):
+            raise ValueError(f"cards are numbered 0 to {len(CARDS) - 1}, not {number}")
+        return CARDS[number]
+
+    @classmethod
+    def parse(cls, text: str) -> Card:
+        """The card that is written so; `ValueError` if none is."""
+        if isinstance(text, str) and text in BY_TEXT:
+            return BY_TEXT[text]
+        raise ValueError(f"{_short(text)} is no card: one of {TEXTS[0]} to {TEXTS[-1]}")
+
+    def __str__(self) -> str:
+        return TEXTS[self]
+
+    __repr__ = __str__
+
+    def __format__(self, spec: str) -> str:
+        return format(TEXTS[self], spec)
+
+
+def _short(value: object) -> str:
+    """Enough of an unknown value to know it by, and never a page of it."""
+    return repr(value[:10]) if isinstance(value, str) else type(value).__name__
+
+
+TEXTS: Final = tuple(f"{deck}-{number:02}" for deck in range(1, DECKS + 1) for number in range(1, DECK + 1))
+"""The cards as text, by number."""
+
+CARDS: Final = tuple(int.__new__(Card, number) for number in range(len(TEXTS)))
+"""The cards, by number."""
+
+BY_TEXT: Final = dict(zip(TEXTS, CARDS, strict=True))
+"""The cards, by text."""
+
+
+class Side(NamedTuple):
+    """One side of a card, which is all that a seat is shown of it."""
+
+    card: Card
+    symbols: Symbols
+
+    def __str__(self) -> str:
+        return str(self.card)
+
+
+def deck_of_round(round_number: int) -> int:
+    """Deck 1 is for the rounds 1 and 2, deck 2 for 3 and 4, deck 3 for 5 and 6 (K1)."""
+    return (round_number + 1) // 2
+
+
+def texts_of_deck(deck: int) -> Sequence[str]:
+    """The cards of deck 1 to 3, in order, as text."""
+    return TEXTS[(deck - 1) * DECK : deck * DECK]

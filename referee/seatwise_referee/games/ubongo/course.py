@@ -1,0 +1,112 @@
+"""How a match goes on: from layout to layout, from call to points, from round to round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from seatwise_referee.game import IllegalMove, Seat
+from seatwise_referee.games.ubongo.cards import Side
+from seatwise_referee.games.ubongo.geometry import is_fitting
+from seatwise_referee.games.ubongo.legality import check_call, check_layout, refuse_unasked
+from seatwise_referee.games.ubongo.state import Built, Round, State, begun, next_hands, symbols_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from seatwise_referee.games.ubongo.geometry import Layout
+
+POINTS_OF_CALLER: Final = 10
+
+
+def after_laying(state: State, seat: Seat, layout: Layout) -> State:
+    """This and nothing else lies before the seat (K9)."""
+    layouts = (*state.layouts[:seat], layout, *state.layouts[seat + 1 :])
+    return State(state.building, layouts, state.offers, state.out, state.round)
+
+
+def with_layouts(state: State, layouts: Sequence[Layout]) -> State:
+    """Every seat's layout at once, as a journal has them; `IllegalMove` if one cannot lie so.
+
+    A seat that builds no more keeps what it has.
+    """
+    if len(layouts) != len(state.layouts):
+        raise IllegalMove(f"there are {len(state.layouts)} seats, not {len(layouts)}")
+    for seat, layout in enumerate(layouts):
+        check_layout(state.round.hands[seat], layout)
+        if seat not in state.building and layout != state.layouts[seat]:
+            raise IllegalMove(f"seat {seat} builds no more in this round")
+    return state._replace(layouts=tuple(layouts))
+
+
+def fits(state: State, seat: Seat) -> bool:
+    """Whether what lies before the seat is as it should be (K7, K8)."""
+    return is_fitting(state.layouts[seat], symbols_in(state.round.hands[seat]))
+
+
+def call_together(state: State, callers: frozenset[Seat]) -> State:
+    """These seats call at the same time (K10 to K13); `IllegalMove` if one of them cannot.
+
+    Whoever has seven fitting cards scores 10, and the round is over. If none of them has, they are out
+    and the others build on; or that ends the round too, if the match was made so.
+    """
+    for seat in sorted(callers):
+        if seat not in state.building:
+            refuse_unasked(state, seat)
+        check_call(state, seat)
+    if not callers:
+        return state
+    right = frozenset(seat for seat in callers if fits(state, seat))
+    if right or state.round.course.false_call_ends:
+        return _after_round(state, callers, right)
+    building, offers = state.building - callers, state.offers - callers
+    return _if_all_agree(State(building, state.layouts, offers, state.out | callers, state.round))
+
+
+def after_offer(state: State, seat: Seat, *, on: bool) -> State:
+    """The seat agrees to end the round, or no longer does; when all agree who still build, it ends (K14)."""
+    offers = state.offers | {seat} if on else state.offers - {seat}
+    return _if_all_agree(state._replace(offers=offers))
+
+
+def after_stopping(state: State, seats: frozenset[Seat]) -> State:
+    """These seats build no more, and do not stand in the way of an agreed end."""
+    building, offers = state.building - seats, state.offers - seats
+    return _if_all_agree(state._replace(building=building, offers=offers))
+
+
+def agree(state: State) -> State:
+    """The round ends as it stands, by agreement or because its time is over: nobody scores 10 (K14)."""
+    return state if state.is_over else _after_round(state, frozenset(), frozenset())
+
+
+def _if_all_agree(state: State) -> State:
+    return agree(state) if state.offers >= state.building else state
+
+
+def points_of(state: State, seat: Seat, *, is_right_caller: bool) -> int:
+    """10 for the caller, for others a point for each card laid; nothing if any card is wrong (K11, K12)."""
+    if is_right_caller:
+        return POINTS_OF_CALLER
+    return len(state.layouts[seat]) if fits(state, seat) else 0
+
+
+def _after_round(state: State, callers: frozenset[Seat], right: frozenset[Seat]) -> State:
+    """The points are noted; the cards are turned over or dealt anew, and all build again (K4, K15)."""
+    course, number, hands, points, _ = state.round
+    seats = tuple(map(Seat, range(len(hands))))
+    scored = tuple(points_of(state, seat, is_right_caller=seat in right) for seat in seats)
+    built = tuple(_built(state, seat, has_called=seat in callers | state.out) for seat in seats)
+    if number == course.rounds:
+        return _over(Round(course, number, ((),) * len(hands), (*points, scored), built))
+    return begun(Round(course, number + 1, next_hands(state.round), (*points, scored), built))
+
+
+def _built(state: State, seat: Seat, *, has_called: bool) -> Built:
+    layout, symbols = state.layouts[seat], symbols_in(state.round.hands[seat])
+    sides = tuple(Side(placement.card, symbols[placement.card]) for placement in layout)
+    return Built(layout, sides, has_called)
+
+
+def _over(round_: Round) -> State:
+    nobody: frozenset[Seat] = frozenset()
+    return State(nobody, ((),) * len(round_.hands), nobody, nobody, round_)

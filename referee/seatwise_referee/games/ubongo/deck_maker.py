@@ -1,0 +1,88 @@
+"""Makes the house's deck: the same one wherever and whenever it is run.
+
+    python -m seatwise_referee.games.ubongo.deck_maker > house_deck.py
+
+A side has six different symbols, or one of them twice where there are only five kinds. Which ones, and
+where each is printed, is shuffled as cards are, with a seed and labels that anybody can read here. If a
+side came out like one before it, the next try's label is taken.
+
+Different symbols, for they leave less to the luck of the deal: of eight kinds, 86 hands in 100 can be
+solved so, and 72 if symbols are drawn without looking (means of ten decks of each sort).
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from itertools import count
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Final
+
+from seatwise_referee.games.ubongo.cards import DECKS, SYMBOLS, Symbols, deck_of_round, texts_of_deck
+from seatwise_referee.shuffle import shuffled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAME: Final = "house-1"
+SEED: Final = sha256(b"seatwise ubongo house-1").digest()
+
+KINDS: Final = (5, 5, 6, 6, 7, 8)
+"""How many kinds of symbols there are in each round: fewer fit more often, so the rounds get harder."""
+
+HANDS: Final = 1000
+SOLVABLE: Final = (1000, 1000, 997, 1000, 991, 834)
+"""Of so many hands of nine, those with a fitting layout of seven, by round.
+
+Counted by `python -m seatwise.samples.ubongo_solver`: the hands that seat 0 is dealt from the seeds 0 to
+999, each as 32 bytes, big-endian. Every hand was searched to the end, so these are not lower bounds.
+"""
+
+
+def faces(round_number: int) -> list[Symbols]:
+    """The 36 sides that are played in that round; no two are alike, not even after a half turn."""
+    sides: list[Symbols] = []
+    for card in texts_of_deck(deck_of_round(round_number)):
+        tries = (_side(KINDS[round_number - 1], f"{round_number}/{card}/{attempt}") for attempt in count(1))
+        sides.append(next(side for side in tries if side not in sides and side[::-1] not in sides))
+    return sides
+
+
+def _side(kinds: int, label: str) -> Symbols:
+    """As many different symbols as there can be, in any order."""
+    order = shuffled(ascii_uppercase[:kinds], SEED, f"symbols/{label}")
+    pieces = [f"{symbol}{place}" for place, symbol in enumerate((order * 2)[:SYMBOLS])]
+    return "".join(piece[0] for piece in shuffled(pieces, SEED, f"places/{label}"))
+
+
+def deck_text() -> str:
+    """The deck file."""
+    return "\n".join((f"seatwise.ubongo-deck/1 {NAME}", *_header(), *_cards())) + "\n"
+
+
+def _header() -> Iterator[str]:
+    yield "# House data: the printed cards are not public, so these are our own."
+    yield f"# Of {HANDS} hands of nine cards, so many have a fitting layout of seven (each searched to the end):"
+    for number, (kinds, solvable) in enumerate(zip(KINDS, SOLVABLE, strict=True), start=1):
+        yield f"# round {number}: {kinds} kinds of symbols, {100 * solvable / HANDS:5.1f} %"
+
+
+def _cards() -> Iterator[str]:
+    for deck in range(1, DECKS + 1):
+        fronts, backs = faces(2 * deck - 1), faces(2 * deck)
+        for text, front, back in zip(texts_of_deck(deck), fronts, backs, strict=True):
+            yield f"{text} {front} {back}"
+
+
+def module_text() -> str:
+    """The module that holds the deck file."""
+    return f'''"""The house's deck, as `deck_maker` writes it; do not edit."""
+
+from typing import Final
+
+TEXT: Final = """\\
+{deck_text()}"""
+'''
+
+
+if __name__ == "__main__":
+    print(module_text(), end="")

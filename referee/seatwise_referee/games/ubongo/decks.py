@@ -1,0 +1,125 @@
+"""What is printed on the cards: a deck file, read and checked.
+
+The first line is `seatwise.ubongo-deck/1` and the deck's name. Each of the 108 cards has a line with its
+name and the symbols of its two sides, the white one (odd rounds) first: `1-01 ABCDEA BCDEAB`. The six symbols
+of a side stand row by row, three rows of two; a symbol is a letter from A to Z. Empty lines and lines
+that begin with # say nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from seatwise_referee.games.ubongo.cards import BY_TEXT, CARDS, DECK, TEXTS, Card, Side, Symbols
+from seatwise_referee.games.ubongo.house_deck import TEXT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+FORMAT: Final = "seatwise.ubongo-deck/1"
+MAX_CHARACTERS: Final = 64 * 1024
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,31}")
+_SYMBOLS: Final = re.compile(r"[A-Z]{6}")
+
+
+class BadDeck(ValueError):
+    """The text is no deck file; the message says where and why."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deck:
+    """What is printed on 108 cards. Equal decks have the same name and the same cards."""
+
+    name: str
+    sides: tuple[tuple[Symbols, Symbols], ...]
+    """By card: the white side, then the black one."""
+
+    digest: str
+    """SHA-256 of the deck as canonical JSON, in hex: `{"cards": {"1-01": [white, black]}, "format", "name"}`."""
+
+    @property
+    def label(self) -> str:
+        """As options and records name it: `name:digest`."""
+        return f"{self.name}:{self.digest}"
+
+    def side(self, card: Card, round_number: int) -> Side:
+        """The side of the card that is up in that round (K3, K4)."""
+        return Side(card, self.sides[card][(round_number + 1) % 2])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Deck) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def parse_deck(text: str) -> Deck:
+    """The deck that the file's text describes, or `BadDeck`."""
+    if len(text) > MAX_CHARACTERS:
+        raise BadDeck(f"a deck file has at most {MAX_CHARACTERS} characters, not {len(text)}")
+    lines = _lines(text)
+    name = _name(*next(lines, (1, "")))
+    sides: dict[Card, tuple[Symbols, Symbols]] = {}
+    for number, line in lines:
+        card, printed = _card(number, line)
+        if card in sides:
+            raise BadDeck(f"line {number}: {card} a second time")
+        sides[card] = printed
+    _check_complete(sides)
+    return _deck(name, sides)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that say something, with their numbers from 1."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() and not line.startswith("#"):
+            yield number, line
+
+
+def _name(number: int, line: str) -> str:
+    match line.split():
+        case [written, name] if written == FORMAT:
+            if _NAME.fullmatch(name):
+                return name
+            raise BadDeck(f"line {number}: a name has up to 32 of a-z, 0-9, . and -, not {name!r:.40}")
+    raise BadDeck(
+        f"line {number}: a deck file begins with {FORMAT} and the deck's name, not with {line!r:.40}"
+    )
+
+
+def _card(number: int, line: str) -> tuple[Card, tuple[Symbols, Symbols]]:
+    match line.split():
+        case [text, white, black]:
+            if text not in BY_TEXT:
+                raise BadDeck(f"line {number}: {text!r:.20} is no card: one of {TEXTS[0]} to {TEXTS[-1]}")
+            for symbols in (white, black):
+                if not _SYMBOLS.fullmatch(symbols):
+                    raise BadDeck(f"line {number}: a side has six letters from A to Z, not {symbols!r:.20}")
+            return BY_TEXT[text], (white, black)
+    raise BadDeck(f"line {number}: a card and its two sides are wanted, like {TEXTS[0]} ABCDEA BCDEAB")
+
+
+def _check_complete(sides: Mapping[Card, tuple[Symbols, Symbols]]) -> None:
+    missing = [card for card in CARDS if card not in sides]
+    if missing:
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        raise BadDeck(
+            f"cards are missing: {', '.join(map(str, missing[:3]))}{more}; there are 3 decks of {DECK}"
+        )
+
+
+def _deck(name: str, sides: Mapping[Card, tuple[Symbols, Symbols]]) -> Deck:
+    cards = {str(card): list(sides[card]) for card in CARDS}
+    written = json.dumps(
+        {"cards": cards, "format": FORMAT, "name": name}, sort_keys=True, separators=(",", ":")
+    )
+    return Deck(name, tuple(sides[card] for card in CARDS), sha256(written.encode()).hexdigest())
+
+
+HOUSE: Final = parse_deck(TEXT)
+"""The house's deck."""

@@ -1,0 +1,212 @@
+"""Whether cards lie as they should: turned, side by side, and what their touching means.
+
+A card is three rows of two symbols on a grid; x grows to the right, y downwards. A placement names the
+top-left cell of the card as it lies, and how many quarter turns clockwise it was given.
+
+Two cards touch along at most one straight stretch. Two symbols long, and both pairs equal: they fit. One
+or three symbols long: they never do, whatever is on them. Corners do not count. These are K7 and K8.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from seatwise_referee.games.ubongo.cards import SYMBOLS, Card, Symbols
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+COLUMNS: Final = 2
+ROWS: Final = 3
+TURNS: Final = 4
+
+BOUND: Final = 30
+"""x and y go from -30 to 30: nine cards in a row, begun at 0, end before that on either side."""
+
+
+class Placement(NamedTuple):
+    """Where a card lies."""
+
+    card: Card
+    x: int
+    y: int
+    """The top-left cell of the card as it lies."""
+
+    turn: int
+    """Quarter turns clockwise, 0 to 3."""
+
+
+Layout: TypeAlias = tuple[Placement, ...]
+"""All that a seat has laid, in the order in which it names the cards; the order means nothing."""
+
+
+class Touch(Enum):
+    """How two cards lie to each other."""
+
+    APART = "apart"
+    FITTING = "fitting"
+    WRONG = "wrong"
+    OVERLAPPING = "overlapping"
+
+
+def cells(x: int, y: int, turn: int) -> list[tuple[int, int]]:
+    """The cell of each of the six symbols of a card that lies so, in the order of its symbols."""
+    return [(x + dx, y + dy) for dx, dy in _CELLS[turn]]
+
+
+def _cell(symbol: int, turn: int) -> tuple[int, int]:
+    """The cell of a symbol, from the top-left cell of the turned card."""
+    x, y = symbol % COLUMNS, symbol // COLUMNS
+    wide, high = COLUMNS, ROWS
+    for _ in range(turn):
+        x, y = high - 1 - y, x
+        wide, high = high, wide
+    return x, y
+
+
+_CELLS: Final = tuple(tuple(_cell(symbol, turn) for symbol in range(SYMBOLS)) for turn in range(TURNS))
+
+# --- Two cards -----------------------------------------------------------------------------------------
+#
+# How two cards lie to each other is looked up by their turns and by the step from the one to the other. A
+# step is one number, for so a look-up costs less than half; a column is so many that within the bounds
+# no far step has the number of a near one.
+
+_COLUMN: Final = 4 * BOUND + 8
+
+_Contact: TypeAlias = tuple[int, int, int, int]
+"""Of two cards that touch along two symbols: the two of the one, then those of the other that meet them."""
+
+_NEVER: Final[_Contact] = (-1, -1, -1, -1)
+"""Of two that touch along one symbol or three."""
+
+_OVERLAP: Final[_Contact] = (-2, -2, -2, -2)
+
+
+def _contact(turn: int, x: int, y: int, other_turn: int) -> _Contact | None:
+    """How a card at (0, 0) and another at (x, y) meet; `None` if they do not."""
+    own, others = cells(0, 0, turn), cells(x, y, other_turn)
+    if set(own) & set(others):
+        return _OVERLAP
+    meeting = [
+        (one, other)
+        for one, (x1, y1) in enumerate(own)
+        for other, (x2, y2) in enumerate(others)
+        if abs(x1 - x2) + abs(y1 - y2) == 1
+    ]
+    if len(meeting) != 2:
+        return _NEVER if meeting else None
+    (first, meets_first), (second, meets_second) = meeting
+    return first, second, meets_first, meets_second
+
+
+_NEAR: Final = range(-ROWS, ROWS + 1)
+
+_CONTACTS: Final = tuple(
+    {
+        x * _COLUMN + y: contact
+        for x in _NEAR
+        for y in _NEAR
+        if (contact := _contact(turn, x, y, other_turn)) is not None
+    }
+    for turn in range(TURNS)
+    for other_turn in range(TURNS)
+)
+"""By 4 x the turn of the one + the turn of the other, then by the step from the one to the other."""
+
+
+def touch(one: Placement, symbols: Symbols, other: Placement, other_symbols: Symbols) -> Touch:
+    """How two cards lie to each other (K7)."""
+    step = (other.x - one.x) * _COLUMN + other.y - one.y
+    contact = _CONTACTS[one.turn * TURNS + other.turn].get(step)
+    if contact is None:
+        return Touch.APART
+    if contact is _OVERLAP:
+        return Touch.OVERLAPPING
+    return Touch.FITTING if _fits(contact, symbols, other_symbols) else Touch.WRONG
+
+
+def _fits(contact: _Contact, symbols: Symbols, other_symbols: Symbols) -> bool:
+    first, second, meets_first, meets_second = contact
+    return (
+        first >= 0
+        and symbols[first] == other_symbols[meets_first]
+        and symbols[second] == other_symbols[meets_second]
+    )
+
+
+_BESIDE: Final = tuple(
+    tuple(
+        (x, y, other_turn, contact)
+        for other_turn in range(TURNS)
+        for x in _NEAR
+        for y in _NEAR
+        if (contact := _contact(turn, x, y, other_turn)) is not None and contact[0] >= 0
+    )
+    for turn in range(TURNS)
+)
+"""By turn: the 28 ways in which another card can touch along two symbols."""
+
+
+def fitting_beside(
+    placed: Placement, symbols: Symbols, card: Card, card_symbols: Symbols
+) -> Iterator[Placement]:
+    """Every way in which the card fits to the placed one, whatever else lies there, even out of bounds."""
+    for x, y, turn, contact in _BESIDE[placed.turn]:
+        if _fits(contact, symbols, card_symbols):
+            yield Placement(card, placed.x + x, placed.y + y, turn)
+
+
+# --- Layouts -------------------------------------------------------------------------------------------
+
+
+def is_fitting(layout: Sequence[Placement], symbols: Mapping[Card, Symbols]) -> bool:
+    """Whether all cards that touch fit, none overlap, and all hang together (K7, K8).
+
+    `symbols` are those of each card's side that is up; `KeyError` if one is missing. All must lie within
+    bounds. One card alone is fitting, and so is none.
+    """
+    contacts, column = _CONTACTS, _COLUMN
+    placed: list[tuple[int, int, Symbols]] = []
+    groups: list[int] = []  # the cards so far that hang together, each group a set of bits
+    for number, (card, x, y, turn) in enumerate(layout):
+        position, own = x * column + y, symbols[card]
+        joined = 0
+        for other, (other_position, other_turn, others) in enumerate(placed):
+            contact = contacts[other_turn + turn].get(position - other_position)
+            if contact is not None:
+                first, second, meets_first, meets_second = contact
+                if first < 0 or others[first] != own[meets_first] or others[second] != own[meets_second]:
+                    return False
+                joined |= 1 << other
+        groups = _with_group(groups, joined, 1 << number)
+        placed.append((position, TURNS * turn, own))
+    return len(groups) < 2
+
+
+def _with_group(groups: list[int], joined: int, new: int) -> list[int]:
+    """The groups after a new card was joined to some of the old ones."""
+    if len(groups) == 1 and joined:  # as it is when cards are named in the order in which they were laid
+        return [groups[0] | new]
+    apart = []
+    for group in groups:
+        if group & joined:
+            new |= group
+        else:
+            apart.append(group)
+    apart.append(new)
+    return apart
+
+
+def overlapping(layout: Sequence[Placement]) -> tuple[Placement, Placement] | None:
+    """The first two cards that would lie on one another, or `None`."""
+    contacts, column = _CONTACTS, _COLUMN
+    placed: list[tuple[int, int]] = []
+    for number, (_, x, y, turn) in enumerate(layout):
+        position = x * column + y
+        for other, (other_position, other_turn) in enumerate(placed):
+            if contacts[other_turn + turn].get(position - other_position) is _OVERLAP:
+                return layout[other], layout[number]
+        placed.append((position, TURNS * turn))
+    return None

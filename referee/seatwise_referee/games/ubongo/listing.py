@@ -1,0 +1,79 @@
+"""Some of the moves of a builder, the likely ones first: all of them nobody could list.
+
+Every layout of up to nine cards may be laid. Listed are the call, the change of the offer, and the layouts
+that differ from the present one by one card: laid where it fits, taken back, laid anywhere, moved anywhere.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, product
+from typing import TYPE_CHECKING, Final
+
+from seatwise_referee.games.ubongo.geometry import (
+    BOUND,
+    TURNS,
+    Layout,
+    Placement,
+    Touch,
+    fitting_beside,
+    overlapping,
+    touch,
+)
+from seatwise_referee.games.ubongo.legality import GOAL
+from seatwise_referee.games.ubongo.moves import CALL, Lay, Move, OfferEnd
+from seatwise_referee.games.ubongo.state import symbols_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from seatwise_referee.game import Seat
+    from seatwise_referee.games.ubongo.cards import Card, Side, Symbols
+    from seatwise_referee.games.ubongo.state import State
+
+_ALONG: Final = sorted(range(-BOUND, BOUND + 1), key=abs)
+"""From the middle outwards, so that cards are laid near one another first."""
+
+
+def moves_of(state: State, seat: Seat) -> Iterator[Move]:
+    """Each of them once, in a fixed order; every one can be played."""
+    layout, hand = state.layouts[seat], state.round.hands[seat]
+    if len(layout) >= GOAL:
+        yield CALL
+    yield OfferEnd(on=seat not in state.offers)
+    yield from map(Lay, dict.fromkeys(_likely(layout, hand)))
+    yield from (Lay(each) for each in _unlikely(layout, hand))
+
+
+def _likely(layout: Layout, hand: tuple[Side, ...]) -> Iterator[Layout]:
+    """One card more, where it fits; or one less."""
+    symbols = symbols_in(hand)
+    for side in hand:
+        if side.card not in {placement.card for placement in layout}:
+            yield from ((*layout, placement) for placement in fitting_places(layout, side.card, symbols))
+    for taken in layout:
+        yield tuple(placement for placement in layout if placement != taken)
+
+
+def fitting_places(layout: Layout, card: Card, symbols: Mapping[Card, Symbols]) -> Iterator[Placement]:
+    """Each place where the card fits to all that it touches, and to one at least; upright in the middle if
+    nothing lies yet.
+    """
+    if not layout:
+        yield Placement(card, 0, 0, 0)
+    beside = (fitting_beside(each, symbols[each.card], card, symbols[card]) for each in layout)
+    for placement in dict.fromkeys(chain.from_iterable(beside)):
+        if abs(placement.x) <= BOUND >= abs(placement.y) and all(
+            touch(each, symbols[each.card], placement, symbols[card]) in (Touch.APART, Touch.FITTING)
+            for each in layout
+        ):
+            yield placement
+
+
+def _unlikely(layout: Layout, hand: tuple[Side, ...]) -> Iterator[Layout]:
+    """One card more, or in another place, wherever there is room and as `_likely` has not said."""
+    said = {layout, *_likely(layout, hand)}
+    for y, x, turn, side in product(_ALONG, _ALONG, range(TURNS), hand):
+        placement = Placement(side.card, x, y, turn)
+        changed = (*(each for each in layout if each.card != side.card), placement)
+        if changed not in said and overlapping(changed) is None:
+            yield changed

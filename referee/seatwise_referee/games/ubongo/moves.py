@@ -1,0 +1,95 @@
+"""What a seat may do while it builds: lay its cards anew, call, or agree to end the round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from seatwise_referee.games.ubongo.cards import HAND, Card
+from seatwise_referee.games.ubongo.geometry import Layout, Placement
+
+if TYPE_CHECKING:
+    from seatwise_referee.game import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Lay:
+    """This is now all that lies before the seat; what is not named is back in its hand (K9)."""
+
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Calls "Ubongo!": at least seven cards lie, and all of them fit (K10)."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferEnd:
+    """Agrees to end the round as it stands, or no longer does (K14)."""
+
+    on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Builds no more in this round: the layout stays as it lies, and the seat agrees to the end.
+
+    The referee plays it for a seat whose time is over or that has left the match.
+    """
+
+
+Move: TypeAlias = Lay | Call | OfferEnd | Stop
+
+CALL: Final = Call()
+STOP: Final = Stop()
+
+
+def to_json(move: Move) -> Json:
+    """`{"lay": [["1-01", 0, 0, 1]]}`, `{"call": true}`, `{"offer_end": false}` or `{"stop": true}`."""
+    match move:
+        case Lay(layout):
+            return {"lay": layout_to_json(layout)}
+        case OfferEnd(on):
+            return {"offer_end": on}
+        case Call():
+            return {"call": True}
+    return {"stop": True}
+
+
+def from_json(json: Json) -> Move:
+    """The inverse of `to_json`; `ValueError` for anything else."""
+    match json:
+        case {"lay": written, **others} if not others:
+            return Lay(layout_from_json(written))
+        case {"offer_end": bool(on), **others} if not others:
+            return OfferEnd(on)
+        case {"call": True, **others} if not others:
+            return CALL
+        case {"stop": True, **others} if not others:
+            return STOP
+    raise ValueError(
+        'a move is {"lay": [["1-01", 0, 0, 1]]}, {"call": true}, {"offer_end": true or false} or {"stop": true}, '
+        "and no key besides"
+    )
+
+
+def layout_to_json(layout: Layout) -> Json:
+    """`[["1-01", 0, 0, 1]]`: of each card its name, x, y and quarter turns."""
+    return [[str(card), x, y, turn] for card, x, y, turn in layout]
+
+
+def layout_from_json(json: Json) -> Layout:
+    """The inverse of `layout_to_json`; `ValueError` for anything else."""
+    if not isinstance(json, list) or len(json) > HAND:
+        raise ValueError(f"a layout is a list of at most {HAND} placements")
+    return tuple(map(_placement, json))
+
+
+def _placement(json: Json) -> Placement:
+    match json:
+        case [str(text), x, y, turn] if (
+            type(x) is type(y) is type(turn) is int
+        ):  # `type`, for a bool is an int
+            return Placement(Card.parse(text), x, y, turn)
+    raise ValueError('a placement is ["1-01", x, y, turn], three whole numbers after the card')

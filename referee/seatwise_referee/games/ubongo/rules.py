@@ -1,0 +1,164 @@
+"""Ubongo as the house hosts it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from seatwise_referee.game import BadOptions, IllegalMove, Json, Options, Outcome, Prompt, Seat
+from seatwise_referee.games.ubongo import course, moves
+from seatwise_referee.games.ubongo.cards import deck_of_round
+from seatwise_referee.games.ubongo.course import POINTS_OF_CALLER
+from seatwise_referee.games.ubongo.decks import HOUSE, BadDeck, Deck
+from seatwise_referee.games.ubongo.legality import check_layout, refuse_unasked
+from seatwise_referee.games.ubongo.listing import moves_of
+from seatwise_referee.games.ubongo.moves import STOP, Call, Lay, Move, OfferEnd, Stop
+from seatwise_referee.games.ubongo.state import State, dealt, first_state
+from seatwise_referee.games.ubongo.view import View, view_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+ROUNDS: Final = 6
+"""As printed; three decks give no more (K3)."""
+
+FALSE_CALLS: Final = ("out", "ends")
+"""Whoever calls and is wrong is out of the round, and the others build on; or, as printed, it ends the round."""
+
+BUILD: Final = "build"
+
+
+class Ubongo:
+    """Ubongo - Das Kartenspiel by the leaflet of 2015; K1 to K15 in this package are the numbers of its rules.
+
+    All build at the same time. The rules know no order of arrival: whoever hosts the race tells them what
+    lies where, and who calls together (`call_together`), in the order that it holds to be fair.
+    """
+
+    name: Final = "ubongo"
+    rules_version: Final = "1"
+    table_sizes: Final = range(2, 5)
+    paces: Final[Mapping[str, int]] = {BUILD: 60_000}
+
+    def __init__(self, decks: Iterable[Deck] = ()) -> None:
+        """With these decks of an operator's own, beside the house's; `BadDeck` if two have one name."""
+        self._decks: dict[str, Deck] = {}
+        for deck in (HOUSE, *decks):
+            if self._decks.setdefault(deck.name, deck) != deck:
+                raise BadDeck(f"two decks here are called {deck.name}: give yours another name")
+
+    def options(self, given: Options) -> Options:
+        """`rounds`, 1 to 6; `false_call`, "out" or "ends"; `deck`, by name or digest, complete as `name:digest`."""
+        for key in given:
+            if key not in ("rounds", "false_call", "deck"):
+                raise BadOptions(f"{key}: Ubongo has no such option, only rounds, false_call and deck")
+        rounds = given.get("rounds", ROUNDS)
+        if type(rounds) is not int or not 1 <= rounds <= ROUNDS:  # `type`, for a bool is an int
+            raise BadOptions(f"rounds: must be a whole number from 1 to {ROUNDS}, not {rounds!r:.20}")
+        false_call = given.get("false_call", FALSE_CALLS[0])
+        if type(false_call) is not str or false_call not in FALSE_CALLS:
+            raise BadOptions(f"false_call: must be {' or '.join(FALSE_CALLS)}, not {false_call!r:.20}")
+        return {
+            "rounds": rounds,
+            "false_call": false_call,
+            "deck": self._deck(given.get("deck", HOUSE.name)).label,
+        }
+
+    def _deck(self, wanted: object) -> Deck:
+        for deck in self._decks.values():
+            if wanted in (deck.name, deck.digest, deck.label):
+                return deck
+        known = ", ".join(self._decks)
+        raise BadOptions(f"deck: must be the name or the digest of a deck here ({known}), not {wanted!r:.80}")
+
+    def deal(self, seats: int, seed: bytes, options: Options) -> State:
+        """The first round; `BadOptions` for another table size than 2 to 4."""
+        given = self.options(options)
+        ends = given["false_call"] == "ends"
+        deck = self._deck(given["deck"])
+        return first_state(self._seats(seats), seed, int(given["rounds"]), deck, false_call_ends=ends)
+
+    def deals(self, seats: int, seed: bytes, options: Options) -> list[Json]:
+        """Of every round the hands, in the order dealt, and the symbols of the sides that are up."""
+        given = self.options(options)
+        deck, rounds = self._deck(given["deck"]), int(given["rounds"])
+        return [_deal_in_clear(number, self._seats(seats), seed, deck) for number in range(1, rounds + 1)]
+
+    def prompt(self, state: State) -> Prompt | None:
+        """All who build are asked at once, with one question a round."""
+        return None if state.is_over else _prompt(state.round.number, state.building)
+
+    def legal_moves(self, state: State, seat: Seat) -> Iterator[Move]:
+        """Some of them, the likely ones first: `play` takes every layout that can lie on a table."""
+        return moves_of(state, seat) if seat in state.building else iter(())
+
+    def play(self, state: State, seat: Seat, move: Move) -> State:
+        """The state after the move, or `IllegalMove`."""
+        if seat not in state.building:
+            refuse_unasked(state, seat)
+        match move:
+            case Lay(layout):
+                check_layout(state.round.hands[seat], layout)
+                return course.after_laying(state, seat, layout)
+            case OfferEnd(bool(on)):
+                return course.after_offer(state, seat, on=on)
+            case Call():
+                return course.call_together(state, frozenset((seat,)))
+            case Stop():
+                return course.after_stopping(state, frozenset((seat,)))
+        raise IllegalMove("a layout is asked for: the move is Lay(layout), Call() or OfferEnd(on)")
+
+    def default_move(self, state: State, seat: Seat) -> Move:
+        """What the referee plays for a seat that gives no answer: its layout stays as it lies.
+
+        `IllegalMove` if it is not asked.
+        """
+        if seat not in state.building:
+            refuse_unasked(state, seat)
+        return STOP
+
+    def expire(self, state: State, seats: frozenset[Seat]) -> State:
+        """These seats build no more; when that is so for all, the round ends as if they had agreed (K14)."""
+        late = state.building & seats
+        return course.after_stopping(state, late) if late else state
+
+    def view(self, state: State, seat: Seat | None) -> View:
+        """All that a seat may know; `None` is a spectator."""
+        return view_of(state, seat)
+
+    def outcome(self, state: State) -> Outcome | None:
+        """The rounds added up; of equal points more rounds with 10 win, and if equal too, they share (K15)."""
+        if not state.is_over:
+            return None
+        rounds = state.round.points
+        by_seat = tuple(zip(*rounds, strict=True))
+        points = tuple(map(sum, by_seat))
+        worth = [
+            (total, scored.count(POINTS_OF_CALLER)) for total, scored in zip(points, by_seat, strict=True)
+        ]
+        ranks = tuple(1 + sum(other > own for other in worth) for own in worth)
+        return Outcome(points, ranks, rounds)
+
+    def move_to_json(self, move: Move) -> Json:
+        """`{"lay": [["1-01", 0, 0, 1]]}`, `{"call": true}`, `{"offer_end": true}` or `{"stop": true}`."""
+        return moves.to_json(move)
+
+    def move_from_json(self, json: Json) -> Move:
+        """The inverse; `ValueError` for anything else."""
+        return moves.from_json(json)
+
+    def _seats(self, seats: int) -> int:
+        if seats not in self.table_sizes:
+            raise BadOptions(f"seats: Ubongo is played by 2 to 4, not by {seats}")
+        return seats
+
+
+@lru_cache(maxsize=128)  # all that six rounds of four seats can ask
+def _prompt(number: int, seats: frozenset[Seat]) -> Prompt:
+    return Prompt(number, seats, BUILD, race=True, fault=False)
+
+
+def _deal_in_clear(number: int, seats: int, seed: bytes, deck: Deck) -> Json:
+    hands = dealt(deck_of_round(number), seats, seed)
+    symbols = {str(card): deck.side(card, number).symbols for hand in hands for card in hand}
+    return {"round": number, "hands": [list(map(str, hand)) for hand in hands], "symbols": {**symbols}}

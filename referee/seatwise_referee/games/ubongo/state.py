@@ -1,0 +1,126 @@
+"""Where a match stands, from the deal to the last round's points."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from seatwise_referee.game import Seat
+from seatwise_referee.games.ubongo.cards import (
+    BY_TEXT,
+    HAND,
+    Card,
+    Side,
+    Symbols,
+    deck_of_round,
+    texts_of_deck,
+)
+from seatwise_referee.shuffle import shuffled
+
+if TYPE_CHECKING:
+    from seatwise_referee.games.ubongo.decks import Deck
+    from seatwise_referee.games.ubongo.geometry import Layout
+
+
+class Course(NamedTuple):
+    """What stands still for the whole match."""
+
+    seed: bytes
+    """The later decks are dealt from it, so it is as secret as a hand."""
+
+    rounds: int
+    """How many the match has."""
+
+    false_call_ends: bool
+    """Whether a call ends the round even if the caller's cards do not fit; if not, he is out of it."""
+
+    deck: Deck
+
+
+class Built(NamedTuple):
+    """What one seat had laid when a round was over; all may see it then."""
+
+    layout: Layout
+    sides: tuple[Side, ...]
+    """The sides that are up in it, card by card."""
+
+    has_called: bool
+    """Rightly or not; its points say which."""
+
+
+class Round(NamedTuple):
+    """What stands still for a whole round."""
+
+    course: Course
+    number: int
+    """Of this round, from 1."""
+
+    hands: tuple[tuple[Side, ...], ...]
+    """By seat, the nine sides that are up, in the order of the cards; nothing when the match is over."""
+
+    points: tuple[tuple[int, ...], ...]
+    """Of each finished round, by seat."""
+
+    last_round: tuple[Built, ...]
+    """Of the round that was finished last, by seat; nothing before."""
+
+
+class State(NamedTuple):
+    """A position; immutable and hashable."""
+
+    building: frozenset[Seat]
+    """The seats that still build in this round; none when the match is over."""
+
+    layouts: tuple[Layout, ...]
+    """By seat, all that lies before it now."""
+
+    offers: frozenset[Seat]
+    """Those of the building that agree to end the round."""
+
+    out: frozenset[Seat]
+    """Those that called although their cards do not fit."""
+
+    round: Round
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last round has its points."""
+        return len(self.round.points) == self.round.course.rounds
+
+
+def first_state(seats: int, seed: bytes, rounds: int, deck: Deck, *, false_call_ends: bool) -> State:
+    """The first hands are dealt, and all build."""
+    course = Course(seed, rounds, false_call_ends, deck)
+    return begun(Round(course, 1, _dealt_hands(course, 1, seats), (), ()))
+
+
+def begun(round_: Round) -> State:
+    """All begin to build, with nothing laid (K5)."""
+    seats = len(round_.hands)
+    nobody: frozenset[Seat] = frozenset()
+    return State(frozenset(map(Seat, range(seats))), ((),) * seats, nobody, nobody, round_)
+
+
+def next_hands(round_: Round) -> tuple[tuple[Side, ...], ...]:
+    """By seat, the sides that are up in the next round: new cards, or the same ones turned over (K3, K4)."""
+    number, deck = round_.number + 1, round_.course.deck
+    if number % 2:
+        return _dealt_hands(round_.course, number, len(round_.hands))
+    return tuple(tuple(deck.side(side.card, number) for side in hand) for hand in round_.hands)
+
+
+def _dealt_hands(course: Course, number: int, seats: int) -> tuple[tuple[Side, ...], ...]:
+    return tuple(
+        tuple(course.deck.side(card, number) for card in sorted(hand))
+        for hand in dealt(deck_of_round(number), seats, course.seed)
+    )
+
+
+def dealt(deck: int, seats: int, seed: bytes) -> list[list[Card]]:
+    """The hands by seat, each in the order dealt: nine cards, the first nine to seat 0 (K2, K3)."""
+    cards = [BY_TEXT[text] for text in shuffled(texts_of_deck(deck), seed, f"ubongo/deck/{deck}")]
+    return [cards[first : first + HAND] for first in range(0, seats * HAND, HAND)]
+
+
+def symbols_in(hand: tuple[Side, ...]) -> dict[Card, Symbols]:
+    """The symbols of each card of a hand."""
+    return dict(hand)
