@@ -25,6 +25,9 @@ REASONS: dict[str, str] = {
 }
 """Every reason, with the name of its canonical code."""
 
+LAST_WORD_S = 0.4
+"""How long a stream that we end waits for its caller to read why. It ends within a second in all."""
+
 
 class Refusal(Exception):  # it is not an error of ours
     """The caller is told no."""

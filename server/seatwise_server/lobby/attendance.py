@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Awaitable, Callable
 
 from seatwise.v1 import lobby_service_pb2 as pb
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import LAST_WORD_S, Refusal
 
 MOST_UNREAD = 1024
 """Responses that a bot may leave unread before its stream is ended."""
@@ -25,6 +26,7 @@ class Attendance:
         self._unread: asyncio.Queue[pb.AttendResponse | None] = asyncio.Queue(MOST_UNREAD)
         self._ending: Refusal | None = None
         self._is_ending = False
+        self._writer: asyncio.Task[object] | None = None
 
     def tell(self, response: pb.AttendResponse) -> None:
         """Puts a response in; a bot that does not read loses its stream, not the lobby its memory."""
@@ -46,16 +48,27 @@ class Attendance:
             self.tell(pb.AttendResponse(closed=pb.SeatClosed(match=match, seat=seat)))
 
     def end(self, why: Refusal | None) -> None:
-        """Ends the stream."""
+        """Ends the stream, when what was told is written, if that is read soon."""
         if not self._is_ending:
             self._is_ending, self._ending = True, why
             if self._unread.full():
                 self._unread.get_nowait()
             self._unread.put_nowait(None)
+            asyncio.get_running_loop().call_later(LAST_WORD_S, self._stop_writing)
 
-    async def next(self) -> pb.AttendResponse | None:
-        """The next response; `None` when the stream is to end. `Refusal` if there is a reason to tell."""
-        response = await self._unread.get()
-        if response is None and self._ending:
-            raise self._ending
-        return response
+    def _stop_writing(self) -> None:
+        if self._writer:
+            self._writer.cancel()
+
+    async def write_all(self, write: Callable[[pb.AttendResponse], Awaitable[object]]) -> Refusal | None:
+        """Writes what is told until the stream is to end; says why it ends. The only writer."""
+        self._writer = asyncio.current_task()
+        try:
+            while response := await self._unread.get():
+                await write(response)
+        except asyncio.CancelledError:
+            if not self._is_ending:
+                raise
+        finally:
+            self._writer = None
+        return self._ending

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from seatwise_server.play import items
 from seatwise_server.play.outbox import Outbox
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import LAST_WORD_S, Refusal
 
 PING_S = 2.0
 ROUND_TRIPS = 8
@@ -29,7 +29,7 @@ class PlayStream:
         self.is_ending = False
         self.refusal: Refusal | None = None
         """Why the stream is ended by us."""
-        self._stop_blocked: Callable[[], object] | None = None
+        self._writer: asyncio.Task[object] | None = None
         self._write_began: float | None = None
         self._pings: dict[int, float] = {}
         self._ping_number = 0
@@ -42,34 +42,47 @@ class PlayStream:
 
     async def write_all(self, write: Callable[[bytes], Awaitable[object]]) -> Refusal | None:
         """Writes what the outbox holds until the stream is to end; says why it ends. The only writer."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._stop_blocked = task.cancel
-        while not self.is_ending:
-            await self.outbox.due()
-            draft = self.outbox.drain()
-            if not draft.items:
-                continue
-            self._write_began = self._loop.time()
-            await write(items.response(draft.items))
-            self._write_began = None
-            for table, seat, prompt in draft.prompts:
-                table.handed(seat, prompt, self.allowance_ms)
+        self._writer = asyncio.current_task()
+        try:
+            while not self.is_ending:
+                await self.outbox.due()
+                await self._write(write)
+            await self._write(write)
+        except asyncio.CancelledError:
+            if self.refusal is None:
+                raise
+        finally:
+            self._writer = None
         return self.refusal
 
+    async def _write(self, write: Callable[[bytes], Awaitable[object]]) -> None:
+        draft = self.outbox.drain()
+        if not draft.items:
+            return
+        self._write_began = self._loop.time()
+        await write(items.response(draft.items))
+        self._write_began = None
+        for table, seat, prompt in draft.prompts:
+            table.handed(seat, prompt, self.allowance_ms)
+
     def end(self, why: Refusal | None) -> None:
-        """Lets the writer finish what it is at, then ends the stream; `None` when the bot has hung up."""
+        """Lets the writer write what there is, if that is read soon; `None` when the bot says no more."""
         if not self.is_ending:
             self.is_ending, self.refusal = True, why
             self.outbox.wake()
+            if why:
+                self._loop.call_later(LAST_WORD_S, self._stop_writing)
+
+    def _stop_writing(self) -> None:
+        if self._writer:
+            self._writer.cancel()
 
     def watch(self) -> None:
         """To be called every `PING_S`: measures the round trip, and ends a stream that is not read."""
         now = self._loop.time()
         if self._write_began is not None and now - self._write_began > BLOCKED_S:
             self.end(Refusal("SLOW_READER", f"nothing was read for {BLOCKED_S:.0f} s"))
-            if self._stop_blocked:
-                self._stop_blocked()
+            self._stop_writing()
         elif self._write_began is None and len(self._pings) < ROUND_TRIPS:
             self._ping_number += 1
             self._pings[self._ping_number] = now

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import NoReturn
 
 import grpc
 from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import LAST_WORD_S, Refusal
 
 DOMAIN = "seatwise"
 DETAILS_KEY = "grpc-status-details-bin"
@@ -24,7 +25,11 @@ def status(refusal: Refusal) -> status_pb2.Status:
 
 
 async def abort(context: grpc.aio.ServicerContext[bytes, bytes], refusal: Refusal) -> NoReturn:
-    """Ends the RPC with the refusal."""
+    """Ends the RPC with the refusal; a caller that does not even read that is hung up on."""
     details = ((DETAILS_KEY, status(refusal).SerializeToString()),)
-    await context.abort(grpc.StatusCode[refusal.code], refusal.message, trailing_metadata=details)
+    try:
+        async with asyncio.timeout(LAST_WORD_S):
+            await context.abort(grpc.StatusCode[refusal.code], refusal.message, trailing_metadata=details)
+    except TimeoutError:
+        raise asyncio.CancelledError("the caller does not read") from None
     raise AssertionError("abort raises")

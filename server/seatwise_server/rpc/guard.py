@@ -112,7 +112,8 @@ class _Line:
                 refusal = error
             case StoreUnavailable():
                 refusal = Refusal("STORE_UNAVAILABLE", "the store does not answer just now; try again")
-            case grpc.aio.AbortError():
+            case grpc.aio.InternalError():  # what cannot be written: the caller has hung up
+                self.code = "CANCELLED"
                 raise error
             case _:
                 log.exception("rpc_failed", method=self.method)

@@ -34,21 +34,20 @@ class LobbyDoor(lobby_service_pb2_grpc.LobbyServiceServicer):
         with self._keeper.open(caller, attendance):
             async with self._lobby.present(attendance):
                 reader = asyncio.create_task(self._read(requests, attendance))
+                reader.add_done_callback(lambda _: attendance.end(None))
                 try:
-                    while response := await attendance.next():
-                        await context.write(response)
+                    refusal = await attendance.write_all(context.write)
+                    if reader.done():
+                        await reader  # which may have met what it had to refuse
                 finally:
                     reader.cancel()
+        if refusal:
+            raise refusal
 
     async def _read(self, requests: AsyncIterator[pb.AttendRequest], attendance: Attendance) -> None:
-        try:
-            async for request in requests:
-                check_readable(request)
-                await self._lobby.set_limit(attendance, request.max_matches)
-        except Refusal as refusal:
-            attendance.end(refusal)
-        else:
-            attendance.end(None)
+        async for request in requests:
+            check_readable(request)
+            await self._lobby.set_limit(attendance, request.max_matches)
 
 
 async def _first(requests: AsyncIterator[pb.AttendRequest]) -> pb.AttendRequest:

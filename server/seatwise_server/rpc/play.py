@@ -9,12 +9,10 @@ import grpc
 
 from seatwise_server.play.referee import Referee
 from seatwise_server.play.stream import PlayStream
-from seatwise_server.rpc import errors, requests
+from seatwise_server.rpc import requests
 from seatwise_server.rpc.keeper import Context, Keeper
 
 SERVICE = "seatwise.v1.PlayService"
-LAST_WORD_S = 1.0
-"""How long we try to tell a bot that does not read why its stream ends."""
 
 
 class PlayDoor:
@@ -35,17 +33,15 @@ class PlayDoor:
         stream = PlayStream(caller.bot)
         with self._keeper.open(caller, stream), self._referee.attached(stream):
             reader = asyncio.create_task(self._read(raws, stream))
+            reader.add_done_callback(lambda _: stream.end(None))
             try:
                 refusal = await stream.write_all(context.write)
-            except asyncio.CancelledError:
-                if stream.refusal is None:
-                    raise
-                refusal = stream.refusal
+                if reader.done():
+                    await reader  # which may have met a fault of ours
             finally:
                 reader.cancel()
         if refusal:
-            async with asyncio.timeout(LAST_WORD_S):
-                await errors.abort(context, refusal)
+            raise refusal
 
     async def _read(self, raws: AsyncIterator[bytes], stream: PlayStream) -> None:
         """Never waits for the journal; only for room for answers that the bot does not read."""
@@ -56,4 +52,3 @@ class PlayDoor:
                 if stream.outbox.is_full:
                     await stream.outbox.room()
                 self._referee.intake.take(stream, item, at)
-        stream.end(None)
