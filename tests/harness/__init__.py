@@ -13,10 +13,12 @@ have logged a fault of its own, nor lost a task.
 from harness.house import House, house, house_in, module_house
 from harness.items import field_of, item, legal_move, message, reason_name, submission
 from harness.process import ServerProcess, processes_with, server_process, until
+from harness.scenes import IMPATIENT, bystanders, dealt, endings, plays_on
 from harness.table import QUICK, Admin, Chair, Table
 from harness.wire import PLAY, SOON_S, Attending, Refused, Stream, StreamEnded, Wire, refusal_of
 
 __all__ = [
+    "IMPATIENT",
     "PLAY",
     "QUICK",
     "SOON_S",
@@ -30,6 +32,9 @@ __all__ = [
     "StreamEnded",
     "Table",
     "Wire",
+    "bystanders",
+    "dealt",
+    "endings",
     "field_of",
     "house",
     "house_in",
@@ -37,6 +42,7 @@ __all__ = [
     "legal_move",
     "message",
     "module_house",
+    "plays_on",
     "processes_with",
     "reason_name",
     "refusal_of",

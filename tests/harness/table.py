@@ -32,6 +32,11 @@ class Admin(Wire):
         answer = await self.bots.RegisterBot(request, metadata=self.metadata, timeout=SOON_S)
         return Wire(self.address, answer.token, answer.bot.name)
 
+    async def revoke(self, bot: str) -> None:
+        """Takes the bot's token away."""
+        request = bot_service_pb2.RevokeTokenRequest(name=bot)
+        await self.bots.RevokeToken(request, metadata=self.metadata, timeout=SOON_S)
+
     async def create(
         self, bots: Sequence[str], *, rounds: int = 1, request_id: str = "", **limits: Any
     ) -> match_pb2.Match:

@@ -83,6 +83,7 @@ class Stream:
         self.how: Refused | None = None
         """How it ended."""
         self._ended = asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()
         self._reader = asyncio.create_task(self.read()) if reads else None
 
     async def send(self, *items: play_service_pb2.PlayRequestItem) -> None:
@@ -91,7 +92,8 @@ class Stream:
 
     async def send_raw(self, raw: bytes) -> None:
         """One message of any bytes."""
-        await self._call.write(raw)
+        async with self._one_at_a_time:  # two writers of one stream break it
+            await self._call.write(raw)
 
     async def hang_up(self) -> None:
         """No more from us; the server ends the stream."""

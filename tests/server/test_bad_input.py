@@ -4,73 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 from harness import (
+    IMPATIENT,
     Chair,
-    House,
-    Table,
+    bystanders,
+    dealt,
+    endings,
     field_of,
     item,
     legal_move,
+    plays_on,
     refusal_of,
     submission,
 )
 
 from seatwise.games.ugo.v1 import ugo_pb2
-from seatwise.v1 import bot_service_pb2, match_pb2, play_service_pb2
+from seatwise.v1 import bot_service_pb2, play_service_pb2
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-IMPATIENT = {"free_ms": {"card": 60, "arrange": 60}, "bank_ms": 1, "grace_ms": 1, "handover_ms": 20}
-"""Clocks that run out while a test waits."""
-
 Sit = play_service_pb2.Sit
-
-
-def endings(match: match_pb2.Match) -> list[str]:
-    return [match_pb2.Ending.Name(each).removeprefix("ENDING_") for each in match.result.endings]
-
-
-async def plays_on(house: House, table: Table) -> None:
-    """All seats play to the end, none the worse for what happened; the record verifies."""
-    await table.play_out()
-    match = await house.admin.over(table.name)
-    assert endings(match) == ["COMPLETED"] * len(table.chairs)
-    assert all(chair.last.time.strikes == 0 for chair in table.chairs if chair.last)
-    await house.admin.record(table.name)
-
-
-@asynccontextmanager
-async def bystanders(house: House) -> AsyncIterator[None]:
-    """Two other bots play match after match while this lasts, with a second a move and no bank to draw on."""
-    bots = [await house.bot(), await house.bot()]
-    done = asyncio.Event()
-
-    async def play() -> None:
-        while not done.is_set():
-            second = {"card": 1000, "arrange": 1000}
-            table = await house.seat(bots, rounds=2, free_ms=second, bank_ms=1)
-            await table.sit()
-            await plays_on(house, table)
-
-    playing = asyncio.create_task(play())
-    try:
-        yield
-    finally:
-        done.set()
-        await playing
-
-
-@asynccontextmanager
-async def dealt(house: House, seats: int = 2, **limits: object) -> AsyncIterator[tuple[Table, Chair, Chair]]:
-    """A match where all sit: the table, who is asked first, and one who is not."""
-    async with house.table(seats, **limits) as table:
-        await table.sit()
-        asked, others = await table.asked()
-        yield table, asked, others[0]
 
 
 # Tokens
@@ -111,9 +66,7 @@ async def test_a_revoked_token_ends_its_streams_within_a_second_and_opens_no_oth
         attending = await revoked.wire.attend()
         playing = asyncio.create_task(other.play_out())
         began = time.monotonic()
-        await house.admin.bots.RevokeToken(
-            bot_service_pb2.RevokeTokenRequest(name=revoked.wire.bot), metadata=house.admin.metadata
-        )
+        await house.admin.revoke(revoked.wire.bot)
         hows = await asyncio.gather(revoked.stream.end(), attending.end())
         assert time.monotonic() - began < 1
         assert {(how.code, how.reason) for how in hows} == {("UNAUTHENTICATED", "TOKEN_REVOKED")}
@@ -126,9 +79,7 @@ async def test_a_revoked_token_ends_streams_that_are_not_read_too(house):
     bot = await house.bot()
     stream, attending = bot.play(reads=False), await bot.attend()
     await stream.send_raw(b"\xff")
-    await house.admin.bots.RevokeToken(
-        bot_service_pb2.RevokeTokenRequest(name=bot.bot), metadata=house.admin.metadata
-    )
+    await house.admin.revoke(bot.bot)
     assert (await attending.end(within_s=1)).reason == "TOKEN_REVOKED"
     await stream.read()
     assert stream.how.reason == "TOKEN_REVOKED"

@@ -1,0 +1,373 @@
+"""Floods, silence, lost links and strange tongues: nobody waits longer than the clocks say."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+
+import pytest
+from harness import (
+    IMPATIENT,
+    PLAY,
+    SOON_S,
+    Chair,
+    House,
+    Stream,
+    Wire,
+    bystanders,
+    dealt,
+    endings,
+    field_of,
+    item,
+    legal_move,
+    message,
+    plays_on,
+    reason_name,
+    submission,
+    until,
+)
+
+from seatwise.games.ugo.v1 import ugo_pb2
+from seatwise.v1 import play_service_pb2
+from seatwise_server.play import referee, stream
+from seatwise_server.play.outbox import MOST_ANSWERS
+from seatwise_server.play.stream import PlayStream
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+MANY = 10_000
+Sit = play_service_pb2.Sit
+Resign = play_service_pb2.Resign
+
+
+# Floods
+
+
+async def reasons(chair: Chair, count: int) -> Counter[str]:
+    """What the next rejections of this seat say."""
+    return Counter([await chair.rejected(within_s=30) for _ in range(count)])
+
+
+async def test_ten_thousand_messages_at_once_are_all_answered_and_nobody_waits_for_them(house):
+    async with bystanders(house), dealt(house) as (table, asked, _):
+        stale = message([item(table.name, asked.seat, submit_move=submission(99, ugo_pb2.Move(play=1)))])
+        counting = asyncio.create_task(reasons(asked, MANY))
+        for _ in range(MANY):
+            await asked.stream.send_raw(stale)
+        found = await counting
+        assert found["STALE"] > 0
+        assert found.keys() <= {"STALE", "TOO_MANY"}
+        await plays_on(house, table)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",  # no action
+        b"\xff",  # no item
+        play_service_pb2.PlayRequestItem(pong=play_service_pb2.Pong(number=1)).SerializeToString(),
+        play_service_pb2.PlayRequestItem(match="m", sit=Sit()).SerializeToString(),
+        play_service_pb2.PlayRequestItem(match="m", resign=Resign()).SerializeToString(),
+    ],
+    ids=["empty", "broken", "pong", "sit elsewhere", "resign elsewhere"],
+)
+async def test_ten_thousand_items_in_one_message_keep_nobody_waiting(house, body):
+    async with bystanders(house), dealt(house) as (table, asked, _):
+        await asked.stream.send_raw(field_of(1, body) * MANY)
+        await asked.sit(asked.stream)
+        await asked.asked()
+        await plays_on(house, table)
+
+
+async def test_a_seat_that_is_taken_ten_thousand_times_over_is_told_that_this_is_too_many(house):
+    async with bystanders(house), dealt(house) as (table, asked, _):
+        sit = field_of(1, item("m" * 20, asked.seat, sit=Sit()).SerializeToString())
+        sit = field_of(1, item(table.name, asked.seat, sit=Sit()).SerializeToString())
+        await asked.stream.send_raw(sit * (250_000 // len(sit)))
+        await asked.stream.send(item("matches/none", 0, resign=Resign()))
+        await asked.stream.receive("matches/none", 0)
+        await plays_on(house, table)
+
+
+async def test_many_questions_about_other_matches_are_too_many(house):
+    stream_of = (await house.bot()).play()
+    await stream_of.send(*[item("matches/none", 0, resign=Resign())] * 100)
+    found = Counter(
+        [reason_name((await stream_of.receive("matches/none", 0)).move_rejected) for _ in range(100)]
+    )
+    assert found.keys() == {"NOT_YOUR_SEAT", "TOO_MANY"}
+
+
+async def test_of_fifty_streams_at_once_one_stays_and_the_others_are_told_so(house):
+    bot = await house.bot()
+    streams = [bot.play() for _ in range(50)]
+    hows = await asyncio.gather(*[each.end() for each in streams[:-1]])
+    assert {how.reason for how in hows} == {"REPLACED"}
+    await streams[-1].send(item("matches/none", 0, resign=Resign()))
+    await streams[-1].receive("matches/none", 0)
+
+
+# Who does not read
+
+
+@pytest.fixture
+def impatience(monkeypatch):
+    """A blocked write is noticed soon."""
+    monkeypatch.setattr(stream, "BLOCKED_S", 0.4)
+    monkeypatch.setattr(referee, "PING_S", 0.1)
+
+
+async def flood(house: House, deaf: Stream, bot: str) -> PlayStream:
+    """Asks for answers that nobody reads until the server has had enough; its end of the stream.
+
+    Nothing is sent while the server does not read: of a write that is under way when the stream ends,
+    gRPC's client says only that it failed.
+    """
+    nonsense = field_of(1, item("x" * 64, 0).SerializeToString()) * 50
+    await deaf.send_raw(nonsense)
+    ours = await until(lambda: house.server.referee._streams.get(bot))
+    while not ours.is_ending:
+        if ours.outbox.is_full:
+            await asyncio.sleep(0.005)
+        else:
+            await deaf.send_raw(nonsense)
+    return ours
+
+
+@pytest.mark.usefixtures("impatience")
+async def test_a_bot_that_never_reads_loses_its_stream_and_fills_no_memory(house):
+    async with bystanders(house), dealt(house) as (table, asked, _):
+        older, deaf = asked.stream, asked.wire.play(reads=False, pongs=False)
+        await older.end()
+        ours = await flood(house, deaf, asked.wire.bot)
+        assert len(ours.outbox._answers) <= MOST_ANSWERS + 1  # and a ping
+        await deaf.read()
+        assert (deaf.how.code, deaf.how.reason) == ("RESOURCE_EXHAUSTED", "SLOW_READER")
+        await asked.sit()
+        await asked.asked()
+        await plays_on(house, table)
+
+
+@pytest.mark.usefixtures("impatience")
+async def test_a_bot_that_never_reads_and_never_hangs_up_is_hung_up_on(house):
+    bot = await house.bot()
+    deaf = bot.play(reads=False, pongs=False)
+    await flood(house, deaf, bot.bot)
+    await until(lambda: bot.bot not in house.server.referee._streams)
+    ended = await until(lambda: house.logs.named("rpc_ended", method=PLAY, reason="SLOW_READER"))
+    assert ended[0]["code"] == "RESOURCE_EXHAUSTED"
+
+
+async def test_a_bot_that_never_reads_and_hangs_up_is_gone_at_once(house):
+    bot = await house.bot()
+    deaf = bot.play(reads=False, pongs=False)
+    flooding = asyncio.create_task(flood(house, deaf, bot.bot))
+    ours = await until(lambda: house.server.referee._streams.get(bot.bot))
+    await until(lambda: ours.outbox.is_full and ours._write_began)
+    await deaf.close()
+    await until(lambda: bot.bot not in house.server.referee._streams)
+    await asyncio.gather(flooding, return_exceptions=True)
+
+
+async def test_the_token_of_a_bot_that_never_reads_is_revoked_within_a_second_too(house):
+    bot = await house.bot()
+    deaf = bot.play(reads=False, pongs=False)
+    flooding = asyncio.create_task(flood(house, deaf, bot.bot))
+    ours = await until(lambda: house.server.referee._streams.get(bot.bot))
+    await until(lambda: ours.outbox.is_full and ours._write_began)
+    await house.admin.revoke(bot.bot)
+    await until(lambda: bot.bot not in house.server.referee._streams, within_s=1)
+    assert ours.refusal.reason == "TOKEN_REVOKED"
+    await flooding
+
+
+# Who does not play
+
+
+async def test_who_never_sits_forfeits_when_the_set_up_time_is_over(house):
+    async with house.table(3, setup_ms=200) as table:
+        absent, *others = table.chairs
+        began = time.monotonic()
+        for chair in others:
+            await chair.sit()
+        await asyncio.gather(*[chair.play_out() for chair in others])
+        assert time.monotonic() - began < 5
+        match = await house.admin.over(table.name)
+        assert endings(match)[absent.seat] == "NEVER_SAT"
+        assert endings(match).count("COMPLETED") == 2
+        await house.admin.record(table.name)
+
+
+async def test_who_sits_alone_is_told_that_the_match_is_void(house):
+    async with house.table(2, setup_ms=100) as table:
+        alone, _ = table.chairs
+        await alone.sit()
+        assert (await alone.expect("match_ended")).void_reason == "TOO_FEW_SAT"
+
+
+async def test_who_sits_and_says_nothing_costs_the_others_what_the_clocks_say_and_no_more(house):
+    limits = {"free_ms": {"card": 100, "arrange": 100}, "bank_ms": 300, "grace_ms": 1, "handover_ms": 20}
+    async with house.table(3, **limits, max_strikes=3) as table:
+        await table.sit()
+        silent, *others = table.chairs
+        began = time.monotonic()
+        await asyncio.gather(*[chair.play_out() for chair in others])
+        waited_s = time.monotonic() - began
+        match = await house.admin.over(table.name)
+        assert endings(match)[silent.seat] == "TIMED_OUT"
+        assert endings(match).count("COMPLETED") == 2
+        assert 0.6 < waited_s < 0.6 + 2.0
+        await house.admin.record(table.name)
+
+
+async def test_a_match_that_nobody_plays_is_abandoned(house):
+    async with house.table(2, **IMPATIENT, max_strikes=1) as table:
+        await table.sit()
+        ends = [await chair.expect("match_ended") for chair in table.chairs]
+        assert {end.void_reason for end in ends} == {"ABANDONED"}
+        assert {end.HasField("result") for end in ends} == {False}
+
+
+# Lost links
+
+
+async def come_back(house: House, chair: Chair) -> None:
+    """The link is lost without a word; the bot comes back by a new connection and sits down again."""
+    token, bot = chair.wire.token, chair.wire.bot
+    await chair.wire.drop()
+    chair.wire = house.wire(token, bot)
+    await chair.sit()
+
+
+async def test_a_link_lost_before_sitting_down_costs_nothing(house):
+    async with house.table(2) as table:
+        one, other = table.chairs
+        await come_back(house, one)
+        await other.sit()
+        await plays_on(house, table)
+
+
+async def test_a_link_lost_after_sitting_down_costs_nothing(house):
+    async with house.table(2) as table:
+        one, other = table.chairs
+        await one.sit()
+        await one.expect("update")
+        await come_back(house, one)
+        await other.sit()
+        await plays_on(house, table)
+
+
+async def test_a_link_lost_while_asked_is_asked_again(house):
+    async with dealt(house) as (table, asked, _):
+        before = asked.last
+        await come_back(house, asked)
+        again = await asked.asked()
+        assert (again.prompt, again.ugo) == (before.prompt, before.ugo)
+        await plays_on(house, table)
+
+
+async def test_a_link_lost_after_a_move_and_before_its_answer_plays_it_once(house):
+    async with dealt(house) as (table, asked, other):
+        prompt, move = asked.last.prompt, legal_move(asked.last, asked.chance)
+        request_id = await asked.submit(move, prompt)
+        await other.asked()  # it stands
+        await come_back(house, asked)
+        await asked.submit(move, prompt, request_id)
+        assert (await asked.expect("move_accepted")).request_id == request_id
+        await plays_on(house, table)
+
+
+async def test_a_link_lost_while_another_is_asked_costs_nothing(house):
+    async with dealt(house) as (table, _, other):
+        await come_back(house, other)
+        await plays_on(house, table)
+
+
+async def test_a_link_lost_at_the_end_is_told_the_end(house):
+    async with dealt(house) as (_, asked, other):
+        playing = asyncio.create_task(other.play_out())
+        while len(asked.last.ugo.hand) > 1:
+            await asked.move()
+            await asked.asked("card")
+        await asked.move()
+        await asked.expect("move_accepted")
+        await asked.wire.drop()
+        end = await playing
+        asked.wire = house.wire(asked.wire.token, asked.wire.bot)
+        await asked.sit()
+        assert await asked.expect("match_ended") == end
+
+
+async def test_who_stays_away_after_a_lost_link_times_out_and_may_come_back_to_watch_the_rest(house):
+    async with house.table(3, **IMPATIENT, max_strikes=2) as table:
+        await table.sit()
+        away, *others = table.chairs
+        playing = [asyncio.create_task(chair.play_out()) for chair in others]
+        await away.asked("card")
+        await away.wire.drop()
+        await asyncio.gather(*playing)
+        match = await house.admin.over(table.name)
+        assert endings(match)[away.seat] == "TIMED_OUT"
+        assert endings(match).count("COMPLETED") == 2
+
+
+async def test_a_bot_that_hangs_up_in_order_is_answered_what_it_asked_before(house):
+    bot = await house.bot()
+    polite = bot.play()
+    await polite.send(item("", 0))
+    await polite.hang_up()
+    how = await polite.end()
+    assert how.code == "OK"
+    assert [each for each in polite.received if each.HasField("move_rejected")]
+
+
+# Strange tongues on the port
+
+
+async def speak(house: House, words: bytes) -> bytes:
+    """What the port answers to these bytes before it closes the connection, which it must."""
+    host, _, port = house.address.rpartition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(words)
+    try:
+        async with asyncio.timeout(SOON_S):
+            return await reader.read()
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"POST /seatwise.v1.PlayService/Play HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)),
+        bytes(range(256)) * 4096,
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\xff" * 1000,
+        b"*1\r\n$4\r\nPING\r\n",
+    ],
+    ids=["http1", "http1 post", "tls", "noise", "half http2", "redis"],
+)
+async def test_who_speaks_another_tongue_is_hung_up_on(house, words):
+    async with bystanders(house):
+        await speak(house, words)
+
+
+async def test_a_hundred_connections_that_say_nothing_keep_nobody_out(house):
+    host, _, port = house.address.rpartition(":")
+    silent = [await asyncio.open_connection(host, int(port)) for _ in range(100)]
+    async with house.table(2) as table:
+        await table.sit()
+        await plays_on(house, table)
+    for _, writer in silent:
+        writer.close()
+
+
+async def test_a_method_that_does_not_exist_is_unimplemented(house):
+    bot: Wire = await house.bot()
+    call = bot.channel.unary_unary("/seatwise.v1.PlayService/Win", None, None)
+    code = await call(b"", metadata=bot.metadata).code()
+    assert code.name == "UNIMPLEMENTED"
