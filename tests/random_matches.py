@@ -12,26 +12,33 @@ from hypothesis import strategies as st
 
 from seatwise_referee.game import IllegalMove, Seat
 from seatwise_referee.games.registry import GAMES
+from seatwise_referee.games.ubongo import Ubongo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from seatwise_referee.game import Prompt
 
-TABLES = [(game, seats) for game in GAMES.values() for seats in game.table_sizes]
+TESTED = {"ubongo": Ubongo(), **GAMES}
+"""By name; a game may be held to the contract before the house hosts it."""
+
+TABLES = [(game, seats) for game in TESTED.values() for seats in game.table_sizes]
 every_table = pytest.mark.parametrize(
     ("game", "seats"), TABLES, ids=lambda value: str(getattr(value, "name", value))
 )
-every_game = pytest.mark.parametrize("game", GAMES.values(), ids=list(GAMES))
+every_game = pytest.mark.parametrize("game", TESTED.values(), ids=list(TESTED))
 
-OPTIONS: dict[str, dict[str, Any]] = {"ugo": {"rounds": 2}}
+OPTIONS: dict[str, dict[str, Any]] = {"ugo": {"rounds": 2}, "ubongo": {"rounds": 3}}
 """Short matches; a game without a line here plays its default ones."""
 
 LISTED = 60
 """As many legal moves as a test looks at; a game need not be able to list them all."""
 
+LIKELY = 4
+"""In a race most moves are among so many that are listed first, or nobody would get anywhere."""
+
 MOVES_IN_ONE_PROMPT = 20
-"""After so many the time runs out, or a game of building would never end."""
+"""Of each seat; after so many the time runs out, or a game of building would never end."""
 
 
 class Step(NamedTuple):
@@ -52,12 +59,14 @@ def match(game: Any, seats: int, chance: Random) -> Iterator[Step]:
     """A match of random legal moves in which now and then the time runs out."""
     state, answers = dealt(game, seats, chance), 0
     while (prompt := game.prompt(state)) is not None:
-        if answers >= MOVES_IN_ONE_PROMPT or chance.random() < 0.05:
+        is_enough = answers >= MOVES_IN_ONE_PROMPT * len(prompt.seats)
+        if is_enough or chance.random() < (0.01 if prompt.race else 0.05):
             seat, move = None, None
             after = game.expire(state, prompt.seats)
         else:
             seat = chance.choice(sorted(prompt.seats))
-            move = chance.choice(list(islice(game.legal_moves(state, seat), LISTED)))
+            listed = LIKELY if prompt.race and chance.random() < 0.8 else LISTED
+            move = chance.choice(list(islice(game.legal_moves(state, seat), listed)))
             after = game.play(state, seat, move)
         yield Step(state, prompt, seat, move, after)
         following = game.prompt(after)

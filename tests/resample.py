@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from seatwise_referee.games import ubongo
 from seatwise_referee.games.ugo import CARDS, Card, Colour
 from seatwise_referee.games.ugo import State as UgoState
 
@@ -83,8 +84,64 @@ def hidden_from_ugo(state: UgoState, seat: Seat | None) -> frozenset[str]:
     return frozenset(str(card) for card, _ in hidden_cards(state, seat))
 
 
-RESAMPLERS: dict[str, Callable[[Any, Seat | None, Random], Any]] = {"ugo": resampled_ugo}
+# --- Ubongo ---------------------------------------------------------------------------------------------
+
+
+def resampled_ubongo(state: ubongo.State, seat: Seat | None, chance: Random) -> ubongo.State:
+    """Deals and lays what is hidden from the seat anew, and changes the seed.
+
+    Known are the seat's own hand and layout, how many cards each seat has laid, and after the first of two
+    rounds with one deck the cards that each seat had laid then.
+    """
+    round_, hands, layouts = state.round, list(state.round.hands), list(state.layouts)
+    hidden = sorted(cards_hidden(state, seat))
+    chance.shuffle(hidden)
+    for other in range(len(hands)):
+        if other != seat and hands[other]:
+            known = sorted(cards_told(state, other))
+            cards = [*known, *(hidden.pop() for _ in range(ubongo.HAND - len(known)))]
+            hands[other] = tuple(round_.course.deck.side(card, round_.number) for card in sorted(cards))
+            layouts[other] = scattered(chance.sample(cards, len(layouts[other])), chance)
+    course = round_.course._replace(seed=chance.randbytes(32))
+    return state._replace(layouts=tuple(layouts), round=round_._replace(course=course, hands=tuple(hands)))
+
+
+def scattered(cards: list[ubongo.Card], chance: Random) -> ubongo.Layout:
+    """So far apart that none overlap, and at random besides."""
+    return tuple(
+        ubongo.Placement(card, 4 * number + chance.randrange(2), chance.randrange(-5, 6), chance.randrange(4))
+        for number, card in enumerate(cards, start=chance.randrange(-7, 0))
+    )
+
+
+def cards_told(state: ubongo.State, seat: int) -> set[ubongo.Card]:
+    """The cards of the deck in play of which all have seen that the seat holds them."""
+    if state.round.number % 2:
+        return set()
+    return {side.card for side in state.round.last_round[seat].sides}
+
+
+def cards_hidden(state: ubongo.State, seat: Seat | None) -> set[ubongo.Card]:
+    """The cards of the deck in play that might be in any other hand, or in none."""
+    deck = ubongo.deck_of_round(state.round.number)
+    seen = {side.card for side in state.round.hands[seat]} if seat is not None else set()
+    for other in range(len(state.layouts)):
+        seen |= cards_told(state, other)
+    return {card for card in ubongo.CARDS if str(card).startswith(f"{deck}-")} - seen
+
+
+def hidden_from_ubongo(state: ubongo.State, seat: Seat | None) -> frozenset[str]:
+    return frozenset(map(str, cards_hidden(state, seat)))
+
+
+RESAMPLERS: dict[str, Callable[[Any, Seat | None, Random], Any]] = {
+    "ugo": resampled_ugo,
+    "ubongo": resampled_ubongo,
+}
 """By the game's name."""
 
-HIDDEN: dict[str, Callable[[Any, Seat | None], frozenset[str]]] = {"ugo": hidden_from_ugo}
+HIDDEN: dict[str, Callable[[Any, Seat | None], frozenset[str]]] = {
+    "ugo": hidden_from_ugo,
+    "ubongo": hidden_from_ubongo,
+}
 """By the game's name."""

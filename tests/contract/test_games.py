@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import fields, replace
-from itertools import islice
+from itertools import islice, product
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +43,9 @@ def test_every_match_ends_with_points_and_ranks_for_every_seat(game: Any, seats:
     outcome = game.outcome(step.after)
     assert len(outcome.points) == len(outcome.ranks) == seats
     assert all(len(points) == seats for points in outcome.rounds)
-    assert outcome.ranks == tuple(1 + sum(other > own for other in outcome.points) for own in outcome.points)
+    assert outcome.ranks == tuple(1 + sum(other < own for other in outcome.ranks) for own in outcome.ranks)
+    for own, other in product(zip(outcome.points, outcome.ranks, strict=True), repeat=2):
+        assert own[1] < other[1] or own[0] <= other[0]  # a game may break ties, but may not turn points round
 
 
 @every_table
@@ -95,7 +97,8 @@ def test_prompt_numbers_start_at_one_and_rise(game: Any, seats: int, chance: Ran
         assert number or step.prompt.number == 1
         number = step.prompt.number
         if following is not None:
-            is_same_question = len(step.prompt.seats) > 1 and step.seat is not None
+            is_open = step.prompt.race or len(step.prompt.seats) > 1
+            is_same_question = is_open and step.seat is not None
             assert following.number > number or (is_same_question and following.number == number)
 
 
