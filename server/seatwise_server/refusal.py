@@ -25,6 +25,9 @@ REASONS: dict[str, str] = {
 }
 """Every reason, with the name of its canonical code."""
 
+LONGEST = 300
+"""Characters of a text: it may quote what the caller sent, and all of it travels in one header."""
+
 LAST_WORD_S = 0.4
 """How long a stream that we end waits for its caller to read why. It ends within a second in all."""
 
@@ -33,8 +36,13 @@ class Refusal(Exception):  # it is not an error of ours
     """The caller is told no."""
 
     def __init__(self, reason: str, message: str, **metadata: str) -> None:
+        message = _cut(message)
         super().__init__(message)
         self.reason = reason
         self.code = REASONS[reason]
         self.message = message
-        self.metadata = metadata
+        self.metadata = {name: _cut(value) for name, value in metadata.items()}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

@@ -15,6 +15,8 @@ class GameDoor(game_service_pb2_grpc.GameServiceServicer):
 
     async def ListGames(self, request: pb.ListGamesRequest, context: Context) -> pb.ListGamesResponse:  # noqa: ARG002, N802
         """See game_service.proto. A page token is the name of the last game shown."""
+        if request.page_token and request.page_token not in GAMES:
+            raise Refusal("INVALID_ARGUMENT", "the page token is not one that this list gave out")
         names = [name for name in sorted(GAMES) if name > request.page_token]
         shown = names[: page_size(request.page_size)]
         token = shown[-1] if len(shown) < len(names) else ""

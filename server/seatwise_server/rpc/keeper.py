@@ -119,7 +119,7 @@ class Keeper:
 def _token(context: Context) -> str:
     for key, value in context.invocation_metadata() or ():
         if key == "authorization":
-            scheme, _, token = str(value).partition(" ")
+            scheme, _, token = str(value).strip().partition(" ")
             if scheme.lower() == "bearer" and token:
                 return token.strip()
     raise Refusal("TOKEN_MISSING", "send the token as metadata: authorization: Bearer <token>")
