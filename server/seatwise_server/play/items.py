@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from seatwise.codec import CODECS
@@ -21,20 +22,21 @@ LENGTH_DELIMITED = 2
 RECEIPT_BYTES = 16
 REASONS = {name.removeprefix("REASON_"): number for name, number in pb.MoveRejected.Reason.items()}
 
+_ONE_BYTE = tuple(bytes((number,)) for number in range(0x80))
+
 
 def varint(number: int) -> bytes:
     """A non-negative number as protobuf writes it."""
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
+    if number < 0x80:
+        return _ONE_BYTE[number]
+    if number < 0x4000:
+        return bytes((number & 0x7F | 0x80, number >> 7))
+    return bytes((number & 0x7F | 0x80,)) + varint(number >> 7)
 
 
 def field(number: int, body: bytes) -> bytes:
     """A length-delimited field: its key, its length, its bytes."""
-    return varint(number << 3 | LENGTH_DELIMITED) + varint(len(body)) + body
+    return b"%b%b%b" % (varint(number << 3 | LENGTH_DELIMITED), varint(len(body)), body)
 
 
 _ITEM = pb.PlayResponse.ITEMS_FIELD_NUMBER
@@ -103,5 +105,8 @@ def receipt_key(seed: bytes) -> bytes:
 
 
 def receipt(key: bytes, seq: int) -> bytes:
-    """Proves that entry `seq` was in the journal, and tells nothing else: not even the number."""
-    return hmac.digest(key, b"%d" % seq, "sha256")[:RECEIPT_BYTES]
+    """Proves that entry `seq` was in the journal, and tells nothing else: not even the number.
+
+    Two of them go out for each move. Keyed BLAKE2 is made for this; an HMAC by OpenSSL costs three times as much.
+    """
+    return blake2b(b"%d" % seq, key=key, digest_size=RECEIPT_BYTES).digest()
