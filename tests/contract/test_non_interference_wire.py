@@ -1,0 +1,221 @@
+"""No seat learns over the wire what it may not know: not by an item, its time, a rejection, a log line or Watch."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import islice
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import virtual
+from hypothesis import given
+from random_matches import TABLES, Chances, bounded, viewers
+from room import Room
+from two_worlds import Course, Moment, Plan, compared, comparisons, plan_for
+
+from seatwise.v1 import play_service_pb2 as pb
+from seatwise_referee.game import Seat
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.journal import encode
+from seatwise_server.play import items, watch
+from seatwise_server.play.outbox import Outbox
+from seatwise_server.play.stream import PlayStream
+from seatwise_server.play.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+HOSTED = [(game, seats) for game, seats in TABLES if game.name in GAMES]
+every_table = pytest.mark.parametrize(
+    ("game", "seats"), HOSTED, ids=lambda value: str(getattr(value, "name", value))
+)
+
+
+@every_table
+def test_a_seat_is_sent_the_same_bytes_whatever_it_cannot_know(game: Any, seats: int) -> None:
+    """At every step of one match, for two who look on."""
+    found = list(comparisons(game, seats, Random(seats), 1.0, most_viewers=2))
+    assert [each.differences for each in found if each.differences] == []
+    assert sum(each.went_on for each in found) > len(found) / 3
+    assert set().union(*(each.kinds for each in found)) >= {
+        "update", "ping", "move_accepted", "move_rejected", "match_ended",
+        "ILLEGAL", "NOT_ASKED", "STALE", "TOO_LATE", "MALFORMED", "WRONG_GAME", "NOT_YOUR_SEAT", "TOO_MANY",
+    }  # fmt: skip
+
+
+@every_table
+@given(chance=Chances)
+@bounded(4)
+def test_nothing_leaks_at_some_moments_of_many_matches(game: Any, seats: int, chance: Random) -> None:
+    for each in comparisons(game, seats, chance, 0.04):
+        assert each.differences == []
+
+
+# --- Other seats' rejections ----------------------------------------------------------------------------
+
+
+@every_table
+def test_the_rejections_of_others_leave_no_trace(game: Any, seats: int) -> None:
+    """Whatever others ask for in vain, a seat is sent the same at the same times, up to the names of receipts."""
+    chance = Random(seats)
+    looked = 0
+    for moment in Course(game, seats, chance).moments():
+        if len(moment.moves) % 5 == 4:
+            viewer = Seat(chance.randrange(seats))
+            plan = plan_for(game, moment, moment.position, viewer, chance)
+            calm, noisy = (virtual.run(_among(moment, plan, noise)) for noise in (False, True))
+            assert renamed_receipts(calm) == renamed_receipts(noisy)
+            looked += len(calm) > 0
+    assert looked > 5
+
+
+async def _among(moment: Moment, plan: Plan, is_noisy: bool) -> list[tuple[float, bytes]]:
+    """A viewer who wants every change, while others are quiet, or are refused whatever they want."""
+    room = Room(setup=moment.setup, position=moment.position)
+    room.journal.start_with(room.table.name, map(encode, moment.entries))
+    room.table.open()
+    links = [room.link(seat) for seat in range(len(moment.setup.bots))]
+    for seat, link in enumerate(links):
+        link.sit(seat, every_change=True)
+    await room.pass_ms(100)
+    for number in range(3):
+        for seat, link in enumerate(links):
+            if is_noisy and seat != plan.viewer:
+                for move in plan.refused[Seat(seat)]:
+                    link.submit(seat, move, plan.prompt, f"refused {number}")
+                    link.submit(seat, move, 999, f"stale {number}")
+                link.send(pb.PlayRequestItem(match=room.table.name, seat=seat))
+        await room.pass_ms(100)
+    seat = plan.asked[0]
+    for move in plan.legal[seat][:1]:
+        links[seat].submit(seat, move, plan.prompt, "played")
+    await room.pass_ms(200)
+    assert plan.viewer is not None
+    return links[plan.viewer].messages
+
+
+def renamed_receipts(messages: list[tuple[float, bytes]]) -> list[tuple[float, list[str]]]:
+    """Receipts by the order in which they came up: all that a bot can make of them."""
+    names: dict[bytes, bytes] = {}
+    renamed = []
+    for when, raw in messages:
+        told = pb.PlayResponse.FromString(raw)
+        for item in told.items:
+            for event in (item.update, item.move_accepted):
+                if event.receipt:
+                    event.receipt = names.setdefault(event.receipt, b"%d" % len(names))
+        renamed.append((when, [str(item) for item in told.items]))
+    return renamed
+
+
+# --- Leaks that were planted ----------------------------------------------------------------------------
+
+
+def secret(table: Table) -> int:
+    """Something of the state that hardly any two worlds have in common."""
+    return hash(table.match.position.state) % 997
+
+
+def leak_in_updates(patch: pytest.MonkeyPatch) -> None:
+    clean = Table.update_item
+
+    def leaky(self: Table, seat: int) -> tuple[bytes, int]:
+        item, prompt = clean(self, seat)
+        return item + items.field(99, b"%d" % secret(self)), prompt
+
+    patch.setattr(Table, "update_item", leaky)
+
+
+def leak_in_acceptances(patch: pytest.MonkeyPatch) -> None:
+    clean = Table._accept
+
+    def leaky(self: Table, place: Any, seat: int, request_id: str, charged_ms: int) -> None:
+        clean(self, place, seat, request_id, charged_ms + secret(self))
+
+    patch.setattr(Table, "_accept", leaky)
+
+
+def leak_in_rejections(patch: pytest.MonkeyPatch) -> None:
+    clean = Table._reject
+
+    def leaky(self: Table, place: Any, request_id: str, reason: str, message: str) -> None:
+        clean(self, place, request_id, reason, f"{message} {secret(self)}")
+
+    patch.setattr(Table, "_reject", leaky)
+
+
+def leak_in_receipts(patch: pytest.MonkeyPatch) -> None:
+    clean = Table.update_item
+
+    def leaky(self: Table, seat: int) -> tuple[bytes, int]:
+        self._receipt_key = b"%d" % secret(self)
+        return clean(self, seat)
+
+    patch.setattr(Table, "update_item", leaky)
+
+
+def leak_in_pings(patch: pytest.MonkeyPatch) -> None:
+    clean = PlayStream.watch
+
+    def leaky(self: PlayStream) -> None:
+        for table, _ in self.outbox.seats:
+            self._ping_number += secret(table)  # type: ignore[arg-type]
+        clean(self)
+
+    patch.setattr(PlayStream, "watch", leaky)
+
+
+def leak_in_time(patch: pytest.MonkeyPatch) -> None:
+    clean = Outbox.show
+
+    def leaky(self: Outbox, table: Any, seat: int, *, at_once: bool) -> None:
+        later = asyncio.get_running_loop().call_later
+        later(secret(table) / 1e5, lambda: clean(self, table, seat, at_once=at_once))
+
+    patch.setattr(Outbox, "show", leaky)
+
+
+def leak_in_log(patch: pytest.MonkeyPatch) -> None:
+    clean = Table._reject
+
+    def leaky(self: Table, place: Any, request_id: str, reason: str, message: str) -> None:
+        self._log.debug("move_rejected_again", state=secret(self))
+        clean(self, place, request_id, reason, message)
+
+    patch.setattr(Table, "_reject", leaky)
+
+
+def leak_in_watch(patch: pytest.MonkeyPatch) -> None:
+    clean = watch.seen
+
+    def leaky(position: Any, setup: Any, at_ms: int) -> Any:
+        return clean(position, setup, at_ms + hash(position.state) % 997)
+
+    patch.setattr(watch, "seen", leaky)
+
+
+LEAKS = {
+    "messages": [leak_in_updates, leak_in_acceptances, leak_in_rejections, leak_in_receipts, leak_in_pings],
+    "the time of messages": [leak_in_time],
+    "log": [leak_in_log],
+    "watch": [leak_in_watch],
+}
+
+
+@pytest.mark.parametrize(
+    ("channel", "leak"),
+    [(channel, leak) for channel, leaks in LEAKS.items() for leak in leaks],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_a_leak_that_is_planted_is_found(
+    channel: str, leak: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or all of the above would prove nothing."""
+    game, seats = HOSTED[-1]
+    moment = next(islice(Course(game, seats, Random(1)).moments(), 6, None))
+    viewers_ = [seat for seat in viewers(seats) if seat is not None]
+    with monkeypatch.context() as patch:
+        leak(patch)
+        found = [compared(game, moment, viewer, Random(number)) for number in range(3) for viewer in viewers_]
+    assert any(channel in each.differences for each in found)
