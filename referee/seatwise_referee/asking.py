@@ -25,6 +25,7 @@ class Asking:
     def __init__(self, time_control: TimeControl) -> None:
         self._time_control = time_control
         self._asked: dict[Seat, _Asked] = {}
+        self._base_ms = 0
         self._put = (0, 0)
         """The epoch and the number of the prompt that `_asked` is about."""
 
@@ -38,9 +39,10 @@ class Asking:
         """Whether no prompt is open, or this one has been put by the present owner."""
         return prompt is None or self._put == (epoch, prompt.number)
 
-    def put(self, epoch: int, prompt: Prompt, now: int) -> None:
-        """A new prompt is open."""
+    def put(self, epoch: int, prompt: Prompt, now: int, base_ms: int = 0) -> None:
+        """A new prompt is open. In a race that is taken over, charges go on from `base_ms`."""
         self._put = (epoch, prompt.number)
+        self._base_ms = base_ms
         self._asked = {seat: _Asked(put_ms=now) for seat in prompt.seats}
 
     def keep(self, seats: Iterable[Seat]) -> None:
@@ -80,7 +82,8 @@ class Asking:
     def charge(self, seat: Seat, now: int) -> int:
         """What an answer that arrives now costs."""
         asked = self._asked[seat]
-        return max(0, now - self.started(seat, now) - asked.allowance_ms - asked.frozen_ms)
+        used_ms = now - self.started(seat, now) - asked.allowance_ms - asked.frozen_ms
+        return self._base_ms + max(0, used_ms)
 
     def times(self, seat: Seat, now: int) -> dict[str, Json]:
         """As journal entries tell them."""
@@ -93,12 +96,12 @@ class Asking:
     def free_left(self, pace: str, seat: Seat, now: int) -> int:
         """The seat's free time for this prompt, as it is told; never negative."""
         used_ms = max(0, now - self.started(seat, now) - self._asked[seat].frozen_ms)
-        return max(0, self._time_control.free_ms[pace] - used_ms)
+        return max(0, self._time_control.free_ms[pace] - self._base_ms - used_ms)
 
     def deadline(self, seat: Seat, allowed_ms: int) -> int:
         """The last moment at which an answer is charged no more than `allowed_ms`."""
         asked = self._asked[seat]
-        return self._latest_start(asked) + asked.allowance_ms + asked.frozen_ms + allowed_ms
+        return self._latest_start(asked) + asked.allowance_ms + asked.frozen_ms + allowed_ms - self._base_ms
 
     def _latest_start(self, asked: _Asked) -> int:
         if asked.handed_ms is not None:

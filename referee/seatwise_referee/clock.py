@@ -47,6 +47,9 @@ class TimeControl:
     handover_ms: int = 250
     """A prompt's time starts at the latest this long after it was put."""
 
+    tie_window_ms: int = 5
+    """In a race, calls that are charged at most so much more than the first are simultaneous with it."""
+
     max_strikes: int = 3
     """With this many time-outs a seat is forfeited."""
 

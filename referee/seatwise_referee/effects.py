@@ -19,6 +19,7 @@ class Reason(StrEnum):
     TOO_LATE = "TOO_LATE"
     MATCH_OVER = "MATCH_OVER"
     NOT_SEATED = "NOT_SEATED"
+    TOO_MANY = "TOO_MANY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,13 @@ class WakeAt:
 
 
 @dataclass(frozen=True, slots=True)
+class Changed:
+    """Something that all may see has changed without an entry: show it to those who want every change."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """The match is over: tell all seats."""
 
 
-Effect: TypeAlias = Record | Show | Accept | Reject | WakeAt | Finish
+Effect: TypeAlias = Record | Show | Accept | Reject | Changed | WakeAt | Finish

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NewType, Protocol, TypeAlias, TypeVar
 
@@ -147,4 +147,36 @@ class Game(Protocol[StateT, MoveT, ViewT]):
 
     def move_from_json(self, json: Json) -> MoveT:
         """The inverse; `ValueError` for what is no move of this game."""
+        ...
+
+
+class RaceGame(Game[StateT, MoveT, ViewT], Protocol):
+    """A game in which all build at once: its prompts are races.
+
+    What lies before a seat reaches the journal only when it counts: an entry that decides something
+    carries it for every seat.
+    """
+
+    def is_lay(self, move: MoveT) -> bool:
+        """Whether the move lays something; neither it nor an offer is acknowledged or journaled."""
+        ...
+
+    def is_call(self, move: MoveT) -> bool:
+        """Whether the move is a call, which is ordered by what it is charged."""
+        ...
+
+    def layouts(self, state: StateT) -> list[Json]:
+        """What lies before each seat, by seat, as journals and records write it."""
+        ...
+
+    def with_layouts(self, state: StateT, layouts: Sequence[Json]) -> StateT:
+        """The inverse, on the state without them; `IllegalMove` for what cannot lie, `ValueError` for junk."""
+        ...
+
+    def call_together(self, state: StateT, callers: frozenset[Seat]) -> StateT:
+        """The state after these seats have called at the same time, or `IllegalMove`."""
+        ...
+
+    def agree(self, state: StateT) -> StateT:
+        """The state after all have agreed to end the round, or its time has run out."""
         ...

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Json, Seat
 
-PRIVATE = frozenset({"request_id", "message"})
+PRIVATE = frozenset({"message", "request_id", "request_ids"})
 """Fields of the journal that the public record leaves out."""
 
 
@@ -90,6 +90,52 @@ class Defaulted(_Entry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Called(_Entry):
+    """Seats called in a race, and nobody can have called before them."""
+
+    kind = "called"
+    prompt: int
+    calls: tuple[dict[str, Json], ...]
+    """Each {"seat", "asked_ms", "allowance_ms", "charged_ms"}, the lowest charge first."""
+    window_ms: int
+    """Calls that were charged at most so much more than the first are simultaneous with it."""
+    layouts: tuple[Json, ...]
+    """What lay before each seat at the first call's charged time; before callers, at their own."""
+    request_ids: tuple[str, ...]
+    """Of the calls."""
+
+    def to_json(self) -> dict[str, Json]:
+        """As in the store."""
+        lists: dict[str, Json] = {
+            "calls": list(self.calls), "layouts": list(self.layouts), "request_ids": list(self.request_ids),
+        }  # fmt: skip
+        return {**_Entry.to_json(self), **lists}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreed(_Entry):
+    """A race ended without a call."""
+
+    kind = "agreed"
+    prompt: int
+    reason: str
+    """OFFERED (all who still built agreed) or TIMED_OUT."""
+    layouts: tuple[Json, ...]
+    """What lay before each seat."""
+    silent: tuple[Seat, ...]
+    """Seats that gave no sign of life until the time was over; each has a strike."""
+    asked: tuple[dict[str, Json], ...]
+    """Where time ran out: each {"seat", "asked_ms", "allowance_ms", "charged_ms"}."""
+
+    def to_json(self) -> dict[str, Json]:
+        """As in the store."""
+        lists: dict[str, Json] = {
+            "layouts": list(self.layouts), "silent": list(self.silent), "asked": list(self.asked),
+        }  # fmt: skip
+        return {**_Entry.to_json(self), **lists}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected(_Entry):
     """A move did not stand, and that counts."""
 
@@ -162,13 +208,20 @@ class Voided(_Entry):
 
 
 Entry: TypeAlias = (
-    Sat | Dealt | Moved | Defaulted | Rejected | Resigned | Forfeited | TakenOver | Frozen | Finished | Voided
-)
+    Sat | Dealt | Moved | Defaulted | Called | Agreed | Rejected | Resigned | Forfeited
+    | TakenOver | Frozen | Finished | Voided
+)  # fmt: skip
 _TYPES: tuple[type[Entry], ...] = (
-    Sat, Dealt, Moved, Defaulted, Rejected, Resigned, Forfeited, TakenOver, Frozen, Finished, Voided,
+    Sat, Dealt, Moved, Defaulted, Called, Agreed, Rejected, Resigned, Forfeited,
+    TakenOver, Frozen, Finished, Voided,
 )  # fmt: skip
 _NAMES: dict[type[_Entry], tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind)) for kind in _TYPES
+}
+_TUPLES: dict[type[Entry], tuple[str, ...]] = {
+    Defaulted: ("moves",),
+    Called: ("calls", "layouts", "request_ids"),
+    Agreed: ("layouts", "silent", "asked"),
 }
 KINDS: dict[str, type[Entry]] = {kind.kind: kind for kind in _TYPES}
 """The entry types by their name in JSON."""
@@ -197,9 +250,9 @@ def entry_from_json(body: Mapping[str, Any]) -> Entry:
 
 def _typed(kind: type[Entry], given: dict[str, Any]) -> Entry:
     try:
-        if kind is Defaulted:
-            given["moves"] = tuple(given["moves"])
-        elif kind is Finished:
+        for name in _TUPLES.get(kind, ()):
+            given[name] = tuple(given[name])
+        if kind is Finished:
             given["endings"] = tuple(Ending(name) for name in given["endings"])
         elif kind is Forfeited:
             given["ending"] = Ending(given["ending"])

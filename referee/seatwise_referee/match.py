@@ -14,40 +14,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from seatwise_referee.asking import Asking
-from seatwise_referee.effects import Accept, Effect, Finish, Reason, Record, Reject, Show, WakeAt
-from seatwise_referee.ending import Ending, VoidReason, result_ranks
-from seatwise_referee.game import IllegalMove, Json, Prompt, Seat
+from seatwise_referee.deciding import Unconfirmed
+from seatwise_referee.effects import Accept, Effect, Finish, Reason, Reject, Show, WakeAt
+from seatwise_referee.ending import Ending, VoidReason
+from seatwise_referee.game import IllegalMove, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import (
     Dealt,
-    Defaulted,
     Entry,
-    Finished,
     Forfeited,
     Frozen,
     Moved,
-    Rejected,
     Resigned,
     Sat,
     TakenOver,
     Voided,
 )
 from seatwise_referee.position import TIMED_OUT, Answer, AnyGame, Position, SeatState, after, first_position
+from seatwise_referee.racing import LATE, Racing
 from seatwise_referee.setup import Setup
 
 FEWEST_SEATS = 2
 """With fewer bots at the table there is no match."""
 
 NONCE_BYTES = 32
-
-LATE = "the time for this prompt had run out"
-
-
-class Unconfirmed(RuntimeError):
-    """A command came before the last one was confirmed: the shell's mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +61,8 @@ class Update:
     """The game's view, or `None` before the deal."""
 
 
-class Match:
+class Match(Racing):
     """The authority over one match; never reads a clock and never waits."""
-
-    def __init__(self, setup: Setup, position: Position | None = None, game: AnyGame | None = None) -> None:
-        self.setup = setup
-        self.game: AnyGame = game or GAMES[setup.game]
-        self._time_control = setup.time_control
-        self._position = position or first_position(setup)
-        self._confirmed = self._position
-        self._asking = Asking(setup.time_control)
-        self._effects: list[Effect] = []
-        if self._position.prompt is not None:
-            self._asking.put(self._position.epoch, self._position.prompt, self._position.at_ms)
 
     # What is known
 
@@ -102,14 +83,15 @@ class Match:
 
     def view(self, seat: Seat | None) -> Any:
         """The game's view of the last confirmed position, or `None` before the deal."""
-        state = self._confirmed.state
+        state = self._shown or self._confirmed.state
         return None if state is None else self.game.view(state, seat)
 
     def update(self, seat: Seat, now: int) -> Update:
         """What the seat is to be told now."""
         position = self._confirmed
         prompt, own = position.prompt, position.seats[seat]
-        is_asked = prompt is not None and seat in prompt.seats and seat in self._asking
+        has_called = self._race is not None and self._race.has_called(seat)
+        is_asked = prompt is not None and seat in prompt.seats and seat in self._asking and not has_called
         return Update(
             prompt=prompt.number if prompt else 0,
             to_act=is_asked,
@@ -163,6 +145,8 @@ class Match:
         refusal = self._refusal(seat, prompt)
         if refusal is not None:
             return [Reject(seat, request_id, *refusal)]
+        if self._race is not None:
+            return [*self._race_submit(self._race, seat, prompt, request_id, move, now), self._wake()]
         if self._is_late(seat, now):
             return self._too_late(seat, prompt, request_id, now)
         try:
@@ -194,6 +178,8 @@ class Match:
         if self._position.state is None:
             if now >= self._setup_ends():
                 self._deal(now)
+        elif self._race is not None:
+            self._race_tick(self._race, now)
         else:
             late = [seat for seat in self._asking if self._is_late(seat, now)]
             if late:
@@ -232,29 +218,11 @@ class Match:
         elif self._is_put():
             self._asking.keep(prompt.seats)
         else:
-            self._asking.put(self._confirmed.epoch, prompt, max(now, self._confirmed.at_ms))
+            self._put_prompt(prompt, max(now, self._confirmed.at_ms))
+        self._shown = self._race.soft if self._race else None
         return [self._wake()]
 
     # Deciding on entries
-
-    def _clamped(self, now: int) -> int:
-        """The time of a command; `Unconfirmed` if the prompt on the table has not been put yet."""
-        if not self._is_put():
-            raise Unconfirmed(
-                f"{self.setup.match}: confirm entry {self._position.seq} before the next command"
-            )
-        return max(now, self._position.at_ms)
-
-    def _stamp(self, now: int) -> dict[str, Any]:
-        return {"seq": self._position.seq + 1, "at_ms": now}
-
-    def _record(self, entry: Entry, state: Any = None) -> None:
-        self._position = after(self._position, entry, self.setup, self.game, state)
-        self._effects.append(Record(entry))
-
-    def _done(self) -> list[Effect]:
-        effects, self._effects = self._effects, []
-        return effects
 
     def _deal(self, now: int) -> None:
         for seat in self._seats(lambda own: not own.has_sat and own.left is None):
@@ -285,24 +253,10 @@ class Match:
         self._go_on(now)
         return self._done()
 
-    def _illegal(self, seat: Seat, prompt: int, request_id: str, why: str, now: int) -> list[Effect]:
-        self._reject(seat, prompt, request_id, Reason.ILLEGAL, why, now)
-        if self._position.seats[seat].rejections >= self._time_control.max_rejections:
-            self._record(Forfeited(seat=seat, ending=Ending.ILLEGAL_MOVES, **self._stamp(now)))
-            self._go_on(now)
-        return self._done()
-
     def _too_late(self, seat: Seat, prompt: int, request_id: str, now: int) -> list[Effect]:
         self._reject(seat, prompt, request_id, Reason.TOO_LATE, LATE, now)
         self._expire([seat], now)
         return self._done()
-
-    def _reject(self, seat: Seat, prompt: int, request_id: str, reason: Reason, why: str, now: int) -> None:
-        entry = Rejected(
-            seat=seat, prompt=prompt, reason=reason, request_id=request_id, message=why, **self._stamp(now)
-        )
-        self._record(entry)
-        self._effects.append(Reject(seat, request_id, reason, why))
 
     def _expire(self, late: list[Seat], now: int) -> None:
         self._default(late, TIMED_OUT, now)
@@ -310,61 +264,6 @@ class Match:
             if self._position.seats[seat].strikes >= self._time_control.max_strikes:
                 self._record(Forfeited(seat=seat, ending=Ending.TIMED_OUT, **self._stamp(now)))
         self._go_on(now)
-
-    def _go_on(self, now: int) -> None:
-        """Plays for seats that have left until somebody who has not is asked, or the match is over."""
-        while self._position.state is not None and self._position.end is None:
-            if all(own.left for own in self._position.seats):
-                self._record(Voided(reason=VoidReason.ABANDONED, **self._stamp(now)))
-            elif self._position.prompt is None:
-                self._finish(now)
-            elif not self._play_for_the_gone(self._position.prompt, now):
-                break
-        self._show(self._position.prompt)
-
-    def _play_for_the_gone(self, prompt: Prompt, now: int) -> bool:
-        gone = [seat for seat in sorted(prompt.seats) if self._position.seats[seat].left]
-        for reason in ("RESIGNED", "FORFEITED"):
-            seats = [seat for seat in gone if (reason == "RESIGNED") is self._resigned(seat)]
-            if seats:
-                self._default(seats, reason, now)
-                return True
-        return False
-
-    def _resigned(self, seat: Seat) -> bool:
-        left = self._position.seats[seat].left
-        return left is not None and left.ending is Ending.RESIGNED
-
-    def _default(self, seats: list[Seat], reason: str, now: int) -> None:
-        prompt, state = cast("Prompt", self._position.prompt), self._position.state
-        moves: list[dict[str, Json]] = []
-        for seat in seats:
-            move = self.game.default_move(state, seat)
-            state = self.game.play(state, seat, move)
-            times = self._asking.times(seat, now) if reason == TIMED_OUT else {}
-            moves.append({"seat": seat, "move": self.game.move_to_json(move), **times})
-        entry = Defaulted(reason=reason, prompt=prompt.number, moves=tuple(moves), **self._stamp(now))
-        self._record(entry)
-
-    def _finish(self, now: int) -> None:
-        seats = self._position.seats
-        outcome = self.game.outcome(self._position.state)
-        assert outcome is not None
-        ranks = result_ranks(outcome.points, [own.left for own in seats])
-        rounds: list[Json] = [list(each) for each in outcome.rounds]
-        entry = Finished(
-            outcome={"points": list(outcome.points), "ranks": list(outcome.ranks), "rounds": rounds},
-            result={"ranks": list(ranks)},
-            endings=tuple(own.left.ending if own.left else Ending.COMPLETED for own in seats),
-            **self._stamp(now),
-        )
-        self._record(entry)
-
-    def _show(self, prompt: Prompt | None) -> None:
-        if self._position.end is not None:
-            self._effects.append(Finish())
-        elif prompt is not None:
-            self._effects.extend(Show(seat, prompt.number) for seat in sorted(prompt.seats))
 
     def _refusal(self, seat: Seat, prompt: int) -> tuple[Reason, str] | None:
         position = self._position
@@ -384,24 +283,7 @@ class Match:
             return Reason.NOT_ASKED, "this seat is not asked"
         return None
 
-    def _seats(self, which: Any) -> list[Seat]:
-        return [Seat(seat) for seat, own in enumerate(self._position.seats) if which(own)]
-
     # Time
-
-    def _is_put(self) -> bool:
-        """Whether no prompt is open, or the open one has been put by its present owner."""
-        return self._asking.is_put(self._position.epoch, self._position.prompt)
-
-    def _allowed(self, prompt: Prompt, seat: Seat) -> int:
-        return self._time_control.allowed_ms(prompt.pace, self._position.seats[seat].bank_ms)
-
-    def _is_late(self, seat: Seat, now: int) -> bool:
-        prompt = self._position.prompt
-        return prompt is not None and self._asking.charge(seat, now) > self._allowed(prompt, seat)
-
-    def _setup_ends(self) -> int:
-        return self._position.opened_ms + self._time_control.setup_ms
 
     def _wake(self) -> WakeAt:
         if self._position.end is not None:
@@ -411,6 +293,9 @@ class Match:
         prompt = self._position.prompt
         if prompt is None:
             return WakeAt(None)
+        if self._race is not None:
+            wakes = self._race_wakes(self._race, prompt)
+            return WakeAt(1 + min(wakes) if wakes else None)
         deadlines = [self._asking.deadline(seat, self._allowed(prompt, seat)) for seat in self._asking]
         return WakeAt(1 + min(deadlines) if deadlines else None)
 

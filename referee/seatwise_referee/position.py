@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from seatwise_referee.ending import Ending, Exit
-from seatwise_referee.game import Game, Prompt, Seat
+from seatwise_referee.game import Game, Prompt, RaceGame, Seat
 from seatwise_referee.journal import (
+    Agreed,
+    Called,
     Dealt,
     Defaulted,
     Entry,
@@ -77,6 +79,8 @@ class Position(NamedTuple):
     end: Finished | Voided | None = None
     opened_ms: int = 0
     """When the set-up time began: with the match, or with its last owner."""
+    race_ms: int = 0
+    """The last charged time that the journal has of the open race: after a takeover all go on from there."""
     public_seq: int = 0
     """The last entry that every seat may know of."""
 
@@ -94,7 +98,7 @@ class Position(NamedTuple):
         return (*self.seats[:seat], state, *self.seats[seat + 1 :])
 
 
-AnyGame: TypeAlias = "Game[Any, Any, Any]"
+AnyGame: TypeAlias = "Game[Any, Any, Any] | RaceGame[Any, Any, Any]"
 
 
 def first_position(setup: Setup) -> Position:
@@ -156,6 +160,40 @@ def _after_defaulted(position: Position, entry: Defaulted, _: Setup, game: AnyGa
     return _stamped(position, entry, seats=seats, state=state, prompt=game.prompt(state))
 
 
+def _after_called(position: Position, entry: Called, _: Setup, game: Any, state: Any) -> Position:
+    callers = frozenset(Seat(int(str(call["seat"]))) for call in entry.calls)
+    if state is None:
+        state = game.call_together(game.with_layouts(position.state, entry.layouts), callers)
+    seats = position.seats
+    for call, request_id in zip(entry.calls, entry.request_ids or ("",) * len(entry.calls), strict=True):
+        seat, charged_ms = int(str(call["seat"])), int(str(call["charged_ms"]))
+        answer = Answer(entry.prompt, request_id, "", "", charged_ms)
+        seats = (
+            *seats[:seat],
+            seats[seat]._replace(charged_ms=charged_ms, answer=answer),
+            *seats[seat + 1 :],
+        )
+    first_ms = int(str(entry.calls[0]["charged_ms"]))
+    return _in_race(_stamped(position, entry, seats=seats, race_ms=first_ms), state, game)
+
+
+def _after_agreed(position: Position, entry: Agreed, _: Setup, game: Any, state: Any) -> Position:
+    if state is None:
+        state = game.agree(game.with_layouts(position.state, entry.layouts))
+    seats = tuple(
+        own._replace(strikes=own.strikes + 1) if seat in entry.silent else own
+        for seat, own in enumerate(position.seats)
+    )
+    return _in_race(_stamped(position, entry, seats=seats), state, game)
+
+
+def _in_race(position: Position, state: Any, game: AnyGame) -> Position:
+    """With the game's new state; a new round's charges begin at nought."""
+    prompt, before = game.prompt(state), position.prompt
+    is_same = prompt is not None and before is not None and prompt.number == before.number
+    return position._replace(state=state, prompt=prompt, race_ms=position.race_ms if is_same else 0)
+
+
 def _after_rejected(position: Position, entry: Rejected, *_: Any) -> Position:
     seat = position.seats[entry.seat]
     rejected = seat._replace(
@@ -195,6 +233,8 @@ _STEPS: dict[type[Entry], Callable[..., Position]] = {
     Dealt: _after_dealt,
     Moved: _after_moved,
     Defaulted: _after_defaulted,
+    Called: _after_called,
+    Agreed: _after_agreed,
     Rejected: _after_rejected,
     Resigned: _after_resigned,
     Forfeited: _after_forfeited,

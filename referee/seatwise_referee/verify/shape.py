@@ -132,6 +132,7 @@ _LIMITS = (
     "setup_ms",
     "allowance_cap_ms",
     "handover_ms",
+    "tie_window_ms",
     "max_strikes",
     "max_rejections",
 )
