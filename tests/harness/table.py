@@ -67,11 +67,6 @@ class Admin(Wire):
                     return seen.match
         return await self.match(name)
 
-    def watch(self, name: str) -> Any:
-        """The WatchMatch call."""
-        request = match_service_pb2.WatchMatchRequest(name=name)
-        return self.matches.WatchMatch(request, metadata=self.metadata)
-
     async def record(self, name: str) -> bytes:
         """The record of a finished match, which verifies."""
         request = match_service_pb2.GetRecordRequest(name=name)

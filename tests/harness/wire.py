@@ -17,6 +17,7 @@ from seatwise.v1 import (
     error_pb2,
     lobby_service_pb2,
     lobby_service_pb2_grpc,
+    match_service_pb2,
     match_service_pb2_grpc,
     play_service_pb2,
 )
@@ -164,7 +165,8 @@ class Attending:
         """All so far."""
         self.how: Refused | None = None
         """How it ended."""
-        self._welcome: asyncio.Future[lobby_service_pb2.Welcome] = asyncio.get_running_loop().create_future()
+        self.welcomes: list[lobby_service_pb2.Welcome] = []
+        """One for each limit that was heard."""
         self._news = asyncio.Condition()
         self._reader = asyncio.create_task(self._read())
 
@@ -172,10 +174,11 @@ class Attending:
         """The first request, or a new limit."""
         await self._call.write(lobby_service_pb2.AttendRequest(queues=queues, max_matches=max_matches))
 
-    async def welcome(self) -> lobby_service_pb2.Welcome:
-        """The first response."""
-        async with asyncio.timeout(SOON_S):
-            return await asyncio.shield(self._welcome)
+    async def welcome(self, count: int = 1) -> lobby_service_pb2.Welcome:
+        """The first response, or that many of them: the last."""
+        found = await self.until(lambda: len(self.welcomes) >= count and self.welcomes)
+        welcome: lobby_service_pb2.Welcome = found[-1]
+        return welcome
 
     async def offer(
         self, match: str = "", epoch: int = 0, within_s: float = SOON_S
@@ -210,16 +213,13 @@ class Attending:
             self.how = Refused.of(error)
         except asyncio.CancelledError:
             self.how = Refused("CANCELLED", "", "by this client")
-        if not self._welcome.done():
-            self._welcome.set_exception(StreamEnded(self.how))
-            self._welcome.exception()  # nobody need ask
         async with self._news:
             self._news.notify_all()
 
     async def _take(self, response: lobby_service_pb2.AttendResponse) -> None:
         match response.WhichOneof("event"):
             case "welcome":
-                self._welcome.set_result(response.welcome)
+                self.welcomes.append(response.welcome)
             case "offer":
                 self.offers.append(response.offer)
             case "closed":
@@ -236,12 +236,14 @@ class Attending:
 class Wire:
     """One connection to a server with one token, or none."""
 
-    def __init__(self, address: str, token: str = "", bot: str = "") -> None:
+    def __init__(
+        self, address: str, token: str = "", bot: str = "", channel: grpc.aio.Channel | None = None
+    ) -> None:
         self.address = address
         self.token = token
         self.bot = bot
         """Format: bots/{bot}/versions/{version}."""
-        self.channel = grpc.aio.insecure_channel(
+        self.channel = channel or grpc.aio.insecure_channel(
             address, options=[("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50),
                               ("grpc.min_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 200)],
         )  # fmt: skip
@@ -278,6 +280,11 @@ class Wire:
         call = self.channel.unary_unary(method, None, None)
         answer: bytes = await call(body, metadata=self.metadata, timeout=SOON_S)
         return answer
+
+    def watch(self, name: str) -> Any:
+        """The WatchMatch call."""
+        request = match_service_pb2.WatchMatchRequest(name=name)
+        return self.matches.WatchMatch(request, metadata=self.metadata)
 
     async def drop(self) -> None:
         """Loses the link with all its streams; the object can be used no more."""

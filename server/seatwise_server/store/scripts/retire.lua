@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Swaps a match's journal for its record, sets its result and lets all of it expire together.
+-- Swaps a match's journal for its record, sets its result and its end and lets all of it expire together.
 -- KEYS: fence, journal, meta, record. ARGV: epoch, owner, record, result, state, keep ms.
 -- Answers 1 OK, 2 ALREADY, 0 FENCED.
 local fence = redis.call('HMGET', KEYS[1], 'epoch', 'owner', 'retired')
@@ -7,7 +7,9 @@ if fence[1] ~= ARGV[1] or fence[2] ~= ARGV[2] then return 0 end
 if fence[3] then return 2 end
 
 redis.call('SET', KEYS[4], ARGV[3], 'PX', ARGV[6])
-redis.call('HSET', KEYS[3], 'result', ARGV[4], 'state', ARGV[5])
+local time = redis.call('TIME')
+local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+redis.call('HSET', KEYS[3], 'result', ARGV[4], 'state', ARGV[5], 'end_ms', now)
 redis.call('PEXPIRE', KEYS[3], ARGV[6])
 redis.call('HSET', KEYS[1], 'retired', '1')
 redis.call('PEXPIRE', KEYS[1], ARGV[6])
