@@ -1,0 +1,41 @@
+"""What the README shows is what happens."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+MOST_LINES = 15
+
+
+def the_bot() -> str:
+    (code,) = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return code
+
+
+def test_the_bot_of_the_readme_is_short() -> None:
+    assert len([line for line in the_bot().splitlines() if line.strip()]) <= MOST_LINES
+
+
+def test_the_bot_of_the_readme_plays(tmp_path: Path) -> None:
+    (tmp_path / "lowest.py").write_text(the_bot())
+    done = subprocess.run(
+        [sys.executable, "lowest.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "Lowest" in done.stdout
+    assert "greedy" in done.stdout
+
+
+def test_every_page_that_the_readme_names_is_there() -> None:
+    named = re.findall(r"\]\((?!http)([^)]+)\)", README)
+    missing = [name for name in named if not (Path(__file__).parents[2] / name).exists()]
+    assert not missing
+
+
+def test_every_make_target_of_the_readme_is_there() -> None:
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text()
+    for target in re.findall(r"^make (\w+)", README, re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
