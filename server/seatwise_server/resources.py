@@ -6,6 +6,7 @@ import json
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from seatwise.codec.offer import encode_options
 from seatwise.codec.time_control import encode_time_control
 from seatwise.v1 import bot_pb2, match_pb2, play_service_pb2
 from seatwise_referee.setup import Setup
@@ -23,7 +24,7 @@ def match(meta: MatchMeta) -> match_pb2.Match:
         game=f"games/{setup.game}",
         state=match_pb2.Match.State.Name(STATES[meta.state]),
         bots=setup.bots,
-        options={name: str(value) for name, value in setup.options.items()},
+        options=encode_options(setup.options),
         time_control=encode_time_control(setup.time_control),
         commitment=commitment(setup.seed),
         create_time=timestamp(meta.create_us),

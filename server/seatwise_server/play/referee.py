@@ -12,13 +12,12 @@ from typing import Any
 
 import structlog
 
-from seatwise.codec.time_control import encode_time_control
-from seatwise.v1 import lobby_service_pb2, play_service_pb2
+from seatwise.codec.offer import encode_offer
+from seatwise.v1 import play_service_pb2
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.journal import decode
 from seatwise_referee.match import Match, replay
 from seatwise_referee.setup import Setup
-from seatwise_referee.shuffle import commitment
 from seatwise_server.play.delivery import Delivery, End
 from seatwise_server.play.intake import Intake, NotYourSeat
 from seatwise_server.play.lag import Lag
@@ -150,26 +149,13 @@ class Referee:
             table.void(VoidReason.ABORTED)
         if not table.match.is_over:
             for seat, bot in enumerate(setup.bots):
-                offer = self._offer(setup, seat, epoch)
+                offer = encode_offer(setup, seat, epoch, self.place.address)
                 await self._store.seats.put_offer(bot, setup.match, seat, epoch, offer.SerializeToString())
 
     def _table(self, match: Match, epoch: int) -> Table:
         table = Table(match, epoch, self.place.name, self._journal, self._lag, self._ended, self._dealt)
         self.tables[match.setup.match] = table
         return table
-
-    def _offer(self, setup: Setup, seat: int, epoch: int) -> lobby_service_pb2.SeatOffer:
-        return lobby_service_pb2.SeatOffer(
-            match=setup.match,
-            seat=seat,
-            epoch=epoch,
-            address=self.place.address,
-            game=f"games/{setup.game}",
-            commitment=commitment(setup.seed),
-            bots=setup.bots,
-            time_control=encode_time_control(setup.time_control),
-            options={name: str(value) for name, value in setup.options.items()},
-        )
 
     def _dealt(self, table: Table) -> None:
         self._spawn(self._note_running(table))
