@@ -1,0 +1,189 @@
+"""No message that goes out while a match runs has room for another's cards, a seed or a nonce.
+
+Every field that can be reached from what the server sends is on the list below. A field that is not fails
+this test: whoever adds one decides here, once, who may see it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from google.protobuf import descriptor_pool
+from one_match import nonce, setup_of
+
+from seatwise.codec.offer import encode_offer
+from seatwise.v1 import (
+    bot_service_pb2,
+    game_service_pb2,
+    lobby_service_pb2,
+    match_service_pb2,
+    play_service_pb2,
+)
+from seatwise_referee.journal import canonical
+from seatwise_referee.setup import Setup
+from seatwise_referee.shuffle import commitment
+from seatwise_server import resources
+from seatwise_server.store import MatchMeta
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor, ServiceDescriptor
+
+SEEN_BY_ALL: dict[str, str] = {
+    "google.protobuf.Timestamp": "seconds nanos",
+    "seatwise.v1.AttendResponse": "welcome offer closed",
+    "seatwise.v1.Bot": "name owner create_time revoked",
+    "seatwise.v1.Game": "name rules_version min_seats max_seats paces options",
+    "seatwise.v1.Game.OptionsEntry": "key value",
+    "seatwise.v1.Game.PacesEntry": "key value",
+    "seatwise.v1.Match": "name game state bots options time_control commitment result void_reason create_time end_time "
+    "durability rules_version",
+    "seatwise.v1.Match.OptionsEntry": "key value",
+    "seatwise.v1.PlayResponse": "items",
+    "seatwise.v1.Ping": "number",
+    "seatwise.v1.SeatClosed": "match seat",
+    "seatwise.v1.SeatOffer": "match seat epoch address game commitment bots time_control options",
+    "seatwise.v1.SeatOffer.OptionsEntry": "key value",
+    "seatwise.v1.TimeControl": "free_ms bank_ms increment_ms grace_ms setup_ms allowance_cap_ms handover_ms max_strikes "
+    "max_rejections tie_window_ms",
+    "seatwise.v1.TimeControl.FreeMsEntry": "key value",
+    "seatwise.v1.WatchMatchResponse": "match at_ms ugo send_time",
+    "seatwise.v1.Welcome": "bot max_matches",
+}
+"""What anybody may know at any time: names, limits, and the commitment, from which no seed can be worked out."""
+
+SEEN_BY_ITS_SEAT: dict[str, str] = {
+    "seatwise.v1.MoveAccepted": "request_id charged_ms receipt",
+    "seatwise.v1.MoveRejected": "request_id reason message",
+    "seatwise.v1.PlayResponseItem": "match seat epoch update move_accepted move_rejected match_ended ping",
+    "seatwise.v1.TimeLeft": "move_ms bank_ms charged_ms latency_ms strikes",
+    "seatwise.v1.Update": "prompt to_act pace time receipt ugo",
+}
+"""What one bot is told of its own seat. A message is for a person; test_non_interference_wire.py reads it too."""
+
+CARDS: dict[str, str] = {
+    "seatwise.games.ugo.v1.Kingdom": "sections farmers",  # lies open
+    "seatwise.games.ugo.v1.RoundPoints": "points",
+    "seatwise.games.ugo.v1.Section": "cards",  # lies open
+    "seatwise.games.ugo.v1.Trick": "leader cards winner laid",  # was played openly
+    # One hand, the viewer's own; of the others the sizes.
+    "seatwise.games.ugo.v1.View": "seat round rounds starter hand hand_sizes leader trick legal_cards won_cards arranger "
+    "kingdoms supply points tricks last_round",
+}
+"""Views: types of their own, built from nothing."""
+
+SEEN_AT_THE_END: dict[str, str] = {
+    "seatwise.v1.MatchEnded": "result void_reason seed",  # the seed, once it can be of no use
+    "seatwise.v1.Result": "points outcome_ranks ranks endings rounds chain",
+    "seatwise.v1.RoundResult": "points",
+}
+"""What is told when the match is over."""
+
+SEEN_ONCE: dict[str, str] = {
+    "seatwise.v1.GetRecordResponse": "record",  # of a finished match only
+    "seatwise.v1.RegisterBotResponse": "bot token",
+    "seatwise.v1.RotateTokenResponse": "token",
+}
+
+DECIDED = SEEN_BY_ALL | SEEN_BY_ITS_SEAT | CARDS | SEEN_AT_THE_END | SEEN_ONCE
+
+FILES = (bot_service_pb2, game_service_pb2, lobby_service_pb2, match_service_pb2, play_service_pb2)
+RUNNING = ("PlayResponse", "AttendResponse", "WatchMatchResponse", "GetMatchResponse", "ListMatchesResponse")
+"""What is sent of matches that are not over."""
+
+
+def services() -> list[ServiceDescriptor]:
+    return [service for file in FILES for service in file.DESCRIPTOR.services_by_name.values()]
+
+
+def reachable(roots: list[Descriptor]) -> dict[str, Descriptor]:
+    found: dict[str, Descriptor] = {}
+    while roots:
+        message = roots.pop()
+        if message.full_name not in found:
+            found[message.full_name] = message
+            roots += [field.message_type for field in message.fields if field.message_type]
+    return found
+
+
+def responses() -> dict[str, Descriptor]:
+    return reachable([method.output_type for service in services() for method in service.methods])
+
+
+def is_envelope(message: Descriptor) -> bool:
+    """A response that holds resources and nothing else of its own."""
+    own = [field for field in message.fields if field.name != "next_page_token"]
+    return message.name.endswith("Response") and all(field.message_type for field in own)
+
+
+def test_every_field_that_is_sent_has_been_decided_upon() -> None:
+    sent = {
+        name: " ".join(field.name for field in message.fields)
+        for name, message in responses().items()
+        if name in DECIDED or not is_envelope(message)
+    }
+    assert sent == DECIDED
+
+
+@pytest.mark.parametrize("word", ["seed", "nonce", "secret", "token", "deal", "aside", "deck", "hands"])
+def test_no_field_is_named_after_a_secret(word: str) -> None:
+    roots = [message for message in responses().values() if message.name in RUNNING]
+    named = {
+        f"{message.full_name}.{field.name}"
+        for message in reachable(roots).values()
+        for field in message.fields
+        if word in field.name.split("_")
+    }
+    allowed = {"seatwise.v1.MatchEnded.seed", "seatwise.v1.ListMatchesResponse.next_page_token"}
+    assert named <= allowed
+
+
+def test_no_message_can_hold_another_by_surprise() -> None:
+    """`Any` and `Struct` would hold whatever somebody puts in."""
+    loose = {"google.protobuf.Any", "google.protobuf.Struct", "google.protobuf.Value"}
+    assert not loose & responses().keys()
+
+
+def test_what_is_known_before_the_deal_cannot_be_put_into_words_that_go_out() -> None:
+    """A nonce goes in and never out: `Sit` is of the requests alone."""
+    sit = descriptor_pool.Default().FindMessageTypeByName("seatwise.v1.Sit")
+    assert "nonce" in sit.fields_by_name
+    assert sit.full_name not in responses()
+
+
+# --- What is made of a setup, in which the seed is --------------------------------------------------------
+
+
+def two_setups() -> tuple[Setup, Setup]:
+    setup = setup_of(3)
+    return setup, replace(setup, seed=bytes(reversed(setup.seed)))
+
+
+def test_an_offer_tells_of_the_seed_its_commitment_alone() -> None:
+    setup, other = two_setups()
+    for seat in range(3):
+        offer, others = (encode_offer(each, seat, 1, "host:1") for each in (setup, other))
+        assert offer.commitment == commitment(setup.seed)
+        others.commitment = offer.commitment
+        assert offer == others
+
+
+def meta_of(setup: Setup, **fields: bytes) -> MatchMeta:
+    written = {"setup": canonical(setup.to_json()), "state": b"RUNNING", **fields}
+    return MatchMeta(setup.match, 1_000_000, written)
+
+
+def test_a_match_as_a_resource_tells_of_the_seed_its_commitment_alone() -> None:
+    setup, other = two_setups()
+    match, others = (resources.match(meta_of(each, nonces=nonce(0))) for each in (setup, other))
+    assert match.commitment == commitment(setup.seed)
+    others.commitment = match.commitment
+    assert match == others
+    assert setup.seed not in match.SerializeToString()
+
+
+def test_the_store_knows_the_seed_so_that_this_proves_something() -> None:
+    setup, _ = two_setups()
+    assert json.loads(meta_of(setup).fields["setup"])["seed"] == setup.seed.hex()
