@@ -85,3 +85,25 @@ async def test_nothing_is_asked_of_a_group_that_is_not_there(store: Store, redis
     assert not await store.jobs.done("1-0")
     [job] = await push(store, 1)
     assert await store.jobs.take("a", 1, 100) == [job]
+
+
+async def test_jobs_of_another_are_seen_and_moved_one_by_one(store: Store) -> None:
+    first, second = await push(store, 2)
+    await store.jobs.take("dead", 2, 100)
+    assert await store.jobs.held("dead") == [first, second]
+    assert await store.jobs.held("nobody") == []
+    for _ in range(2):
+        assert await store.jobs.move(first.job_id, "dead", "b")
+    assert await store.jobs.owners() == {"b": 1, "dead": 1}
+    assert await store.jobs.done(second.job_id)
+    assert not await store.jobs.move(second.job_id, "dead", "b")
+    assert await store.jobs.mine("b") == [first]
+
+
+async def test_a_job_given_back_is_for_others(store: Store) -> None:
+    [job] = await push(store, 1)
+    await store.jobs.take("a", 1, 100)
+    assert await store.jobs.give_back(job.job_id)
+    [again] = await store.jobs.take("b", 1, 100)
+    assert (again.match, await store.jobs.push(job.match)) == (job.match, again.job_id)
+    assert not await store.jobs.give_back(job.job_id)

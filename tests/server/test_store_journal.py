@@ -171,3 +171,24 @@ async def test_a_retired_match_takes_nothing_more(store: Store, flusher: Flusher
     fence = await store.journal.fence(MATCH)
     assert fence is not None
     assert fence.is_retired
+
+
+async def test_who_confirms_its_fence_is_not_robbed_by_one_who_thought_it_dead(store: Store) -> None:
+    epoch = await owned(store)
+    seen = await store.journal.fence(MATCH)
+    assert seen == Fence(epoch, "a", is_retired=False)
+    assert await store.journal.confirm(MATCH, epoch, "a")
+    with pytest.raises(FenceLost):
+        await store.journal.claim(MATCH, "b", epoch, seen.confirmed, is_death=True)
+    seen = await store.journal.fence(MATCH)
+    assert seen == Fence(epoch, "a", is_retired=False, confirmed=1)
+    assert await store.journal.claim(MATCH, "b", epoch, seen.confirmed, is_death=True) == epoch + 1
+    assert not await store.journal.confirm(MATCH, epoch, "a")
+
+
+async def test_a_death_is_counted_once_however_often_the_heir_asks(store: Store) -> None:
+    epoch = await owned(store)
+    for _ in range(2):
+        await store.journal.claim(MATCH, "b", epoch, 0, is_death=True)
+    await store.journal.claim(MATCH, "c", epoch + 1, 0)
+    assert await store.journal.fence(MATCH) == Fence(epoch + 2, "c", is_retired=False, deaths=1)

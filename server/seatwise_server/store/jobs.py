@@ -85,6 +85,22 @@ class Jobs:
             await self._in_group(lambda: lua.run(self._client, "job_claim", [keys.JOB_STREAM], *args))
         )
 
+    async def held(self, consumer: str, count: int = _CLAIM_AT_ONCE) -> list[Job]:
+        """Jobs that any consumer has taken and not done, oldest first; they stay its own."""
+        args = (GROUP, consumer, count)
+        found = await self._in_group(lambda: lua.run(self._client, "job_held", [keys.JOB_STREAM], *args))
+        return [Job(job_id.decode(), match.decode()) for job_id, match in _couples(found)]
+
+    async def move(self, job_id: str, dead: str, consumer: str) -> bool:
+        """Makes the job of a dead consumer this one's; False when it is done. May be repeated."""
+        args = (GROUP, dead, consumer, job_id)
+        return bool(await self._in_group(lambda: lua.run(self._client, "job_move", [keys.JOB_STREAM], *args)))
+
+    async def give_back(self, job_id: str) -> bool:
+        """Leaves the job to others: whoever took it cannot do it. False when it is done."""
+        named = [keys.JOB_STREAM, keys.JOB_MARKERS]
+        return bool(await lua.run(self._client, "job_return", named, GROUP, job_id))
+
     async def done(self, job_id: str) -> bool:
         """Ends the job for good; False when it had ended already."""
         named = [keys.JOB_STREAM, keys.JOB_MARKERS]
@@ -110,6 +126,10 @@ class Jobs:
 def _jobs(found: Any) -> list[Job]:
     """Jobs from a stream's entries; redis-py leaves the fields of a script's answer as they are."""
     return [Job(job_id.decode(), pairs(fields)[0][1].decode()) for job_id, fields in found]
+
+
+def _couples(flat: Any) -> list[tuple[Any, Any]]:
+    return list(zip(flat[::2], flat[1::2], strict=True))
 
 
 def _pending(row: dict[str, Any]) -> PendingJob:

@@ -27,6 +27,10 @@ class Fence:
     owner: str
     is_retired: bool
     """The match is delivered; only its record is left."""
+    confirmed: int = 0
+    """How often an owner that had been silent has made sure of it; a claimer names what it saw."""
+    deaths: int = 0
+    """How many owners have died with the match."""
 
 
 class Journal:
@@ -35,13 +39,25 @@ class Journal:
     def __init__(self, client: Redis) -> None:
         self._client = client
 
-    async def claim(self, match: str, owner: str, expected_epoch: int) -> int:
+    async def claim(
+        self,
+        match: str,
+        owner: str,
+        expected_epoch: int,
+        confirmed: int | None = None,
+        *,
+        is_death: bool = False,
+    ) -> int:
         """The new epoch, now that the match belongs to `owner`; expects epoch 0 where there is no fence.
+
+        With `confirmed` only if the owner before has not confirmed its fence since that was read.
 
         Raises FenceLost when the fence is at another epoch, MatchRetired when the match is over. Asked
         again by the same owner it gives the same answer. Claim first, read the journal afterwards.
         """
-        answer = await lua.run(self._client, "claim", [keys.match_fence(match)], owner, expected_epoch)
+        seen = "" if confirmed is None else str(confirmed)
+        args = (owner, expected_epoch, seen, int(is_death))
+        answer = await lua.run(self._client, "claim", [keys.match_fence(match)], *args)
         if answer[0] == 1:
             return int(answer[1])
         if answer[0] == -1:
@@ -50,10 +66,16 @@ class Journal:
 
     async def fence(self, match: str) -> Fence | None:
         """Who owns the match; None when nobody ever has, or when the match is forgotten."""
-        answer = await call(self._client, "HMGET", keys.match_fence(match), "epoch", "owner", "retired")
-        if answer[0] is None:
+        named = ("epoch", "owner", "retired", "confirmed", "deaths")
+        epoch, owner, retired, *counts = await call(self._client, "HMGET", keys.match_fence(match), *named)
+        if epoch is None:
             return None
-        return Fence(int(answer[0]), answer[1].decode(), answer[2] is not None)
+        return Fence(int(epoch), owner.decode(), retired is not None, *(int(count or 0) for count in counts))
+
+    async def confirm(self, match: str, epoch: int, owner: str) -> bool:
+        """Whether the match is still this owner's; whoever takes it from now on has seen that the owner lives."""
+        args = (epoch, owner)
+        return bool(await lua.run(self._client, "confirm", [keys.match_fence(match)], *args))
 
     async def read(self, match: str, after_seq: int = 0) -> list[bytes]:
         """The entries behind `after_seq`, in order; empty when there are none or no journal."""

@@ -16,6 +16,9 @@ OFFERS_CHANNEL = "seatwise:offers"
 ATTENDS_CHANNEL = "seatwise:attends"
 """Tells lobbies that a bot attends anew, so that the older stream ends: `<bot> <attend id>`."""
 
+FAREWELLS_CHANNEL = "seatwise:farewells"
+"""Tells referees that one of them has let go of its matches: its name."""
+
 TOKENS_REVISION = "seatwise:tokens:revision"
 """Rises with every rotation and revocation; whoever keeps streams open watches it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from redis.asyncio import Redis
 
@@ -25,6 +25,14 @@ class Heartbeat:
     address: str
     has_left: bool
     """It has stopped in order and let go of everything."""
+    tables: int = 0
+    """Matches it has."""
+    free: int = 0
+    """Matches it could take besides; none while it drains."""
+    is_draining: bool = False
+    """It takes no new matches."""
+    beat_ms: int = field(default=0, compare=False)
+    """When it beat last, on Redis's clock; for people to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +49,33 @@ class Processes:
     def __init__(self, client: Redis) -> None:
         self._client = client
 
-    async def beat(self, process: str, address: str) -> int:
+    async def beat(
+        self, process: str, address: str, tables: int = 0, free: int = 0, *, is_draining: bool = False
+    ) -> int:
         """One heartbeat, once a second; answers its count."""
         named = [keys.process_beat(process), keys.PROCESS_INDEX]
-        return int(await lua.run(self._client, "process_beat", named, process, address, KEEP_MS))
+        facts = ("address", address, "tables", tables, "free", free, "draining", int(is_draining))
+        return int(await lua.run(self._client, "process_beat", named, process, KEEP_MS, *facts))
 
     async def farewell(self, process: str) -> bool:
         """Says that the process has let go of everything, so that others need not wait; False when unknown.
 
         Others may say it of a process that they know for certain to be dead.
         """
-        return bool(await lua.run(self._client, "process_farewell", [keys.process_beat(process)]))
+        args = (process, keys.FAREWELLS_CHANNEL)
+        return bool(await lua.run(self._client, "process_farewell", [keys.process_beat(process)], *args))
 
     async def heartbeats(self) -> dict[str, Heartbeat]:
         """The last heartbeat of every process that beat within the last minutes."""
-        answer = await call(self._client, "ZRANGE", keys.PROCESS_INDEX, 0, -1)
-        named = [name.decode() for name in answer]
-        commands = [("HMGET", keys.process_beat(name), "count", "address", "left") for name in named]
+        answer = await call(self._client, "ZRANGE", keys.PROCESS_INDEX, 0, -1, "WITHSCORES")
+        found = [(name.decode(), int(score)) for name, score in pairs(answer)]
+        commands = [("HMGET", keys.process_beat(name), *_FACTS) for name, _ in found]
         answers = await call_many(self._client, commands) if commands else []
-        return {name: _heartbeat(*it) for name, it in zip(named, answers, strict=True) if it[0] is not None}
+        return {
+            name: _heartbeat(beat_ms, *facts)
+            for (name, beat_ms), facts in zip(found, answers, strict=True)
+            if facts[0] is not None
+        }
 
     async def forget(self, process: str) -> None:
         """Takes a dead process off the books, with its orders; nothing happens when it is not on them."""
@@ -89,8 +105,16 @@ class Processes:
         return [Order(order_id.decode(), fields[b"o"]) for order_id, fields in found]
 
 
-def _heartbeat(count: bytes, address: bytes | None, left: bytes | None) -> Heartbeat:
-    return Heartbeat(int(count), (address or b"").decode(), left is not None)
+_FACTS = ("count", "address", "left", "tables", "free", "draining")
+
+
+def _heartbeat(
+    beat_ms: int, count: bytes, address: bytes | None, left: bytes | None, *facts: bytes | None
+) -> Heartbeat:
+    tables, free, draining = (int(fact or 0) for fact in facts)
+    return Heartbeat(
+        int(count), (address or b"").decode(), left is not None, tables, free, bool(draining), beat_ms
+    )
 
 
 @dataclass(slots=True)
