@@ -261,9 +261,24 @@ def _typed(kind: type[Entry], given: dict[str, Any]) -> Entry:
     return kind(**given)
 
 
+_MOVED = (
+    '{"allowance_ms":%d,"asked_ms":%d,"at_ms":%d,"charged_ms":%d,"kind":"move",'
+    '"move":%s,"prompt":%d,"request_id":%s,"seat":%d,"seq":%d}'
+)
+
+
 def encode(entry: Entry) -> bytes:
-    """An entry as the store holds it."""
-    return canonical(entry.to_json())
+    """An entry as the store holds it: canonical JSON.
+
+    Moves, which nearly all entries are, are written by hand: `canonical` takes three times as long.
+    """
+    if type(entry) is not Moved:
+        return canonical(entry.to_json())
+    text = _MOVED % (
+        entry.allowance_ms, entry.asked_ms, entry.at_ms, entry.charged_ms,
+        _ENCODE(entry.move), entry.prompt, _ENCODE(entry.request_id), entry.seat, entry.seq,
+    )  # fmt: skip  # as it reads in the template
+    return text.encode()
 
 
 def decode(data: bytes) -> Entry:

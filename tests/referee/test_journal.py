@@ -89,6 +89,11 @@ def test_an_entry_of_a_record_lacks_only_what_is_private(kind: str, data: st.Dat
 
 
 @given(ANY_ENTRY)
+def test_the_store_holds_canonical_json(entry: Entry) -> None:
+    assert encode(entry) == canonical(entry.to_json())
+
+
+@given(ANY_ENTRY)
 def test_the_same_entry_is_always_the_same_bytes(entry: Entry) -> None:
     data = encode(entry)
     assert data == encode(decode(data))
