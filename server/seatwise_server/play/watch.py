@@ -39,7 +39,7 @@ class Watch:
             if news_ms is not None:
                 yield seen(position, setup, news_ms)
             meta = await self._store.matches.get(name)
-            if meta and meta.state != state:
+            if meta and meta.state != state and "result" not in meta.fields:
                 state = meta.state
                 yield pb.WatchMatchResponse(match=resources.match(meta))
         last = await self._delivered(name)
