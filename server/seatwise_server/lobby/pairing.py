@@ -14,8 +14,9 @@ from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.queues import Proposal
 
 PASS_S = 0.2
-LOOK_AHEAD = 64
+LOOK_AHEAD = 10_000
 """How many created matches one pass looks at: a match whose bots are busy does not block the next."""
+FOR_EVER_MS = 10**15
 
 log = structlog.get_logger()
 
@@ -28,6 +29,8 @@ class Pairing:
         self._seating = seating
         self._house = house
         """Bots of the house that fill free places, by name."""
+        self._created: dict[str, tuple[str, ...]] = {}
+        """The bots of the matches that wait for them, as far as they have been read."""
         self._wake = asyncio.Event()
 
     def wake(self) -> None:
@@ -61,26 +64,29 @@ class Pairing:
                 await self._seat(queue, proposal)
 
     async def _pair(self, queue: Queue) -> None:
+        """Tables as long as there are bots for them. Where the house cannot help out, patience does not end."""
+        patience_ms = queue.patience_ms if len(self._house) >= queue.seats - 1 else FOR_EVER_MS
         while proposal := await self._store.queues.take(
-            queue.name, queue.seats, queue.patience_ms, new_match_name()
+            queue.name, queue.seats, patience_ms, new_match_name()
         ):
-            await self._seat(queue, proposal)
+            if not await self._seat(queue, proposal):
+                return
 
-    async def _seat(self, queue: Queue, proposal: Proposal) -> None:
+    async def _seat(self, queue: Queue, proposal: Proposal) -> bool:
+        """Whether the queue is shorter now; else there is no use in trying again at once."""
         bots = [waiting.bot for waiting in proposal.bots]
         bots += self._house[: queue.seats - len(bots)]
-        if len(bots) < queue.seats:
-            await self._store.queues.dissolve(queue.name, proposal.match, proposal.bots)
-            return
         secrets.SystemRandom().shuffle(bots)
         missing = await self._reserve(queue, proposal.match, bots)
         if missing:
             back = [waiting for waiting in proposal.bots if waiting.bot != missing]
+            await self._seating.forget(proposal.match)
             await self._store.queues.dissolve(queue.name, proposal.match, back)
-            return
+            return len(back) < len(proposal.bots)
         await self._seating.hand_to_referee(proposal.match)
         await self._store.queues.seated(queue.name, proposal.match)
         log.info("match_paired", match=proposal.match, queue=queue.name, bots=bots)
+        return True
 
     async def _reserve(self, queue: Queue, match: str, bots: list[str]) -> str | None:
         """Writes the match down before its seats are taken, so that no seat is held for a match unknown."""
@@ -93,15 +99,23 @@ class Pairing:
     async def _seat_created(self) -> None:
         """Matches by name, oldest first. Bots that are busy or absent keep theirs waiting, nobody else's."""
         busy: set[str] = set()
-        for match in await self._store.queues.front(CREATED, LOOK_AHEAD):
-            setup = await self._seating.setup_of(match)
-            if setup and not busy.isdisjoint(setup.bots):
+        waiting = await self._store.queues.front(CREATED, LOOK_AHEAD)
+        self._created = {match: await self._bots_of(match) for match in waiting}
+        for match, bots in self._created.items():
+            if not busy.isdisjoint(bots):
                 continue
-            missing = await self._seating.reserve(match, setup.bots) if setup else None
+            missing = await self._seating.reserve(match, bots)
             if missing:
                 busy.add(missing)
                 continue
-            if setup:
+            if bots:
                 await self._seating.hand_to_referee(match)
-                log.info("match_paired", match=match, queue=CREATED, bots=list(setup.bots))
+                log.info("match_paired", match=match, queue=CREATED, bots=list(bots))
             await self._store.queues.leave(CREATED, match)
+
+    async def _bots_of(self, match: str) -> tuple[str, ...]:
+        """Read once for each match; none if it is not known any more."""
+        if match in self._created:
+            return self._created[match]
+        setup = await self._seating.setup_of(match)
+        return setup.bots if setup else ()

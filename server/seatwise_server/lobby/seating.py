@@ -61,6 +61,10 @@ class Seating:
         }
         await self._store.matches.create(setup.match, meta)
 
+    async def forget(self, match: str) -> None:
+        """Takes back what `create` wrote of a match that came to nothing."""
+        await self._store.matches.drop(match)
+
     async def reserve(self, match: str, bots: Sequence[str]) -> str | None:
         """Reserves all seats, or none: gives back what it has and names the bot that is not to be had.
 

@@ -73,6 +73,11 @@ class Matches:
         named = [keys.match_fence(match), keys.match_meta(match)]
         return Answer(await lua.run(self._client, "match_state", named, epoch, owner, *pairs))
 
+    async def drop(self, match: str) -> None:
+        """Takes a match that nobody has owned yet off the books; nothing happens when it is not on them."""
+        commands = [("ZREM", keys.MATCH_INDEX, match), ("UNLINK", keys.match_meta(match))]
+        await call_many(self._client, commands)
+
     async def ask_abort(self, match: str) -> bool:
         """Notes that the match is to be voided, for whoever owns it next; False when it is not known."""
         return bool(await lua.run(self._client, "match_mark", [keys.match_meta(match)], "abort"))
