@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
+from seatwise_referee.games.ubongo import Ubongo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FOLDER = Path(__file__).parent
+PLAYED = {"ubongo": Ubongo(), **GAMES}
 
 
 class Golden(NamedTuple):
@@ -31,6 +33,11 @@ class Golden(NamedTuple):
     seats: int
     seed: int
     options: dict[str, Any]
+    listed: int = 60
+    """Moves are picked among so many that are listed first."""
+
+    moves: int = 60
+    """After so many in one prompt the time runs out for all."""
 
     @property
     def path(self) -> Path:
@@ -42,6 +49,8 @@ GOLDENS = (
     Golden("ugo", 2, 1, {"rounds": 1}),
     Golden("ugo", 3, 2, {"rounds": 1}),
     Golden("ugo", 4, 3, {"rounds": 2}),
+    Golden("ubongo", 2, 8, {"rounds": 3}, listed=4, moves=20),
+    Golden("ubongo", 3, 7, {"rounds": 2, "false_call": "ends"}, listed=4, moves=32),
 )
 
 
@@ -52,17 +61,22 @@ def text(golden: Golden) -> str:
 
 def lines(golden: Golden) -> Iterator[str]:
     """A title, the deals, each state with the move that follows, and the outcome."""
-    game, chance = GAMES[golden.game], Random(golden.seed)
+    game, chance = PLAYED[golden.game], Random(golden.seed)
     seed = sha256(str(golden.seed).encode()).digest()
     options = game.options(golden.options)
     yield f"{golden.game}, {golden.seats} seats, deal seed {seed.hex()}, options {json.dumps(options)}"
     yield from (json.dumps(deal) for deal in game.deals(golden.seats, seed, options))
-    state = game.deal(golden.seats, seed, options)
+    state, number, moves = game.deal(golden.seats, seed, options), 0, 0
     while (prompt := game.prompt(state)) is not None:
         yield f"\n#{prompt.number} {prompt.pace} of seat {', '.join(map(str, sorted(prompt.seats)))}"
         yield from views(game, state, golden.seats)
+        number, moves = prompt.number, moves + 1 if prompt.number == number else 1
+        if moves > golden.moves:
+            yield "the time runs out"
+            state = game.expire(state, prompt.seats)
+            continue
         seat = picked(sorted(prompt.seats), chance)
-        move = picked(list(islice(game.legal_moves(state, seat), 60)), chance)
+        move = picked(list(islice(game.legal_moves(state, seat), golden.listed)), chance)
         yield f"seat {seat}: {json.dumps(game.move_to_json(move))}"
         state = game.play(state, seat, move)
     yield "\nover"
