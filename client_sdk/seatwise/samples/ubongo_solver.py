@@ -67,22 +67,22 @@ class Search:
 
     def layouts(self) -> Iterator[Layout]:
         """Each has more cards than the one before; the last one is the best that was found."""
-        best = 0
-        for layout in self._all():
-            if len(layout) > best:
-                best = len(layout)
-                yield layout
-            if best >= self._goal:
-                break
+        best, cards = 0, list(self._symbols)
+        for number, card in enumerate(cards):
+            if best >= min(self._goal, len(cards) - number):
+                return
+            for layout in self._with_root(card, given_up=cards[:number]):
+                if len(layout) > best:
+                    best = len(layout)
+                    yield layout
+                if best >= self._goal:
+                    return
 
-    def _all(self) -> Iterator[Layout]:
-        """Every layout that fits, once; but those that hold too few cards for the goal only by the way."""
-        roots = list(self._symbols)
-        for number in range(len(roots) - self._goal + 1):
-            root = Placement(roots[number], 0, 0, 0)
-            given_up = roots[:number]
-            beside = [each for each in self._fitting(root) if each.card not in given_up]
-            yield from self._grown(_Node((root,), beside, frozenset(beside)), given_up)
+    def _with_root(self, card: Card, given_up: list[Card]) -> Iterator[Layout]:
+        """Every layout that fits and holds this card, but none of those given up; each once."""
+        root = Placement(card, 0, 0, 0)
+        beside = [each for each in self._fitting(root) if each.card not in given_up]
+        return self._grown(_Node((root,), beside, frozenset(beside)), given_up)
 
     def _grown(self, node: _Node, given_up: list[Card]) -> Iterator[Layout]:
         """The node's layout, and all that can be built on it."""
