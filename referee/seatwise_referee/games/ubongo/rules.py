@@ -119,8 +119,7 @@ class Ubongo:
 
     def expire(self, state: State, seats: frozenset[Seat]) -> State:
         """These seats build no more; when that is so for all, the round ends as if they had agreed (K14)."""
-        late = state.building & seats
-        return course.after_stopping(state, late) if late else state
+        return course.after_stopping(state, seats)
 
     def view(self, state: State, seat: Seat | None) -> View:
         """All that a seat may know; `None` is a spectator."""
