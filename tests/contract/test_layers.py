@@ -23,7 +23,7 @@ FOLDERS = {"client_sdk": "seatwise", "referee": "seatwise_referee", "server": "s
 
 OF_THE_REFEREE = {
     "__future__", "bisect", "collections", "dataclasses", "enum", "functools", "hashlib", "hmac", "itertools", "json",
-    "math", "operator", "re", "typing",
+    "math", "operator", "re", "string", "typing",
 }  # fmt: skip
 """All that the referee may import: computing, and nothing of the world."""
 
