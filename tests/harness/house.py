@@ -126,6 +126,8 @@ async def house_in(folder: Path, **config: Any) -> AsyncIterator[House]:
         house = House(server.address, admin, server, logs)
         stack.push_async_callback(house.drop_all)
         yield house
+        if server.stopped.done():
+            server.stopped.result()
 
 
 @contextmanager

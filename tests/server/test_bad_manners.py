@@ -13,6 +13,7 @@ from harness import (
     SOON_S,
     Chair,
     House,
+    Refused,
     Stream,
     Wire,
     bystanders,
@@ -101,11 +102,16 @@ async def test_many_questions_about_other_matches_are_too_many(house):
 
 async def test_of_fifty_streams_at_once_one_stays_and_the_others_are_told_so(house):
     bot = await house.bot()
-    streams = [bot.play() for _ in range(50)]
-    hows = await asyncio.gather(*[each.end() for each in streams[:-1]])
-    assert {how.reason for how in hows} == {"REPLACED"}
-    await streams[-1].send(item("matches/none", 0, resign=Resign()))
-    await streams[-1].receive("matches/none", 0)
+    streams = {asyncio.create_task(each.end()): each for each in [bot.play() for _ in range(50)]}
+    ended: set[asyncio.Task[Refused]] = set()
+    while len(ended) < len(streams) - 1:
+        done, _ = await asyncio.wait(streams.keys() - ended, return_when=asyncio.FIRST_COMPLETED)
+        ended |= done
+    assert {task.result().reason for task in ended} == {"REPLACED"}
+    [(left, stays)] = [(task, each) for task, each in streams.items() if task not in ended]
+    await stays.send(item("matches/none", 0, resign=Resign()))
+    await stays.receive("matches/none", 0)
+    left.cancel()
 
 
 # Who does not read

@@ -1,0 +1,141 @@
+"""What the server logs: one line for each call and each match, and never a secret."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import re
+
+import pytest
+from harness import IMPATIENT, PLAY, House, dealt, item, plays_on, refusal_of, until
+
+from seatwise.games.ugo.v1 import ugo_pb2
+from seatwise.v1 import bot_service_pb2, play_service_pb2
+from seatwise_server.store import keys
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_each_call_is_one_line_with_its_method_its_end_and_its_time(house):
+    await house.admin.bots.ListBots(bot_service_pb2.ListBotsRequest())
+    refused = house.admin.bots.GetBot(bot_service_pb2.GetBotRequest(name="bots/none/versions/1"))
+    await refusal_of(refused)
+    good, bad = await until(lambda: len(ended := house.logs.named("rpc_ended")) == 2 and ended)
+    assert (good["method"], good["code"], good["reason"]) == ("/seatwise.v1.BotService/ListBots", "OK", "")
+    assert (bad["method"], bad["code"], bad["reason"]) == (
+        "/seatwise.v1.BotService/GetBot",
+        "NOT_FOUND",
+        "NOT_FOUND",
+    )
+    assert good["took_ms"] >= 0
+
+
+async def test_each_stream_is_one_line_when_it_ends(house):
+    bot = await house.bot()
+    attending, stream = await bot.attend(), bot.play()
+    await stream.send(item("", 0))
+    await stream.receive()
+    newer = bot.play()
+    assert (await stream.end()).reason == "REPLACED"
+    [line] = await until(lambda: house.logs.named("rpc_ended", method=PLAY))
+    assert (line["code"], line["reason"]) == ("ABORTED", "REPLACED")
+    await attending.close()
+    [line] = await until(lambda: house.logs.named("rpc_ended", method="/seatwise.v1.LobbyService/Attend"))
+    assert line["code"] in ("CANCELLED", "OK")  # whichever the server hears of first
+    await newer.hang_up()
+    await newer.end()
+    await until(lambda: house.logs.named("rpc_ended", method=PLAY, code="OK"))
+
+
+async def test_each_match_is_one_line_at_its_end_with_all_that_matters(house):
+    async with house.table(3) as table:
+        await table.sit()
+        await plays_on(house, table)
+        match = await house.admin.match(table.name)
+        [line] = await until(lambda: house.logs.named("match_finished", match=table.name))
+        assert line["bots"] == list(match.bots)
+        assert line["points"] == list(match.result.points)
+        assert line["ranks"] == list(match.result.ranks)
+        assert line["endings"] == ["COMPLETED"] * 3
+        assert line["took_ms"] > 0
+        assert len(house.logs.named("match_opened", match=table.name)) == 1
+
+
+async def test_a_voided_match_is_one_line_with_its_reason(house):
+    async with house.table(2, setup_ms=100) as table:
+        await house.admin.over(table.name)
+        [line] = await until(lambda: house.logs.named("match_voided", match=table.name))
+        assert line["reason"] == "TOO_FEW_SAT"
+
+
+async def test_every_event_is_named_in_past_tense_snake_case(house):
+    async with dealt(house) as (table, asked, _):
+        await asked.submit(ugo_pb2.Move(arrange=ugo_pb2.Arrange()))
+        await plays_on(house, table)
+    for event in house.logs.events:
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)+", event["event"]), event
+
+
+# Secrets
+
+
+async def secrets_of(house: House, match: str) -> list[str]:
+    """The seed and the nonces of a match that runs, as the store alone knows them."""
+    meta = await house.server.store.matches.get(match)
+    setup = json.loads(meta.fields["setup"])
+    entries = [json.loads(data) for data in await house.server.store.journal.read(match)]
+    return [setup["seed"], *[entry["nonce"] for entry in entries if entry.get("nonce")]]
+
+
+def cards(view: ugo_pb2.View) -> list[str]:
+    """A hand as text, in its order."""
+    return ["RBGYK"[(card - 1) // 9] + str((card - 1) % 9) for card in view.hand]
+
+
+async def test_no_line_holds_a_hand_a_seed_a_nonce_or_a_token(house):
+    tokens: list[str] = [house.admin.token]
+    secrets: list[str] = []
+    hands: list[list[str]] = []
+    for limits in ({}, IMPATIENT, {"max_rejections": 2}):
+        async with house.table(3, rounds=2, **limits) as table:
+            for number, chair in enumerate(table.chairs):
+                await chair.sit(nonce=bytes([0xA0 + number]) * 32)
+            asked, others = await table.asked()
+            secrets += await secrets_of(house, table.name)
+            for wrong in (ugo_pb2.Move(arrange=ugo_pb2.Arrange()), ugo_pb2.Move(play=ugo_pb2.CARD_R0)):
+                await asked.submit(wrong)
+            await asked.stream.send_raw(b"\xff")
+            await others[0].submit(ugo_pb2.Move(play=1), 1)
+            await others[0].say(resign=play_service_pb2.Resign())
+            await asyncio.gather(*[chair.play_out() for chair in table.chairs if chair is not others[0]])
+            await house.admin.over(table.name)
+            hands += [
+                cards(found.update.ugo)
+                for chair in table.chairs
+                for found in chair.stream.received
+                if found.HasField("update") and len(found.update.ugo.hand) > 3
+            ]
+            tokens += [chair.wire.token for chair in table.chairs]
+    assert len(secrets) == 3 * (1 + 3)
+    assert len(hands) > 10
+    assert len(house.logs.lines) > 30
+    text = "\n".join(house.logs.lines)
+    for secret in itertools.chain(secrets, tokens, [token.rpartition(".")[2] for token in tokens]):
+        assert secret not in text
+        assert secret.upper() not in text
+    for secret in secrets:
+        assert repr(bytes.fromhex(secret))[2:-1] not in text
+    assert not any(re.search(r"\W+".join(hand[:3]), text) for hand in hands)
+    assert not re.search(r"\b[RBGYK][0-8]\b", text)
+
+
+async def test_no_token_is_kept_but_as_a_hash(house):
+    bot = await house.bot()
+    secret = bot.token.rpartition(".")[2]
+    client = house.server.store.client
+    kept = await client.hgetall(keys.bot_registration(bot.bot))
+    assert kept[b"token_hash"]
+    for key in await client.keys("*"):
+        if await client.type(key) == b"hash":
+            assert all(secret.encode() not in value for value in (await client.hgetall(key)).values())
