@@ -49,6 +49,8 @@ class Keeper:
         self._bots = bots
         self._admin_token = admin_token
         self._open: dict[Endable, Caller] = {}
+        self._fresh: set[Endable] = set()
+        """Opened since the last look: their token may have gone after it was read and before they were open."""
 
     async def caller(self, context: Context) -> Caller:
         """Anybody with a good token. `Refusal` TOKEN_MISSING, TOKEN_UNKNOWN or TOKEN_REVOKED."""
@@ -85,10 +87,12 @@ class Keeper:
     def open(self, caller: Caller, stream: Endable) -> Iterator[None]:
         """As long as this lasts the stream is ended when the token is taken away."""
         self._open[stream] = caller
+        self._fresh.add(stream)
         try:
             yield
         finally:
             del self._open[stream]
+            self._fresh.discard(stream)
 
     def end_all(self, why: Refusal) -> None:
         """Ends every open stream."""
@@ -101,19 +105,21 @@ class Keeper:
         while True:
             try:
                 revision = await self._bots.tokens_revision()
-                if revision != seen:
-                    await self._check_all()
-                    seen = revision
+                for stream in list(self._open if revision != seen else self._fresh):
+                    await self._check(stream)
+                seen = revision
             except StoreUnavailable:
                 log.debug("token_watch_paused")
             await asyncio.sleep(WATCH_S)
 
-    async def _check_all(self) -> None:
-        for stream, caller in list(self._open.items()):
+    async def _check(self, stream: Endable) -> None:
+        caller = self._open.get(stream)
+        if caller is not None:
             try:
                 await self._bots.authenticate(caller.token)
             except TokenRefused:
                 stream.end(Refusal("TOKEN_REVOKED", "this token was rotated or revoked", bot=caller.bot))
+        self._fresh.discard(stream)
 
 
 def _token(context: Context) -> str:
