@@ -46,7 +46,7 @@ class Failures:
 
     def __call__(self, failure: Failure) -> None:
         """Shows it, unless one of the same bot from the same place was shown before."""
-        key = (failure.bot, type(failure.error), _place(failure.error))
+        key = (failure.bot, type(failure.error), _place(failure.error) or failure.doing)
         self._seen[key] = self._seen.get(key, 0) + 1
         if self._seen[key] == 1:
             print(text_of(failure), file=self._out or sys.stderr, flush=True)
@@ -55,8 +55,11 @@ class Failures:
         """Says how often the same failures came again."""
         for (bot, kind, place), count in self._seen.items():
             if count > 1:
-                again = f"{bot}: {kind.__name__} at {place}: {count - 1} times more"
-                print(again, file=self._out or sys.stderr, flush=True)
+                print(
+                    f"{bot}: {kind.__name__} in {place}: {count - 1} times more",
+                    file=self._out or sys.stderr,
+                    flush=True,
+                )
 
 
 def text_of(failure: Failure) -> str:
@@ -85,8 +88,6 @@ def _is_on_the_way(file: str) -> bool:
 
 
 def _place(error: BaseException) -> str:
-    own = _own_part(error)
-    frames = traceback.extract_tb(own)
-    if not frames:
-        return str(error)
-    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
+    """The last line that it came from; empty if that is not the author's."""
+    frames = traceback.extract_tb(_own_part(error))
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

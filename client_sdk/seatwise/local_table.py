@@ -124,6 +124,8 @@ class LocalTable:
         except (Exception, SystemExit) as error:
             self._failures[seat] += 1
             self._fail(seat, method_name(prompt.pace), error, STRIKE)
+            move = None
+        if move is None:
             self._run_out_of_time()
             return
         self._spend(seat, perf_counter_ns() - started_ns)
