@@ -10,6 +10,10 @@ from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Json, Options
 
 
+JOURNAL_FORMAT = "seatwise.journal/1"
+"""How setups and entries are written. It changes when an older referee could not go on from a newer journal."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
     """A match as it was created. Holds the seed: it stays inside until the match is over."""

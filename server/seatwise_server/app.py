@@ -21,7 +21,9 @@ from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.play.delivery import Delivery
+from seatwise_server.play.inheritance import Inheritance
 from seatwise_server.play.lag import Lag
+from seatwise_server.play.presence import Presence
 from seatwise_server.play.referee import Place, Referee
 from seatwise_server.play.watch import Watch
 from seatwise_server.refusal import Refusal
@@ -122,12 +124,20 @@ class _Server:
         stack.push_async_callback(self._stop, keeper)
         lag.start()
         stack.callback(lag.stop)
+        inheritance = Inheritance(
+            name, store, lambda: self._referee.free, self._referee.has, self._referee.open
+        )
+        presence = Presence(self._referee, store, self._referee.lease)
+        await presence.beat_once()
         if self._embedded:
-            await self._referee.inherit_all()
+            await inheritance.take_all()
             self._spawn("supervise redis", self._embedded.supervise())
         self._spawn("take jobs", self._referee.take_jobs())
-        self._spawn("beat", self._referee.beat())
-        self._spawn("watch streams", self._referee.watch_streams())
+        self._spawn("beat", presence.beat())
+        self._spawn("orders", presence.listen())
+        self._spawn("inherit", inheritance.run())
+        self._spawn("farewells", inheritance.listen())
+        self._spawn("watch streams", self._referee.streams.watch())
         self._spawn("watch tokens", keeper.watch())
         self._spawn("lobby beat", self._lobby.beat())
         self._spawn("lobby listen", self._lobby.listen())

@@ -31,7 +31,7 @@ from harness import (
 
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import play_service_pb2
-from seatwise_server.play import referee, stream
+from seatwise_server.play import stream, streams
 from seatwise_server.play.outbox import MOST_ANSWERS
 from seatwise_server.play.stream import PlayStream
 
@@ -121,7 +121,7 @@ async def test_of_fifty_streams_at_once_one_stays_and_the_others_are_told_so(hou
 def impatience(monkeypatch):
     """A blocked write is noticed soon."""
     monkeypatch.setattr(stream, "BLOCKED_S", 0.4)
-    monkeypatch.setattr(referee, "PING_S", 0.1)
+    monkeypatch.setattr(streams, "PING_S", 0.1)
 
 
 async def flood(house: House, deaf: Stream, bot: str) -> PlayStream:
@@ -132,7 +132,7 @@ async def flood(house: House, deaf: Stream, bot: str) -> PlayStream:
     """
     nonsense = field_of(1, item("x" * 64, 0).SerializeToString()) * 50
     await deaf.send_raw(nonsense)
-    ours = await until(lambda: house.server.referee._streams.get(bot))
+    ours = await until(lambda: house.server.referee.streams.get(bot))
     while not ours.is_ending:
         if ours.outbox.is_full:
             await asyncio.sleep(0.005)
@@ -160,7 +160,7 @@ async def test_a_bot_that_never_reads_and_never_hangs_up_is_hung_up_on(house):
     bot = await house.bot()
     deaf = bot.play(reads=False, pongs=False)
     await flood(house, deaf, bot.bot)
-    await until(lambda: bot.bot not in house.server.referee._streams)
+    await until(lambda: bot.bot not in house.server.referee.streams)
     ended = await until(lambda: house.logs.named("rpc_ended", method=PLAY, reason="SLOW_READER"))
     assert ended[0]["code"] == "RESOURCE_EXHAUSTED"
 
@@ -169,10 +169,10 @@ async def test_a_bot_that_never_reads_and_hangs_up_is_gone_at_once(house):
     bot = await house.bot()
     deaf = bot.play(reads=False, pongs=False)
     flooding = asyncio.create_task(flood(house, deaf, bot.bot))
-    ours = await until(lambda: house.server.referee._streams.get(bot.bot))
+    ours = await until(lambda: house.server.referee.streams.get(bot.bot))
     await until(lambda: ours.outbox.is_full and ours._write_began)
     await deaf.close()
-    await until(lambda: bot.bot not in house.server.referee._streams)
+    await until(lambda: bot.bot not in house.server.referee.streams)
     await asyncio.gather(flooding, return_exceptions=True)
 
 
@@ -180,10 +180,10 @@ async def test_the_token_of_a_bot_that_never_reads_is_revoked_within_a_second_to
     bot = await house.bot()
     deaf = bot.play(reads=False, pongs=False)
     flooding = asyncio.create_task(flood(house, deaf, bot.bot))
-    ours = await until(lambda: house.server.referee._streams.get(bot.bot))
+    ours = await until(lambda: house.server.referee.streams.get(bot.bot))
     await until(lambda: ours.outbox.is_full and ours._write_began)
     await house.admin.revoke(bot.bot)
-    await until(lambda: bot.bot not in house.server.referee._streams, within_s=1)
+    await until(lambda: bot.bot not in house.server.referee.streams, within_s=1)
     assert ours.refusal.reason == "TOKEN_REVOKED"
     await flooding
 

@@ -14,8 +14,8 @@ from virtual import in_virtual_time, running, settle
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_server.play.outbox import MOST_ANSWERS
-from seatwise_server.play.referee import Place, Referee
 from seatwise_server.play.stream import BLOCKED_S, PING_S, ROUND_TRIPS, PlayStream
+from seatwise_server.play.streams import Streams
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.play import PlayDoor
 
@@ -234,7 +234,8 @@ def a_door(room: Room) -> Iterator[tuple[FakeContext, Said]]:
     def attached(_: PlayStream) -> Iterator[None]:
         yield
 
-    referee: Any = SimpleNamespace(intake=room.intake, attached=attached)
+    lease, streams = SimpleNamespace(holds=lambda: True), SimpleNamespace(attached=attached)
+    referee: Any = SimpleNamespace(intake=room.intake, streams=streams, lease=lease)
     keeper: Any = FakeKeeper(room.setup.bots[0])
     context, said = FakeContext(), Said()
     task = asyncio.create_task(PlayDoor(referee, keeper).play(said.raws(), context))  # type: ignore[arg-type]
@@ -278,14 +279,9 @@ async def test_one_stream_that_floods_does_not_hold_up_another() -> None:
 # --- Of several streams one -----------------------------------------------------------------------------
 
 
-def referee() -> Referee:
-    nothing: Any = None
-    return Referee(Place("referee-1", "", 10), nothing, nothing, nothing, nothing)
-
-
 @in_virtual_time
 async def test_a_newer_stream_of_a_bot_replaces_the_older() -> None:
-    house, older, newer = referee(), PlayStream("bots/a/versions/1"), PlayStream("bots/a/versions/1")
+    house, older, newer = Streams(), PlayStream("bots/a/versions/1"), PlayStream("bots/a/versions/1")
     other = PlayStream("bots/b/versions/1")
     with house.attached(older), house.attached(other), house.attached(newer):
         assert older.refusal
@@ -296,7 +292,7 @@ async def test_a_newer_stream_of_a_bot_replaces_the_older() -> None:
 
 @in_virtual_time
 async def test_the_end_of_an_older_stream_leaves_the_newer_its_seats() -> None:
-    room, house = Room(), referee()
+    room, house = Room(), Streams()
     links = await room.seat_all()
     older, newer = links[0].stream, room.link(0)
     with house.attached(newer.stream):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from seatwise.codec.match import encode_match_ended
@@ -9,6 +10,7 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
 from seatwise_referee.journal import Entry, Finished, Voided, decode
 from seatwise_referee.setup import Setup
+from seatwise_server.play.intake import NotYourSeat
 from seatwise_server.store.flusher import Answer
 from seatwise_server.store.journal import Journal
 from seatwise_server.store.matches import Matches
@@ -47,9 +49,23 @@ class Delivery:
     keep_s: int
     """How long a record is kept."""
 
+    async def end_for(self, match: str, bot: str, seat: int) -> pb.MatchEnded | None:
+        """The end of a match that is not here, if it is over; NotYourSeat if the seat is not the bot's."""
+        meta = await self.matches.get(match)
+        if meta is None or "setup" not in meta.fields:
+            raise NotYourSeat
+        bots = Setup.from_json(json.loads(meta.fields["setup"])).bots
+        if not (0 <= seat < len(bots) and bots[seat] == bot):
+            raise NotYourSeat
+        result = meta.fields.get("result")
+        return pb.MatchEnded.FromString(result) if result else None
+
     async def read_end(self, setup: Setup) -> End:
         """From the journal, which alone is the truth."""
-        return end_of(setup, [decode(data) for data in await self.journal.read(setup.match)])
+        journal = await self.journal.read(setup.match)
+        last = decode(journal[-1])
+        # A match that was voided because its journal cannot be read is told its end all the same.
+        return end_of(setup, [last] if isinstance(last, Voided) else list(map(decode, journal)))
 
     async def deliver(self, setup: Setup, epoch: int, owner: str, end: End) -> bool:
         """Keeps the record and frees the bots; False if the match belongs to somebody else now."""

@@ -79,6 +79,15 @@ class Outbox:
         if not may_show:
             self._views.pop((table, seat), None)
 
+    def clear(self) -> None:
+        """Forgets all that is unwritten; a bot that sits down again is told what matters."""
+        self._answers, self._views, self._ends = [], {}, {}
+        self._room.set()
+
+    def hush(self) -> None:
+        """Nothing may be written now; `wake` when it may."""
+        self._due.clear()
+
     def wake(self) -> None:
         """Lets the writer look around although there is nothing to write."""
         self._due.set()

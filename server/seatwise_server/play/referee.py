@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import time
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import structlog
 
 from seatwise.codec.offer import encode_offer
-from seatwise.v1 import play_service_pb2
 from seatwise_referee.ending import VoidReason
-from seatwise_referee.journal import decode
-from seatwise_referee.match import Match, replay
-from seatwise_referee.setup import Setup
 from seatwise_server.play.delivery import Delivery, End
-from seatwise_server.play.intake import Intake, NotYourSeat
+from seatwise_server.play.inheritance import Estate
+from seatwise_server.play.intake import Intake
 from seatwise_server.play.lag import Lag
-from seatwise_server.play.stream import PING_S, PlayStream
+from seatwise_server.play.lease import Lease
+from seatwise_server.play.lines import log_end, log_opened
+from seatwise_server.play.opening import Opening, Owned, UnknownFormat
+from seatwise_server.play.streams import Streams
 from seatwise_server.play.table import Journal, Table
-from seatwise_server.refusal import Refusal
-from seatwise_server.store import DeathWatch, Store
-from seatwise_server.store.errors import FenceLost, MatchRetired, StoreUnavailable
+from seatwise_server.store import Store
+from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 
 TAKE_BLOCK_MS = 1000
 MOST_AT_ONCE = 64
-BEAT_S = 1.0
-LEASE_S = 5.0
 RETRY_S = 0.5
+GIVE_BACK_S = 2.0
+ANSWER_S = 0.01
+"""About what the journal takes to answer."""
 
 log = structlog.get_logger()
 
@@ -48,114 +46,148 @@ class Place:
     most_tables: int
 
 
+class _OwnJournal:
+    """The journal of a referee that has to be certain of its matches: until then nobody's time runs out."""
+
+    def __init__(self, journal: Journal, lease: Lease) -> None:
+        self._journal = journal
+        self._lease = lease
+        self.append = journal.append
+
+    @property
+    def healthy(self) -> bool:
+        """See `table.Journal`."""
+        return self._journal.healthy and self._lease.holds()
+
+
 class Referee:
     """One for each process."""
 
     def __init__(self, place: Place, store: Store, journal: Journal, lag: Lag, delivery: Delivery) -> None:
         self.place = place
+        self.is_draining = False
+        """It takes no new matches."""
+        self._loop = asyncio.get_running_loop()
+        self.lease = Lease(self._loop.time)
+        self.streams = Streams()
         self.tables: dict[str, Table] = {}
-        self.intake = Intake(self.tables, self._end_from_store)
+        self.intake = Intake(self.tables, delivery.end_for)
         self._store = store
-        self._journal = journal
+        self._journal = _OwnJournal(journal, self.lease)
         self._lag = lag
         self._delivery = delivery
-        self._streams: dict[str, PlayStream] = {}
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, Estate] = {}
+        self._opening: set[str] = set()
+        self._opening_of = Opening(place.name, store, delivery)
         self._work: set[asyncio.Task[None]] = set()
-        self._takes_new = True
+        self._frozen_until = self._loop.time()
+        """Up to then the store's gaps are off all charges."""
+        self._stalled_s = 0.0
+        """All our stalls up to the last heartbeat."""
 
-    # Streams
+    @property
+    def name(self) -> str:
+        """Unique to this process."""
+        return self.place.name
 
-    @contextmanager
-    def attached(self, stream: PlayStream) -> Iterator[None]:
-        """As long as this lasts the stream is the bot's at this referee; an older one is replaced."""
-        older = self._streams.get(stream.bot)
-        if older:
-            older.end(Refusal("REPLACED", "a newer stream of this bot has taken over", bot=stream.bot))
-        self._streams[stream.bot] = stream
-        try:
-            yield
-        finally:
-            if self._streams.get(stream.bot) is stream:
-                del self._streams[stream.bot]
-            for table, seat in list(stream.outbox.seats):
-                table.leave(seat, stream.outbox)
+    @property
+    def address(self) -> str:
+        """Where bots reach it."""
+        return self.place.address
 
-    async def watch_streams(self) -> None:
-        """Measures round trips and ends streams that are not read. Runs until cancelled."""
-        while True:
-            await asyncio.sleep(PING_S)
-            for stream in list(self._streams.values()):
-                stream.watch()
+    # Matches
 
-    # Jobs
+    @property
+    def free(self) -> int:
+        """How many more matches it takes."""
+        return (
+            0 if self.is_draining else max(0, self.place.most_tables - len(self.tables) - len(self._opening))
+        )
+
+    def has(self, match: str) -> bool:
+        """Whether the match is open here, or about to be."""
+        return match in self.tables or match in self._opening
 
     async def take_jobs(self) -> None:
         """Takes matches as long as there are free tables. Runs until cancelled."""
         while True:
             try:
-                await self._open_lost()
-                while self._takes_new:
-                    await self._take_some(self.place.most_tables - len(self.tables))
+                await self._take_some(self.free)
             except StoreUnavailable:
                 log.debug("jobs_paused")
-            await asyncio.sleep(RETRY_S)
+                await asyncio.sleep(RETRY_S)
 
     async def _take_some(self, free: int) -> None:
         if free <= 0:
             await asyncio.sleep(RETRY_S)
             return
-        for job in await self._store.jobs.take(self.place.name, min(free, MOST_AT_ONCE), TAKE_BLOCK_MS):
-            await self.open(job)
+        for job in await self._store.jobs.take(self.name, min(free, MOST_AT_ONCE), TAKE_BLOCK_MS):
+            await self.open(Estate(job, self.name, await self._store.journal.fence(job.match)))
 
-    async def _open_lost(self) -> None:
-        """Opens matches that are ours although we do not know it: the store went away in between."""
-        for job in await self._store.jobs.mine(self.place.name):
-            if job.match not in self.tables:
-                await self.open(job)
-
-    async def open(self, job: Job) -> None:
-        """Makes the match of this job ours: first the fence, then the journal, then its table."""
-        meta = await self._store.matches.get(job.match)
-        if meta is None or "setup" not in meta.fields:
-            log.warning("job_dropped", match=job.match)
-            await self._store.jobs.done(job.job_id)
+    async def open(self, estate: Estate) -> None:
+        """Opens the match's table here, unless it belongs to somebody else."""
+        match = estate.job.match
+        if self.has(match):
             return
-        setup = Setup.from_json(json.loads(meta.fields["setup"]))
+        self._opening.add(match)
         try:
-            epoch = await self._claim(job.match)
-        except MatchRetired:
-            await self._delivery.free_bots(setup)
-            await self._store.jobs.done(job.job_id)
-            return
-        except FenceLost as lost:
-            log.info("match_belongs_to_another", match=job.match, owner=lost.owner)
-            return
-        self._jobs[job.match] = job
-        await self._seat(setup, epoch, is_aborted="abort" in meta.fields)
+            await self._open(estate)
+        except UnknownFormat as unknown:
+            log.warning("match_of_another_version", match=match, why=str(unknown))
+            self._spawn(self._give_back(estate.job))
+        finally:
+            self._opening.discard(match)
 
-    async def _claim(self, match: str) -> int:
-        fence = await self._store.journal.fence(match)
-        return await self._store.journal.claim(match, self.place.name, fence.epoch if fence else 0)
-
-    async def _seat(self, setup: Setup, epoch: int, *, is_aborted: bool) -> None:
-        entries = [decode(data) for data in await self._store.journal.read(setup.match)]
-        table = self._table(replay(setup, entries), epoch)
-        if not entries:
-            await self._store.matches.set_state(setup.match, epoch, self.place.name, "SEATING")
-        log.info("match_opened", match=setup.match, game=setup.game, bots=list(setup.bots), epoch=epoch)
+    async def _open(self, estate: Estate) -> None:
+        lapses = self.lease.lapses
+        owned = await self._opening_of.claim(estate)
+        if owned is None:
+            return
+        self._jobs[estate.job.match] = estate
+        table = self._table(owned)
+        is_sure = self.lease.holds() and lapses == self.lease.lapses
+        if not (is_sure or await self._store.journal.confirm(table.name, table.epoch, self.name)):
+            self._let_go(table)
+            return
+        log_opened(table, estate)
+        self._spawn(self._introduce(table, owned.is_new))
         table.open()
-        if is_aborted:
-            table.void(VoidReason.ABORTED)
-        if not table.match.is_over:
-            for seat, bot in enumerate(setup.bots):
-                offer = encode_offer(setup, seat, epoch, self.place.address)
-                await self._store.seats.put_offer(bot, setup.match, seat, epoch, offer.SerializeToString())
+        if owned.void:
+            table.void(owned.void)
 
-    def _table(self, match: Match, epoch: int) -> Table:
-        table = Table(match, epoch, self.place.name, self._journal, self._lag, self._ended, self._dealt)
-        self.tables[match.setup.match] = table
+    def _table(self, owned: Owned) -> Table:
+        match, epoch = owned.match, owned.epoch
+        table = Table(match, epoch, self.name, self._journal, self._lag, self._ended, self._dealt)
+        self.tables[table.name] = table
         return table
+
+    async def _introduce(self, table: Table, is_new: bool) -> None:
+        """Writes down whose the match is now, and offers the seats: until it is done, or there is no need."""
+        while not (table.is_closed or table.match.is_over):
+            with suppress(StoreUnavailable):
+                await self._take_job(table)
+                if is_new:
+                    await self._store.matches.set_state(table.name, table.epoch, self.name, "SEATING")
+                await self._offer_seats(table)
+                return
+            await asyncio.sleep(RETRY_S)
+
+    async def _take_job(self, table: Table) -> None:
+        estate = self._jobs[table.name]
+        if estate.holder != self.name:
+            await self._store.jobs.move(estate.job.job_id, estate.holder, self.name)
+
+    async def _offer_seats(self, table: Table) -> None:
+        setup, epoch = table.match.setup, table.epoch
+        for seat, bot in enumerate(setup.bots):
+            offer = encode_offer(setup, seat, epoch, self.address)
+            await self._store.seats.put_offer(bot, setup.match, seat, epoch, offer.SerializeToString())
+
+    async def _give_back(self, job: Job) -> None:
+        """Not at once, or a referee that is alone with the job would take it again and again."""
+        await asyncio.sleep(GIVE_BACK_S)
+        with suppress(StoreUnavailable):
+            await self._store.jobs.give_back(job.job_id)
 
     def _dealt(self, table: Table) -> None:
         self._spawn(self._note_running(table))
@@ -163,7 +195,7 @@ class Referee:
     async def _note_running(self, table: Table) -> None:
         """For lists only: whoever reads the journal knows already."""
         with suppress(StoreUnavailable):
-            await self._store.matches.set_state(table.name, table.epoch, self.place.name, "RUNNING")
+            await self._store.matches.set_state(table.name, table.epoch, self.name, "RUNNING")
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -174,6 +206,8 @@ class Referee:
 
     def _ended(self, table: Table) -> None:
         """The match's last entry is in the journal, or the match is not ours any more."""
+        if table.is_fenced:
+            self.streams.cut(table)
         self._spawn(self._deliver(table))
 
     async def _deliver(self, table: Table) -> None:
@@ -184,9 +218,9 @@ class Referee:
             try:
                 end = end or await self._delivery.read_end(setup)
                 table.tell_end(end.message)
-                if await self._delivery.deliver(setup, table.epoch, self.place.name, end):
-                    await self._store.jobs.done(self._jobs[table.name].job_id)
-                    _log_end(table, end.message)
+                if await self._delivery.deliver(setup, table.epoch, self.name, end):
+                    await self._store.jobs.done(self._jobs[table.name].job.job_id)
+                    log_end(table, end.message)
                 break
             except StoreUnavailable:
                 await asyncio.sleep(RETRY_S)
@@ -197,86 +231,64 @@ class Referee:
         self._jobs.pop(table.name, None)
         self.tables.pop(table.name, None)
 
-    async def _end_from_store(self, match: str, bot: str, seat: int) -> play_service_pb2.MatchEnded | None:
-        meta = await self._store.matches.get(match)
-        if meta is None or "setup" not in meta.fields:
-            raise NotYourSeat
-        bots = Setup.from_json(json.loads(meta.fields["setup"])).bots
-        if not (0 <= seat < len(bots) and bots[seat] == bot):
-            raise NotYourSeat
-        result = meta.fields.get("result")
-        return play_service_pb2.MatchEnded.FromString(result) if result else None
+    async def _all_answered(self) -> None:
+        """What is with the journal is acknowledged before the next owner asks again, if that is soon."""
+        until = self._loop.time() + RETRY_S
+        while self._loop.time() < until:
+            if all(table.is_closed or table.match.is_over for table in self.tables.values()):
+                return
+            await asyncio.sleep(ANSWER_S)
 
-    # Other referees
+    # The lease
 
-    async def inherit_all(self) -> None:
-        """Takes over whatever is pending: nobody else can live, for the store is ours alone."""
-        for owner in await self._store.jobs.owners():
-            await self._inherit(owner)
+    def owned(self) -> dict[str, int]:
+        """Its matches, with their epochs."""
+        return {name: table.epoch for name, table in self.tables.items()}
 
-    async def beat(self) -> None:
-        """Shows that we live, watches who else does, and obeys orders. Runs until cancelled."""
-        watch, last_order = DeathWatch(LEASE_S), "0"
-        while True:
-            try:
-                await self._store.processes.beat(self.place.name, self.place.address)
-                await self._look_for_dead(watch)
-                last_order = await self._obey(last_order)
-            except StoreUnavailable:
-                log.debug("heartbeat_missed")
-            await asyncio.sleep(BEAT_S)
+    def lose(self, match: str) -> None:
+        """Another referee has it: nothing more is said of it here."""
+        table = self.tables[match]
+        log.warning("match_lost", match=match, epoch=table.epoch)
+        table.is_fenced = True
+        table.close()
+        self._ended(table)
 
-    async def _look_for_dead(self, watch: DeathWatch) -> None:
-        owners = (await self._store.jobs.owners()).keys() - {self.place.name}
-        asked = time.monotonic()
-        beats = await self._store.processes.heartbeats()
-        watch.observe(asked, time.monotonic(), beats, owners)
-        for dead in watch.dead() & owners:
-            await self._inherit(dead)
+    def beat_confirmed(self) -> None:
+        """Others know that it lives."""
+        self._stalled_s = self._lag.notice(self._loop.time())
 
-    async def _inherit(self, dead: str) -> None:
-        for job in await self._store.jobs.claim_from(dead, self.place.name):
-            log.warning("match_taken_over", match=job.match, dead=dead)
-            await self.open(job)
-
-    async def _obey(self, last_order: str) -> str:
-        for order in await self._store.processes.orders(self.place.name, last_order):
-            verb, _, match = order.order.decode().partition(" ")
-            if verb == "abort" and match in self.tables:
-                self.tables[match].void(VoidReason.ABORTED)
-            last_order = order.order_id
-        return last_order
-
-    # The house
+    def speak_again(self) -> None:
+        """The lease holds again: what waits is written, and nobody is charged for our silence."""
+        now = self._loop.time()
+        silent_s = self.lease.now - self.lease.silent_since
+        stalled_s = self._lag.notice(now) - self._stalled_s
+        self.store_is_back(min(silent_s, now - self._frozen_until) - stalled_s)
+        self.streams.wake()
 
     def store_is_back(self, gap_s: float) -> None:
         """The clocks of all tables stood still for so long."""
+        self._frozen_until = self._loop.time()
         for table in list(self.tables.values()):
-            table.thaw(gap_s)
+            table.thaw(max(0.0, gap_s))
+
+    # Orders
+
+    def obey(self, order: str) -> None:
+        """What a gateway asks of this referee; what makes no sense (any more) is passed over."""
+        verb, _, match = order.partition(" ")
+        log.info("order_obeyed", order=order)
+        if verb == "drain":
+            self.is_draining = True
+        elif verb == "abort" and match in self.tables:
+            self.tables[match].void(VoidReason.ABORTED)
 
     async def stop(self) -> None:
-        """Takes no more matches and lets go of those it has: they wait in the store for the next owner."""
-        self._takes_new = False
+        """Hands all matches over: they wait in the store for their next owner, who hears of it at once."""
+        self.is_draining = True
         for table in list(self.tables.values()):
-            table.close()
+            table.wind_up()
+        await self._all_answered()
         if self._work:
             await asyncio.wait(self._work, timeout=RETRY_S * 4)
         with suppress(StoreUnavailable):
-            await self._store.processes.farewell(self.place.name)
-
-
-def _log_end(table: Table, end: play_service_pb2.MatchEnded) -> None:
-    """The canonical line of a match."""
-    log.info(
-        "match_finished" if end.HasField("result") else "match_voided",
-        match=table.name,
-        game=table.match.setup.game,
-        bots=list(table.match.setup.bots),
-        points=list(end.result.points),
-        ranks=list(end.result.ranks),
-        endings=[str(seat.left.ending) if seat.left else "COMPLETED" for seat in table.match.position.seats],
-        reason=end.void_reason,
-        entries=table.match.position.seq,
-        took_ms=table.match.position.at_ms,
-        epoch=table.epoch,
-    )
+            await self._store.processes.farewell(self.name)

@@ -20,8 +20,10 @@ BLOCKED_S = 10.0
 class PlayStream:
     """All seats of one bot at this referee, as long as one stream lasts."""
 
-    def __init__(self, bot: str) -> None:
+    def __init__(self, bot: str, may_speak: Callable[[], bool] = lambda: True) -> None:
         self.bot = bot
+        self._may_speak = may_speak
+        """While it is false nothing is written; when it is true again somebody wakes the outbox."""
         self.outbox = Outbox(asyncio.get_running_loop())
         self.lookups = 0
         """Questions to the store that are under way for this stream."""
@@ -56,6 +58,9 @@ class PlayStream:
         return self.refusal
 
     async def _write(self, write: Callable[[bytes], Awaitable[object]]) -> None:
+        if not self._may_speak():
+            self.outbox.hush()
+            return
         draft = self.outbox.drain()
         if not draft.items:
             return
@@ -72,6 +77,11 @@ class PlayStream:
             self.outbox.wake()
             if why:
                 self._loop.call_later(LAST_WORD_S, self._stop_writing)
+
+    def cut(self, why: Refusal) -> None:
+        """Ends it without a word of what is still unwritten."""
+        self.outbox.clear()
+        self.end(why)
 
     def _stop_writing(self) -> None:
         if self._writer:

@@ -87,6 +87,7 @@ class Table:
         self.is_closed = False
         self.is_fenced = False
         """Another referee owns the match."""
+        self._is_winding_up = False
         self._journal = journal
         self._lag = lag
         self._on_end = on_end
@@ -184,6 +185,13 @@ class Table:
             if place.outbox:
                 place.outbox.end(self, seat, items.ended(place.head, end))
 
+    def wind_up(self) -> None:
+        """Takes nothing more, and lets go of the match as soon as the journal has answered."""
+        self._is_winding_up = True
+        self._inbox.clear()
+        if self._held is None:
+            self.close()
+
     def close(self) -> None:
         """Lets go of the match: from now on this table does nothing."""
         self.is_closed = True
@@ -208,7 +216,7 @@ class Table:
         return False
 
     def _command(self, seat: int | None, command: Callable[[int], list[Effect]], at: float) -> None:
-        if self.is_closed:
+        if self.is_closed or self._is_winding_up:
             return
         if seat is not None:
             self._places[seat].waiting += 1
@@ -265,6 +273,8 @@ class Table:
         if before.state is None and self.match.position.state is not None:
             self._on_deal(self)
         self._show_changes(before)
+        if self._is_winding_up and not self.match.is_over:
+            self.close()
         self._work()
 
     def _perform(self, effects: list[Effect]) -> None:

@@ -30,8 +30,8 @@ class PlayDoor:
     async def play(self, raws: AsyncIterator[bytes], context: Context) -> None:
         """One stream, from its first byte to its last."""
         caller = await self._keeper.bot(context)
-        stream = PlayStream(caller.bot)
-        with self._keeper.open(caller, stream), self._referee.attached(stream):
+        stream = PlayStream(caller.bot, self._referee.lease.holds)
+        with self._keeper.open(caller, stream), self._referee.streams.attached(stream):
             reader = asyncio.create_task(self._read(raws, stream))
             reader.add_done_callback(lambda _: stream.end(None))
             try:

@@ -16,13 +16,25 @@ SILENCE_S = 5.0
 
 async def changed_bots(client: Redis) -> AsyncIterator[str]:
     """Bots whose offers have changed, as it happens. `StoreUnavailable` when Redis is gone: listen again."""
+    async for _, notice in _notices(client, keys.OFFERS_CHANNEL):
+        yield notice.partition(" ")[0]
+
+
+async def farewells(client: Redis) -> AsyncIterator[str]:
+    """Processes that have let go of everything, as it happens. Raises as `changed_bots` does."""
+    async for _, process in _notices(client, keys.FAREWELLS_CHANNEL):
+        yield process
+
+
+async def _notices(client: Redis, *channels: str) -> AsyncIterator[tuple[str, str]]:
+    """Channel and text of each notice."""
     pubsub = client.pubsub(ignore_subscribe_messages=True)
     try:
-        await pubsub.subscribe(keys.OFFERS_CHANNEL)
+        await pubsub.subscribe(*channels)
         while True:
             notice = await pubsub.get_message(timeout=SILENCE_S)
             if notice:
-                yield notice["data"].decode().partition(" ")[0]
+                yield notice["channel"].decode(), notice["data"].decode()
     except (RedisError, OSError) as error:
         raise StoreUnavailable(f"no notices: {error}") from error
     finally:

@@ -1,0 +1,168 @@
+"""Takes over the matches of dead referees: its share of them, and only what fits.
+
+A job names who took it, a fence who owns the match. First the fences are read, then the heartbeats once
+more, and only then is a fence claimed, as it was read: an owner that came to life again in between has
+confirmed its fence, and the claim comes to nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+
+import structlog
+
+from seatwise_server.play.lease import LEASE_S
+from seatwise_server.store import DeathWatch, Fence, Heartbeat, Store
+from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.store.jobs import Job
+from seatwise_server.store.notices import farewells
+
+LOOK_S = 0.25
+AT_ONCE = 32
+"""Matches that are opened at the same time."""
+MOST = 512
+"""Matches of one owner that are looked at in one go."""
+RETRY_S = 0.5
+
+T = TypeVar("T")
+
+log = structlog.get_logger()
+
+
+class Estate(NamedTuple):
+    """A match that may want an owner."""
+
+    job: Job
+    holder: str
+    """Who took the job."""
+    fence: Fence | None
+    """As it was read."""
+    is_death: bool = False
+    """Its owner did not leave in order."""
+
+
+Open = Callable[[Estate], Awaitable[None]]
+"""Makes a match ours, unless its fence has changed."""
+
+
+class Inheritance:
+    """What one referee takes over from others."""
+
+    def __init__(
+        self, name: str, store: Store, free: Callable[[], int], has: Callable[[str], bool], open_match: Open
+    ) -> None:
+        self._name = name
+        self._store = store
+        self._free = free
+        """How many matches fit."""
+        self._has = has
+        """Whether a match is open here, or about to be."""
+        self._open = open_match
+        self._watch = DeathWatch(LEASE_S)
+        self._beats: Mapping[str, Heartbeat] = {}
+        self._owners: set[str] = set()
+        """Owners of matches whose jobs others hold, as of this look and the one before: they may be dead too."""
+        self._owners_before: set[str] = set()
+        self._wake = asyncio.Event()
+
+    async def run(self) -> None:
+        """Looks for the dead again and again. Runs until cancelled."""
+        while True:
+            try:
+                await self._look()
+            except StoreUnavailable:
+                log.debug("inheritance_paused")
+            await self._rest()
+
+    async def _rest(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_S):
+                await self._wake.wait()
+        self._wake.clear()
+
+    async def listen(self) -> None:
+        """Looks at once when a referee has let go of its matches. Runs until cancelled."""
+        while True:
+            with suppress(StoreUnavailable):
+                async for _ in farewells(self._store.client):
+                    self._wake.set()
+            await asyncio.sleep(RETRY_S)
+
+    async def take_all(self) -> None:
+        """Takes over whatever is pending and fits: nobody else can live, for the store is ours alone."""
+        self._beats = await self._store.processes.heartbeats()
+        for holder in await self._store.jobs.owners():
+            await self._take(await self._estates(holder), lambda _: True)
+
+    async def _look(self) -> None:
+        self._owners, self._owners_before = set(), self._owners
+        holders = await self._observe()
+        for holder in holders & {*self._watch.dead(), self._name}:
+            estates = await self._estates(holder)
+            if estates:
+                await self._observe()
+                await self._take(estates, self._is_dead)
+
+    async def _observe(self) -> set[str]:
+        """Looks at all heartbeats; answers who has jobs."""
+        holders = set(await self._store.jobs.owners())
+        loop = asyncio.get_running_loop()
+        asked = loop.time()
+        self._beats = await self._store.processes.heartbeats()
+        mentioned = (holders | self._owners | self._owners_before) - {self._name}
+        self._watch.observe(asked, loop.time(), self._beats, mentioned)
+        return holders
+
+    async def _estates(self, holder: str) -> list[Estate]:
+        """The matches whose jobs this process holds, less those that are open here."""
+        jobs = [job for job in await self._store.jobs.held(holder, MOST) if not self._has(job.match)]
+        fences = await _gather(self._store.journal.fence(job.match) for job in jobs)
+        self._owners |= {fence.owner for fence in fences if fence}
+        return [self._estate(job, holder, fence) for job, fence in zip(jobs, fences, strict=True)]
+
+    def _estate(self, job: Job, holder: str, fence: Fence | None) -> Estate:
+        beat = self._beats.get(fence.owner) if fence else None
+        has_left = fence is None or fence.owner == self._name or (beat is not None and beat.has_left)
+        return Estate(job, holder, fence, is_death=not has_left)
+
+    async def _take(self, estates: Sequence[Estate], is_dead: Callable[[str], bool]) -> None:
+        """Those that are ours without our knowing, and our share of those that are nobody's."""
+        ours = [it for it in estates if it.fence and it.fence.owner == self._name]
+        nobodys = [it for it in estates if it.fence is None or is_dead(it.fence.owner)]
+        await _gather(self._open(each) for each in (*ours, *self._share(nobodys)))
+
+    def _is_dead(self, owner: str) -> bool:
+        return owner in self._watch.dead()
+
+    def _share(self, estates: Sequence[Estate]) -> Sequence[Estate]:
+        dead = self._watch.dead()
+        living = {name: beat.free for name, beat in self._beats.items() if name not in dead}
+        return share(estates, {**living, self._name: self._free()}, self._name)
+
+
+def share(estates: Sequence[T], free: Mapping[str, int], name: str) -> Sequence[T]:
+    """The part that is this referee's to take: in proportion to free places, and no more than fits.
+
+    Every referee reckons the same from the same figures; where figures differ two may go for one match, and
+    its fence decides. What is left over is shared again at the next look.
+    """
+    total = sum(free.values())
+    if total == 0:
+        return ()
+    before = sum(places for each, places in free.items() if each < name)
+    fits = min(len(estates), total)
+    return estates[fits * before // total : fits * (before + free[name]) // total]
+
+
+async def _gather(work: Iterable[Coroutine[Any, Any, T] | Awaitable[T]]) -> list[T]:
+    """All results, some at a time."""
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def one(each: Awaitable[T]) -> T:
+        async with turn:
+            return await each
+
+    return await asyncio.gather(*[one(each) for each in work])

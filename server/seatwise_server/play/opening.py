@@ -1,0 +1,108 @@
+"""Makes a match ours: first the fence, then the journal, never the other way round."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import structlog
+
+from seatwise_referee.ending import VoidReason
+from seatwise_referee.game import IllegalMove
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.journal import BadEntry, decode
+from seatwise_referee.match import Match, replay
+from seatwise_referee.position import first_position
+from seatwise_referee.setup import JOURNAL_FORMAT, Setup
+from seatwise_server.play.delivery import Delivery
+from seatwise_server.play.inheritance import Estate
+from seatwise_server.store import MatchMeta, Store
+from seatwise_server.store.errors import FenceLost, MatchRetired
+
+MOST_DEATHS = 3
+"""A match whose owners died so often is taken for the cause."""
+
+log = structlog.get_logger()
+
+
+class UnknownFormat(Exception):
+    """The match was written by another version: for a referee that knows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """A match that is ours."""
+
+    match: Match
+    epoch: int
+    void: VoidReason | None
+    """Why it is not to be played on."""
+
+    @property
+    def is_new(self) -> bool:
+        """Nothing has happened in it yet."""
+        return self.match.position.seq == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How one referee comes by its matches."""
+
+    owner: str
+    store: Store
+    delivery: Delivery
+
+    async def claim(self, estate: Estate) -> Owned | None:
+        """The match, ours from now on; None if it is not to be had. Raises UnknownFormat, and changes nothing."""
+        job, fence = estate.job, estate.fence
+        meta = await self.store.matches.get(job.match)
+        if meta is None or "setup" not in meta.fields:
+            log.warning("job_dropped", match=job.match)
+            await self.store.jobs.done(job.job_id)
+            return None
+        setup = _setup(meta)
+        try:
+            expected, confirmed = (fence.epoch, fence.confirmed) if fence else (0, None)
+            epoch = await self.store.journal.claim(
+                job.match, self.owner, expected, confirmed, is_death=estate.is_death
+            )
+        except MatchRetired:
+            await self.delivery.free_bots(setup)
+            await self.store.jobs.done(job.job_id)
+            return None
+        except FenceLost as lost:
+            log.info("match_belongs_to_another", match=job.match, owner=lost.owner)
+            return None
+        is_aborted = "abort" in meta.fields
+        deaths = estate.is_death + (fence.deaths if fence else 0)
+        return await self._read(setup, epoch, _verdict(is_aborted, deaths))
+
+    async def _read(self, setup: Setup, epoch: int, void: VoidReason | None) -> Owned:
+        journal = await self.store.journal.read(setup.match)
+        try:
+            return Owned(replay(setup, map(decode, journal)), epoch, void)
+        except (BadEntry, IllegalMove):
+            log.exception("journal_unplayable", match=setup.match)
+            return Owned(_unplayed(setup, len(journal)), epoch, VoidReason.UNPLAYABLE)
+
+
+def _setup(meta: MatchMeta) -> Setup:
+    written = meta.fields.get("format", JOURNAL_FORMAT.encode()).decode()
+    if written != JOURNAL_FORMAT:
+        raise UnknownFormat(f"its journal is written as {written}")
+    setup = Setup.from_json(json.loads(meta.fields["setup"]))
+    game = GAMES.get(setup.game)
+    if game is None or game.rules_version != setup.rules_version:
+        raise UnknownFormat(f"it plays {setup.game} by the rules of version {setup.rules_version}")
+    return setup
+
+
+def _verdict(is_aborted: bool, deaths: int) -> VoidReason | None:
+    if is_aborted:
+        return VoidReason.ABORTED
+    return VoidReason.POISONED if deaths >= MOST_DEATHS else None
+
+
+def _unplayed(setup: Setup, seq: int) -> Match:
+    """A match that can only be voided, for its journal cannot be replayed."""
+    return Match(setup, first_position(setup)._replace(seq=seq))

@@ -1,0 +1,63 @@
+"""The streams of all bots at this referee: one for each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from seatwise_server.play.stream import PING_S, PlayStream
+from seatwise_server.play.table import Table
+from seatwise_server.refusal import Refusal
+
+
+class Streams:
+    """One for each referee process."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, PlayStream] = {}
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    def __contains__(self, bot: str) -> bool:
+        return bot in self._streams
+
+    def get(self, bot: str) -> PlayStream | None:
+        """The bot's stream, if it has one."""
+        return self._streams.get(bot)
+
+    @contextmanager
+    def attached(self, stream: PlayStream) -> Iterator[None]:
+        """As long as this lasts the stream is the bot's at this referee; an older one is replaced."""
+        older = self._streams.get(stream.bot)
+        if older:
+            older.end(Refusal("REPLACED", "a newer stream of this bot has taken over", bot=stream.bot))
+        self._streams[stream.bot] = stream
+        try:
+            yield
+        finally:
+            if self._streams.get(stream.bot) is stream:
+                del self._streams[stream.bot]
+            for table, seat in list(stream.outbox.seats):
+                table.leave(seat, stream.outbox)
+
+    async def watch(self) -> None:
+        """Measures round trips and ends streams that are not read. Runs until cancelled."""
+        while True:
+            await asyncio.sleep(PING_S)
+            for stream in list(self._streams.values()):
+                stream.watch()
+
+    def wake(self) -> None:
+        """What was held back may be written."""
+        for stream in list(self._streams.values()):
+            stream.outbox.wake()
+
+    def cut(self, table: Table) -> None:
+        """Whoever sat here must not hear what we had yet to say of a match that is another's."""
+        moved = "another referee has a match of this stream; come back for the others"
+        for seat, bot in enumerate(table.match.setup.bots):
+            stream = self._streams.get(bot)
+            if stream and table.sits(seat, stream.outbox):
+                stream.cut(Refusal("MATCH_MOVED", moved, match=table.name))
