@@ -1,20 +1,24 @@
-"""The house's own bots: they fill free places, through the same door as everybody else."""
+"""The house's own bots: they fill free places, through the same door as everybody else.
+
+They think in a process of their own, so that their thinking takes no time from the referee. Its
+standard input is the leash: when this server dies, however it dies, the pipe closes and they end.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 
 import structlog
 
-from seatwise.errors import SeatwiseError
-from seatwise.remote import run_async
 from seatwise_server.store import Store
-from seatwise_server.store.errors import BotExists, StoreError
+from seatwise_server.store.errors import BotExists, StoreUnavailable
 
 STRONGEST_FIRST = ("counting", "greedy", "random")
 OWNER = "house"
-MOST_MATCHES = 64
 AGAIN_S = 5.0
+END_S = 3.0
 
 log = structlog.get_logger()
 
@@ -25,24 +29,40 @@ def house_bots() -> tuple[str, ...]:
 
 
 async def run_house_bots(store: Store, address: str) -> None:
-    """Runs them all against our own server; one that fails is started again. Runs until cancelled."""
-    async with asyncio.TaskGroup() as group:
-        for sample in STRONGEST_FIRST:
-            group.create_task(_keep_running(store, sample, address))
-
-
-async def _keep_running(store: Store, sample: str, address: str) -> None:
+    """Keeps them running against our own server. Runs until cancelled."""
     while True:
         try:
-            await _run(store, sample, address)
-        except (SeatwiseError, StoreError):
-            log.exception("house_bot_failed", bot=sample)
+            tokens = {sample: await _token(store, f"house-{sample}") for sample in STRONGEST_FIRST}
+            code = await _run(address, tokens)
+            log.warning("house_bots_ended", code=code)
+        except StoreUnavailable:
+            log.debug("house_bots_wait_for_the_store")
         await asyncio.sleep(AGAIN_S)
 
 
-async def _run(store: Store, sample: str, address: str) -> None:
-    token = await _token(store, f"house-{sample}")
-    await run_async(sample, game="ugo", address=address, token=token, queues=(), max_matches=MOST_MATCHES)
+async def _run(address: str, tokens: dict[str, str]) -> int:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "seatwise_server.house_process", stdin=asyncio.subprocess.PIPE
+    )
+    assert process.stdin
+    try:
+        process.stdin.write(json.dumps({"address": address, "tokens": tokens}).encode() + b"\n")
+        await process.stdin.drain()
+        return await process.wait()
+    finally:
+        await _end(process)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Lets go of the leash; kills what does not end by itself."""
+    if process.stdin:
+        process.stdin.close()
+    try:
+        async with asyncio.timeout(END_S):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
 
 
 async def _token(store: Store, name: str) -> str:

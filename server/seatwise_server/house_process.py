@@ -1,0 +1,47 @@
+"""The process in which the house's bots think; started by `house`, which holds its leash.
+
+Reads one line of JSON from standard input ({"address", "tokens" by sample}), and ends when that closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+import threading
+
+from seatwise.remote import run_async
+
+MOST_MATCHES = 64
+
+
+def main() -> None:
+    """Runs until the leash is let go."""
+    logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's business
+    told = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_the_leash, daemon=True).start()
+    asyncio.run(_run(told["address"], told["tokens"]))
+
+
+def _end_with_the_leash() -> None:
+    """At once, with whatever the bots are thinking about: their matches wait in the store."""
+    sys.stdin.read()
+    os._exit(0)
+
+
+async def _run(address: str, tokens: dict[str, str]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for sample, token in tokens.items():
+            group.create_task(_play(sample, address, token))
+
+
+async def _play(sample: str, address: str, token: str) -> None:
+    await run_async(sample, game="ugo", address=address, token=token, queues=(), max_matches=MOST_MATCHES)
+
+
+if __name__ == "__main__":
+    main()
