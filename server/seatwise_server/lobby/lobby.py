@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 import structlog
@@ -61,6 +61,7 @@ class Lobby:
 
     async def _arrive(self, attendance: Attendance) -> None:
         await self._refresh(attendance)
+        await self._leave_queues(attendance.bot, QUEUES.keys() - set(attendance.queues))
         _welcome(attendance)
         await self._tell_open_seats(attendance)
         await self._wait_in_queues(attendance)
@@ -68,8 +69,7 @@ class Lobby:
     async def _leave(self, attendance: Attendance) -> None:
         try:
             if await self._store.attendances.leave(attendance.bot, attendance.attend_id):
-                for queue in attendance.queues:
-                    await self._store.queues.leave(queue, attendance.bot)
+                await self._leave_queues(attendance.bot, attendance.queues)
         except StoreUnavailable:
             log.debug("attendance_left_to_expire", bot=attendance.bot)
 
@@ -85,7 +85,13 @@ class Lobby:
                 await self._store.queues.enter(queue, attendance.bot)
             else:
                 await self._store.queues.leave(queue, attendance.bot)
+        if attendance.bot not in self._present:  # it has gone meanwhile
+            await self._leave_queues(attendance.bot, attendance.queues)
         self._pairing.wake()
+
+    async def _leave_queues(self, bot: str, queues: Iterable[str]) -> None:
+        for queue in queues:
+            await self._store.queues.leave(queue, bot)
 
     async def _tell_open_seats(self, attendance: Attendance) -> None:
         """All offers that stand; seats that were offered and stand no more are closed."""

@@ -79,7 +79,8 @@ class Pairing:
         secrets.SystemRandom().shuffle(bots)
         missing = await self._reserve(queue, proposal.match, bots)
         if missing:
-            back = [waiting for waiting in proposal.bots if waiting.bot != missing]
+            present = await self._store.attendances.present(bots) - {missing}
+            back = [waiting for waiting in proposal.bots if waiting.bot in present]
             await self._seating.forget(proposal.match)
             await self._store.queues.dissolve(queue.name, proposal.match, back)
             return len(back) < len(proposal.bots)
