@@ -10,7 +10,7 @@ have logged a fault of its own, nor lost a task.
             ends = await table.play_out()
 """
 
-from harness.house import House, house, house_in, module_house
+from harness.house import House, house, house_in, in_memory, module_house
 from harness.items import field_of, item, legal_move, message, reason_name, submission
 from harness.process import ServerProcess, processes_with, server_process, until
 from harness.scenes import IMPATIENT, bystanders, dealt, endings, plays_on
@@ -38,6 +38,7 @@ __all__ = [
     "field_of",
     "house",
     "house_in",
+    "in_memory",
     "item",
     "legal_move",
     "message",

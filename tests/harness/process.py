@@ -69,16 +69,7 @@ class ServerProcess:
         """Returns when it listens, on the port that it had before."""
         host, _, port = self.address.rpartition(":")
         where = ["--host", host or "127.0.0.1", "--port", port or "0", "--data", str(self.data)]
-        command = [
-            sys.executable,
-            "-c",
-            _SERVE,
-            *where,
-            "--no-house-bots",
-            "--log-level",
-            "debug",
-            *self._args,
-        ]
+        command = [sys.executable, "-c", _SERVE, *where, "--no-house-bots", *self._args]
         with (self.data / "server.log").open("ab") as log:
             pipe = asyncio.subprocess.PIPE
             self._process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=log)
@@ -140,10 +131,12 @@ async def until(look: Callable[[], Any], within_s: float = SOON_S) -> Any:
 
 
 @asynccontextmanager
-async def server_process(*args: str) -> AsyncIterator[tuple[ServerProcess, House]]:
+async def server_process(
+    *args: str, log_level: str = "debug", where: str | None = None
+) -> AsyncIterator[tuple[ServerProcess, House]]:
     """`seatwise serve` in a process of its own, stopped at the end with all that it started."""
-    with tempfile.TemporaryDirectory(prefix="sw-") as folder:
-        process = ServerProcess(Path(folder), *args)
+    with tempfile.TemporaryDirectory(prefix="sw-", dir=where) as folder:
+        process = ServerProcess(Path(folder), "--log-level", log_level, *args)
         try:
             await process.start()
             house = House(process.address, Admin(process.address, process.token))
