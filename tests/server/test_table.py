@@ -269,6 +269,15 @@ async def test_a_repeated_request_is_answered_as_at_first() -> None:
 
 
 @in_virtual_time
+async def test_the_same_request_id_at_another_prompt_is_another_request() -> None:
+    room = Room()
+    links = await room.seat_all()
+    for _ in range(4):
+        await room.move(links, request_id="always the same")
+    assert len(room.entries("move")) == 4
+
+
+@in_virtual_time
 async def test_a_repeat_that_waits_behind_the_first_is_one_move() -> None:
     room = Room()
     links = await room.seat_all()
