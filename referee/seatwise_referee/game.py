@@ -161,6 +161,10 @@ class RaceGame(Game[StateT, MoveT, ViewT], Protocol):
         """Whether the move lays something; neither it nor an offer is acknowledged or journaled."""
         ...
 
+    def is_offer(self, move: MoveT) -> bool:
+        """Whether the move agrees to end the round, or takes that back."""
+        ...
+
     def is_call(self, move: MoveT) -> bool:
         """Whether the move is a call, which is ordered by what it is charged."""
         ...

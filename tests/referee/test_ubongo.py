@@ -6,13 +6,13 @@ K1 to K15 are the numbers that the rules carry in `seatwise_referee.games.ubongo
 from __future__ import annotations
 
 import json
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import pytest
 from ubongo_positions import SEED, UBONGO, cards_of, column, dealt, everybody, laid, wrong
 
-from seatwise_referee.game import Outcome, Prompt, Seat
+from seatwise_referee.game import IllegalMove, Outcome, Prompt, Seat
 from seatwise_referee.games.ubongo import (
     CALL,
     CARDS,
@@ -185,9 +185,12 @@ def test_a_false_call_ends_the_round_when_all_others_had_agreed() -> None:
     assert last_points(calls(state, A)) == (0, 5)
 
 
-def test_the_offer_of_who_is_out_is_forgotten() -> None:
-    state = UBONGO.play(laid(dealt(2), -7, 5), A, OfferEnd(on=True))
-    assert (calls(state, A).offers, calls(state, A).round.number) == (frozenset(), 1)
+def test_who_agrees_to_end_the_round_must_withdraw_the_offer_to_call() -> None:
+    state = UBONGO.play(laid(dealt(2), 7, 5), A, OfferEnd(on=True))
+    with pytest.raises(IllegalMove, match="withdraw your offer first, then call"):
+        calls(state, A)
+    assert CALL not in islice(UBONGO.legal_moves(state, A), 10)
+    assert last_points(calls(UBONGO.play(state, A, OfferEnd(on=False)), A)) == (10, 5)
 
 
 def test_who_stops_keeps_the_layout_and_need_not_agree() -> None:

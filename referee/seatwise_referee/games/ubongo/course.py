@@ -58,8 +58,8 @@ def call_together(state: State, callers: frozenset[Seat]) -> State:
     right = frozenset(seat for seat in callers if fits(state, seat))
     if right or state.round.course.false_call_ends:
         return _after_round(state, callers, right)
-    building, offers = state.building - callers, state.offers - callers
-    return _if_all_agree(State(building, state.layouts, offers, state.out | callers, state.round))
+    building, out = state.building - callers, state.out | callers
+    return _if_all_agree(State(building, state.layouts, state.offers, out, state.round))
 
 
 def after_offer(state: State, seat: Seat, *, on: bool) -> State:

@@ -34,7 +34,12 @@ def refuse_unasked(state: State, seat: Seat) -> NoReturn:
 
 
 def check_call(state: State, seat: Seat) -> None:
-    """`IllegalMove` if fewer than seven cards lie; whether they fit is found out by calling (K10, K11)."""
+    """`IllegalMove` if fewer than seven cards lie; whether they fit is found out by calling (K10, K11).
+
+    Nor may who agrees to end the round call: all see the offer, and would see it go before the call is told.
+    """
+    if seat in state.offers:
+        raise IllegalMove("you agree to end the round: withdraw your offer first, then call")
     laid = len(state.layouts[seat])
     if laid < GOAL:
         raise IllegalMove(f"you call with {GOAL} fitting cards; you have laid {laid}")

@@ -37,7 +37,7 @@ _ALONG: Final = sorted(range(-BOUND, BOUND + 1), key=abs)
 def moves_of(state: State, seat: Seat) -> Iterator[Move]:
     """Each of them once, in a fixed order; every one can be played."""
     layout, hand = state.layouts[seat], state.round.hands[seat]
-    if len(layout) >= GOAL:
+    if len(layout) >= GOAL and seat not in state.offers:
         yield CALL
     yield OfferEnd(on=seat not in state.offers)
     yield from map(Lay, dict.fromkeys(_likely(layout, hand)))

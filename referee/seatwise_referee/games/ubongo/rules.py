@@ -17,7 +17,7 @@ from seatwise_referee.games.ubongo.state import State, dealt, first_state
 from seatwise_referee.games.ubongo.view import View, view_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 ROUNDS: Final = 6
 """As printed; three decks give no more (K3)."""
@@ -145,6 +145,36 @@ class Ubongo:
     def move_from_json(self, json: Json) -> Move:
         """The inverse; `ValueError` for anything else."""
         return moves.from_json(json)
+
+    # The race
+
+    def is_lay(self, move: Move) -> bool:
+        """Whether it lays cards."""
+        return isinstance(move, Lay)
+
+    def is_offer(self, move: Move) -> bool:
+        """Whether it agrees to end the round, or no longer does."""
+        return isinstance(move, OfferEnd)
+
+    def is_call(self, move: Move) -> bool:
+        """Whether it calls "Ubongo!"."""
+        return isinstance(move, Call)
+
+    def layouts(self, state: State) -> list[Json]:
+        """What lies before each seat: `[[["1-01", 0, 0, 1]], []]`."""
+        return list(map(moves.layout_to_json, state.layouts))
+
+    def with_layouts(self, state: State, layouts: Sequence[Json]) -> State:
+        """The inverse; `IllegalMove` for what cannot lie, `ValueError` for what is no layout."""
+        return course.with_layouts(state, list(map(moves.layout_from_json, layouts)))
+
+    def call_together(self, state: State, callers: frozenset[Seat]) -> State:
+        """These seats call at the same time; `IllegalMove` if one of them cannot."""
+        return course.call_together(state, callers)
+
+    def agree(self, state: State) -> State:
+        """The round ends as it stands, and nobody scores 10."""
+        return course.agree(state)
 
     def _seats(self, seats: int) -> int:
         if seats not in self.table_sizes:
