@@ -49,7 +49,7 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.TimeControl": "free_ms bank_ms increment_ms grace_ms setup_ms allowance_cap_ms handover_ms max_strikes "
     "max_rejections tie_window_ms",
     "seatwise.v1.TimeControl.FreeMsEntry": "key value",
-    "seatwise.v1.WatchMatchResponse": "match at_ms ugo send_time",
+    "seatwise.v1.WatchMatchResponse": "match at_ms ugo ubongo send_time",
     "seatwise.v1.Welcome": "bot max_matches",
 }
 """What anybody may know at any time: names, limits, and the commitment, from which no seed can be worked out."""
@@ -59,7 +59,7 @@ SEEN_BY_ITS_SEAT: dict[str, str] = {
     "seatwise.v1.MoveRejected": "request_id reason message",
     "seatwise.v1.PlayResponseItem": "match seat epoch update move_accepted move_rejected match_ended ping",
     "seatwise.v1.TimeLeft": "move_ms bank_ms charged_ms latency_ms strikes",
-    "seatwise.v1.Update": "prompt to_act pace time receipt ugo",
+    "seatwise.v1.Update": "prompt to_act pace time receipt ugo ubongo",
 }
 """What one bot is told of its own seat. A message is for a person; test_non_interference_wire.py reads it too."""
 
@@ -71,6 +71,11 @@ CARDS: dict[str, str] = {
     # One hand, the viewer's own; of the others the sizes.
     "seatwise.games.ugo.v1.View": "seat round rounds starter hand hand_sizes leader trick legal_cards won_cards arranger "
     "kingdoms supply points tricks last_round",
+    "seatwise.games.ubongo.v1.Built": "layout symbols has_called",  # of a round that is over
+    "seatwise.games.ubongo.v1.Layout": "cards xs ys turns",
+    "seatwise.games.ubongo.v1.RoundPoints": "points",
+    # One hand and one layout, the viewer's own; of the others how many cards lie.
+    "seatwise.games.ubongo.v1.View": "seat round rounds hand symbols layout laid building offers out points last_round",
 }
 """Views: types of their own, built from nothing."""
 

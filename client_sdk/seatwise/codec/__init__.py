@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from seatwise.codec import ugo
+from seatwise.codec import ubongo, ugo
 from seatwise.codec.errors import MalformedMove, MalformedView
 
 
@@ -35,6 +35,9 @@ class GameCodec:
 
 CODECS: dict[str, GameCodec] = {
     "ugo": GameCodec("ugo", 16, ugo.encode_view, ugo.decode_view, ugo.encode_move, ugo.decode_move),
+    "ubongo": GameCodec(
+        "ubongo", 17, ubongo.encode_view, ubongo.decode_view, ubongo.encode_move, ubongo.decode_move
+    ),
 }
 """By the game's name."""
 

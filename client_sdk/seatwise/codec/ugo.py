@@ -10,44 +10,14 @@ Microseconds a view, four seats in the second round, CPython 3.11, one core of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final, Generic, TypeVar
+from collections.abc import Iterable
+from typing import Any, Final
 
 from seatwise.codec.errors import MalformedMove, MalformedView
+from seatwise.codec.kept import Kept, part, tag
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo import CARDS, Arrange, Card, Kingdom, Move, Play, Trick, View
-
-T = TypeVar("T")
-
-_KEPT: Final = 1 << 13
-"""How much of each kind to keep: twice that of what 400 matches of four seats have lying open at a time."""
-
-
-class _Kept(Generic[T]):
-    """An encoder that remembers what it wrote of an object, by the object itself: to hash a table costs more.
-
-    Holding the object keeps its id its own. Of two generations the older is forgotten when the younger
-    is full, so what is in use stays.
-    """
-
-    __slots__ = ("_encode", "_old", "_young")
-
-    def __init__(self, encode: Callable[[T], bytes]) -> None:
-        self._encode = encode
-        self._young: dict[int, tuple[T, bytes]] = {}
-        self._old: dict[int, tuple[T, bytes]] = {}
-
-    def __call__(self, thing: T) -> bytes:
-        key = id(thing)
-        found = self._young.get(key)
-        if found is None:
-            found = self._old.get(key) or (thing, self._encode(thing))
-            if len(self._young) >= _KEPT:
-                self._old, self._young = self._young, {}
-            self._young[key] = found
-        return found[1]
-
 
 # Cards
 
@@ -57,75 +27,64 @@ _TO_WIRE: Final = bytes(min(number + 1, 255) for number in range(256))
 _FROM_WIRE: Final[dict[int, Card]] = {number + 1: card for number, card in enumerate(CARDS)}
 
 
-def _tag(number: int) -> bytes:
-    """The key of a length-delimited field."""
-    key = number << 3 | 2
-    return bytes((key,)) if key < 128 else bytes((key & 127 | 128, key >> 7))
-
-
 def _cards(key: bytes, cards: tuple[Card, ...]) -> bytes:
     """A packed list of cards."""
     return key + bytes((len(cards),)) + bytes(cards).translate(_TO_WIRE) if cards else b""
 
 
-def _part(key: bytes, body: bytes) -> bytes:
-    """A message within a message; ours are all shorter than 128 bytes."""
-    return key + bytes((len(body),)) + body
-
-
 # The view, field by field as in ugo.proto
 
-_HAND: Final = _tag(5)
-_HAND_SIZES: Final = _tag(6)
-_TRICK: Final = _tag(8)
-_LEGAL_CARDS: Final = _tag(9)
-_WON_CARDS: Final = _tag(10)
-_KINGDOMS: Final = _tag(12)
-_POINTS: Final = _tag(14)
-_TRICKS: Final = _tag(15)
-_LAST_ROUND: Final = _tag(16)
-_SECTIONS: Final = _tag(1)
-_SECTION_CARDS: Final = _tag(1)
-_TRICK_CARDS: Final = _tag(2)
-_TRICK_LAID: Final = _tag(4)
+_HAND: Final = tag(5)
+_HAND_SIZES: Final = tag(6)
+_TRICK: Final = tag(8)
+_LEGAL_CARDS: Final = tag(9)
+_WON_CARDS: Final = tag(10)
+_KINGDOMS: Final = tag(12)
+_POINTS: Final = tag(14)
+_TRICKS: Final = tag(15)
+_LAST_ROUND: Final = tag(16)
+_SECTIONS: Final = tag(1)
+_SECTION_CARDS: Final = tag(1)
+_TRICK_CARDS: Final = tag(2)
+_TRICK_LAID: Final = tag(4)
 
 
-@_Kept
+@Kept
 def _encode_trick(trick: Trick) -> bytes:
     """Without a key: the same trick is one of this round's first and of the last one's later."""
-    return _part(
+    return part(
         b"",
         b"\x08%c%b\x18%c%b"
         % (trick.leader, _cards(_TRICK_CARDS, trick.cards), trick.winner, _cards(_TRICK_LAID, trick.laid)),
     )
 
 
-@_Kept
+@Kept
 def _encode_tricks(tricks: tuple[Trick, ...]) -> bytes:
     return b"".join(_TRICKS + _encode_trick(trick) for trick in tricks)
 
 
-@_Kept
+@Kept
 def _encode_last_round(tricks: tuple[Trick, ...]) -> bytes:
     return b"".join(_LAST_ROUND + _encode_trick(trick) for trick in tricks)
 
 
-@_Kept
+@Kept
 def _encode_kingdom(kingdom: Kingdom) -> bytes:
-    sections = b"".join(_part(_SECTIONS, _cards(_SECTION_CARDS, stack)) for stack in kingdom.sections)
-    return _part(_KINGDOMS, sections + b"\x10%c" % kingdom.farmers)
+    sections = b"".join(part(_SECTIONS, _cards(_SECTION_CARDS, stack)) for stack in kingdom.sections)
+    return part(_KINGDOMS, sections + b"\x10%c" % kingdom.farmers)
 
 
-@_Kept
+@Kept
 def _encode_kingdoms(kingdoms: tuple[Kingdom, ...]) -> bytes:
     return b"".join(map(_encode_kingdom, kingdoms))
 
 
-@_Kept
+@Kept
 def _encode_points(points: tuple[tuple[int, ...], ...]) -> bytes:
     """By protobuf, for points may be negative."""
     rounds = (ugo_pb2.RoundPoints(points=each).SerializeToString() for each in points)
-    return b"".join(_part(_POINTS, each) for each in rounds)
+    return b"".join(part(_POINTS, each) for each in rounds)
 
 
 def encode_view(view: View) -> bytes:
