@@ -11,7 +11,8 @@ import pytest
 import seatwise
 from seatwise.samples import SAMPLES
 
-MATCHES = 24
+MATCHES = 60
+"""Enough for the difference to be seen through the luck of the cards, with room to spare."""
 
 
 def played(bots: list[str]) -> dict[str, list[Any]]:
