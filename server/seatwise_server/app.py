@@ -7,38 +7,27 @@ import gc
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
 
 import structlog
 
 from seatwise_server.config import Config
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.house import house_bots, run_house_bots
 from seatwise_server.lobby.lobby import Lobby
-from seatwise_server.lobby.pairing import Pairing
-from seatwise_server.lobby.seating import Seating
-from seatwise_server.play.delivery import Delivery
-from seatwise_server.play.inheritance import Inheritance
 from seatwise_server.play.lag import Lag
-from seatwise_server.play.presence import Presence
-from seatwise_server.play.referee import Place, Referee
-from seatwise_server.play.watch import Watch
+from seatwise_server.play.referee import Referee
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.bots import BotDoor
-from seatwise_server.rpc.games import GameDoor
+from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, Role, Tasks
 from seatwise_server.rpc.keeper import Keeper
-from seatwise_server.rpc.lobby import LobbyDoor
-from seatwise_server.rpc.matches import MatchDoor
-from seatwise_server.rpc.play import PlayDoor
 from seatwise_server.rpc.server import Doors
 from seatwise_server.store import Flusher, Listeners, Patience, Store, check_server, connect
 from seatwise_server.store.tokens import load_or_create_admin_token
 
 GRACE_S = 2.0
 """How long open RPCs have to end when the server stops."""
+HEALTH_S = 0.3
 
 log = structlog.get_logger()
 
@@ -58,10 +47,10 @@ class Running:
     address: str
     """host:port, with the port that was taken."""
     store: Store
-    referee: Referee
-    lobby: Lobby
     stopped: asyncio.Future[None]
     """Fails when the server cannot go on."""
+    referee: Referee | None
+    lobby: Lobby | None
 
 
 def embedded_redis(config: Config) -> EmbeddedRedis | None:
@@ -88,6 +77,7 @@ class _Server:
         self._embedded = embedded
         self._loop = asyncio.get_running_loop()
         self._tasks: list[asyncio.Task[None]] = []
+        self._roles: list[Role] = []
         self._stopped: asyncio.Future[None] = self._loop.create_future()
 
     async def start(self, stack: AsyncExitStack) -> None:
@@ -95,71 +85,72 @@ class _Server:
         client = connect(config.redis_url or self._url())
         stack.push_async_callback(client.aclose)
         facts = await check_server(client, allow_loss=config.allow_loss)
-        durability = "fsync" if facts.is_lossless else "loss-allowed"
-        store = Store.of(client)
-        lag = Lag(self._loop)
-        flusher = Flusher.of(
-            client,
-            Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost),
-            Patience(gone_for_good_s=config.gone_for_good_s),
-        )
-        flusher.start()
-        stack.push_async_callback(flusher.close)
-        name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
-        delivery = Delivery(store.journal, store.matches, store.seats, config.keep_records_s)
-        self._referee = Referee(Place(name, "", config.most_tables), store, flusher, lag, delivery)
-        seating = Seating(store, durability)
-        pairing = Pairing(store, seating, house_bots() if config.house_bots else ())
-        self._lobby = Lobby(name, store, pairing)
-        keeper = Keeper(store.bots, load_or_create_admin_token(config.admin_token_file))
         self._doors = Doors()
-        self._doors.add(
-            LobbyDoor(self._lobby, keeper),
-            PlayDoor(self._referee, keeper),
-            MatchDoor(store, seating, pairing, Watch(store), keeper),
-            BotDoor(store, keeper),
-            GameDoor(),
-        )
-        address = await self._listen()
-        stack.push_async_callback(self._stop, keeper)
-        lag.start()
-        stack.callback(lag.stop)
-        inheritance = Inheritance(
-            name, store, lambda: self._referee.free, self._referee.has, self._referee.open
-        )
-        presence = Presence(self._referee, store, self._referee.lease)
-        await presence.beat_once()
-        if self._embedded:
-            await inheritance.take_all()
-            self._spawn("supervise redis", self._embedded.supervise())
-        self._spawn("take jobs", self._referee.take_jobs())
-        self._spawn("beat", presence.beat())
-        self._spawn("orders", presence.listen())
-        self._spawn("inherit", inheritance.run())
-        self._spawn("farewells", inheritance.listen())
-        self._spawn("watch streams", self._referee.streams.watch())
-        self._spawn("watch tokens", keeper.watch())
-        self._spawn("lobby beat", self._lobby.beat())
-        self._spawn("lobby listen", self._lobby.listen())
-        self._spawn("pairing", pairing.run())
-        if config.house_bots:
-            self._spawn("house bots", run_house_bots(store, address))
-        await self._doors.set_ready(True)
+        listeners = Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost)
+        self._flusher = Flusher.of(client, listeners, Patience(gone_for_good_s=config.gone_for_good_s))
+        durability = "fsync" if facts.is_lossless else "loss-allowed"
+        common = self._common(Store.of(client), self._bind(), durability)
+        self._flusher.start()
+        stack.push_async_callback(self._flusher.close)
+        stack.push_async_callback(self._stop, common.keeper)
+        common.lag.start()
+        stack.callback(common.lag.stop)
+        await self._open(common)
         _settle_memory()
         log.info(
             "server_started",
-            address=address,
+            address=common.listens_on,
+            roles=sorted(config.roles),
             redis=facts.software,
             version=facts.version,
-            durability=durability,
+            durability=common.durability,
         )
-        self.running = Running(address, store, self._referee, self._lobby, self._stopped)
+
+    def _common(self, store: Store, listens_on: str, durability: str) -> Common:
+        return Common(
+            config=self._config,
+            name=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
+            listens_on=listens_on,
+            store=store,
+            flusher=self._flusher,
+            keeper=Keeper(store.bots, _admin_token(self._config)),
+            lag=Lag(self._loop),
+            durability=durability,
+            is_alone=self._embedded is not None,
+        )
+
+    async def _open(self, common: Common) -> None:
+        """All roles: first their doors are there, then they are made ready, then bots may come."""
+        roles = self._config.roles
+        lobby = LobbyRole(common) if "lobby" in roles else None
+        referee = RefereeRole(common) if "referee" in roles else None
+        wake = lobby.pairing.wake if lobby else _nobody
+        gateway = GatewayRole(common, wake) if "gateway" in roles else None
+        self._roles = [role for role in (lobby, referee, gateway) if role]
+        for role in self._roles:
+            role.open_doors(self._doors)
+        for role in self._roles:
+            self._spawn_all(await role.start())
+        await self._doors.start()
+        self._spawn_all({"watch tokens": common.keeper.watch(), "health": self._watch_health()})
+        if self._embedded:
+            self._spawn_all({"supervise redis": self._embedded.supervise()})
+        await self._tell_health()
+        self.running = Running(
+            common.listens_on,
+            common.store,
+            self._stopped,
+            referee.referee if referee else None,
+            lobby.lobby if lobby else None,
+        )
 
     def _url(self) -> str:
-        assert self._embedded is not None
+        if self._embedded is None:
+            raise ValueError("no Redis is named, and there is no embedded one")
         return self._embedded.url
 
-    async def _listen(self) -> str:
+    def _bind(self) -> str:
+        """host:port where this process listens, or will in a moment."""
         config = self._config
         try:
             port = self._doors.server.add_insecure_port(f"{config.host}:{config.port}")
@@ -170,25 +161,36 @@ class _Server:
                 f"cannot listen on {config.host}:{config.port}: the port is taken, or the host is not this machine; "
                 "choose another with --port, or --port 0 for a free one"
             )
-        await self._doors.server.start()
         return f"{config.host}:{port}"
 
-    def _spawn(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        """A task without which the server cannot go on."""
-        task = asyncio.create_task(work, name=name)
-        task.add_done_callback(self._ended)
-        self._tasks.append(task)
+    def _spawn_all(self, tasks: Tasks) -> None:
+        """Tasks without any of which the server cannot go on."""
+        for name, work in tasks.items():
+            task = asyncio.create_task(work, name=name)
+            task.add_done_callback(self._ended)
+            self._tasks.append(task)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() and not self._stopped.done():
             self._stopped.set_exception(task.exception() or RuntimeError(task.get_name()))
+
+    async def _watch_health(self) -> None:
+        """Ready is who has a store that answers, and free tables. Runs until cancelled."""
+        while True:
+            await asyncio.sleep(HEALTH_S)
+            await self._tell_health()
+
+    async def _tell_health(self) -> None:
+        is_full = any(role.is_full for role in self._roles)
+        await self._doors.set_ready(self._flusher.healthy, is_full=is_full)
 
     def _store_went(self) -> None:
         log.warning("store_gone")
 
     def _store_came(self, gap_s: float) -> None:
         log.warning("store_back", gap_s=round(gap_s, 3))
-        self._referee.store_is_back(gap_s)
+        for role in self._roles:
+            role.store_is_back(gap_s)
 
     def _store_lost(self, error: BaseException) -> None:
         if not self._stopped.done():
@@ -196,14 +198,24 @@ class _Server:
             self._stopped.set_exception(StoreLost(message))
 
     async def _stop(self, keeper: Keeper) -> None:
-        """No new matches; those that run wait in the store, with their clocks standing still."""
-        await self._doors.set_ready(False)
+        """No new matches; those that run go to other referees, or wait with their clocks standing still."""
         await _end(self._tasks)
-        await self._referee.stop()
+        await self._doors.set_ready(False)
+        for role in self._roles:
+            await role.stop()
         keeper.end_all(Refusal("SERVER_STOPPING", "the server stops; come back, your matches wait"))
         with suppress(asyncio.CancelledError):
             await self._doors.server.stop(GRACE_S)
         log.info("server_stopped")
+
+
+def _nobody() -> None:
+    """There is no lobby in this process; those elsewhere look by themselves."""
+
+
+def _admin_token(config: Config) -> str:
+    """Only a gateway has something for admins to do."""
+    return load_or_create_admin_token(config.admin_token_file) if "gateway" in config.roles else ""
 
 
 async def _end(tasks: Iterable[asyncio.Task[None]]) -> None:

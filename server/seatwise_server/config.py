@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 DEFAULT_PORT = 7433
+ROLES = ("lobby", "referee", "gateway")
 KEEP_RECORDS_S = 30 * 24 * 3600
 
 
@@ -23,10 +24,14 @@ class Config:
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
     """0 takes a free one."""
+    roles: frozenset[str] = frozenset(ROLES)
+    """What this process does."""
+    address: str = ""
+    """host:port at which bots reach this referee; empty: where it listens."""
     data: Path = field(default_factory=default_data_folder)
     """Holds the embedded Redis and the admin token."""
     redis_url: str = ""
-    """Empty: an embedded, private one."""
+    """Empty: an embedded, private one, and then this process has all roles."""
     allow_loss: bool = False
     keep_records_s: int = KEEP_RECORDS_S
     most_tables: int = 5000

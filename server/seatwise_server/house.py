@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from contextlib import suppress
 
 import structlog
 
@@ -19,6 +20,8 @@ STRONGEST_FIRST = ("counting", "greedy", "random")
 OWNER = "house"
 AGAIN_S = 5.0
 END_S = 3.0
+LEASE = "house-bots"
+LEASE_S = 10.0
 
 log = structlog.get_logger()
 
@@ -28,8 +31,39 @@ def house_bots() -> tuple[str, ...]:
     return tuple(f"bots/house-{sample}/versions/1" for sample in STRONGEST_FIRST)
 
 
-async def run_house_bots(store: Store, address: str) -> None:
-    """Keeps them running against our own server. Runs until cancelled."""
+async def run_house_bots(store: Store, address: str, process: str) -> None:
+    """Runs them against our own server, as long as no other process does. Runs until cancelled."""
+    running: asyncio.Task[None] | None = None
+    try:
+        while True:
+            holds = await _holds(store, process)
+            if holds and running is None:
+                running = asyncio.create_task(_keep_running(store, address))
+            elif holds is False and running:
+                await _stopped(running)
+                running = None
+            await asyncio.sleep(LEASE_S / 4)
+    finally:
+        if running:
+            await _stopped(running)
+            with suppress(StoreUnavailable):
+                await store.leases.release(LEASE, process)
+
+
+async def _holds(store: Store, process: str) -> bool | None:
+    """Whether it is us who run them; None while nobody can say, and then nobody can take them from us either."""
+    try:
+        return await store.leases.hold(LEASE, process, int(LEASE_S * 1000))
+    except StoreUnavailable:
+        return None
+
+
+async def _stopped(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def _keep_running(store: Store, address: str) -> None:
     while True:
         try:
             tokens = {sample: await _token(store, f"house-{sample}") for sample in STRONGEST_FIRST}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seatwise.cli.command import Command
-from seatwise_server.config import DEFAULT_PORT, KEEP_RECORDS_S, Config, default_data_folder
+from seatwise_server.config import DEFAULT_PORT, KEEP_RECORDS_S, ROLES, Config, default_data_folder
 
 if TYPE_CHECKING:
     from seatwise_server.embedded import EmbeddedRedis
@@ -47,8 +47,12 @@ def configure(parser: ArgumentParser) -> None:
         help="stop when Redis has not answered for so long (default: %(default)g)",
     )  # fmt: skip
     parser.add_argument(
-        "--role", choices=["all"], default="all", help="what this process does (default: all)"
+        "--role", choices=["all", *ROLES], default="all", help="what this process does (default: all)"
     )
+    parser.add_argument(
+        "--address", default="", metavar="HOST:PORT",
+        help="where bots reach this referee (default: where it listens)",
+    )  # fmt: skip
     parser.add_argument("--no-house-bots", action="store_true", help="leave free places free")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
 
@@ -58,6 +62,8 @@ def config_of(args: Namespace) -> Config:
     return Config(
         host=args.host,
         port=args.port,
+        roles=frozenset(ROLES if args.role == "all" else [args.role]),
+        address=args.address,
         data=args.data,
         redis_url=args.redis,
         allow_loss=args.allow_loss,
@@ -75,6 +81,12 @@ def run(args: Namespace) -> int:
     from seatwise_server.embedded import EmbeddedRedisError
     from seatwise_server.store.errors import StoreError
 
+    if args.role != "all" and not args.redis:
+        print(
+            f"seatwise serve: --role {args.role} needs --redis URL: one of its own would be alone",
+            file=sys.stderr,
+        )
+        return 2
     log.configure(args.log_level)
     config = config_of(args)
     embedded = None
@@ -109,8 +121,12 @@ async def _serve(config: Config, embedded: EmbeddedRedis | None) -> None:
 def _say_where(config: Config, address: str) -> None:
     """For a person on standard output; programs read the log."""
     where = "" if config.data == default_data_folder() else f"SEATWISE_DATA={config.data} "
-    print(f"Seatwise listens on {address}. Admin token: {config.admin_token_file}", flush=True)
-    print(f"Connect a bot: {where}seatwise bot greedy --address {address}", flush=True)
+    if "gateway" in config.roles:
+        print(f"Seatwise listens on {address}. Admin token: {config.admin_token_file}", flush=True)
+    else:
+        print(f"Seatwise listens on {address}. Roles: {', '.join(sorted(config.roles))}", flush=True)
+    if config.roles == frozenset(ROLES):
+        print(f"Connect a bot: {where}seatwise bot greedy --address {address}", flush=True)
 
 
 COMMAND = Command("serve", "run a server", configure, run)

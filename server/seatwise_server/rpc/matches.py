@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -16,7 +16,6 @@ from seatwise_referee.game import BadOptions, Options
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import Setup
 from seatwise_server import resources
-from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import CREATED, time_control_for
 from seatwise_server.lobby.seating import ID_ALPHABET, ID_LENGTH, Seating
 from seatwise_server.play.watch import Watch
@@ -33,11 +32,12 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
     """See match_service.proto."""
 
     def __init__(
-        self, store: Store, seating: Seating, pairing: Pairing, watch: Watch, keeper: Keeper
+        self, store: Store, seating: Seating, wake: Callable[[], None], watch: Watch, keeper: Keeper
     ) -> None:
         self._store = store
         self._seating = seating
-        self._pairing = pairing
+        self._wake = wake
+        """Tells the lobby in this process, if there is one, that a match waits."""
         self._watch = watch
         self._keeper = keeper
 
@@ -51,7 +51,7 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
         match = await self._get(setup.match)
         if match.state == match_pb2.Match.STATE_WAITING:
             await self._store.queues.enter(CREATED, setup.match)
-            self._pairing.wake()
+            self._wake()
         return pb.CreateMatchResponse(match=match)
 
     async def GetMatch(self, request: pb.GetMatchRequest, context: Context) -> pb.GetMatchResponse:  # noqa: N802

@@ -19,13 +19,10 @@ from seatwise_server.rpc.lobby import LobbyDoor
 from seatwise_server.rpc.matches import MatchDoor
 from seatwise_server.rpc.play import PlayDoor
 
-SERVICES = (
-    "seatwise.v1.LobbyService",
-    "seatwise.v1.PlayService",
-    "seatwise.v1.MatchService",
-    "seatwise.v1.BotService",
-    "seatwise.v1.GameService",
-)
+LOBBY = "seatwise.v1.LobbyService"
+PLAY = "seatwise.v1.PlayService"
+GATEWAY = ("seatwise.v1.MatchService", "seatwise.v1.BotService", "seatwise.v1.GameService")
+SERVICES = (LOBBY, PLAY, *GATEWAY)
 
 LARGEST_REQUEST = 256 * 1024
 """Bytes. The transport itself refuses more, with RESOURCE_EXHAUSTED."""
@@ -47,28 +44,45 @@ OPTIONS = (
 
 
 class Doors:
-    """A gRPC server with the services of the roles that run here."""
+    """A gRPC server with the services of the roles that run here; a call to any other is UNIMPLEMENTED."""
 
     def __init__(self) -> None:
         self.server = grpc.aio.server(interceptors=[Guard()], options=OPTIONS)
         self._health = health.aio.HealthServicer()
+        self._services: list[str] = []
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.server)
-        names = (*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, self.server)
 
-    def add(
-        self, lobby: LobbyDoor, play: PlayDoor, matches: MatchDoor, bots: BotDoor, games: GameDoor
-    ) -> None:
-        """Opens the doors of all roles."""
+    def open_lobby(self, lobby: LobbyDoor) -> None:
+        """Where bots attend."""
         lobby_service_pb2_grpc.add_LobbyServiceServicer_to_server(lobby, self.server)  # type: ignore[no-untyped-call]  # generated
+        self._services.append(LOBBY)
+
+    def open_play(self, play: PlayDoor) -> None:
+        """Where bots sit."""
         self.server.add_generic_rpc_handlers((play.handler(),))
+        self._services.append(PLAY)
+
+    def open_gateway(self, matches: MatchDoor, bots: BotDoor, games: GameDoor) -> None:
+        """All that is asked and answered once, and watching."""
         match_service_pb2_grpc.add_MatchServiceServicer_to_server(matches, self.server)  # type: ignore[no-untyped-call]  # generated
         bot_service_pb2_grpc.add_BotServiceServicer_to_server(bots, self.server)  # type: ignore[no-untyped-call]  # generated
         game_service_pb2_grpc.add_GameServiceServicer_to_server(games, self.server)  # type: ignore[no-untyped-call]  # generated
+        self._services += GATEWAY
 
-    async def set_ready(self, is_ready: bool) -> None:
-        """What health says, for the server as a whole and each service."""
-        serving = health_pb2.HealthCheckResponse.SERVING
-        state = serving if is_ready else health_pb2.HealthCheckResponse.NOT_SERVING
-        for name in ("", *SERVICES):
-            await self._health.set(name, state)
+    async def start(self) -> None:
+        """Begins to answer; not yet ready, as health says."""
+        reflection.enable_server_reflection(
+            (*self._services, health.SERVICE_NAME, reflection.SERVICE_NAME), self.server
+        )
+        await self.set_ready(False)
+        await self.server.start()
+
+    async def set_ready(self, is_ready: bool, *, is_full: bool = False) -> None:
+        """What health says; for the process as a whole, and for Play, a full house is not ready either."""
+        for name in ("", *self._services):
+            takes = is_ready and not (is_full and name in ("", PLAY))
+            await self._health.set(name, _SERVING if takes else _NOT_SERVING)
+
+
+_SERVING = health_pb2.HealthCheckResponse.SERVING
+_NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING

@@ -16,6 +16,7 @@ from seatwise_server.store.client import ServerFacts, check_server, connect, now
 from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience
 from seatwise_server.store.jobs import Job, Jobs, PendingJob
 from seatwise_server.store.journal import Fence, Journal
+from seatwise_server.store.leases import Leases
 from seatwise_server.store.matches import Matches, MatchMeta, MatchPage
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
 from seatwise_server.store.queues import Proposal, Queues, Waiting
@@ -36,6 +37,7 @@ __all__ = [
     "Job",
     "Jobs",
     "Journal",
+    "Leases",
     "Listeners",
     "MatchMeta",
     "MatchPage",
@@ -73,6 +75,7 @@ class Store:
     queues: Queues
     jobs: Jobs
     processes: Processes
+    leases: Leases
 
     @classmethod
     def of(cls, client: Redis) -> Store:
@@ -87,4 +90,5 @@ class Store:
             Queues(client),
             Jobs(client),
             Processes(client),
+            Leases(client),
         )

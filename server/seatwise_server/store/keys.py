@@ -105,3 +105,8 @@ def process_beat(process: str) -> str:
 def process_orders(process: str) -> str:
     """Stream of orders to one process."""
     return f"seatwise:{{process:{process}}}:orders"
+
+
+def lease(work: str) -> str:
+    """The process that does this work."""
+    return f"seatwise:{{lease:{work}}}:holder"

@@ -1,0 +1,193 @@
+"""What each role of a process is made of: its services, its tasks, its end."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from seatwise_server.config import Config
+from seatwise_server.house import house_bots, run_house_bots
+from seatwise_server.lobby.lobby import Lobby
+from seatwise_server.lobby.pairing import Pairing
+from seatwise_server.lobby.seating import Seating
+from seatwise_server.play.delivery import Delivery
+from seatwise_server.play.inheritance import Inheritance
+from seatwise_server.play.lag import Lag
+from seatwise_server.play.presence import Presence
+from seatwise_server.play.referee import Place, Referee
+from seatwise_server.play.watch import Watch
+from seatwise_server.rpc.bots import BotDoor
+from seatwise_server.rpc.games import GameDoor
+from seatwise_server.rpc.keeper import Keeper
+from seatwise_server.rpc.lobby import LobbyDoor
+from seatwise_server.rpc.matches import MatchDoor
+from seatwise_server.rpc.play import PlayDoor
+from seatwise_server.rpc.server import Doors
+from seatwise_server.store import Flusher, Store
+
+EVERYWHERE = ("0.0.0.0", "[::]", "::")
+"""Hosts to listen on that nobody can call."""
+
+Tasks = dict[str, Coroutine[Any, Any, None]]
+"""By name; the server cannot go on without any of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What all roles of a process share."""
+
+    config: Config
+    name: str
+    """Of the process, a new one with each start."""
+    listens_on: str
+    store: Store
+    flusher: Flusher
+    keeper: Keeper
+    lag: Lag
+    durability: str
+    is_alone: bool
+    """The store is this process's own: nobody else can be alive on it."""
+
+
+class Role(Protocol):
+    """One of them."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it takes no more for now."""
+        ...
+
+    def open_doors(self, doors: Doors) -> None:
+        """Adds its services."""
+        ...
+
+    async def start(self) -> Tasks:
+        """Makes it ready, and says what it does from now on."""
+        ...
+
+    async def stop(self) -> None:
+        """Its tasks have ended: lets go in order."""
+        ...
+
+    def store_is_back(self, gap_s: float) -> None:
+        """The store was away for so long."""
+        ...
+
+
+class RefereeRole:
+    """Play: tables, and the streams of those who sit there."""
+
+    def __init__(self, common: Common) -> None:
+        config, store = common.config, common.store
+        delivery = Delivery(store.journal, store.matches, store.seats, config.keep_records_s)
+        place = Place(common.name, _address(common), config.most_tables)
+        self.referee = referee = Referee(place, store, common.flusher, common.lag, delivery)
+        self._presence = Presence(referee, store, referee.lease)
+        self._inheritance = Inheritance(common.name, store, lambda: referee.free, referee.has, referee.open)
+        self._common = common
+
+    @property
+    def is_full(self) -> bool:
+        """See `Role`. A referee that may not speak takes nobody either."""
+        return self.referee.free == 0 or not self.referee.lease.holds()
+
+    def open_doors(self, doors: Doors) -> None:
+        """See `Role`."""
+        doors.open_play(PlayDoor(self.referee, self._common.keeper))
+
+    async def start(self) -> Tasks:
+        """See `Role`. The first heartbeat comes before everything: without it nothing may be said."""
+        await self._presence.beat_once()
+        if self._common.is_alone:
+            await self._inheritance.take_all()
+        return {
+            "beat": self._presence.beat(),
+            "orders": self._presence.listen(),
+            "take jobs": self.referee.take_jobs(),
+            "inherit": self._inheritance.run(),
+            "farewells": self._inheritance.listen(),
+            "watch streams": self.referee.streams.watch(),
+        }
+
+    async def stop(self) -> None:
+        """See `Role`."""
+        await self.referee.stop()
+
+    def store_is_back(self, gap_s: float) -> None:
+        """See `Role`."""
+        self.referee.store_is_back(gap_s)
+
+
+class LobbyRole:
+    """Attend: who is present, who waits, who is seated with whom."""
+
+    def __init__(self, common: Common) -> None:
+        seating = Seating(common.store, common.durability)
+        house = house_bots() if common.config.house_bots else ()
+        self.pairing = Pairing(common.store, seating, house)
+        self.lobby = Lobby(common.name, common.store, self.pairing)
+        self._common = common
+
+    is_full = False
+
+    def open_doors(self, doors: Doors) -> None:
+        """See `Role`."""
+        doors.open_lobby(LobbyDoor(self.lobby, self._common.keeper))
+
+    async def start(self) -> Tasks:
+        """See `Role`."""
+        common = self._common
+        tasks: Tasks = {
+            "lobby beat": self.lobby.beat(),
+            "lobby listen": self.lobby.listen(),
+            "pairing": self.pairing.run(),
+        }
+        if common.config.house_bots:
+            tasks["house bots"] = run_house_bots(common.store, common.listens_on, common.name)
+        return tasks
+
+    async def stop(self) -> None:
+        """See `Role`. Attendances end with their streams, or with their lease."""
+
+    def store_is_back(self, gap_s: float) -> None:
+        """See `Role`. Nothing of it has a clock."""
+
+
+class GatewayRole:
+    """All unary services, and Watch: it keeps nothing in memory."""
+
+    def __init__(self, common: Common, wake_pairing: Callable[[], None]) -> None:
+        self._common = common
+        self._wake_pairing = wake_pairing
+
+    is_full = False
+
+    def open_doors(self, doors: Doors) -> None:
+        """See `Role`."""
+        store, keeper = self._common.store, self._common.keeper
+        seating = Seating(store, self._common.durability)
+        doors.open_gateway(
+            MatchDoor(store, seating, self._wake_pairing, Watch(store), keeper),
+            BotDoor(store, keeper),
+            GameDoor(),
+        )
+
+    async def start(self) -> Tasks:
+        """See `Role`."""
+        return {}
+
+    async def stop(self) -> None:
+        """See `Role`."""
+
+    def store_is_back(self, gap_s: float) -> None:
+        """See `Role`."""
+
+
+def _address(common: Common) -> str:
+    """Where bots find this referee; nothing where it is the only one, for then it is where they are already."""
+    if common.config.address or common.is_alone:
+        return common.config.address
+    host, _, port = common.listens_on.rpartition(":")
+    return f"{socket.gethostname()}:{port}" if host in EVERYWHERE else common.listens_on

@@ -1,0 +1,29 @@
+"""Leases of work that only one process does at a time, e.g. running the house's bots."""
+
+from __future__ import annotations
+
+from redis.asyncio import Redis
+
+from seatwise_server.store import keys, lua
+from seatwise_server.store.client import call
+
+
+class Leases:
+    """A lease says who is to do the work; what the work writes must bear a repeat, for a process may stall."""
+
+    def __init__(self, client: Redis) -> None:
+        self._client = client
+
+    async def hold(self, work: str, process: str, lease_ms: int) -> bool:
+        """Takes or lengthens the lease; False when another process has it."""
+        return bool(await lua.run(self._client, "lease_hold", [keys.lease(work)], process, lease_ms))
+
+    async def release(self, work: str, process: str) -> bool:
+        """Gives it back, so that others need not wait for its end; False when another process has it."""
+        return bool(await lua.run(self._client, "lease_hold", [keys.lease(work)], process, 0))
+
+    async def holder(self, work: str) -> tuple[str, int] | None:
+        """Who has it and for how many milliseconds yet; None when nobody."""
+        process = await call(self._client, "GET", keys.lease(work))
+        left_ms = await call(self._client, "PTTL", keys.lease(work))
+        return (process.decode(), max(0, int(left_ms))) if process is not None else None
