@@ -35,6 +35,7 @@ class Lobby:
         self._store = store
         self._pairing = pairing
         self._present: dict[str, Attendance] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def present(self, attendance: Attendance) -> AsyncIterator[None]:
@@ -50,7 +51,7 @@ class Lobby:
         finally:
             if self._present.get(bot) is attendance:
                 del self._present[bot]
-                await self._leave(attendance)
+                await self._leave_for_certain(attendance)
 
     async def set_limit(self, attendance: Attendance, max_matches: int) -> None:
         """The bot takes so many matches at once from now on; 0 drains."""
@@ -65,6 +66,13 @@ class Lobby:
         _welcome(attendance)
         await self._tell_open_seats(attendance)
         await self._wait_in_queues(attendance)
+
+    async def _leave_for_certain(self, attendance: Attendance) -> None:
+        """Even if the call is cancelled meanwhile, as gRPC does when a bot hangs up."""
+        leaving = asyncio.create_task(self._leave(attendance))
+        self._leaving.add(leaving)
+        leaving.add_done_callback(self._leaving.discard)
+        await asyncio.shield(leaving)
 
     async def _leave(self, attendance: Attendance) -> None:
         try:
