@@ -16,7 +16,6 @@ class _Asked:
     put_ms: int
     handed_ms: int | None = None
     allowance_ms: int = 0
-    frozen_ms: int = 0
 
 
 class Asking:
@@ -26,6 +25,8 @@ class Asking:
         self._time_control = time_control
         self._asked: dict[Seat, _Asked] = {}
         self._base_ms = 0
+        self._standstills: list[tuple[int, int]] = []
+        """Since the prompt was put, each from when until when."""
         self._put = (0, 0)
         """The epoch and the number of the prompt that `_asked` is about."""
 
@@ -43,6 +44,7 @@ class Asking:
         """A new prompt is open. In a race that is taken over, charges go on from `base_ms`."""
         self._put = (epoch, prompt.number)
         self._base_ms = base_ms
+        self._standstills = []
         self._asked = {seat: _Asked(put_ms=now) for seat in prompt.seats}
 
     def keep(self, seats: Iterable[Seat]) -> None:
@@ -64,9 +66,8 @@ class Asking:
         return any(min(ms, now - self.started(seat, now)) > 0 for seat in self._asked)
 
     def freeze(self, ms: int, now: int) -> None:
-        """Takes the `ms` before `now` off every charge in which they fell."""
-        for seat, asked in self._asked.items():
-            asked.frozen_ms += max(0, min(ms, now - self.started(seat, now)))
+        """Takes the `ms` before `now` off every charge in which they fall, be it of what came before."""
+        self._standstills.append((now - ms, now))
 
     def started(self, seat: Seat, now: int) -> int:
         """When the seat's time began: at the hand-over, or at the latest `handover_ms` after the put.
@@ -81,9 +82,11 @@ class Asking:
 
     def charge(self, seat: Seat, now: int) -> int:
         """What an answer that arrives now costs."""
-        asked = self._asked[seat]
-        used_ms = now - self.started(seat, now) - asked.allowance_ms - asked.frozen_ms
-        return self._base_ms + max(0, used_ms)
+        return self._base_ms + max(0, self._used_ms(seat, now) - self._asked[seat].allowance_ms)
+
+    def least_charge(self, seat: Seat, now: int) -> int:
+        """The same, whatever allowance the seat gets with a hand-over that is still to come."""
+        return self._base_ms + max(0, self._used_ms(seat, now) - self._most_allowance_ms(seat))
 
     def times(self, seat: Seat, now: int) -> dict[str, Json]:
         """As journal entries tell them."""
@@ -95,13 +98,35 @@ class Asking:
 
     def free_left(self, pace: str, seat: Seat, now: int) -> int:
         """The seat's free time for this prompt, as it is told; never negative."""
-        used_ms = max(0, now - self.started(seat, now) - self._asked[seat].frozen_ms)
-        return max(0, self._time_control.free_ms[pace] - self._base_ms - used_ms)
+        return max(0, self._time_control.free_ms[pace] - self._base_ms - max(0, self._used_ms(seat, now)))
 
     def deadline(self, seat: Seat, allowed_ms: int) -> int:
         """The last moment at which an answer is charged no more than `allowed_ms`."""
+        return self._when_used(seat, allowed_ms - self._base_ms + self._asked[seat].allowance_ms)
+
+    def last_deadline(self, seat: Seat, allowed_ms: int) -> int:
+        """The same, whatever allowance the seat gets with a hand-over that is still to come."""
+        return self._when_used(seat, allowed_ms - self._base_ms + self._most_allowance_ms(seat))
+
+    def _most_allowance_ms(self, seat: Seat) -> int:
         asked = self._asked[seat]
-        return self._latest_start(asked) + asked.allowance_ms + asked.frozen_ms + allowed_ms - self._base_ms
+        return self._time_control.allowance_cap_ms if asked.handed_ms is None else asked.allowance_ms
+
+    def _used_ms(self, seat: Seat, now: int) -> int:
+        started_ms = self.started(seat, now)
+        return now - started_ms - self._stood_still_ms(started_ms, now)
+
+    def _when_used(self, seat: Seat, ms: int) -> int:
+        """When the seat has used so much; all standstills so far are over."""
+        started_ms = self._latest_start(self._asked[seat])
+        return (
+            started_ms
+            + ms
+            + sum(max(0, until - max(started_ms, since)) for since, until in self._standstills)
+        )
+
+    def _stood_still_ms(self, started_ms: int, now: int) -> int:
+        return sum(max(0, min(now, until) - max(started_ms, since)) for since, until in self._standstills)
 
     def _latest_start(self, asked: _Asked) -> int:
         if asked.handed_ms is not None:

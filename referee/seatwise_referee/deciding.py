@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 from seatwise_referee.asking import Asking
 from seatwise_referee.effects import Effect, Finish, Reason, Record, Reject, Show
 from seatwise_referee.ending import Ending, VoidReason, result_ranks
-from seatwise_referee.game import Json, Prompt, Seat
+from seatwise_referee.game import Json, Prompt, RaceGame, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Defaulted, Entry, Finished, Forfeited, Rejected, Voided
 from seatwise_referee.position import TIMED_OUT, AnyGame, Position, after, first_position
-from seatwise_referee.race import Race
+from seatwise_referee.race import HeldCall, Race
 from seatwise_referee.setup import Setup
 
 
@@ -34,24 +35,34 @@ class Deciding:
         """What is laid and called within the open prompt, if that is a race."""
         self._shown: Any = None
         """The state with what lies in an open race, as far as it may be shown."""
+        self._callers: frozenset[Seat] = frozenset()
+        """Who has called in the open race: only they themselves may notice it yet."""
         self._lag_ms = self._lag_noted_ms = 0
         if self._position.prompt is not None:
             self._put_prompt(self._position.prompt, self._position.at_ms)
 
     def _put_prompt(self, prompt: Prompt, now: int) -> None:
-        self._asking.put(self._position.epoch, prompt, now, self._position.race_ms)
-        self._race = Race(self.game, self._position.state) if prompt.race else None  # type: ignore[arg-type]
+        position = self._position
+        self._asking.put(position.epoch, prompt, now, position.race_ms)
+        self._race = None
+        if prompt.race:
+            game = cast("RaceGame[Any, Any, Any]", self.game)  # only such a game has races
+            self._race = Race(game, position.state, self._asking.charge, position.at_ms)
 
-    def _clamped(self, now: int) -> int:
-        """The time of a command; `Unconfirmed` if the prompt on the table has not been put yet."""
+    def _must_be_put(self) -> None:
+        """`Unconfirmed` if the prompt on the table has not been put yet."""
         if not self._is_put():
             raise Unconfirmed(
                 f"{self.setup.match}: confirm entry {self._position.seq} before the next command"
             )
+
+    def _clamped(self, now: int) -> int:
+        """The time of a command that is the same as its entry's; or `Unconfirmed`."""
+        self._must_be_put()
         return max(now, self._position.at_ms)
 
     def _stamp(self, now: int) -> dict[str, Any]:
-        return {"seq": self._position.seq + 1, "at_ms": now}
+        return {"seq": self._position.seq + 1, "at_ms": max(now, self._position.at_ms)}
 
     def _record(self, entry: Entry, state: Any = None) -> None:
         before = self._position.prompt
@@ -65,18 +76,21 @@ class Deciding:
         if prompt is None or before is None or prompt.number != before.number:
             self._race = None
         elif prompt.seats != before.seats:
-            race.rebase(self._position.state)
+            gone = "this seat has left the match; the referee plays for it"
+            self._refuse_calls(race.rebase(self._position.state), Reason.NOT_ASKED, gone)
+
+    def _refuse_calls(self, calls: Iterable[HeldCall], reason: Reason, why: str) -> None:
+        self._effects.extend(Reject(call.seat, call.request_id, reason, why) for call in calls)
 
     def _done(self) -> list[Effect]:
         effects, self._effects = self._effects, []
         return effects
 
-    def _illegal(self, seat: Seat, prompt: int, request_id: str, why: str, now: int) -> list[Effect]:
+    def _illegal(self, seat: Seat, prompt: int, request_id: str, why: str, now: int) -> None:
         self._reject(seat, prompt, request_id, Reason.ILLEGAL, why, now)
         if self._position.seats[seat].rejections >= self._time_control.max_rejections:
             self._record(Forfeited(seat=seat, ending=Ending.ILLEGAL_MOVES, **self._stamp(now)))
             self._go_on(now)
-        return self._done()
 
     def _reject(self, seat: Seat, prompt: int, request_id: str, reason: Reason, why: str, now: int) -> None:
         entry = Rejected(
@@ -92,9 +106,13 @@ class Deciding:
                 self._record(Voided(reason=VoidReason.ABANDONED, **self._stamp(now)))
             elif self._position.prompt is None:
                 self._finish(now)
-            elif not self._play_for_the_gone(self._position.prompt, now):
+            elif not self._play_for_the_gone(self._position.prompt, now) and not self._decide_race(now):
                 break
         self._show(self._position.prompt)
+
+    def _decide_race(self, now: int) -> bool:
+        """Writes the next entry that is due in an open race, if one is; see `racing`."""
+        raise NotImplementedError
 
     def _play_for_the_gone(self, prompt: Prompt, now: int) -> bool:
         gone = [seat for seat in sorted(prompt.seats) if self._position.seats[seat].left]
@@ -153,7 +171,9 @@ class Deciding:
         return self._asking.is_put(self._position.epoch, self._position.prompt)
 
     def _allowed(self, prompt: Prompt, seat: Seat) -> int:
-        return self._time_control.allowed_ms(prompt.pace, self._position.seats[seat].bank_ms)
+        """The highest charge that is still in time; a race takes nothing from the bank."""
+        bank_ms = 0 if prompt.race else self._position.seats[seat].bank_ms
+        return self._time_control.allowed_ms(prompt.pace, bank_ms)
 
     def _is_late(self, seat: Seat, now: int) -> bool:
         prompt = self._position.prompt

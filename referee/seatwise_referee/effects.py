@@ -65,7 +65,9 @@ class WakeAt:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Something that all may see has changed without an entry: show it to those who want every change."""
+    """These seats see something else now, without an entry: show it to those who want every change."""
+
+    seats: tuple[Seat, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class Called(_Entry):
     kind = "called"
     prompt: int
     calls: tuple[dict[str, Json], ...]
-    """Each {"seat", "asked_ms", "allowance_ms", "charged_ms"}, the lowest charge first."""
+    """Each {"seat", "came_ms", "asked_ms", "allowance_ms", "charged_ms"}, the lowest charge first."""
     window_ms: int
     """Calls that were charged at most so much more than the first are simultaneous with it."""
     layouts: tuple[Json, ...]

@@ -90,14 +90,14 @@ class Match(Racing):
         """What the seat is to be told now."""
         position = self._confirmed
         prompt, own = position.prompt, position.seats[seat]
-        has_called = self._race is not None and self._race.has_called(seat)
-        is_asked = prompt is not None and seat in prompt.seats and seat in self._asking and not has_called
+        is_building = seat in self._asking and seat not in self._callers
+        is_asked = prompt is not None and seat in prompt.seats and is_building
         return Update(
             prompt=prompt.number if prompt else 0,
             to_act=is_asked,
             pace=prompt.pace if prompt else "",
             move_ms=self._asking.free_left(prompt.pace, seat, now) if prompt and is_asked else 0,
-            bank_ms=own.bank_ms,
+            bank_ms=0 if prompt and prompt.race else own.bank_ms,
             charged_ms=own.charged_ms,
             allowance_ms=self._asking.allowance_ms(seat) if is_asked else 0,
             strikes=own.strikes,
@@ -141,23 +141,25 @@ class Match(Racing):
         repeated = self.answer_to(seat, prompt, request_id)
         if repeated is not None:
             return [repeated]
-        now = self._clamped(now)
+        self._must_be_put()
         refusal = self._refusal(seat, prompt)
         if refusal is not None:
             return [Reject(seat, request_id, *refusal)]
         if self._race is not None:
-            return [*self._race_submit(self._race, seat, prompt, request_id, move, now), self._wake()]
+            return [*self._race_submit(self._race, seat, request_id, move, now), self._wake()]
+        now = self._clamped(now)
         if self._is_late(seat, now):
             return self._too_late(seat, prompt, request_id, now)
         try:
             state = self.game.play(self._position.state, seat, move)
         except IllegalMove as illegal:
-            return self._illegal(seat, prompt, request_id, str(illegal), now)
+            self._illegal(seat, prompt, request_id, str(illegal), now)
+            return self._done()
         return self._moved(seat, prompt, request_id, move, state, now)
 
     def resign(self, seat: Seat, now: int) -> list[Effect]:
         """The seat gives up; its default moves are played to the end. Only who has sat can."""
-        now = self._clamped(now)
+        self._must_be_put()
         if self._position.end is not None:
             return [Reject(seat, "", Reason.MATCH_OVER, "the match is over")]
         if not self._position.seats[seat].has_sat:
@@ -174,16 +176,15 @@ class Match(Racing):
         """
         if self._position.end is not None or not self._is_put():
             return []
+        if self._race is not None:
+            self._race_tick(self._race, now)
+            return [*self._done(), self._wake()]
         now = self._clamped(now)
         if self._position.state is None:
             if now >= self._setup_ends():
                 self._deal(now)
-        elif self._race is not None:
-            self._race_tick(self._race, now)
-        else:
-            late = [seat for seat in self._asking if self._is_late(seat, now)]
-            if late:
-                self._expire(late, now)
+        elif late := [seat for seat in self._asking if self._is_late(seat, now)]:
+            self._expire(late, now)
         return [*self._done(), self._wake()]
 
     def freeze(self, ms: int, why: str, now: int) -> list[Effect]:
@@ -219,7 +220,7 @@ class Match(Racing):
             self._asking.keep(prompt.seats)
         else:
             self._put_prompt(prompt, max(now, self._confirmed.at_ms))
-        self._shown = self._race.soft if self._race else None
+        self._show_race()
         return [self._wake()]
 
     # Deciding on entries

@@ -31,6 +31,7 @@ from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import deal_seed
 
 TIMED_OUT = "TIMED_OUT"
+OFFERED = "OFFERED"
 
 
 # Named tuples, for they are copied with a change in a third of the time that frozen dataclasses take
@@ -80,7 +81,7 @@ class Position(NamedTuple):
     opened_ms: int = 0
     """When the set-up time began: with the match, or with its last owner."""
     race_ms: int = 0
-    """The last charged time that the journal has of the open race: after a takeover all go on from there."""
+    """What the first call of the open race that the journal has was charged: after a takeover all go on from there."""
     public_seq: int = 0
     """The last entry that every seat may know of."""
 
@@ -157,7 +158,7 @@ def _after_defaulted(position: Position, entry: Defaulted, _: Setup, game: AnyGa
             charged_ms, number = int(str(each["charged_ms"])), position.prompt.number
             late = late._replace(bank_ms=0, strikes=strikes, charged_ms=charged_ms, late_prompt=number)
             seats = (*seats[:seat], late, *seats[seat + 1 :])
-    return _stamped(position, entry, seats=seats, state=state, prompt=game.prompt(state))
+    return _in_race(_stamped(position, entry, seats=seats), state, game)
 
 
 def _after_called(position: Position, entry: Called, _: Setup, game: Any, state: Any) -> Position:
@@ -180,8 +181,12 @@ def _after_called(position: Position, entry: Called, _: Setup, game: Any, state:
 def _after_agreed(position: Position, entry: Agreed, _: Setup, game: Any, state: Any) -> Position:
     if state is None:
         state = game.agree(game.with_layouts(position.state, entry.layouts))
+    late = {each["seat"] for each in entry.asked}
     seats = tuple(
-        own._replace(strikes=own.strikes + 1) if seat in entry.silent else own
+        own._replace(
+            strikes=own.strikes + (seat in entry.silent),
+            late_prompt=entry.prompt if seat in late else own.late_prompt,
+        )
         for seat, own in enumerate(position.seats)
     )
     return _in_race(_stamped(position, entry, seats=seats), state, game)
