@@ -1,0 +1,305 @@
+"""The load: one process that plays echo or matches as fast as it can, or at a given rate, and counts.
+
+The same connections, tasks and writers serve both, so that what differs is the server alone. It reads
+the servers' CPU from the system itself, at the same moments at which it reads its own counters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import mean, quantiles
+from typing import Any
+
+import grpc
+import wire
+from processes import cpu_of_all_s, cpu_s, say
+
+from seatwise.v1 import bot_service_pb2, bot_service_pb2_grpc, lobby_service_pb2
+from seatwise.v1 import play_service_pb2 as pb
+
+CONNECTIONS = 16
+"""One for each bot; the streams of the echo share as many."""
+ECHO_STREAMS = 64
+SEATS = 4
+TICK_S = 0.001
+LOOK_S = 0.05
+SET_UP = 0.95
+"""Play begins when this part of the matches has its bots at the table."""
+SET_UP_WITHIN_S = 30
+REQUEST_ID = b"00000000-0000-4000-8000-%012d"
+MOVE = wire.submit(wire.head(b"matches/abcdefghijkm", 3), REQUEST_ID % 1, 100, b"\x01", is_arrange=False)
+"""What goes to the echo: as long as a move."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What has been done so far."""
+
+    done: int = 0
+    latencies: list[float] = field(default_factory=list)
+    rejections: list[str] = field(default_factory=list)
+    matches_ended: int = 0
+
+
+class Pace:
+    """Lets answers go once it is opened: at once, or evenly at a rate."""
+
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
+        self._is_open = asyncio.Event()
+        self._ready: deque[Callable[[], None]] = deque()
+
+    def answer(self, send: Callable[[], None]) -> None:
+        """Sends now, or when its turn has come."""
+        if self._rate or not self._is_open.is_set():
+            self._ready.append(send)
+        else:
+            send()
+
+    def open(self) -> None:
+        """All is set up: play."""
+        self._is_open.set()
+        while self._ready and not self._rate:
+            self._ready.popleft()()
+
+    async def run(self) -> None:
+        """Sends what is due at each tick. Where nobody was ready the turn is lost."""
+        await self._is_open.wait()
+        loop = asyncio.get_running_loop()
+        next_at = loop.time()
+        while self._rate:
+            await asyncio.sleep(TICK_S)
+            now = loop.time()
+            while next_at <= now:
+                next_at += 1 / self._rate
+                if self._ready:
+                    self._ready.popleft()()
+
+
+class Stream:
+    """One bidi stream of raw bytes: a reader, and one writer that puts all that waits into one message."""
+
+    def __init__(self, call: Any) -> None:
+        self._call = call
+        self._outbox: list[bytes] = []
+        self._due = asyncio.Event()
+
+    def send(self, item: bytes) -> None:
+        """With the next message."""
+        self._outbox.append(item)
+        self._due.set()
+
+    async def write_all(self) -> None:
+        """The writer."""
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            items, self._outbox = self._outbox, []
+            await self._call.write(b"".join(items))
+
+    async def read_all(self, take: Callable[[Any], None]) -> None:
+        """The reader."""
+        while (message := await self._call.read()) is not grpc.aio.EOF:
+            take(message)
+        raise ConnectionError(f"the server ended a stream: {await self._call.details()}")
+
+
+class Echoes:
+    """One message at a time on one stream."""
+
+    def __init__(self, stream: Stream, pace: Pace, counts: Counts) -> None:
+        self._stream, self._pace, self._counts = stream, pace, counts
+        self._sent_at = 0.0
+        pace.answer(self._send)
+
+    def take(self, _: bytes) -> None:
+        """The echo is back: the next one."""
+        self._counts.done += 1
+        self._counts.latencies.append(time.perf_counter() - self._sent_at)
+        self._pace.answer(self._send)
+
+    def _send(self) -> None:
+        self._sent_at = time.perf_counter()
+        self._stream.send(MOVE)
+
+
+class Bot:
+    """All seats of one bot, played without a mind: a legal card, by the number of the question."""
+
+    def __init__(self, stream: Stream, pace: Pace, counts: Counts, sent_at: dict[bytes, float]) -> None:
+        self._stream, self._pace, self._counts = stream, pace, counts
+        self._sent_at = sent_at
+        """When the last move of each match was sent, by whichever bot."""
+        self._answered: dict[tuple[bytes, int], int] = {}
+        self._requests = 0
+
+    @property
+    def seats(self) -> int:
+        """How many it has now."""
+        return len(self._answered)
+
+    def offered(self, response: lobby_service_pb2.AttendResponse) -> None:
+        """Takes a seat that the lobby offers."""
+        if response.HasField("offer"):
+            match, seat = response.offer.match, response.offer.seat
+            self._answered[match.encode(), seat] = 0
+            item = pb.PlayRequestItem(match=match, seat=seat, sit=pb.Sit(nonce=os.urandom(32)))
+            self._stream.send(wire.in_request(item.SerializeToString()))
+
+    def take(self, raw: bytes) -> None:
+        """One message of the referee."""
+        for item in wire.items(raw):
+            if item.kind == wire.UPDATE:
+                self._take_update(raw, item)
+            elif item.kind == wire.ACCEPTED:
+                self._counts.done += 1
+            elif item.kind == wire.PING:
+                self._stream.send(wire.pong(wire.number(raw, item)))
+            elif item.kind == wire.ENDED:
+                self._answered.pop((item.match, item.seat), None)
+                self._sent_at.pop(item.match, None)
+                self._counts.matches_ended += item.seat == 0
+            elif item.kind == wire.REJECTED:
+                self._counts.rejections.append(pb.MoveRejected.FromString(raw[item.start : item.end]).message)
+
+    def _take_update(self, raw: bytes, item: wire.Item) -> None:
+        prompt, cards, is_arrange = wire.question(raw, item)
+        seat = item.match, item.seat
+        if not prompt or self._answered.get(seat, prompt) >= prompt:
+            return
+        self._answered[seat] = prompt
+        sent_at = self._sent_at.pop(item.match, None)
+        if sent_at is not None:
+            self._counts.latencies.append(time.perf_counter() - sent_at)
+        if not is_arrange:
+            cards = cards[prompt % len(cards) :]
+        self._pace.answer(lambda: self._submit(seat, prompt, cards, is_arrange))
+
+    def _submit(self, seat: tuple[bytes, int], prompt: int, cards: bytes, is_arrange: bool) -> None:
+        self._requests += 1
+        self._sent_at[seat[0]] = time.perf_counter()
+        head, request_id = wire.head(*seat), REQUEST_ID % self._requests
+        self._stream.send(wire.submit(head, request_id, prompt, cards, is_arrange))
+
+
+class Load:
+    """What is played, and how much of it has been done."""
+
+    def __init__(self, args: argparse.Namespace, group: asyncio.TaskGroup) -> None:
+        self._args = args
+        self._group = group
+        self._pace = Pace(args.rate)
+        self._counts = Counts()
+        self._bots: list[Bot] = []
+        # gRPC would make one connection of them all if it were let.
+        options = [("grpc.use_local_subchannel_pool", 1)]
+        self._channels = [
+            grpc.aio.insecure_channel(args.address, options=options) for _ in range(CONNECTIONS)
+        ]
+        group.create_task(self._pace.run())
+
+    @property
+    def _matches(self) -> float:
+        return sum(bot.seats for bot in self._bots) / SEATS
+
+    async def start_echoes(self) -> None:
+        """One on each stream."""
+        for number in range(ECHO_STREAMS):
+            stream = Stream(self._channels[number % CONNECTIONS].stream_stream("/bench.Echo/Echo")())
+            self._run(stream, Echoes(stream, self._pace, self._counts).take)
+        self._pace.open()
+
+    async def start_matches(self) -> None:
+        """Lets the bots attend, waits until nearly all tables are full, and plays; ended matches are replaced."""
+        sent_at: dict[bytes, float] = {}
+        for number, channel in enumerate(self._channels):
+            metadata = (("authorization", f"Bearer {await self._register(channel, f'load-{number}')}"),)
+            stream = Stream(channel.stream_stream("/seatwise.v1.PlayService/Play")(metadata=metadata))
+            bot = Bot(stream, self._pace, self._counts, sent_at)
+            self._bots.append(bot)
+            self._run(stream, bot.take)
+            self._group.create_task(self._attend(channel, metadata, bot))
+        async with asyncio.timeout(SET_UP_WITHIN_S):
+            while self._matches < SET_UP * self._args.matches:  # noqa: ASYNC110  # nobody counts tables for us
+                await asyncio.sleep(LOOK_S)
+        self._pace.open()
+
+    def _run(self, stream: Stream, take: Callable[[bytes], None]) -> None:
+        self._group.create_task(stream.write_all())
+        self._group.create_task(stream.read_all(take))
+
+    async def _register(self, channel: grpc.aio.Channel, bot: str) -> str:
+        stub: Any = bot_service_pb2_grpc.BotServiceStub(channel)  # type: ignore[no-untyped-call]  # generated
+        metadata = (("authorization", f"Bearer {self._args.admin}"),)
+        answer = await stub.RegisterBot(bot_service_pb2.RegisterBotRequest(bot=bot), metadata=metadata)
+        return str(answer.token)
+
+    async def _attend(self, channel: grpc.aio.Channel, metadata: Any, bot: Bot) -> None:
+        call: Any = channel.stream_stream(
+            "/seatwise.v1.LobbyService/Attend",
+            request_serializer=lobby_service_pb2.AttendRequest.SerializeToString,
+            response_deserializer=lobby_service_pb2.AttendResponse.FromString,
+        )(metadata=metadata)
+        most = self._args.matches * SEATS // CONNECTIONS
+        await call.write(lobby_service_pb2.AttendRequest(queues=["casual"], max_matches=most))
+        await Stream(call).read_all(bot.offered)
+
+    async def measure(self) -> dict[str, Any]:
+        """One window."""
+        counts, pids = self._counts, [*self._args.pids, os.getpid()]
+        counts.latencies.clear()
+        began, done, ended = time.perf_counter(), counts.done, counts.matches_ended
+        before, all_before = [cpu_s(pid) for pid in pids], cpu_of_all_s()
+        in_play = []
+        while time.perf_counter() - began < self._args.seconds:
+            in_play.append(self._matches)
+            await asyncio.sleep(LOOK_S)
+        seconds, done = time.perf_counter() - began, counts.done - done
+        spent = [cpu_s(pid) - cpu for pid, cpu in zip(pids, before, strict=True)]
+        cuts = quantiles(counts.latencies, n=100)
+        return {
+            "rate": done / seconds,
+            "cpu_us": [1e6 * cpu / done for cpu in spent],
+            "cores": [cpu / seconds for cpu in spent],
+            "other_cores": max(0.0, cpu_of_all_s() - all_before - sum(spent)) / seconds,
+            "p50_ms": 1e3 * cuts[49],
+            "p99_ms": 1e3 * cuts[98],
+            "matches": mean(in_play),
+            "matches_ended": counts.matches_ended - ended,
+            "rejections": counts.rejections[:3],
+        }
+
+
+async def main(args: argparse.Namespace) -> None:
+    """Plays, measures, tells."""
+    async with asyncio.TaskGroup() as group:
+        load = Load(args, group)
+        await (load.start_echoes() if args.what == "echo" else load.start_matches())
+        await asyncio.sleep(args.warm)
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 50, 50)  # as the server does it
+        say(await load.measure())
+        os._exit(0)  # the streams need not be closed in peace: the server is ended next
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["echo", "matches"])
+    parser.add_argument("address")
+    parser.add_argument("--admin", default="", help="the admin token")
+    parser.add_argument("--matches", type=int, default=64, help="how many at once")
+    parser.add_argument(
+        "--rate", type=float, default=0, help="messages offered a second; 0: as many as can be"
+    )
+    parser.add_argument("--warm", type=float, default=1)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--pids", type=int, nargs="*", default=[], help="whose CPU is read")
+    asyncio.run(main(parser.parse_args()))

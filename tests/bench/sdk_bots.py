@@ -1,0 +1,51 @@
+"""Bots as their authors write them, through the SDK: four in this process, each in many matches at once."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import time
+
+from processes import cpu_s, say
+
+from seatwise.remote import run_async
+from seatwise.samples.random import RandomCard
+from seatwise.ugo import View
+from seatwise_referee.games.ugo import Card
+
+
+class Counted(RandomCard):
+    """Counts what it plays; orders of cards, which the SDK has a default for, are not counted."""
+
+    moves = 0
+
+    def choose(self, view: View) -> Card:
+        """Any card."""
+        Counted.moves += 1
+        return super().choose(view)
+
+
+async def main(args: argparse.Namespace) -> None:
+    """Plays, measures, tells."""
+    for token in args.tokens:
+        bot = run_async(Counted, game="ugo", address=args.address, token=token, max_matches=args.matches)
+        task = asyncio.create_task(bot)
+        task.add_done_callback(lambda done: done.result())
+    await asyncio.sleep(args.warm)
+    began, moves, cpu = time.perf_counter(), Counted.moves, cpu_s(os.getpid())
+    await asyncio.sleep(args.seconds)
+    moves = Counted.moves - moves
+    spent = cpu_s(os.getpid()) - cpu
+    say({"rate": moves / (time.perf_counter() - began), "cpu_us": 1e6 * spent / max(1, moves)})
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("address")
+    parser.add_argument("tokens", nargs="+")
+    parser.add_argument("--matches", type=int, default=16, help="of one bot at once")
+    parser.add_argument("--warm", type=float, default=4)
+    parser.add_argument("--seconds", type=float, default=5)
+    asyncio.run(main(parser.parse_args()))

@@ -1,0 +1,93 @@
+"""The table: on a terminal by rich, if it is there, else as plain lines; and as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+MISSED = "MISSED"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measure."""
+
+    measure: str
+    value: float
+    unit: str = ""
+    bar: str | None = None
+    """As in DESIGN: ">= 0.40"; `None` where the figure is information."""
+    met: bool | None = None
+
+
+def at_least(measure: str, value: float, bar: float, unit: str = "") -> Row:
+    """A row whose value should not be lower."""
+    return Row(measure, value, unit, f">= {bar:g}", value >= bar)
+
+
+def at_most(measure: str, value: float, bar: float, unit: str = "") -> Row:
+    """A row whose value should not be higher."""
+    return Row(measure, value, unit, f"<= {bar:g}", value <= bar)
+
+
+def write(rows: Sequence[Row], file: Path) -> None:
+    """For programs."""
+    body = [{**asdict(row), "value": _rounded(row.value)} for row in rows]
+    file.write_text(json.dumps(body, indent=1) + "\n")
+
+
+def show(rows: Sequence[Row]) -> None:
+    """For people; a bar that was missed stands out, and is named again at the end."""
+    cells = [(row.measure, _figure(row), row.bar or "", _verdict(row)) for row in rows]
+    _table()(("measure", "value", "bar", ""), cells)
+    missed = [row.measure for row in rows if row.met is False]
+    bars = sum(row.met is not None for row in rows)
+    print(f"{bars - len(missed)} of {bars} bars are met." + "".join(f"\n{MISSED}: {name}" for name in missed))
+
+
+def _figure(row: Row) -> str:
+    value = _rounded(row.value)
+    return f"{value:,.0f} {row.unit}".rstrip() if abs(value) >= 1000 else f"{value:g} {row.unit}".rstrip()
+
+
+def _rounded(value: float) -> float:
+    """To three digits: what is behind them is noise."""
+    return float(f"{value:.3g}")
+
+
+def _verdict(row: Row) -> str:
+    if row.met is None:
+        return "information"
+    return "met" if row.met else MISSED
+
+
+Printer = Callable[[Sequence[str], Sequence[Sequence[str]]], None]
+
+
+def _table() -> Printer:
+    if not sys.stdout.isatty():
+        return _print_plain
+    try:
+        import rich  # noqa: F401
+    except ImportError:
+        return _print_plain
+    return _print_rich
+
+
+def _print_plain(head: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(row[column]) for row in (head, *cells)) for column in range(len(head))]
+    for row in (head, *cells):
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _print_rich(head: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*head)
+    for row in cells:
+        table.add_row(*row, style="bold red" if row[-1] == MISSED else "")
+    Console().print(table)
