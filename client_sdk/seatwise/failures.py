@@ -56,7 +56,7 @@ class Failures:
         for (bot, kind, place), count in self._seen.items():
             if count > 1:
                 print(
-                    f"{bot}: {kind.__name__} in {place}: {count - 1} times more",
+                    f"{bot}: {kind.__name__} in {place}: {count - 1} more like it",
                     file=self._out or sys.stderr,
                     flush=True,
                 )

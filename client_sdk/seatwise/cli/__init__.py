@@ -21,7 +21,7 @@ OWN = ("play", "bot", "verify")
 
 HELP = {
     "play": "play matches here, without a server",
-    "bot": "let a bot play on a server",
+    "bot": "connect a bot to a server and let it play",
     "verify": "check the records of matches",
     "serve": "run a server",
     "demo": "show it all: a server, four bots, matches, verified records",

@@ -43,7 +43,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Plays, and prints the table."""
+    """Plays, and prints the table; 1 if not one match came to an end that counts."""
     from seatwise.local import play
 
     with _progress(arguments.matches, is_quiet=arguments.json) as on_match:
@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> int:
         _print_json(results)
     else:
         _print_table(results, arguments.records)
-    return 0
+    return 1 if all(each.void_reason for each in results) else 0
 
 
 def _count(text: str) -> int:

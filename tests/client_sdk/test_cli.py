@@ -1,0 +1,265 @@
+"""The command line: one message for each thing that is wrong, and the right exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seatwise import cli, standings
+from seatwise.cli import main
+from seatwise.cli.command import Command
+
+BOTS = """
+import seatwise
+from helpers import lowest
+
+class MyBot(seatwise.Bot):
+    def choose(self, view):
+        return lowest(view)
+
+class NoChoice(seatwise.Bot):
+    pass
+
+class NoBot:
+    pass
+"""
+HELPERS = "def lowest(view):\n    return min(view.legal_cards, key=lambda card: card.value)\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "mybots.py").write_text(BOTS)
+    (tmp_path / "helpers.py").write_text(HELPERS)
+    (tmp_path / "broken.py").write_text("import nonsense\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    return tmp_path
+
+
+def said(capsys: pytest.CaptureFixture[str], line: str) -> tuple[int, str, str]:
+    """The exit code, what was printed and what was complained of."""
+    code = main(line.split())
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+# Playing
+
+
+def test_play_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "play ugo greedy random mybots.py:MyBot --matches 3 --option rounds=1"
+    code, out, err = said(capsys, line)
+    heading, *rows = out.splitlines()
+    assert (code, err) == (0, "")
+    assert heading.split("  ")[0] == "bot"
+    assert {row.split()[0] for row in rows} == {"greedy", "random", "MyBot"}
+
+
+def test_play_prints_json_where_a_program_reads(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = said(capsys, "play ugo greedy random --matches 4 --seed 7 --json")
+    results = json.loads(out)
+    assert code == 0
+    assert (results["game"], results["matches"], results["voided"]) == ("ugo", 4, 0)
+    greedy, _ = results["standings"]
+    assert (greedy["bot"], greedy["matches"], greedy["failures"]) == ("greedy", 4, 0)
+
+
+def test_play_writes_records_and_says_how_to_check_them(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    code, out, _ = said(capsys, "play ugo greedy random --matches 2 --records out.jsonl")
+    assert code == 0
+    assert "2 records in out.jsonl; check them: seatwise verify out.jsonl" in out
+    assert len((folder / "out.jsonl").read_bytes().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ("chess greedy random", "seatwise play: chess: no such game; there is ugo"),
+        ("ugo greedy", "seatwise play: ugo is played by 2 to 4 bots, not by 1"),
+        ("ugo", "seatwise play: ugo is played by 2 to 4 bots, not by 0"),
+        (
+            "ugo greedy gready",
+            "seatwise play: gready: no such sample; there are random, greedy, counting. For",
+        ),
+        ("ugo greedy nofile.py:MyBot", "seatwise play: nofile.py:MyBot: there is no file nofile.py"),
+        ("ugo greedy mybots.py", "seatwise play: mybots.py: which class? Write mybots.py:CLASS"),
+        ("ugo greedy mybots.py:Mybot", "seatwise play: mybots.py: no class Mybot; there is MyBot, NoChoice"),
+        (
+            "ugo greedy mybots.py:",
+            "seatwise play: mybots.py: no class (empty name); there is MyBot, NoChoice",
+        ),
+        ("ugo greedy helpers.py:A", "seatwise play: helpers.py: no class A; it has no class derived from"),
+        ("ugo greedy mybots.py:NoBot", "seatwise play: the class NoBot is no bot"),
+        ("ugo greedy mybots.py:NoChoice", "seatwise play: the bot NoChoice has no method choose(self, view)"),
+        ("ugo greedy broken.py:A", "seatwise play: broken.py:A: broken.py cannot be imported\nTraceback"),
+        ("ugo greedy random --option round=1", "seatwise play: option round: UGO! has no such option"),
+        ("ugo greedy random --option rounds=x", "seatwise play: option rounds: must be a whole number"),
+        (
+            "ugo greedy random --option rounds",
+            "argument --option: 'rounds' is not NAME=VALUE, as in rounds=1",
+        ),
+        ("ugo greedy random --matches 0", "argument --matches: '0' is no whole number from 1 up"),
+        (
+            "ugo greedy random --records no/out",
+            "seatwise play: records: cannot write to no/out: No such file",
+        ),
+        ("ugo greedy random --recods out", "unrecognized arguments: --recods out"),
+    ],
+)
+def test_each_mistake_is_one_message_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], arguments: str, why: str
+) -> None:
+    code, out, err = said(capsys, f"play {arguments}")
+    assert (code, out) == (2, "")
+    assert why in err
+
+
+def test_a_broken_file_is_shown_from_its_own_line_on(capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = said(capsys, "play ugo greedy broken.py:A")
+    assert "No module named 'nonsense'" in err
+    assert "load.py" not in err
+    assert "importlib" not in err
+
+
+def test_a_series_of_which_nothing_counts_has_failed(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    (folder / "mad.py").write_text(
+        "import seatwise\nclass Mad(seatwise.Bot):\n def choose(self, view): 1 / 0\n"
+    )
+    code, out, err = said(capsys, "play ugo mad.py:Mad mad.py:Mad --matches 2")
+    assert code == 1
+    assert "2 of 2 matches were voided: ABANDONED" in out
+    assert "ZeroDivisionError" in err
+
+
+def test_an_interrupt_ends_without_a_traceback(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    bot = "import seatwise\nclass Stop(seatwise.Bot):\n def choose(self, view): raise KeyboardInterrupt\n"
+    (folder / "stop.py").write_text(bot)
+    assert said(capsys, "play ugo greedy stop.py:Stop") == (130, "", "")
+
+
+def test_the_table_needs_no_rich(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    code, out, _ = said(capsys, "play ugo greedy random")
+    assert code == 0
+    assert out.startswith("bot ")
+
+
+def test_on_a_terminal_there_is_a_bar_and_a_framed_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("rich")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "120")
+    code, out, _ = said(capsys, "play ugo greedy random")
+    assert code == 0
+    assert "┃" in out
+    assert all(title in out for title in standings.HEADING)
+
+
+# The command itself
+
+
+@pytest.mark.parametrize("line", ["--help", "-h", "help"])
+def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str], line: str) -> None:
+    code, out, _ = said(capsys, line)
+    assert code == 0
+    assert all(f"\n  {name} " in out for name in ("play", "bot", "verify", "serve", "demo", "match"))
+
+
+def test_help_waits_for_nothing_that_it_does_not_need() -> None:
+    code = """
+import sys
+from seatwise.cli import main
+main(["--help"])
+slow = {"asyncio", "argparse", "grpc", "google", "redis", "structlog", "seatwise_server", "seatwise_referee"}
+print(sorted(slow & sys.modules.keys()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("name", ["play", "bot", "verify", "serve", "demo", "match"])
+def test_each_command_says_itself_what_the_list_says_of_it(name: str) -> None:
+    command = cli._find(name)
+    assert command is not None
+    assert (command.name, command.help) == (name, cli.HELP[name])
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, "--version") == (0, f"seatwise {version('seatwise')}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("", "usage: seatwise COMMAND"),
+        ("paly", "seatwise: there is no command paly; did you mean play?"),
+        ("xyzzy", "seatwise: there is no command xyzzy; there are play, bot, verify"),
+        ("--loud", "seatwise: there is no option --loud; see seatwise --help"),
+        ("play", "the following arguments are required: GAME"),
+    ],
+)
+def test_what_is_no_command_is_usage(capsys: pytest.CaptureFixture[str], line: str, why: str) -> None:
+    code, out, err = said(capsys, line)
+    assert (code, out) == (2, "")
+    assert why in err
+
+
+def fake(run: Any) -> Command:
+    return Command("fake", "for the test", lambda _: None, run)
+
+
+class Point:
+    """An entry point."""
+
+    name = "serve"
+
+    def __init__(self, command: Command | Exception) -> None:
+        self._command = command
+
+    def load(self) -> Command:
+        if isinstance(self._command, Exception):
+            raise self._command
+        return self._command
+
+
+def missing(module: str) -> Any:
+    def run(_: object) -> int:
+        raise ModuleNotFoundError(f"No module named {module!r}", name=module)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "command", [ModuleNotFoundError("No module named 'redis'", name="redis"), fake(missing("structlog"))]
+)
+def test_without_the_server_extra_its_commands_say_how_to_get_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: Command | Exception
+) -> None:
+    monkeypatch.setattr(cli, "_entry_points", lambda: [Point(command)])
+    wanted = "seatwise serve needs the server extra: pip install 'seatwise[server,embedded]'\n"
+    assert said(capsys, "serve") == (2, "", wanted)
+
+
+def test_a_module_of_ours_that_is_missing_is_no_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "_entry_points", lambda: [Point(fake(missing("seatwise_server.nowhere")))])
+    with pytest.raises(ModuleNotFoundError):
+        main(["serve"])
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(folder: Path) -> None:
+    command = f"{sys.executable} -m seatwise play ugo greedy random --json | true"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, cwd=folder)
+    assert done.stderr == ""
