@@ -263,6 +263,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_stream.py",),
     ),
     Fault(
+        "speaking without a lease",
+        STREAM,
+        "        if not self._may_speak():\n",
+        "        if False:\n",
+        ("tests/server/test_stream.py",),
+    ),
+    Fault(
         "an older stream is not replaced",
         "server/seatwise_server/play/streams.py",
         "        if older:\n",
@@ -330,8 +337,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "charge off by the allowance",
         ASKING,
-        "used_ms = now - self.started(seat, now) - asked.allowance_ms - asked.frozen_ms",
-        "used_ms = now - self.started(seat, now) - asked.frozen_ms",
+        "max(0, self._used_ms(seat, now) - self._asked[seat].allowance_ms)",
+        "max(0, self._used_ms(seat, now))",
         (TABLES,),
     ),
     Fault(
@@ -373,8 +380,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a stall is charged",
         ASKING,
-        "            asked.frozen_ms += max(0, min(ms, now - self.started(seat, now)))\n",
-        "            asked.frozen_ms += 0\n",
+        "self._standstills.append((now - ms, now))",
+        "self._standstills.append((now, now))",
         (TABLES,),
     ),
     Fault(

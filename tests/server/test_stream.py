@@ -176,6 +176,64 @@ async def test_a_blocked_writer_is_sent_no_more_pings() -> None:
     assert len(link.new("ping")) == 1
 
 
+# --- Only who is certain of its matches speaks -----------------------------------------------------------
+
+
+class Mute:
+    """A lease that holds when a test says so."""
+
+    def __init__(self) -> None:
+        self.holds = True
+
+    def __call__(self) -> bool:
+        return self.holds
+
+
+async def written(stream: PlayStream) -> list[bytes]:
+    """What the stream's writer puts on the wire; the list grows."""
+    raws: list[bytes] = []
+
+    async def write(raw: bytes) -> None:
+        raws.append(raw)
+
+    running().create_task(stream.write_all(write))
+    await settle()
+    return raws
+
+
+@in_virtual_time
+async def test_a_stream_that_may_not_speak_is_silent_until_it_may_again() -> None:
+    may_speak = Mute()
+    stream = PlayStream("bots/a/versions/1", may_speak)
+    raws = await written(stream)
+    may_speak.holds = False
+    for number in range(3):
+        stream.outbox.answer(b"answer %d" % number, at_once=True)
+        await asyncio.sleep(1)
+    assert raws == []
+    may_speak.holds = True
+    stream.outbox.wake()
+    await settle()
+    assert len(raws) == 1
+    assert all(b"answer %d" % number in raws[0] for number in range(3))
+
+
+@in_virtual_time
+async def test_a_stream_that_is_cut_says_no_word_of_what_is_unwritten() -> None:
+    may_speak = Mute()
+    stream = PlayStream("bots/a/versions/1", may_speak)
+    raws = await written(stream)
+    may_speak.holds = False
+    stream.outbox.answer(b"answer", at_once=True)
+    stream.cut(Refusal("MATCH_MOVED", "another referee has it"))
+    may_speak.holds = True
+    stream.outbox.wake()
+    await settle()
+    assert raws == []
+    assert stream.refusal
+    assert stream.refusal.reason == "MATCH_MOVED"
+
+
 # --- With its reader ------------------------------------------------------------------------------------
 
 
