@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 from hypothesis import given
@@ -17,9 +18,11 @@ from seatwise.codec.match import (
     encode_ending,
     encode_match_ended,
 )
+from seatwise.codec.offer import decode_offer, decode_options, encode_offer
 from seatwise.codec.time_control import decode_time_control, encode_time_control, requested_time_control
 from seatwise.codec.ugo import decode_move, decode_view, encode_move, encode_view
 from seatwise.games.ugo.v1 import ugo_pb2
+from seatwise.offer import Offer
 from seatwise.v1 import play_service_pb2, time_control_pb2
 from seatwise_referee.clock import BadTimeControl, TimeControl
 from seatwise_referee.ending import Ending
@@ -27,6 +30,7 @@ from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import CARDS, Arrange, Kingdom, Play, Trick, View
 from seatwise_referee.journal import Finished, Voided
+from seatwise_referee.setup import Setup
 
 GAME = GAMES["ugo"]
 cards = st.sampled_from(CARDS)
@@ -228,3 +232,45 @@ def test_a_voided_match_is_told_with_its_reason() -> None:
     assert told.is_void
     assert told.void_reason == "ABORTED"
     assert told.points == ()
+
+
+def test_an_offer_tells_the_bot_what_was_set_up() -> None:
+    setup = Setup(
+        match="matches/x",
+        game="ugo",
+        rules_version="1",
+        options={"rounds": 3},
+        bots=("bots/a/versions/1", "bots/b/versions/2"),
+        time_control=TimeControl(free_ms={"card": 1, "arrange": 2}, bank_ms=0),
+        seed=b"s" * 32,
+    )
+    message = encode_offer(setup, Seat(1), 5, "host:7")
+    assert (message.epoch, message.address) == (5, "host:7")
+    assert b"s" * 32 not in message.SerializeToString()
+    assert decode_offer(message) == Offer(
+        match=setup.match,
+        seat=Seat(1),
+        game="ugo",
+        bots=setup.bots,
+        options=setup.options,
+        time_control=setup.time_control,
+        commitment=sha256(setup.seed).digest(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("4", 4),
+        ("-4", -4),
+        ("04", 4),
+        ("", ""),
+        ("-", "-"),
+        ("four", "four"),
+        ("1.5", "1.5"),
+        ("٣", "٣"),
+        ("9" * 13, "9" * 13),
+    ],
+)
+def test_an_option_that_reads_as_a_whole_number_is_one(text: str, value: int | str) -> None:
+    assert decode_options({"rounds": text}) == {"rounds": value}
