@@ -10,6 +10,7 @@ have logged a fault of its own, nor lost a task.
             ends = await table.play_out()
 """
 
+from harness.fleet import FRONT, REFEREE, Fleet, Seats, fleet
 from harness.house import House, house, house_in, in_memory, module_house
 from harness.items import field_of, item, legal_move, message, reason_name, submission
 from harness.process import ServerProcess, processes_with, server_process, until
@@ -18,15 +19,19 @@ from harness.table import QUICK, Admin, Chair, Table
 from harness.wire import PLAY, SOON_S, Attending, Refused, Stream, StreamEnded, Wire, refusal_of
 
 __all__ = [
+    "FRONT",
     "IMPATIENT",
     "PLAY",
     "QUICK",
+    "REFEREE",
     "SOON_S",
     "Admin",
     "Attending",
     "Chair",
+    "Fleet",
     "House",
     "Refused",
+    "Seats",
     "ServerProcess",
     "Stream",
     "StreamEnded",
@@ -36,6 +41,7 @@ __all__ = [
     "dealt",
     "endings",
     "field_of",
+    "fleet",
     "house",
     "house_in",
     "in_memory",

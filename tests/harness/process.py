@@ -34,7 +34,7 @@ class ServerProcess:
         self.data = data
         self.address = ""
         """Kept over restarts: bots come back to where they were."""
-        self._args = args
+        self.args = args
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -42,6 +42,11 @@ class ServerProcess:
         """Of the server."""
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.returncode is None
 
     @property
     def redis_pid(self) -> int:
@@ -69,7 +74,7 @@ class ServerProcess:
         """Returns when it listens, on the port that it had before."""
         host, _, port = self.address.rpartition(":")
         where = ["--host", host or "127.0.0.1", "--port", port or "0", "--data", str(self.data)]
-        command = [sys.executable, "-c", _SERVE, *where, "--no-house-bots", *self._args]
+        command = [sys.executable, "-c", _SERVE, *where, "--no-house-bots", *self.args]
         with (self.data / "server.log").open("ab") as log:
             pipe = asyncio.subprocess.PIPE
             self._process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=log)

@@ -47,8 +47,9 @@ def configure(parser: ArgumentParser) -> None:
         help="stop when Redis has not answered for so long (default: %(default)g)",
     )  # fmt: skip
     parser.add_argument(
-        "--role", choices=["all", *ROLES], default="all", help="what this process does (default: all)"
-    )
+        "--role", choices=["all", *ROLES], action="append", dest="roles",
+        help="what this process does; may be given more than once (default: all)",
+    )  # fmt: skip
     parser.add_argument(
         "--address", default="", metavar="HOST:PORT",
         help="where bots reach this referee (default: where it listens)",
@@ -62,7 +63,7 @@ def config_of(args: Namespace) -> Config:
     return Config(
         host=args.host,
         port=args.port,
-        roles=frozenset(ROLES if args.role == "all" else [args.role]),
+        roles=_roles(args),
         address=args.address,
         data=args.data,
         redis_url=args.redis,
@@ -74,6 +75,11 @@ def config_of(args: Namespace) -> Config:
     )
 
 
+def _roles(args: Namespace) -> frozenset[str]:
+    named = set(args.roles or ["all"])
+    return frozenset(ROLES) if "all" in named else frozenset(named)
+
+
 def run(args: Namespace) -> int:
     """Serves until SIGTERM or Ctrl-C."""
     from seatwise_server import log
@@ -81,11 +87,8 @@ def run(args: Namespace) -> int:
     from seatwise_server.embedded import EmbeddedRedisError
     from seatwise_server.store.errors import StoreError
 
-    if args.role != "all" and not args.redis:
-        print(
-            f"seatwise serve: --role {args.role} needs --redis URL: one of its own would be alone",
-            file=sys.stderr,
-        )
+    if _roles(args) != frozenset(ROLES) and not args.redis:
+        print("seatwise serve: a single role needs --redis URL: on a Redis of its own it would be alone", file=sys.stderr)
         return 2
     log.configure(args.log_level)
     config = config_of(args)

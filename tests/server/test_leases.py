@@ -1,0 +1,237 @@
+"""Who may speak, who may take over, and what of it: on clocks that obey, and on a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from one_match import setup_of
+
+from seatwise_referee.ending import VoidReason
+from seatwise_referee.journal import canonical
+from seatwise_server.play.delivery import Delivery
+from seatwise_server.play.inheritance import Estate, share
+from seatwise_server.play.lease import LEASE_S, MARGIN_S, Lease
+from seatwise_server.play.opening import MOST_DEATHS, Opening, UnknownFormat
+from seatwise_server.play.presence import Presence
+from seatwise_server.store import Store
+from seatwise_server.store.errors import StoreUnavailable
+
+CERTAIN_S = LEASE_S - MARGIN_S
+
+
+class Clock:
+    """Shows what the test says."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def held() -> tuple[Clock, Lease]:
+    """A lease that holds since now."""
+    clock = Clock()
+    lease = Lease(clock)
+    lease.confirmed(clock.now)
+    assert lease.renew()
+    return clock, lease
+
+
+def test_a_lease_holds_from_when_the_heartbeat_was_sent_not_from_its_answer() -> None:
+    clock, lease = held()
+    sent = clock.now + 1
+    clock.now += 3
+    lease.confirmed(sent)
+    clock.now = sent + CERTAIN_S - 0.01
+    assert lease.holds()
+    clock.now = sent + CERTAIN_S
+    assert not lease.holds()
+
+
+def test_a_heartbeat_alone_brings_no_lost_lease_back() -> None:
+    clock, lease = held()
+    clock.now += CERTAIN_S + 1
+    lease.confirmed(clock.now)
+    assert not lease.holds()
+    assert lease.lapses == 1
+    assert lease.renew()
+    assert lease.holds()
+
+
+def test_an_answer_that_comes_after_a_stall_brings_nothing_back() -> None:
+    clock, lease = held()
+    sent = clock.now
+    clock.now += 60
+    lease.confirmed(sent)
+    assert not lease.renew()
+
+
+def test_before_the_first_heartbeat_nothing_may_be_said() -> None:
+    assert not Lease(Clock()).holds()
+
+
+class Owner:
+    """A referee without tables: what its presence does to it."""
+
+    name, address, free, is_draining = "me", "host:1", 5, False
+
+    def __init__(self, *matches: str) -> None:
+        self.matches = dict.fromkeys(matches, 1)
+        self.lost: list[str] = []
+        self.spoke = 0
+
+    def owned(self) -> dict[str, int]:
+        return dict(self.matches)
+
+    def lose(self, match: str) -> None:
+        del self.matches[match]
+        self.lost.append(match)
+
+    def beat_confirmed(self) -> None: ...
+
+    def speak_again(self) -> None:
+        self.spoke += 1
+
+    def obey(self, order: str) -> None: ...
+
+
+class Fences:
+    """A store that knows heartbeats and fences, and takes its time."""
+
+    def __init__(self, *not_ours: str) -> None:
+        self.not_ours = not_ours
+        self.asked: list[str] = []
+        self.hook: Any = None
+        self.processes = self.journal = self
+        self.is_away = False
+
+    async def beat(self, *_: object, **__: object) -> int:
+        if self.is_away:
+            raise StoreUnavailable("away")
+        return 1
+
+    async def confirm(self, match: str, *_: object) -> bool:
+        await asyncio.sleep(0)
+        self.asked.append(match)
+        if self.hook:
+            self.hook()
+        return match not in self.not_ours
+
+
+def present(owner: Owner, fences: Any, clock: Clock) -> tuple[Presence, Lease]:
+    lease = Lease(clock)
+    return Presence(owner, fences, lease), lease
+
+
+async def settled() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_after_silence_every_fence_is_asked_before_a_word_is_said() -> None:
+    owner, fences, clock = Owner("a", "b", "c"), Fences("b"), Clock()
+    presence, lease = present(owner, fences, clock)
+    await presence.beat_once()
+    assert not lease.holds()
+    await settled()
+    assert (sorted(fences.asked), owner.lost, owner.spoke, lease.holds()) == (["a", "b", "c"], ["b"], 1, True)
+
+
+async def test_a_match_that_comes_in_between_is_asked_too() -> None:
+    owner, fences, clock = Owner("a"), Fences(), Clock()
+    fences.hook = lambda: owner.matches.setdefault("late", 1)
+    presence, lease = present(owner, fences, clock)
+    await presence.beat_once()
+    await settled()
+    assert sorted(fences.asked) == ["a", "late"]
+    assert lease.holds()
+
+
+async def test_who_stalls_while_it_asks_begins_anew() -> None:
+    owner, fences, clock = Owner("a"), Fences(), Clock()
+    presence, lease = present(owner, fences, clock)
+
+    def stall() -> None:
+        clock.now += 2 * LEASE_S
+
+    fences.hook = stall
+    await presence.beat_once()
+    await settled()
+    assert (owner.spoke, lease.holds()) == (0, False)
+    fences.hook = None
+    await presence.beat_once()
+    await settled()
+    assert (fences.asked, owner.spoke, lease.holds()) == (["a", "a"], 1, True)
+
+
+async def test_as_long_as_no_heartbeat_is_confirmed_nothing_is_asked() -> None:
+    owner, fences, clock = Owner("a"), Fences(), Clock()
+    presence, lease = present(owner, fences, clock)
+    fences.is_away = True
+    await presence.beat_once()
+    await settled()
+    assert (fences.asked, lease.holds()) == ([], False)
+
+
+Free = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 50), min_size=1)
+
+
+@given(free=Free, count=st.integers(0, 100))
+def test_an_estate_is_shared_whole_once_and_by_what_is_free(free: dict[str, int], count: int) -> None:
+    parts = {name: list(share(range(count), free, name)) for name in free}
+    taken = sorted(match for part in parts.values() for match in part)
+    assert taken == list(range(min(count, sum(free.values()))))
+    assert all(len(part) <= free[name] for name, part in parts.items())
+    ideal = {name: len(taken) * free[name] / max(1, sum(free.values())) for name in free}
+    assert all(abs(len(part) - ideal[name]) <= 1 for name, part in parts.items())
+
+
+async def opened(store: Store, **meta: bytes) -> tuple[Opening, Any]:
+    """A new match with its job, and who is to open it."""
+    setup = setup_of()
+    await store.matches.create(setup.match, {"setup": canonical(setup.to_json()), "state": "SEATING", **meta})
+    await store.jobs.push(setup.match)
+    [job] = await store.jobs.take("a", 1, 100)
+    delivery = Delivery(store.journal, store.matches, store.seats, 60)
+    return Opening("a", store, delivery), job
+
+
+async def die(store: Store, job: Any, heir: str, is_death: bool) -> VoidReason | None:
+    fence = await store.journal.fence(job.match)
+    delivery = Delivery(store.journal, store.matches, store.seats, 60)
+    owned = await Opening(heir, store, delivery).claim(Estate(job, "a", fence, is_death))
+    assert owned
+    return owned.void
+
+
+async def test_a_match_whose_third_owner_dies_is_poisoned(store: Store) -> None:
+    _, job = await opened(store)
+    assert await die(store, job, "a", is_death=False) is None
+    verdicts = [await die(store, job, f"heir{number}", is_death=True) for number in range(MOST_DEATHS)]
+    assert verdicts == [None, None, VoidReason.POISONED]
+
+
+async def test_handing_over_is_no_death(store: Store) -> None:
+    _, job = await opened(store)
+    assert [await die(store, job, f"heir{number}", is_death=False) for number in range(6)] == [None] * 6
+
+
+async def test_what_another_version_wrote_is_left_to_it(store: Store) -> None:
+    opening, job = await opened(store, format=b"seatwise.journal/2")
+    with pytest.raises(UnknownFormat):
+        await opening.claim(Estate(job, "a", None))
+    assert await store.journal.fence(job.match) is None
+
+
+async def test_rules_of_another_version_are_left_to_it(store: Store) -> None:
+    setup = setup_of(name="matches/newer").to_json() | {"rules_version": "99"}
+    await store.matches.create("matches/newer", {"setup": json.dumps(setup), "state": "SEATING"})
+    opening, job = await opened(store)
+    with pytest.raises(UnknownFormat):
+        await opening.claim(Estate(type(job)("1-0", "matches/newer"), "a", None))
