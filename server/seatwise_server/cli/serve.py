@@ -88,7 +88,10 @@ def run(args: Namespace) -> int:
     from seatwise_server.store.errors import StoreError
 
     if _roles(args) != frozenset(ROLES) and not args.redis:
-        print("seatwise serve: a single role needs --redis URL: on a Redis of its own it would be alone", file=sys.stderr)
+        print(
+            "seatwise serve: a single role needs --redis URL: on a Redis of its own it would be alone",
+            file=sys.stderr,
+        )
         return 2
     log.configure(args.log_level)
     config = config_of(args)
