@@ -20,7 +20,7 @@ They change seats from match to match. Example:
   seatwise play ugo mybot.py:MyBot greedy random --matches 100 --seed 7
 """
 
-EVERY_S = 1.0
+EVERY_S = 5.0
 """Without a terminal, a line of progress so often."""
 
 
