@@ -11,13 +11,18 @@ from typing import TYPE_CHECKING, BinaryIO
 from seatwise.cli.command import Command
 
 if TYPE_CHECKING:
+    from seatwise.client import Client
     from seatwise_referee.verify import Verdict
 
 EPILOG = """\
 FILE holds one record a line, as `seatwise play --records FILE` writes it; - reads standard input.
 Of each record the first thing that is wrong is printed: FILE: line 3: seq 17: what is wrong.
-Whether a record is the one that was published only its chain can tell: give it with --chain.
+Whether a record is the one that was published only its chain can tell: give it with --chain, or let
+--server ask the server that held the match.
 """
+
+NOTHING = "nothing"
+"""What a server has published of a match that it did not hold, or holds no longer, or that is not over."""
 
 EVERY_S = 1.0
 """Without a terminal, a line of progress so often."""
@@ -35,6 +40,9 @@ def configure(parser: ArgumentParser) -> None:
         type=_chain,
         metavar="HEX",
         help="what the record's chain must end with; for a file of one record",
+    )
+    parser.add_argument(
+        "--server", metavar="ADDR", help="host:port of the server that published the chains of these matches"
     )
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
 
@@ -70,14 +78,31 @@ def _verdicts(lines: Iterator[bytes], name: str, arguments: Namespace) -> Iterat
 
     if arguments.chain:
         lines = _only_one(lines, name)
-    published = _published(arguments)
-    for verdict in verify_lines(lines):
-        yield _compared(verdict, published(verdict))
+    with _published(arguments) as published:
+        for verdict in verify_lines(lines):
+            yield _compared(verdict, published(verdict))
 
 
-def _published(arguments: Namespace) -> Callable[[Verdict], str | None]:
-    """Where the published chain of a record is to be had; every other source of chains belongs here."""
-    return lambda _: arguments.chain
+@contextmanager
+def _published(arguments: Namespace) -> Iterator[Callable[[Verdict], str | None]]:
+    """Where the published chain of a record is to be had."""
+    if not arguments.server:
+        yield lambda _: arguments.chain
+        return
+    from seatwise.client import Client
+
+    with Client(arguments.server) as client:
+        yield lambda verdict: None if verdict.fault else _chain_of(client, verdict.match)
+
+
+def _chain_of(client: Client, match: str) -> str:
+    """What the server says of the match; a match that it does not know has published nothing."""
+    from seatwise.errors import NotFoundError
+
+    try:
+        return client.get_match(match).result.chain.hex() or NOTHING
+    except NotFoundError:
+        return NOTHING
 
 
 def _compared(verdict: Verdict, chain: str | None) -> Verdict:
