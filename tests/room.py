@@ -18,7 +18,7 @@ from virtual import running, settle
 from seatwise.codec import CODECS
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import Entry, decode
+from seatwise_referee.journal import Entry, decode, encode
 from seatwise_referee.match import Match
 from seatwise_server.play.delivery import end_of
 from seatwise_server.play.intake import Intake, NotYourSeat
@@ -303,4 +303,4 @@ class Room:
 
     def tell_end(self) -> None:
         """What the referee does when the last entry is written."""
-        self.table.tell_end(end_of(self.setup, self.entries()).message)
+        self.table.tell_end(end_of(self.setup, list(map(encode, self.entries()))).message)

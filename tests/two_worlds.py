@@ -219,7 +219,8 @@ async def _world(moment: Moment, position: Position, plan: Plan) -> World:
         quiet = what_is_seen(room, position, links, plan, log)
         await play(room, links, plan)
         whole = what_is_seen(room, position, links, plan, log)
-    end = end_of(room.setup, room.entries()).message if room.match.is_over else None
+    journal = list(map(encode, room.entries()))
+    end = end_of(room.setup, journal).message if room.match.is_over else None
     return World(quiet, whole, room.match.view(plan.viewer), end)
 
 

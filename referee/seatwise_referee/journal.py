@@ -6,7 +6,7 @@ Everything that decides the outcome or a clock is an entry; replaying them needs
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeAlias
 
@@ -283,8 +283,19 @@ def encode(entry: Entry) -> bytes:
 
 def decode(data: bytes) -> Entry:
     """The inverse of `encode`, or `BadEntry`."""
+    return entry_from_json(_loaded(data))
+
+
+def bodies(journal: Sequence[bytes]) -> list[Any]:
+    """All entries as JSON, for `entry_from_json`, or `BadEntry`; one by one they take twice as long."""
+    found: list[Any] = _loaded(b"[%b]" % b",".join(journal))
+    if len(found) != len(journal):
+        raise BadEntry("not one entry each")
+    return found
+
+
+def _loaded(data: bytes) -> Any:
     try:
-        body = json.loads(data)
+        return json.loads(data)
     except ValueError as error:
         raise BadEntry(f"not JSON: {error}") from error
-    return entry_from_json(body)

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from seatwise_referee.game import Json
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import PRIVATE, Entry, Finished, Sat, canonical
+from seatwise_referee.journal import PRIVATE, Entry, Finished, Sat, canonical, entry_from_json
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment, deal_seed
 
@@ -22,11 +22,17 @@ class NotFinished(ValueError):
 
 def build(setup: Setup, entries: Sequence[Entry]) -> dict[str, Json]:
     """The record of a finished match. `NotFinished` if the last entry is not `finished`."""
-    last = entries[-1] if entries else None
+    return build_from_json(setup, [entry.to_json() for entry in entries])
+
+
+def build_from_json(setup: Setup, bodies: Sequence[dict[str, Json]]) -> dict[str, Json]:
+    """The same of entries as the store holds them: most are copied, and need not be understood for that."""
+    last = entry_from_json(bodies[-1]) if bodies else None
     if not isinstance(last, Finished):
         raise NotFinished(f"{setup.match} was not played to its end")
-    head = header(setup, nonces_of(setup, entries))
-    public = [public_entry(entry) for entry in entries]
+    sat = [entry_from_json(body) for body in bodies if body["kind"] == Sat.kind]
+    head = header(setup, nonces_of(setup, sat))
+    public = [{name: body[name] for name in body if name not in PRIVATE} for body in bodies]
     return {
         **head,
         "entries": list(public),
@@ -61,11 +67,6 @@ def nonces_of(setup: Setup, entries: Iterable[Entry]) -> tuple[bytes | None, ...
     given = {int(entry.seat): entry.nonce for entry in entries if isinstance(entry, Sat)}
     nonces = [given.get(seat) for seat in range(len(setup.bots))]
     return tuple(None if nonce is None else bytes.fromhex(nonce) for nonce in nonces)
-
-
-def public_entry(entry: Entry) -> dict[str, Json]:
-    """The entry without what is nobody else's business."""
-    return {name: value for name, value in entry.to_json().items() if name not in PRIVATE}
 
 
 def chain(head: dict[str, Json], entries: Iterable[dict[str, Json]]) -> bytes:

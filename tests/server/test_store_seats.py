@@ -147,3 +147,19 @@ async def test_lobbies_hear_whose_offers_change(store: Store, redis_client: Redi
     await store.seats.release(BOT, "matches/1", 0)
     assert [await first, await anext(hearing)] == [BOT, BOT]
     await hearing.aclose()
+
+
+async def test_all_seats_of_a_match_are_offered_and_freed_at_once(store: Store, redis_client: Redis) -> None:
+    bots = [BOT, "bots/other/versions/1"]
+    for seat, bot in enumerate(bots):
+        await store.attendances.attend(bot, attendance(), LEASE_MS)
+        await store.seats.reserve(bot, "matches/1", seat)
+    await redis_client.script_flush()  # as after a restart of Redis
+    await store.seats.put_offers("matches/1", 1, [(bot, bot.encode()) for bot in bots])
+    assert [await store.seats.open_offers(bot) for bot in bots] == [
+        [Offer("matches/1", seat, 1, bot.encode())] for seat, bot in enumerate(bots)
+    ]
+    await redis_client.script_flush()
+    await store.seats.release_all("matches/1", bots)
+    assert [await store.seats.held(bot) for bot in bots] == [[], []]
+    assert [await store.seats.open_offers(bot) for bot in bots] == [[], []]

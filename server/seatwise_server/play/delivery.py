@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatwise.codec.match import encode_match_ended
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
-from seatwise_referee.journal import Entry, Finished, Voided, decode
+from seatwise_referee.journal import Finished, Voided, bodies, decode
 from seatwise_referee.setup import Setup
 from seatwise_server.play.intake import NotYourSeat
 from seatwise_server.store.flusher import Answer
@@ -28,11 +29,14 @@ class End:
     """FINISHED or VOIDED."""
 
 
-def end_of(setup: Setup, entries: list[Entry]) -> End:
-    """The end of a match whose journal is complete."""
-    last = entries[-1]
+def end_of(setup: Setup, journal: Sequence[bytes]) -> End:
+    """The end of a match whose journal is complete.
+
+    Of a match that was voided because its journal cannot be read, only the last entry is looked at.
+    """
+    last = decode(journal[-1])
     if isinstance(last, Finished):
-        built = record.build(setup, entries)
+        built = record.build_from_json(setup, bodies(journal))
         message = encode_match_ended(last, setup.seed, bytes.fromhex(str(built["chain"])))
         return End(message, record.line(built), "FINISHED")
     assert isinstance(last, Voided), f"{setup.match} is not over"
@@ -62,10 +66,7 @@ class Delivery:
 
     async def read_end(self, setup: Setup) -> End:
         """From the journal, which alone is the truth."""
-        journal = await self.journal.read(setup.match)
-        last = decode(journal[-1])
-        # A match that was voided because its journal cannot be read is told its end all the same.
-        return end_of(setup, [last] if isinstance(last, Voided) else list(map(decode, journal)))
+        return end_of(setup, await self.journal.read(setup.match))
 
     async def deliver(self, setup: Setup, epoch: int, owner: str, end: End) -> bool:
         """Keeps the record and frees the bots; False if the match belongs to somebody else now."""
@@ -80,5 +81,4 @@ class Delivery:
 
     async def free_bots(self, setup: Setup) -> None:
         """Takes the seats of the match off its bots' books."""
-        for seat, bot in enumerate(setup.bots):
-            await self.seats.release(bot, setup.match, seat)
+        await self.seats.release_all(setup.match, setup.bots)

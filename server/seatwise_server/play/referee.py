@@ -179,9 +179,11 @@ class Referee:
 
     async def _offer_seats(self, table: Table) -> None:
         setup, epoch = table.match.setup, table.epoch
-        for seat, bot in enumerate(setup.bots):
-            offer = encode_offer(setup, seat, epoch, self.address)
-            await self._store.seats.put_offer(bot, setup.match, seat, epoch, offer.SerializeToString())
+        offers = [
+            (bot, encode_offer(setup, seat, epoch, self.address).SerializeToString())
+            for seat, bot in enumerate(setup.bots)
+        ]
+        await self._store.seats.put_offers(setup.match, epoch, offers)
 
     async def _give_back(self, job: Job) -> None:
         """Not at once, or a referee that is alone with the job would take it again and again."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -11,7 +12,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import NoScriptError
 
-from seatwise_server.store.client import Argument, call
+from seatwise_server.store.client import Argument, call, call_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +38,17 @@ async def run(client: Redis, name: str, keys: list[str], *args: Argument) -> Any
         return await call(client, "EVALSHA", it.sha, len(keys), *keys, *args)
     except NoScriptError:  # EVAL loads it too, and goes to the right node of a cluster by its keys
         return await call(client, "EVAL", it.source, len(keys), *keys, *args)
+
+
+async def run_many(
+    client: Redis, name: str, calls: Sequence[tuple[list[str], Sequence[Argument]]]
+) -> list[Any]:
+    """The answers of one script to several calls of it, each keys and arguments, sent at once.
+
+    They are not one change. Some may have run twice when a reply was lost.
+    """
+    it = script(name)
+    try:
+        return await call_many(client, [("EVALSHA", it.sha, len(keys), *keys, *args) for keys, args in calls])
+    except NoScriptError:
+        return [await run(client, name, keys, *args) for keys, args in calls]

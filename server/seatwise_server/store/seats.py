@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import call, pairs
+from seatwise_server.store.client import Argument, call, pairs
 
 
 class Reservation(IntEnum):
@@ -62,9 +63,13 @@ class Seats:
 
     async def release(self, bot: str, match: str, seat: int) -> bool:
         """Frees the seat and takes its offer back; False when the bot did not hold it."""
-        named = [keys.bot_seats(bot), keys.bot_offers(bot)]
-        args = (f"{match}/{seat}", keys.OFFERS_CHANNEL, bot)
+        named, args = _releasing(bot, match, seat)
         return bool(await lua.run(self._client, "seat_release", named, *args))
+
+    async def release_all(self, match: str, bots: Sequence[str]) -> None:
+        """Frees every seat of the match and takes its offer back; the bots are given by seat."""
+        calls = [_releasing(bot, match, seat) for seat, bot in enumerate(bots)]
+        await lua.run_many(self._client, "seat_release", calls)
 
     async def held(self, bot: str) -> list[SeatOf]:
         """The seats the bot holds, in order; empty when none."""
@@ -76,15 +81,31 @@ class Seats:
 
         False when an offer of a higher epoch stands, or when the bot does not hold the seat (any more).
         """
-        named = [keys.bot_offers(bot), keys.bot_seats(bot)]
-        args = (f"{match}/{seat}", epoch, offer, keys.OFFERS_CHANNEL, bot)
+        named, args = _offering(bot, match, seat, epoch, offer)
         return bool(await lua.run(self._client, "offer_put", named, *args))
+
+    async def put_offers(self, match: str, epoch: int, offers: Sequence[tuple[str, bytes]]) -> None:
+        """As `put_offer` for every seat of the match: its bot and what it is told, by seat."""
+        calls = [_offering(bot, match, seat, epoch, offer) for seat, (bot, offer) in enumerate(offers)]
+        await lua.run_many(self._client, "offer_put", calls)
 
     async def open_offers(self, bot: str) -> list[Offer]:
         """The bot's offers, in the order of match and seat; empty when none."""
         answer = await call(self._client, "HGETALL", keys.bot_offers(bot))
         found = [(_seat(name), held.partition(b" ")) for name, held in pairs(answer)]
         return [Offer(*seat, int(epoch), offer) for seat, (epoch, _, offer) in sorted(found)]
+
+
+def _releasing(bot: str, match: str, seat: int) -> tuple[list[str], tuple[Argument, ...]]:
+    named = [keys.bot_seats(bot), keys.bot_offers(bot)]
+    return named, (f"{match}/{seat}", keys.OFFERS_CHANNEL, bot)
+
+
+def _offering(
+    bot: str, match: str, seat: int, epoch: int, offer: bytes
+) -> tuple[list[str], tuple[Argument, ...]]:
+    named = [keys.bot_offers(bot), keys.bot_seats(bot)]
+    return named, (f"{match}/{seat}", epoch, offer, keys.OFFERS_CHANNEL, bot)
 
 
 def _seat(name: bytes) -> SeatOf:
