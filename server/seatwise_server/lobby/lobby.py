@@ -36,6 +36,9 @@ class Lobby:
         self._pairing = pairing
         self._present: dict[str, Attendance] = {}
         self._leaving: set[asyncio.Task[None]] = set()
+        self._changed: set[str] = set()
+        """Bots to be looked after."""
+        self._news = asyncio.Event()
 
     @asynccontextmanager
     async def present(self, attendance: Attendance) -> AsyncIterator[None]:
@@ -104,10 +107,10 @@ class Lobby:
     async def _tell_open_seats(self, attendance: Attendance) -> None:
         """All offers that stand; seats that were offered and stand no more are closed."""
         standing = await self._store.seats.open_offers(attendance.bot)
-        offers = [pb.SeatOffer.FromString(each.offer) for each in standing]
-        for offer in offers:
-            attendance.offer(offer)
-        gone = attendance.told.keys() - {(offer.match, offer.seat) for offer in offers}
+        for each in standing:
+            if each.epoch > attendance.told.get((each.match, each.seat), 0):
+                attendance.offer(pb.SeatOffer.FromString(each.offer))
+        gone = attendance.told.keys() - {(each.match, each.seat) for each in standing}
         for match, seat in sorted(gone):
             attendance.close_seat(match, seat)
 
@@ -128,14 +131,30 @@ class Lobby:
 
     async def listen(self) -> None:
         """Looks after a bot as soon as its offers change, wherever its referee is. Runs until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._hear())
+            group.create_task(self._look_after_changed())
+
+    async def _hear(self) -> None:
         while True:
             try:
                 async for bot in changed_bots(self._store.client):
-                    attendance = self._present.get(bot)
-                    if attendance:
-                        await self._look_after(attendance)
+                    self._changed.add(bot)
+                    self._news.set()
             except StoreUnavailable:
                 await asyncio.sleep(BEAT_S)
+
+    async def _look_after_changed(self) -> None:
+        """However often a bot's offers change while others are looked after, it is looked after once."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            changed, self._changed = self._changed, set()
+            try:
+                for attendance in [self._present[bot] for bot in changed & self._present.keys()]:
+                    await self._look_after(attendance)
+            except StoreUnavailable:
+                log.debug("lobby_paused")
 
 
 def _welcome(attendance: Attendance) -> None:
