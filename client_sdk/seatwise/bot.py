@@ -12,11 +12,12 @@ from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise.time_left import TimeLeft
 from seatwise_referee.game import Seat
+from seatwise_referee.games import ubongo
 from seatwise_referee.games.ugo import Arrange, Card, Move, Play, View, default_order
 
 
 class Bot:
-    """Derive from it and write `choose`. Each match has an object of its own.
+    """Derive from it and write `choose` for UGO!, `build` for Ubongo. Each match has an object of its own.
 
     Every method may be `async`. One that is not runs in a thread, so it may take its time; the clock
     runs meanwhile.
@@ -53,6 +54,15 @@ class Bot:
         """
         return default_order(view.won_cards)
 
+    def build(self, view: ubongo.View) -> Any:
+        """In Ubongo, once a round: yield layouts as you find them, and at last `Call()`.
+
+        Write a generator, `async` or not; a layout is what is to lie now, in all. `OfferEnd(True)` agrees
+        to end the round; so does coming to the end without a call. When the round is over the generator is
+        closed. An `async` one must let the loop go on: await something now and then.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no method build(self, view)")
+
     def ended(self, result: Result) -> Any:
         """Called when the match is over."""
 
@@ -61,23 +71,23 @@ BotFactory: TypeAlias = Callable[[], Bot]
 """What makes a bot for each match: its class, or any function without arguments."""
 
 
-def check_bot(factory: object) -> BotFactory:
-    """The same object, if bots can be made of it; otherwise `UsageError`."""
+def check_bot(factory: object, game: str = "ugo") -> BotFactory:
+    """The same object, if bots of that game can be made of it; otherwise `UsageError`."""
     if isinstance(factory, Bot):
         name = type(factory).__name__
         raise UsageError(f"give the class {name}, not an object of it: each match is played by a new one")
     if not callable(factory):
         raise UsageError(f"{factory!r} is no bot: give a class derived from seatwise.Bot")
     if isinstance(factory, type):
-        _check_class(factory)
+        _check_class(factory, _MAIN.get(game, "choose"))
     return factory
 
 
-def _check_class(cls: type) -> None:
+def _check_class(cls: type, method: str) -> None:
     if not issubclass(cls, Bot):
         raise UsageError(f"the class {cls.__name__} is no bot: write class {cls.__name__}(seatwise.Bot)")
-    if cls.choose is Bot.choose:
-        raise UsageError(f"the bot {cls.__name__} has no method choose(self, view), and must have one")
+    if getattr(cls, method) is getattr(Bot, method):
+        raise UsageError(f"the bot {cls.__name__} has no method {method}(self, view), and must have one")
 
 
 def new_bot(factory: BotFactory, offer: Offer, chance: random.Random | None = None) -> Bot:
@@ -165,5 +175,7 @@ def _listed(cards: Iterable[Card]) -> str:
     return ", ".join(map(str, cards))
 
 
-_METHODS: Mapping[str, str] = {"card": "choose", "arrange": "arrange"}
+_MAIN: Mapping[str, str] = {"ugo": "choose", "ubongo": "build"}
+"""By game, what a bot cannot do without."""
+_METHODS: Mapping[str, str] = {"card": "choose", "arrange": "arrange", "build": "build"}
 _READERS: Mapping[str, Callable[[Any, Any], Move]] = {"card": _read_card, "arrange": _read_laying}

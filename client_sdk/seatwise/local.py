@@ -91,7 +91,7 @@ class _Series:
         if matches < 1:
             raise UsageError(f"matches: must be 1 or more, not {matches}")
         self._game = GAMES[game]
-        self._factories = _factories(bots)
+        self._factories = _factories(bots, game)
         self._options = _options(game, len(self._factories), options)
         self.names = _names(bots)
         self._orders = _orders(len(bots)) if is_rotating else [tuple(range(len(bots)))]
@@ -132,7 +132,7 @@ class _Series:
         return hmac.digest(self._key, f"match/{number}/{what}".encode(), "sha256")
 
 
-def _factories(bots: Sequence[Entrant]) -> list[BotFactory]:
+def _factories(bots: Sequence[Entrant], game: str) -> list[BotFactory]:
     if isinstance(bots, str):
         raise UsageError(f'bots: a list is wanted, as in ["{bots}", "random"]')
     factories = []
@@ -140,9 +140,9 @@ def _factories(bots: Sequence[Entrant]) -> list[BotFactory]:
         if isinstance(bot, str):
             from seatwise.cli.load import load_bot
 
-            factories.append(load_bot(bot))
+            factories.append(load_bot(bot, game))
         else:
-            factories.append(check_bot(bot))
+            factories.append(check_bot(bot, game))
     return factories
 
 

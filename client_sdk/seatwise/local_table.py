@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Final
 
 from seatwise.bot import Bot, BotFactory, method_name, new_bot, question
+from seatwise.bot_errors import BadAnswerError
+from seatwise.building import Step, Steps
 from seatwise.failures import Failure
+from seatwise.local_race import Builder, LocalRace, close
 from seatwise.offer import Offer
 from seatwise.result import Result, result_of
 from seatwise.standings import PlayedMatch
@@ -28,6 +31,8 @@ FREE_MS = 60_000
 """Nobody runs out of it: the clock of a local table stands still before it does."""
 
 NS_PER_MS = 1_000_000
+END: Final = object()
+"""Of a bot's generator."""
 STRIKE = "a time-out: its default move is played"
 NOT_SEATED = "it does not sit down: the match is played without it"
 
@@ -71,6 +76,7 @@ class LocalTable:
         self._bots: dict[Seat, Bot] = {}
         self._moves = [0] * len(players)
         self._failures = [0] * len(players)
+        self._said = 0
         self._thought_ns = [0] * len(players)
 
     def play(self) -> PlayedMatch:
@@ -80,6 +86,9 @@ class LocalTable:
         if self._match.position.state is None:
             self._run_out_of_time()
         while (prompt := self._match.position.prompt) is not None:
+            if prompt.race:
+                self._race(prompt)
+                continue
             for seat in sorted(prompt.seats):
                 self._ask(seat, prompt)
         for seat, bot in self._bots.items():
@@ -130,6 +139,72 @@ class LocalTable:
             return
         self._spend(seat, perf_counter_ns() - started_ns)
         self._perform(self._match.submit(seat, prompt.number, str(prompt.number), move, self._now_ms))
+
+    def _race(self, prompt: Prompt) -> None:
+        """A round in which all build at once, from now on in virtual time."""
+        start_ms = self._now_ms
+        for seat in sorted(prompt.seats):
+            self._perform(self._match.handed(seat, prompt.number, start_ms))
+        builders = list(filter(None, map(self._builder, sorted(prompt.seats))))
+
+        def submit(seat: Seat, move: Any, at_ms: int) -> None:
+            if self._is_open(prompt):
+                self._go_to(start_ms + at_ms)
+                self._said += 1
+                self._perform(
+                    self._match.submit(seat, prompt.number, str(self._said), move, start_ms + at_ms)
+                )
+
+        race = LocalRace(builders, self._next_step, submit)
+        while self._is_open(prompt):
+            due_ms = race.next_ms
+            if due_ms is None or self._wake_at_ms <= start_ms + due_ms:
+                self._go_to(max(self._wake_at_ms, self._now_ms + 1))
+                self._perform(self._match.tick(self._now_ms))
+            else:
+                race.step()
+        for builder in builders:
+            close(builder, self._wait)
+
+    def _is_open(self, prompt: Prompt) -> bool:
+        current = self._match.position.prompt
+        return current is not None and current.number == prompt.number
+
+    def _builder(self, seat: Seat) -> Builder | None:
+        """The seat with its bot's generator, or with none if the bot fails to make one."""
+        view = self._match.view(seat)
+        try:
+            generator = self._bots[seat].build(view)
+            if not hasattr(generator, "__next__") and not hasattr(generator, "__anext__"):
+                raise BadAnswerError("build(view) must be a generator: yield layouts, and at last Call()")
+        except (Exception, SystemExit) as error:
+            self._failed_to_build(seat, error)
+            generator = iter(())
+        return Builder(seat, generator, Steps(view))
+
+    def _next_step(self, builder: Builder) -> Step | None:
+        self._moves[builder.seat] += 1
+        started_ns = perf_counter_ns()
+        try:
+            answer = self._next_of(builder.generator)
+            return None if answer is END else builder.steps.read(answer)
+        except (Exception, SystemExit) as error:
+            self._failed_to_build(builder.seat, error)
+            return None
+        finally:
+            self._thought_ns[builder.seat] += perf_counter_ns() - started_ns
+
+    def _next_of(self, generator: Any) -> Any:
+        if hasattr(generator, "__anext__"):
+            return self._wait(anext(generator, END))
+        return next(generator, END)
+
+    def _failed_to_build(self, seat: Seat, error: BaseException) -> None:
+        self._failures[seat] += 1
+        self._fail(seat, "build", error, "its cards stay as they lie, and it agrees to end the round")
+
+    def _go_to(self, now_ms: int) -> None:
+        self._now_ns = max(self._now_ns, now_ms * NS_PER_MS)
 
     def _tell(self, seat: Seat, bot: Bot) -> None:
         try:

@@ -98,7 +98,7 @@ def _plan(
     if game not in CODECS:
         raise UsageError(f"{game}: no such game; there is {', '.join(CODECS)}")
     return Plan(
-        factory=_factory(bot_class),
+        factory=_factory(bot_class, game),
         game=game,
         queues=(queues,) if isinstance(queues, str) else tuple(queues),
         max_matches=_at_least_one("max_matches", max_matches),
@@ -107,12 +107,12 @@ def _plan(
     )
 
 
-def _factory(bot_class: BotFactory | str) -> BotFactory:
+def _factory(bot_class: BotFactory | str, game: str) -> BotFactory:
     if not isinstance(bot_class, str):
-        return check_bot(bot_class)
-    if bot_class not in SAMPLES:
-        raise UsageError(f"{bot_class}: no such sample; there are {', '.join(SAMPLES)}")
-    return sample(bot_class)
+        return check_bot(bot_class, game)
+    if bot_class not in SAMPLES[game]:
+        raise UsageError(f"{bot_class}: no such sample; there are {', '.join(SAMPLES[game])}")
+    return sample(bot_class, game)
 
 
 def _at_least_one(name: str, number: int) -> int:

@@ -40,7 +40,7 @@ def test_greedy_is_stronger_than_random() -> None:
     assert greedy.interval[0] > fmean(random.mean_points for random in found["random"])
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
+@pytest.mark.parametrize("sample", SAMPLES["ugo"])
 def test_a_sample_never_fails(sample: str) -> None:
     results = seatwise.play([sample, "random"], matches=2, seed="fails")
     assert [standing.failures for standing in results.standings] == [0, 0]

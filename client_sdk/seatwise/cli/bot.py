@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the arguments."""
-    parser.add_argument("bot", help="FILE.py:CLASS, or the name of a sample: random, greedy, counting")
+    parser.add_argument(
+        "bot",
+        help="FILE.py:CLASS, or the name of a sample: random, greedy, counting; for ubongo random, solver",
+    )
     parser.add_argument(
         "--address", default="localhost:7433", help="host:port of the server (default: %(default)s)"
     )
@@ -46,7 +49,7 @@ def run(args: Namespace) -> int:
     from seatwise.cli.load import load_bot
 
     tell(sys.stderr, logging.WARNING if args.quiet else logging.INFO)
-    summary = _play(args, load_bot(args.bot))
+    summary = _play(args, load_bot(args.bot, args.game))
     if args.json:
         print(json.dumps({"summary": summary.to_json()}), flush=True)
     return 1 if summary.left else 0

@@ -13,15 +13,15 @@ from seatwise.failures import traceback_of
 from seatwise.samples import SAMPLES, sample
 
 
-def load_bot(text: str) -> BotFactory:
+def load_bot(text: str, game: str = "ugo") -> BotFactory:
     """The bot's class, for the name of a sample or FILE.py:CLASS; `UsageError` says what is wrong with it."""
-    if text in SAMPLES:
-        return sample(text)
+    if text in SAMPLES.get(game, ()):
+        return sample(text, game)
     file, colon, name = text.rpartition(":")
     if not colon:
-        raise UsageError(_neither(text))
+        raise UsageError(_neither(text, game))
     module = _module(Path(file), text)
-    return check_bot(_class(module, file, name))
+    return check_bot(_class(module, file, name), game)
 
 
 def bot_name(text: str) -> str:
@@ -29,8 +29,8 @@ def bot_name(text: str) -> str:
     return text.rpartition(":")[2]
 
 
-def _neither(text: str) -> str:
-    samples = ", ".join(SAMPLES)
+def _neither(text: str, game: str) -> str:
+    samples = ", ".join(SAMPLES.get(game, ()))
     if text.endswith(".py"):
         return f"{text}: which class? Write {text}:CLASS, as in {text}:MyBot"
     return f"{text}: no such sample; there are {samples}. For your own bot write FILE.py:CLASS"

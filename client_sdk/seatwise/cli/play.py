@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from seatwise.standings import PlayedMatch, Results
 
 EPILOG = """\
-Each BOT is a sample (random, greedy or counting) or a class of yours as FILE.py:CLASS.
+Each BOT is a sample (for ugo random, greedy or counting, for ubongo random or solver) or a class of yours
+as FILE.py:CLASS. Ubongo is played in virtual time, so that a slow machine changes nothing.
 They change seats from match to match. Example:
 
   seatwise play ugo mybot.py:MyBot greedy random --matches 100 --seed 7
@@ -30,7 +31,7 @@ def configure(parser: ArgumentParser) -> None:
 
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.add_argument("game", metavar="GAME", help="ugo")
+    parser.add_argument("game", metavar="GAME", help="ugo or ubongo")
     parser.add_argument("bots", metavar="BOT", nargs="*", help="who plays, as many as there are seats")
     parser.add_argument("--matches", type=_count, default=1, metavar="N", help="how many (default: 1)")
     parser.add_argument("--seed", metavar="SEED", help="any text or number; the same seed, the same matches")

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any
 
 from seatwise.bot import BotFactory, method_name
 from seatwise.bot_errors import BadAnswerError
+from seatwise.building import Thought
 from seatwise.failures import Failure, text_of
 from seatwise.link.mind import Mind
 from seatwise.link.turn import Turn
 from seatwise.offer import Offer
 from seatwise.result import Result
+from seatwise_referee.games.ubongo import Call, OfferEnd
 
+BUILT = "its cards stay as they lie, and it agrees to end the round"
 BY_DEFAULT = "its default move is played when its time is over"
 
 log = logging.getLogger("seatwise")
@@ -70,7 +74,8 @@ class Answers:
         turn, self._turn = self._turn, None
         if turn is not None and self._thinking is not None:
             self._thinking.cancel()
-            log.warning("%s: %s in %s", self._place, why, method_name(turn.pace))
+            level = logging.DEBUG if turn.is_race else logging.WARNING  # every race ends so for somebody
+            log.log(level, "%s: %s in %s", self._place, why, method_name(turn.pace))
 
     def refuse(self, turn: Turn, answer: str, *, is_last: bool = False) -> None:
         """What the bot answered is no legal move: it may try again, while its clock runs, if it was not the last."""
@@ -91,7 +96,8 @@ class Answers:
         self._mind.close()
 
     async def _think(self, turn: Turn) -> None:
-        thinking = self._thinking = asyncio.create_task(self._mind.answer(turn.pace, turn.view, turn.time))
+        work = self._build(turn) if turn.is_race else self._mind.answer(turn.pace, turn.view, turn.time)
+        thinking = self._thinking = asyncio.create_task(work)
         try:
             await asyncio.wait({thinking})
         finally:
@@ -100,10 +106,34 @@ class Answers:
         if thinking.cancelled() or turn is not self._turn:
             return
         error = thinking.exception()
-        if error is None:
+        if turn.is_race:
+            self._built(turn, error)
+        elif error is None:
             self._on_move(turn, thinking.result())
         else:
             self._failed(turn, error)
+
+    async def _build(self, turn: Turn) -> None:
+        """Passes on what the bot yields, up to its call."""
+        async with aclosing(self._mind.build(turn.view, turn.time)) as steps:
+            async for step in steps:
+                if turn is self._turn and not isinstance(step, Thought):
+                    self._on_move(turn, step)
+                if isinstance(step, Call):
+                    return
+        self._on_move(turn, OfferEnd(on=True))
+
+    def _built(self, turn: Turn, error: BaseException | None) -> None:
+        """The bot builds no more in this round; if that is its fault, it stands in nobody's way."""
+        turn.give_up()
+        if error is None:
+            return
+        self.failures += 1
+        self._on_move(turn, OfferEnd(on=True))
+        if isinstance(error, BadAnswerError):
+            log.error("%s: %s; %s", self._place, error, BUILT)
+        else:
+            self.show(method_name(turn.pace), error, BUILT)
 
     def _failed(self, turn: Turn, error: BaseException) -> None:
         if isinstance(error, BadAnswerError):

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from inspect import isawaitable, iscoroutinefunction
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing, contextmanager
+from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgenerator
 from queue import SimpleQueue
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from seatwise.bot import Bot, BotFactory, is_async, new_bot, question
+from seatwise.bot_errors import BadAnswerError
+from seatwise.building import Step, Steps
 from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise.time_left import TimeLeft
+
+_END: Final = object()
+"""Of a generator in the thread."""
 
 Job: TypeAlias = "tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]]"
 
@@ -29,7 +34,7 @@ class Mind:
 
     async def make(self) -> None:
         """Makes the bot and sets it up. Whatever the bot raises comes through, here and below."""
-        if iscoroutinefunction(getattr(self._factory, "choose", None)):
+        if any(map(_is_async, (getattr(self._factory, name, None) for name in ("choose", "build")))):
             self._bot = new_bot(self._factory, self._offer)
         else:
             self._bot = await self._thread.call(new_bot, self._factory, self._offer)
@@ -45,6 +50,34 @@ class Mind:
                 return await question(bot, pace, view)
             move = await self._thread.call(question, bot, pace, view)
             return await move if isawaitable(move) else move
+
+    async def build(self, view: Any, time: TimeLeft) -> AsyncGenerator[Step, None]:
+        """What the bot yields in a round, as it comes to it. Closed in time, it closes the bot's own generator."""
+        bot = self._bot
+        assert bot is not None
+        bot.time = time
+        steps = Steps(view)
+        with _process_kept():
+            async with aclosing(self._yielded(bot, view)) as yielded:
+                async for answer in yielded:
+                    yield steps.read(answer)
+                    await asyncio.sleep(0)  # so that a bot which awaits nothing does not hold up the link
+
+    def _yielded(self, bot: Bot, view: Any) -> AsyncGenerator[Any, None]:
+        if isasyncgenfunction(bot.build):
+            generator: AsyncGenerator[Any, None] = bot.build(view)
+            return generator
+        return self._from_thread(bot, view)
+
+    async def _from_thread(self, bot: Bot, view: Any) -> AsyncGenerator[Any, None]:
+        generator = await self._thread.call(bot.build, view)
+        if not isgenerator(generator):
+            raise BadAnswerError("build(view) must be a generator: yield layouts, and at last Call()")
+        try:
+            while (answer := await self._thread.call(next, generator, _END)) is not _END:
+                yield answer
+        finally:
+            self._thread.post(generator.close)
 
     async def tell_end(self, result: Result) -> None:
         """Tells the bot how its match ended, if there is a bot yet."""
@@ -63,6 +96,10 @@ class Mind:
             outcome = await self._thread.call(method, *args)
             if isawaitable(outcome):
                 await outcome
+
+
+def _is_async(function: object) -> bool:
+    return iscoroutinefunction(function) or isasyncgenfunction(function)
 
 
 @contextmanager
@@ -97,6 +134,10 @@ class BotThread:
         if error is not None:
             raise error
         return value
+
+    def post(self, function: Callable[[], Any]) -> None:
+        """Calls it in the thread, after what was called before; nobody waits for it."""
+        self._jobs.put((asyncio.get_running_loop().create_future(), function, ()))
 
     def close(self) -> None:
         """Ends the thread, as soon as the bot lets it."""

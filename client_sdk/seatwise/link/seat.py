@@ -19,6 +19,7 @@ from seatwise.codec.match import decode_match_ended
 from seatwise.codec.offer import decode_offer
 from seatwise.link.answers import Answers
 from seatwise.link.backoff import Backoff
+from seatwise.link.laying import Laying
 from seatwise.link.table import Key, Table
 from seatwise.link.turn import Turn, turn_of
 from seatwise.result import Result
@@ -30,6 +31,7 @@ from seatwise.v1.play_service_pb2 import (
     PlayRequestItem,
     PlayResponseItem,
     Sit,
+    SubmitMove,
     Update,
 )
 
@@ -67,6 +69,7 @@ class Seat:
         self._over = asyncio.Event()
         self._waits = Backoff()
         self._timer: asyncio.TimerHandle | None = None
+        self._laying = Laying(self._say_in_race)
 
     @property
     def key(self) -> Key:
@@ -109,6 +112,7 @@ class Seat:
             self._timer.cancel()
         if self._table is not None:
             self._table.remove(self)
+        self._laying.close()
         self.answers.dismiss()
 
     # What it says
@@ -120,11 +124,22 @@ class Seat:
             self._say(sit=Sit(nonce=self._nonce, receipt=self._receipt))
 
     def _moved(self, turn: Turn, move: Any) -> None:
+        if turn.is_race:
+            self._laying.step(move)
+            return
         turn.answer(move, {self._codec.field: self._codec.encode_move(move)})
         self._say_answer(turn)
 
+    def _say_in_race(self, request_id: str, move: Any) -> None:
+        if (turn := self.answers.turn) is not None:
+            payload: dict[str, Any] = {self._codec.field: self._codec.encode_move(move)}
+            self._say(submit_move=SubmitMove(request_id=request_id, prompt=turn.prompt, **payload))
+
     def _say_answer(self, turn: Turn) -> None:
-        if turn.submit is not None:
+        if turn.is_race:
+            turn.said_in = self._sittings
+            self._laying.again()
+        elif turn.submit is not None:
             turn.said_in = self._sittings
             self._say(submit_move=turn.submit)
 
@@ -158,11 +173,17 @@ class Seat:
         self._receipt = update.receipt or self._receipt
         turn = self.answers.turn
         if not update.to_act:
-            self.answers.close("out of time")
+            self._not_asked(update, turn)
         elif turn is None or turn.prompt != update.prompt:
             self._asked(update)
         elif turn.said_in != self._sittings:
             self._say_answer(turn)
+
+    def _not_asked(self, update: Update, turn: Turn | None) -> None:
+        """Who has called is asked no more, and waits for the answer: it may have to call again."""
+        if turn is None or turn.prompt != update.prompt or not self._laying.call_id:
+            self._laying.close()
+            self.answers.close("out of time")
 
     def _asked(self, update: Update) -> None:
         try:
@@ -170,11 +191,17 @@ class Seat:
         except MalformedView as error:
             log.error("%s: %s. Is there a newer version of seatwise?", self.place, error)
         else:
+            self._laying.close()
+            self._laying = Laying(self._say_in_race)
             self.answers.open(turn_of(update, view))
+            if (turn := self.answers.turn) is not None:
+                turn.said_in = self._sittings
 
     def _accepted(self, accepted: MoveAccepted) -> None:
         self._receipt = accepted.receipt or self._receipt
         self.moves += 1
+        if accepted.request_id == self._laying.call_id:
+            self._laying.close()
         log.debug("%s: charged %d ms", self.place, accepted.charged_ms)
 
     def _ended(self, ended: MatchEnded) -> None:
@@ -186,6 +213,7 @@ class Seat:
 
     def _end(self) -> None:
         self._over.set()
+        self._laying.close()
         self.answers.end()
 
     # What does not stand
@@ -203,6 +231,15 @@ class Seat:
             self._later(self.sit)
         elif turn is not None and is_answer:
             self._answer_rejected(turn, reason)
+        elif self._laying.owns(rejected.request_id):
+            self._step_rejected(reason, is_call=rejected.request_id == self._laying.call_id)
+
+    def _step_rejected(self, reason: str, *, is_call: bool) -> None:
+        """A layout that came too fast is said again; a call that does not stand is over, as is the round."""
+        if reason == "TOO_MANY":
+            self._laying.again_later(self._waits.next_s())
+        elif is_call:
+            self._laying.close()
 
     def _answer_rejected(self, turn: Turn, reason: str) -> None:
         if reason == "ILLEGAL":

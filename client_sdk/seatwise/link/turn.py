@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+from seatwise.building import BUILD
 from seatwise.time_left import TimeLeft
 from seatwise.v1.play_service_pb2 import SubmitMove, Update
 
@@ -40,6 +41,11 @@ class Turn:
     tries: int = 0
     is_given_up: bool = False
     """The bot has failed it: the referee plays the default when the time is over."""
+
+    @property
+    def is_race(self) -> bool:
+        """Whether it is answered by building, in many steps."""
+        return self.pace == BUILD
 
     @property
     def is_to_answer(self) -> bool:

@@ -1,0 +1,62 @@
+"""Layouts of Ubongo as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+from seatwise_referee.games.ubongo import Card, Layout, Symbols, cells
+
+NOTHING = -1
+
+
+def draw(layout: Layout, symbols: Mapping[Card, Symbols]) -> str:
+    """The cards as they lie, each with a frame around its six symbols; `symbols` are those that are up."""
+    if not layout:
+        return "(nothing laid)"
+    cards, letters = _grid(layout, symbols)
+    left, right = min(x for x, _ in cards), max(x for x, _ in cards)
+    top, bottom = min(y for _, y in cards), max(y for _, y in cards)
+    columns = range(left - 1, right + 2)
+    lines = []
+    for y in range(top, bottom + 2):
+        lines.append(_edge(cards, columns, y))
+        if y <= bottom:
+            lines.append(_row(cards, letters, columns, y))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _grid(
+    layout: Layout, symbols: Mapping[Card, Symbols]
+) -> tuple[dict[tuple[int, int], int], dict[tuple[int, int], str]]:
+    """By cell, which card lies there, by its place in the layout, and the symbol."""
+    cards: dict[tuple[int, int], int] = {}
+    letters: dict[tuple[int, int], str] = {}
+    for number, (card, x, y, turn) in enumerate(layout):
+        for cell, symbol in zip(cells(x, y, turn), symbols[card], strict=True):
+            cards[cell], letters[cell] = number, symbol
+    return cards, letters
+
+
+def _row(
+    cards: Mapping[tuple[int, int], int], letters: Mapping[tuple[int, int], str], columns: range, y: int
+) -> str:
+    """The symbols, with an upright wherever one card ends."""
+    line = ""
+    for x, following in pairwise(columns):
+        line += f" {letters.get((x, y), ' ')} "
+        line += "|" if cards.get((x, y), NOTHING) != cards.get((following, y), NOTHING) else " "
+    return line[3:]
+
+
+def _edge(cards: Mapping[tuple[int, int], int], columns: range, y: int) -> str:
+    """The line above the cells of this row."""
+    line = ""
+    for x, following in pairwise(columns):
+        above, below, beside_above, beside_below = (
+            cards.get(cell, NOTHING) for cell in ((x, y - 1), (x, y), (following, y - 1), (following, y))
+        )
+        line += "---" if above != below else "   "
+        is_corner = len({above, below, beside_above, beside_below}) > 1
+        line += "+" if is_corner else " "
+    return line[3:]

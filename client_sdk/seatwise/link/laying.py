@@ -1,0 +1,102 @@
+"""What a seat says in one race, at a rate that the referee takes.
+
+Layouts and offers get no answer, and only the newest counts: one that could not be sent yet gives way to
+the next. A call is sent at once, after the layout that it is about, and again over each new link.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+from uuid import uuid4
+
+from seatwise.rate import Rate
+from seatwise_referee.games.ubongo import Call, Lay, OfferEnd
+
+IN_ORDER: Final = (Lay, OfferEnd)
+"""First the layout, for an offer may end the round."""
+
+
+class Laying:
+    """One seat in one round."""
+
+    def __init__(self, say: Callable[[str, Any], None]) -> None:
+        """`say(request_id, move)` puts it on the link."""
+        self._say = say
+        self._name = uuid4().hex[:12]
+        self._said = 0
+        self._last: dict[type, Any] = {}
+        """The last layout and the last offer."""
+        self._unsaid: set[type] = set()
+        self._call: tuple[str, Call] | None = None
+        self._rate = Rate()
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def call_id(self) -> str:
+        """The request id of the call; empty while there is none."""
+        return self._call[0] if self._call else ""
+
+    def owns(self, request_id: str) -> bool:
+        """Whether it was said in this round."""
+        return request_id.startswith(self._name)
+
+    def step(self, move: Any) -> None:
+        """The bot lays, offers or calls."""
+        if isinstance(move, Call):
+            self._flush()
+            self._call = self._new_id(), move
+            self._say(*self._call)
+            return
+        self._last[type(move)] = move
+        self._unsaid.add(type(move))
+        self._say_soon()
+
+    def again(self) -> None:
+        """The link is new, or the referee: all that still counts is said once more."""
+        self._unsaid |= self._last.keys()
+        self._flush()
+        if self._call:
+            self._say(*self._call)
+
+    def again_later(self, wait_s: float) -> None:
+        """The referee took too much to be too much."""
+        loop = asyncio.get_running_loop()
+        self._rate.wait(1000 * loop.time(), 1000 * wait_s)
+        self._cancel()
+        self._timer = loop.call_later(wait_s, self.again)
+
+    def close(self) -> None:
+        """The round is over."""
+        self._cancel()
+        self._unsaid.clear()
+        self._call = None
+
+    def _say_soon(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._timer is not None:
+            return
+        ready_s = self._rate.ready_ms(1000 * loop.time()) / 1000
+        if ready_s <= loop.time():
+            self._flush()
+        else:
+            self._timer = loop.call_at(ready_s, self._flush)
+
+    def _flush(self) -> None:
+        self._cancel()
+        now_ms = 1000 * asyncio.get_running_loop().time()
+        for kind in IN_ORDER:
+            if kind in self._unsaid:
+                self._rate.spend(now_ms)
+                self._say(self._new_id(), self._last[kind])
+        self._unsaid.clear()
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _new_id(self) -> str:
+        self._said += 1
+        return f"{self._name}-{self._said}"
