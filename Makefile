@@ -27,7 +27,7 @@ setup: .venv/ready .venv/stubs ## everything below needs this, and calls it itse
 proto: .venv/ready ## after editing a .proto file
 	$(BIN)/python proto/build_stubs.py
 
-demo: setup ## a server, four bots and 20 matches, from nothing to verified records (GAME=ugo)
+demo: setup ## a server, four bots and their matches, from nothing to verified records (or GAME=ubongo)
 	$(BIN)/seatwise demo --game $(GAME)
 
 test: setup lint ## what CI runs

@@ -167,6 +167,7 @@ def test_the_command_plays_and_the_same_seed_gives_the_same_bytes(
         told = json.loads(capsys.readouterr().out)
         assert [each["failures"] for each in told["standings"]] == [0] * 4
     assert files[0].read_bytes() == files[1].read_bytes()
+    assert main(["verify", str(files[0])]) == 0
 
 
 def test_layouts_are_drawn_as_they_lie() -> None:

@@ -16,11 +16,22 @@ from pathlib import Path
 from seatwise.cli.command import Command
 from seatwise.client import Client
 from seatwise.v1 import match_pb2
-from seatwise_server.cli import table
+from seatwise.v1.time_control_pb2 import TimeControl
+from seatwise_server.cli import show, table
 from seatwise_server.cli.tally import Tally
 
-BOTS = {"random": "random", "greedy": "greedy", "greedy-twin": "greedy", "counting": "counting"}
-"""The players of the demo by name, and which sample each is."""
+BOTS = {
+    "ugo": {"random": "random", "greedy": "greedy", "greedy-twin": "greedy", "counting": "counting"},
+    "ubongo": {
+        "random": "random",
+        "random-twin": "random",
+        "solver": "solver",
+        "solver-twin": "solver",
+    },
+}
+"""The players of the demo by game and name, and which sample each is."""
+LIMITS = {"ubongo": TimeControl(free_ms={"build": 10_000})}
+"""Where the house's own limits would take too long to watch."""
 LONGEST_S = 300.0
 POLL_S = 0.1
 END_S = 10.0
@@ -30,7 +41,7 @@ OVER = (match_pb2.Match.STATE_FINISHED, match_pb2.Match.STATE_VOIDED)
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the arguments."""
-    parser.add_argument("--game", default="ugo", choices=["ugo"], help="what is played (default: ugo)")
+    parser.add_argument("--game", default="ugo", choices=list(BOTS), help="what is played (default: ugo)")
     parser.add_argument("--matches", type=int, default=24, help="how many matches (default: %(default)s)")
     parser.add_argument(
         "--records",
@@ -50,7 +61,7 @@ def run(args: Namespace) -> int:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="seatwise-demo-")))
         address = stack.enter_context(_server(folder))
         admin = stack.enter_context(Client(address, token=(folder / "admin.token").read_text().strip()))
-        players = [stack.enter_context(_bot(admin, address, name, args.matches)) for name in BOTS]
+        players = [stack.enter_context(_bot(admin, address, name, args)) for name in BOTS[args.game]]
         names = _play(admin, players, args)
         records = [admin.get_record(name) for name in names]
     return _report(records, args)
@@ -68,17 +79,19 @@ def _server(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def _bot(admin: Client, address: str, name: str, matches: int) -> Iterator[str]:
+def _bot(admin: Client, address: str, name: str, args: Namespace) -> Iterator[str]:
     """A bot as a process of its own; it learns its token from the environment, where nobody can list it."""
     registered = admin.register_bot(name, version="1", owner="demo")
     command = [
         "bot",
-        BOTS[name],
+        BOTS[args.game][name],
+        "--game",
+        args.game,
         "--address",
         address,
         "--no-queue",
         "--max-matches",
-        str(matches),
+        str(args.matches),
         "--quiet",
     ]
     with _process(command, SEATWISE_TOKEN=registered.token or ""):
@@ -109,7 +122,8 @@ def _play(admin: Client, players: list[str], args: Namespace) -> list[str]:
     names = []
     for number in range(args.matches):
         turn = number % len(players)
-        match = admin.create_match(f"games/{args.game}", bots=[*players[turn:], *players[:turn]])
+        bots = [*players[turn:], *players[:turn]]
+        match = admin.create_match(f"games/{args.game}", bots=bots, time_control=LIMITS.get(args.game))
         names.append(match.name)
     with table.progress("Playing", len(names)) as advance:
         _await_end(admin, names, advance)
@@ -136,10 +150,13 @@ def _report(records: list[str], args: Namespace) -> int:
     faults = [
         verdict.fault for verdict in verify_lines(record.encode() for record in records) if verdict.fault
     ]
-    tally = Tally([json.loads(record) for record in records])
+    played = [json.loads(record) for record in records]
+    tally = Tally(played)
     if args.json:
         print(json.dumps({"matches": len(records), "faults": len(faults), "bots": tally.rows()}))
     else:
+        if args.game == "ubongo":
+            print(show.final_layouts(played[-1]))
         table.show(f"{len(records)} matches of {args.game}", tally.COLUMNS, tally.cells())
         print(
             f"{len(records)} records are in {args.records}; {len(records) - len(faults)} verified, {len(faults)} wrong."

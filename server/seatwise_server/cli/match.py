@@ -17,7 +17,7 @@ from seatwise.cli.tokens import is_here
 from seatwise.client import Client
 from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
 from seatwise_referee.games.registry import GAMES
-from seatwise_server.cli import table
+from seatwise_server.cli import show, table
 from seatwise_server.config import DEFAULT_PORT, default_data_folder
 
 TOKEN_VARIABLE = "SEATWISE_TOKEN"
@@ -145,13 +145,15 @@ def _print_view(seen: match_service_pb2.WatchMatchResponse) -> None:
         print(f"{seen.at_ms / 1000:8.3f} s  sitting down", flush=True)
         return
     view = CODECS[field].decode_view(getattr(seen, field))
+    told = show.line_of(view) if field == "ubongo" else _ugo_line(view)
+    print(f"{seen.at_ms / 1000:8.3f} s  {told}", flush=True)
+
+
+def _ugo_line(view: Any) -> str:
     trick = " ".join(map(str, view.trick or view.won_cards)) or "-"
     farmers = " ".join(str(kingdom.farmers) for kingdom in view.kingdoms)
     points = " ".join(str(sum(each)) for each in zip(*view.points, strict=True)) or "-"
-    print(
-        f"{seen.at_ms / 1000:8.3f} s  round {view.round}  trick {trick:<12} farmers {farmers}  points {points}",
-        flush=True,
-    )
+    return f"round {view.round}  trick {trick:<12} farmers {farmers}  points {points}"
 
 
 def _print_match(match: match_pb2.Match, args: Namespace) -> int:

@@ -35,6 +35,9 @@ class Tally:
         for entry in record["entries"]:
             if entry["kind"] == "move":
                 self._rows[bots[entry["seat"]]].charged.append(entry["charged_ms"])
+            elif entry["kind"] == "called":
+                for call in entry["calls"]:
+                    self._rows[bots[call["seat"]]].charged.append(call["charged_ms"])
             elif entry["kind"] == "default" and entry["reason"] == "TIMED_OUT":
                 for move in entry["moves"]:
                     self._rows[bots[move["seat"]]].timeouts += 1

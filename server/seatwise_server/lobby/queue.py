@@ -9,6 +9,9 @@ from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Options
 from seatwise_referee.games.registry import GAMES
 
+HOUSE_GAME = "ugo"
+"""What the house's bots play."""
+
 CREATED = "~created"
 """The queue of matches that were created by name and wait for their bots; no bot can ask for it."""
 
@@ -24,7 +27,7 @@ class Queue:
     time_control: Mapping[str, int] = field(default_factory=dict)
     """What differs from the default time control."""
     patience_ms: int = 3000
-    """After this the free places go to house bots."""
+    """After this the free places go to house bots, if they play its game."""
 
 
 def time_control_for(game: str, **changes: int) -> TimeControl:
@@ -38,6 +41,7 @@ QUEUES = {
         Queue("casual", "ugo", seats=4),
         Queue("casual-2", "ugo", seats=2),
         Queue("casual-3", "ugo", seats=3),
+        Queue("casual-ubongo", "ubongo", seats=4),
     )
 }
 """By name."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import structlog
 
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.effects import Accept, Effect, Finish, Record, Reject, Show, WakeAt
+from seatwise_referee.effects import Accept, Changed, Effect, Finish, Record, Reject, Show, WakeAt
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode
@@ -287,6 +287,8 @@ class Table:
                 case Reject(seat, request_id, reason, message):
                     self._log.debug("move_rejected", seat=seat, reason=str(reason))
                     self._reject(self._places[seat], request_id, str(reason), message)
+                case Changed(seats):
+                    self._show_change(seats)
                 case Finish():
                     self._finish()
         self._wake_for(effects)
@@ -305,6 +307,13 @@ class Table:
                 is_news = self.match.position.seen_seq(Seat(seat)) > before.seen_seq(Seat(seat))
                 if is_news:
                     place.outbox.show(self, seat, at_once=False)
+
+    def _show_change(self, seats: Iterable[int]) -> None:
+        """What is not for the journal: in a race, what lies."""
+        for seat in seats:
+            place = self._places[seat]
+            if place.every_change and place.outbox:
+                place.outbox.show(self, seat, at_once=False)
 
     def _accept(self, place: _Place, seat: int, request_id: str, charged_ms: int) -> None:
         if place.outbox:
