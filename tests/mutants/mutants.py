@@ -107,7 +107,11 @@ class Copy:
 
 def stale(faults: Sequence[Fault]) -> list[str]:
     """The faults that cannot be planted: their text must stand in the file exactly once."""
-    return [fault.name for fault in faults if _occurrences(fault) != 1]
+    return [
+        f"{fault.file}: {fault.name}: {fault.old!r} stands there {number} times"
+        for fault in faults
+        if (number := _occurrences(fault)) != 1
+    ]
 
 
 def _occurrences(fault: Fault) -> int:
@@ -179,7 +183,9 @@ def main() -> int:
     if not faults:
         parser.error("there is no such fault")
     if names := stale(FAULTS):
-        print("these faults have no place in the code any more; mend tests/mutants/faults.py:", *names)
+        print(
+            "these faults have no place in the code any more; mend tests/mutants/faults.py:", *names, sep="\n"
+        )
         return 1
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="seatwise-mutants-") as folder:
