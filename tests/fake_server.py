@@ -11,6 +11,7 @@ from typing import Any
 import grpc
 from google.protobuf import any_pb2
 
+from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import error_pb2, match_pb2, time_control_pb2
 from seatwise.v1 import lobby_service_pb2 as lobby
@@ -155,6 +156,13 @@ class Referee(FakeStream):
             prompt=prompt, to_act=True, pace="card", receipt=b"asked %d" % prompt, ugo=view,
             time=play.TimeLeft(move_ms=1000, bank_ms=502),
         )  # fmt: skip
+        await self.say(update=update, **where)
+
+    async def ask_to_build(
+        self, hand: ubongo_pb2.View, prompt: int = 1, *, to_act: bool = True, **where: Any
+    ) -> None:
+        """A round of Ubongo with this hand."""
+        update = play.Update(prompt=prompt, to_act=to_act, pace="build", ubongo=hand)
         await self.say(update=update, **where)
 
     async def accept(self, item: play.PlayRequestItem, receipt: bytes = b"", **where: Any) -> None:

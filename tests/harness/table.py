@@ -38,12 +38,18 @@ class Admin(Wire):
         await self.bots.RevokeToken(request, metadata=self.metadata, timeout=SOON_S)
 
     async def create(
-        self, bots: Sequence[str], *, rounds: int = 1, request_id: str = "", **limits: Any
+        self,
+        bots: Sequence[str],
+        *,
+        game: str = "ugo",
+        rounds: int = 1,
+        request_id: str = "",
+        **limits: Any,
     ) -> match_pb2.Match:
-        """A match of UGO! between these bots; `limits` as in TimeControl, QUICK if none are named."""
+        """A match, of UGO! if not said otherwise, between these bots; `limits` as in TimeControl, QUICK if none are named."""
         request = match_service_pb2.CreateMatchRequest(
             request_id=request_id,
-            game="games/ugo",
+            game=f"games/{game}",
             bots=bots,
             options={"rounds": str(rounds)},
             time_control=time_control_pb2.TimeControl(**{"free_ms": QUICK, **limits}),
