@@ -1,0 +1,163 @@
+"""Ubongo at the wire: whatever a builder does wrong, it is told why, and the others build on."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from harness.ubongo import CALL, best, build, building, builds_on, lay, offer, view_of
+
+from seatwise.games.ubongo.v1 import ubongo_pb2
+from seatwise.games.ugo.v1 import ugo_pb2
+from seatwise_referee.games.ubongo import BOUND, GOAL
+from seatwise_referee.race import MOST_LAYS
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+def layout(cards: list[int], xs: list[int], ys: list[int], turns: list[int]) -> ubongo_pb2.Move:
+    return ubongo_pb2.Move(lay=ubongo_pb2.Layout(cards=cards, xs=xs, ys=ys, turns=turns))
+
+
+async def test_a_round_is_won_by_who_calls_and_all_see_what_was_laid(house):
+    async with building(house, rounds=2) as table:
+        one, other = table.chairs
+        cards = best(one)
+        await build(other, lay(best(other)[:3]))
+        await build(one, lay(cards), CALL)
+        await one.expect("move_accepted")
+        for chair in table.chairs:
+            await chair.asked("build")
+            view = view_of(chair)
+            assert view.points == ((10, 3),)
+            assert [len(each.layout) for each in view.last_round] == [len(cards), 3]
+            assert [each.has_called for each in view.last_round] == [True, False]
+        await builds_on(house, table)
+
+
+@pytest.mark.parametrize(
+    ("move", "why"),
+    [
+        (layout([0], [0], [0], [0]), "lay.cards[0]: 0 is no card; they are 1 to 108"),
+        (layout([109], [0], [0], [0]), "lay.cards[0]: 109 is no card; they are 1 to 108"),
+        (layout([1] * 10_000, [0] * 10_000, [0] * 10_000, [0] * 10_000), "this layout names 10000"),
+        (layout([1, 2], [0], [0], [0]), "as many numbers each; they have 2, 1, 1, 1"),
+        (ubongo_pb2.Move(), "the move is empty: set lay, call or offer_end"),
+    ],
+    ids=["card 0", "card 109", "10,000 cards", "lists of different lengths", "nothing"],
+)
+async def test_what_is_no_move_is_malformed(house, move, why):
+    async with building(house, rounds=1) as table:
+        one, _ = table.chairs
+        await build(one, move)
+        assert await one.rejected() == "MALFORMED"
+        assert why in one.rejections[-1].message
+        await builds_on(house, table)
+
+
+async def test_what_cannot_lie_on_a_table_is_illegal(house):
+    async with building(house, rounds=1, max_rejections=20) as table:
+        one, _ = table.chairs
+        held = [side.card + 1 for side in view_of(one).hand]
+        foreign = min(set(range(1, 109)) - set(held))
+        first, second = held[:2]
+        for move, why in (
+            (layout([foreign], [0], [0], [0]), "you do not hold"),
+            (layout([first, first], [0, 9], [0, 9], [0, 0]), "is laid twice"),
+            (layout([first, second], [0, 1], [0, 1], [0, 0]), "overlap"),
+            (layout([first], [BOUND + 1], [0], [0]), f"x and y go from -{BOUND} to {BOUND}"),
+            (layout([first], [0], [-(2**31)], [0]), f"x and y go from -{BOUND} to {BOUND}"),
+            (layout([first], [0], [0], [4]), "turn goes from 0 to 3"),
+            (layout([first], [0], [0], [-1]), "turn goes from 0 to 3"),
+            (CALL, f"you call with {GOAL} fitting cards; you have laid 0"),
+        ):
+            await build(one, move)
+            assert await one.rejected() == "ILLEGAL"
+            assert why in one.rejections[-1].message
+        await builds_on(house, table)
+
+
+async def test_who_has_called_moves_no_more(house):
+    async with building(house, rounds=2) as table:
+        one, _ = table.chairs
+        _, _, again, later, offered = await build(one, lay(best(one)), CALL, CALL, lay(()), offer())
+        for request_id in (again, later, offered):
+            assert await one.rejected() == "NOT_ASKED"
+            assert one.rejections[-1].request_id == request_id
+            assert "has called" in one.rejections[-1].message
+        await asyncio.gather(*(chair.asked("build") for chair in table.chairs))
+        assert view_of(one).points == ((10, 0),)
+        await builds_on(house, table)
+
+
+async def test_a_move_after_the_round_is_stale(house):
+    async with building(house, rounds=2) as table:
+        one, other = table.chairs
+        cards = best(one)
+        await build(one, lay(cards), CALL)
+        await other.asked("build")
+        for move in (lay(()), CALL, offer()):
+            await build(other, move, prompt=1)
+            assert await other.rejected() == "STALE"
+        await one.asked("build")
+        await builds_on(house, table)
+
+
+async def test_a_false_caller_is_out_and_the_others_build_on(house):
+    async with building(house, seats=3, rounds=1) as table:
+        one, other, third = table.chairs
+        wrong = [side.card + 1 for side in view_of(one).hand][:GOAL]
+        await build(one, layout(wrong, [3 * each for each in range(GOAL)], [0] * GOAL, [0] * GOAL), CALL)
+        await one.expect("move_accepted")
+        await build(one, lay(()))
+        assert await one.rejected() in ("NOT_ASKED", "ILLEGAL")
+        await other.asked("build")
+        assert view_of(other).out == (one.seat,)
+        await build(other, lay(best(other)), CALL)
+        await asyncio.gather(*(chair.expect("match_ended") for chair in (one, other, third)))
+        match = await house.admin.over(table.name)
+        assert list(match.result.points) == [0, 10, 0]
+        await house.admin.record(table.name)
+
+
+async def test_a_flood_of_layouts_is_refused_and_harms_nobody(house):
+    async with building(house, rounds=2) as table:
+        one, other = table.chairs
+        await build(one, *[lay(best(one)[: 1 + number % 7]) for number in range(3 * MOST_LAYS)])
+        assert await one.rejected() == "TOO_MANY"
+        await build(other, lay(best(other)), CALL)
+        await asyncio.wait_for(other.expect("move_accepted"), 2)
+        await asyncio.gather(*(chair.asked("build") for chair in table.chairs))
+        assert view_of(other).points[0][other.seat] == 10
+        await asyncio.sleep(1.1)  # until its second is over
+        await builds_on(house, table)
+
+
+async def test_a_move_of_the_other_game_is_refused_by_name(house):
+    async with building(house, rounds=1) as table:
+        one, _ = table.chairs
+        await one.submit(ugo_pb2.Move(play=ugo_pb2.CARD_R0))
+        assert await one.rejected() == "WRONG_GAME"
+        assert "'ubongo'" in one.rejections[-1].message
+        await builds_on(house, table)
+
+
+async def test_the_time_of_a_round_counts_as_its_agreed_end(house):
+    async with building(house, rounds=1, free_ms={"build": 300}, bank_ms=1, grace_ms=1) as table:
+        one, other = table.chairs
+        await build(one, lay(best(one)[:5]))
+        await asyncio.gather(one.expect("match_ended"), other.expect("match_ended"))
+        assert list((await house.admin.over(table.name)).result.points) == [5, 0]
+        await house.admin.record(table.name)
+
+
+async def test_who_sits_down_again_is_shown_what_lies(house):
+    async with building(house, rounds=1) as table:
+        one, _ = table.chairs
+        cards = best(one)[:4]
+        await build(one, lay(cards), offer())
+        await one.sit()
+        await one.asked("build")
+        assert view_of(one).layout == cards
+        assert view_of(one).offers == (one.seat,)
+        await builds_on(house, table)
