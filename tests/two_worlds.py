@@ -363,6 +363,20 @@ def bare(end: pb.MatchEnded) -> bytes:
     return left.SerializeToString()
 
 
+def renamed_receipts(messages: list[tuple[float, bytes]]) -> list[tuple[float, list[str]]]:
+    """Receipts by the order in which they came up: all that a bot can make of them."""
+    names: dict[bytes, bytes] = {}
+    renamed = []
+    for when, raw in messages:
+        told = pb.PlayResponse.FromString(raw)
+        for item in told.items:
+            for event in (item.update, item.move_accepted):
+                if event.receipt:
+                    event.receipt = names.setdefault(event.receipt, b"%d" % len(names))
+        renamed.append((when, [str(item) for item in told.items]))
+    return renamed
+
+
 def comparisons(
     game: Any, seats: int, chance: Random, share: float, most_viewers: int = 9
 ) -> Iterator[Compared]:

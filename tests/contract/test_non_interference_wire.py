@@ -12,7 +12,7 @@ import virtual
 from hypothesis import given
 from random_matches import TABLES, Chances, bounded, viewers
 from room import Room
-from two_worlds import Course, Moment, Plan, compared, comparisons, plan_for
+from two_worlds import Course, Moment, Plan, compared, comparisons, plan_for, renamed_receipts
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.game import Seat
@@ -94,20 +94,6 @@ async def _among(moment: Moment, plan: Plan, is_noisy: bool) -> list[tuple[float
         links[seat].submit(seat, move, plan.prompt, "played")
     await room.pass_ms(200)
     return links[plan.viewer].messages
-
-
-def renamed_receipts(messages: list[tuple[float, bytes]]) -> list[tuple[float, list[str]]]:
-    """Receipts by the order in which they came up: all that a bot can make of them."""
-    names: dict[bytes, bytes] = {}
-    renamed = []
-    for when, raw in messages:
-        told = pb.PlayResponse.FromString(raw)
-        for item in told.items:
-            for event in (item.update, item.move_accepted):
-                if event.receipt:
-                    event.receipt = names.setdefault(event.receipt, b"%d" % len(names))
-        renamed.append((when, [str(item) for item in told.items]))
-    return renamed
 
 
 # --- Leaks that were planted ----------------------------------------------------------------------------
