@@ -38,7 +38,7 @@ def race_setup(seats: int = 2, rounds: int = 1, false_call: str = "out", **limit
     """A match of Ubongo with short limits."""
     limits = {"free_ms": {"build": BUILD_MS}, "grace_ms": GRACE_MS, "setup_ms": 5000, **limits}
     return Setup(
-        match="matches/race",
+        match="matches/test",
         game="ubongo",
         rules_version="1",
         options=GAMES["ubongo"].options({"rounds": rounds, "false_call": false_call}),

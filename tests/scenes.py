@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from one_match import Desk
+from race_scenes import RACES
 
 from seatwise_referee.game import Seat
 from seatwise_referee.match import replay
@@ -143,10 +144,13 @@ def _something(desk: Desk, step: int) -> None:
         desk.submit()
 
 
-SCENES: dict[str, Any] = {
+TURNS: dict[str, Any] = {
     scene.__name__: scene
     for scene in (
         smooth, timed_out, broke_rules, resigned, never_sat, stood_still, taken_over, eventful,
     )
 }  # fmt: skip
-"""By name."""
+"""Of UGO!, by name."""
+
+SCENES = {**TURNS, **RACES}
+"""Of both games."""

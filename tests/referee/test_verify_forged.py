@@ -275,7 +275,7 @@ FORGERIES: dict[str, tuple[str, Forgery, str]] = {
     "default twice for one seat": (
         "timed_out",
         lambda body: the(body, "default")["moves"].append(the(body, "default")["moves"][0]),
-        r"^seq \d+: seat 1 is not in order in the `default`",
+        r"^seq \d+: seat 1 is played for twice in the `default`",
     ),
     "default of a time-out without times": (
         "timed_out",

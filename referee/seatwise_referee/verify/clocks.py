@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from seatwise_referee.clock import TimeControl
-from seatwise_referee.game import Prompt, Seat
+from seatwise_referee.game import Seat
 from seatwise_referee.journal import Frozen
 from seatwise_referee.verify.fault import BadRecord
+from seatwise_referee.verify.question import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,25 +19,14 @@ class Times:
     seq: int
     seat: Seat
     at_ms: int
+    """When its answer came, or its time was over."""
     asked_ms: int
     allowance_ms: int
     charged_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """The open prompt, and what befell it."""
-
-    prompt: Prompt
-    put_ms: int
-    """When it was put at the earliest: with the entry that brought it up, or with the last takeover."""
-
-    frozen: tuple[Frozen, ...] = ()
-    """Since then."""
-
-
 def check_charge(times: Times, question: Question, limits: TimeControl) -> None:
-    """That the charge is `max(0, at - asked - allowance - frozen)`, and each part of it possible."""
+    """That the charge is `base + max(0, at - asked - allowance - frozen)`, and each part of it possible."""
     seat, seq = times.seat, times.seq
     if times.asked_ms < question.put_ms:
         raise BadRecord(
@@ -53,19 +43,22 @@ def check_charge(times: Times, question: Question, limits: TimeControl) -> None:
             f"seat {seat} has an allowance of {times.allowance_ms} ms; the cap is {limits.allowance_cap_ms}",
             seq,
         )
-    frozen_ms = _frozen_ms(question.frozen, times.asked_ms)
-    charge = max(0, times.at_ms - times.asked_ms - times.allowance_ms - frozen_ms)
+    frozen_ms = _frozen_ms(question.frozen, times)
+    charge = question.base_ms + max(0, times.at_ms - times.asked_ms - times.allowance_ms - frozen_ms)
     if times.charged_ms != charge:
+        base = f"base {question.base_ms} + " if question.base_ms else ""
         raise BadRecord(
-            f"seat {seat} was charged {times.charged_ms} ms; at {times.at_ms} - asked {times.asked_ms} "
+            f"seat {seat} was charged {times.charged_ms} ms; {base}at {times.at_ms} - asked {times.asked_ms} "
             f"- allowance {times.allowance_ms} - frozen {frozen_ms} is {charge} ms",
             seq,
         )
 
 
-def _frozen_ms(frozen: Iterable[Frozen], asked_ms: int) -> int:
+def _frozen_ms(frozen: Iterable[Frozen], times: Times) -> int:
     """What of the standstills fell into the seat's time."""
-    return sum(min(each.ms, max(0, each.at_ms - asked_ms)) for each in frozen)
+    return sum(
+        max(0, min(times.at_ms, each.at_ms) - max(times.asked_ms, each.at_ms - each.ms)) for each in frozen
+    )
 
 
 def check_in_time(times: Times, question: Question, limits: TimeControl, bank_ms: int) -> None:

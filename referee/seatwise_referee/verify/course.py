@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from seatwise_referee.ending import Ending
-from seatwise_referee.game import IllegalMove, Json, Seat
+from seatwise_referee.game import IllegalMove, Json, RaceGame, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import (
+    Agreed,
+    Called,
     Dealt,
     Defaulted,
     Entry,
@@ -22,12 +24,15 @@ from seatwise_referee.journal import (
     Sat,
     TakenOver,
 )
-from seatwise_referee.position import TIMED_OUT, Position, SeatState, after, first_position
+from seatwise_referee.position import Position, SeatState, after, first_position
 from seatwise_referee.setup import Setup
-from seatwise_referee.verify.clocks import Question, Times, check_charge, check_in_time, check_out_of_time
+from seatwise_referee.verify.clocks import Times, check_charge, check_in_time
+from seatwise_referee.verify.defaults import Absence, after_defaulted
 from seatwise_referee.verify.fault import BadRecord, quoted
 from seatwise_referee.verify.finish import check_finished
 from seatwise_referee.verify.owed import Owed, owed_after
+from seatwise_referee.verify.question import Question, about, check_asked, check_no_race
+from seatwise_referee.verify.races import OpenRace, after_agreed, after_called
 
 
 class Course:
@@ -74,9 +79,15 @@ class Course:
         if prompt is None:
             self._question = None
         elif before is None or before.number != prompt.number or isinstance(entry, TakenOver):
-            self._question = Question(prompt, entry.at_ms)
-        elif self._question is not None and isinstance(entry, Frozen):
-            self._question = replace(self._question, frozen=(*self._question.frozen, entry))
+            self._question = Question(prompt, self._opened_seq(entry), entry.at_ms, position.race_ms)
+        elif self._question is not None:
+            frozen = (entry,) if isinstance(entry, Frozen) else ()
+            self._question = replace(self._question, prompt=prompt, frozen=(*self._question.frozen, *frozen))
+
+    def _opened_seq(self, entry: Entry) -> int:
+        """The entry that brought the prompt up; a takeover only puts it again."""
+        question = self._question
+        return question.opened_seq if question and isinstance(entry, TakenOver) else entry.seq
 
     # One check for each kind; the state is worked out only where that is the check
 
@@ -96,6 +107,7 @@ class Course:
 
     def _moved(self, entry: Moved, _: bool) -> Any:
         question = self._asked(entry, entry.seat)
+        check_no_race(question, entry)
         state = self._played(self._position.state, entry.seat, entry.move, entry.seq)
         times = Times(
             entry.seq, entry.seat, entry.at_ms, entry.asked_ms, entry.allowance_ms, entry.charged_ms
@@ -104,26 +116,21 @@ class Course:
         check_in_time(times, question, self._limits, self._own(entry).bank_ms)
         return state
 
-    def _defaulted(self, entry: Defaulted, is_owed: bool) -> None:
-        if not entry.moves:
-            raise BadRecord("a `default` that plays for no seat", entry.seq)
-        state, least = self._position.state, 0
-        for each in entry.moves:
-            seat, move = Seat(_whole(each, "seat")), each["move"]
-            question = self._asked(entry, seat)
-            if seat < least:
-                raise BadRecord(f"seat {seat} is not in order in the `default`", entry.seq)
-            least = seat + 1
-            if entry.reason == TIMED_OUT:
-                self._check_timed_out(entry, seat, each, question)
-            elif not is_owed:
-                raise BadRecord(
-                    f"seat {seat} has not left, so there is no `default` ({entry.reason})", entry.seq
-                )
-            state = self._default_played(state, seat, move, entry.seq)
+    def _defaulted(self, entry: Defaulted, is_owed: bool) -> Any:
+        question = about(self._question, entry)
+        absence = Absence(question, self._position, self._limits, self._game)
+        return after_defaulted(entry, absence, is_owed=is_owed)
+
+    def _called(self, entry: Called, _: bool) -> Any:
+        return after_called(entry, self._race(entry))
+
+    def _agreed(self, entry: Agreed, _: bool) -> Any:
+        return after_agreed(entry, self._race(entry))
 
     def _rejected(self, entry: Rejected, _: bool) -> None:
-        self._asked(entry, entry.seat)
+        question = self._asked(entry, entry.seat)
+        if entry.reason == "TOO_LATE":
+            check_no_race(question, entry)
 
     def _resigned(self, entry: Resigned, _: bool) -> None:
         own = self._own(entry)
@@ -184,27 +191,16 @@ class Course:
     def _own(self, entry: Sat | Moved | Resigned | Forfeited) -> SeatState:
         return self._position.seats[entry.seat]
 
-    def _asked(self, entry: Moved | Defaulted | Rejected, seat: Seat) -> Question:
+    def _asked(self, entry: Moved | Rejected, seat: Seat) -> Question:
         """The open question, if it is this one and was put to this seat."""
-        if self._question is None:
-            raise BadRecord(f"`{entry.kind}` before the deal", entry.seq)
-        prompt = self._question.prompt
-        if entry.prompt != prompt.number:
-            raise BadRecord(f"`{entry.kind}` names prompt {entry.prompt}; open is {prompt.number}", entry.seq)
-        if seat not in prompt.seats:
-            asked = ", ".join(map(str, sorted(prompt.seats)))
-            raise BadRecord(f"`{entry.kind}` of seat {seat}; seat {asked} is asked", entry.seq)
-        return self._question
+        question = about(self._question, entry)
+        check_asked(question, entry, seat)
+        return question
 
-    def _check_timed_out(
-        self, entry: Defaulted, seat: Seat, each: dict[str, Json], question: Question
-    ) -> None:
-        asked_ms, allowance_ms, charged_ms = (
-            _whole(each, key) for key in ("asked_ms", "allowance_ms", "charged_ms")
-        )
-        times = Times(entry.seq, seat, entry.at_ms, asked_ms, allowance_ms, charged_ms)
-        check_charge(times, question, self._limits)
-        check_out_of_time(times, question, self._limits, self._position.seats[seat].bank_ms)
+    def _race(self, entry: Called | Agreed) -> OpenRace:
+        question = about(self._question, entry)
+        game = cast("RaceGame[Any, Any, Any]", self._game)  # the entry is refused where it is none
+        return OpenRace(question, self._position.state, self._limits, game)
 
     def _played(self, state: Any, seat: Seat, move: Json, seq: int) -> Any:
         try:
@@ -213,22 +209,6 @@ class Course:
             raise BadRecord(f"seat {seat} may not {quoted(move)}: {illegal}", seq) from None
         except ValueError as error:
             raise BadRecord(f"seat {seat}: {quoted(move)} is no move: {error}", seq) from None
-
-    def _default_played(self, state: Any, seat: Seat, move: Json, seq: int) -> Any:
-        default = self._game.default_move(state, seat)
-        written = self._game.move_to_json(default)
-        if move != written:
-            raise BadRecord(
-                f"the referee played {quoted(move)} for seat {seat}; its default move is {quoted(written)}",
-                seq,
-            )
-        return self._game.play(state, seat, default)
-
-
-def _whole(each: dict[str, Json], key: str) -> int:
-    number = each[key]
-    assert isinstance(number, int)  # the shape of the entry has been checked
-    return number
 
 
 def _described(entry: Entry) -> str:
@@ -243,6 +223,8 @@ _CHECKS: dict[type[Entry], Callable[[Course, Any, bool], Any]] = {
     Dealt: Course._dealt,
     Moved: Course._moved,
     Defaulted: Course._defaulted,
+    Called: Course._called,
+    Agreed: Course._agreed,
     Rejected: Course._rejected,
     Resigned: Course._resigned,
     Forfeited: Course._forfeited,

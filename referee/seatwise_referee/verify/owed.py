@@ -38,7 +38,8 @@ class Owed:
 
 def _seats(entry: Entry) -> tuple[Seat, ...]:
     if isinstance(entry, Defaulted):
-        return tuple(Seat(each["seat"]) for each in entry.moves)  # type: ignore[arg-type]  # checked before
+        seats = (Seat(each["seat"]) for each in entry.moves)  # type: ignore[arg-type]  # checked before
+        return tuple(dict.fromkeys(seats))
     return (entry.seat,) if isinstance(entry, Forfeited) else ()
 
 

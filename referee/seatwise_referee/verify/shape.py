@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from seatwise_referee.ending import Ending
@@ -164,19 +164,27 @@ RECORD = having(
 
 _TIMES = {"asked_ms": whole(), "allowance_ms": whole(), "charged_ms": whole()}
 _PLAYED = {"seat": whole(), "move": anything}
+_CALL = {"seat": whole(), "came_ms": whole(), **_TIMES}
 
 _ENTRIES: Mapping[str, Mapping[str, Check]] = {
     "sat": {"seat": whole(), "nonce": maybe(hexed)},
     "dealt": {},
     "move": {"seat": whole(), "prompt": whole(1), "move": anything, **_TIMES},
     "default": {"reason": one_of("TIMED_OUT", "FORFEITED", "RESIGNED"), "prompt": whole(1)},
+    "called": {
+        "prompt": whole(1), "calls": each(having(_CALL)), "window_ms": whole(), "layouts": each(anything),
+    },
+    "agreed": {
+        "prompt": whole(1), "reason": one_of("OFFERED", "TIMED_OUT"), "layouts": each(anything),
+        "silent": each(whole()), "asked": each(having({"seat": whole(), **_TIMES})),
+    },
     "rejected": {"seat": whole(), "prompt": whole(1), "reason": one_of("ILLEGAL", "TOO_LATE")},
     "resigned": {"seat": whole()},
     "forfeited": {"seat": whole(), "ending": one_of("TIMED_OUT", "ILLEGAL_MOVES", "NEVER_SAT")},
     "taken_over": {"epoch": whole(1)},
     "frozen": {"ms": whole(1), "why": one_of(*STOPS)},
     "finished": {"outcome": _OUTCOME, "result": _RESULT, "endings": _ENDINGS},
-}
+}  # fmt: skip
 
 
 def check_entry(entry: dict[str, Any], seats: int) -> None:
@@ -191,6 +199,13 @@ def check_entry(entry: dict[str, Any], seats: int) -> None:
         times = _TIMES if entry.get("reason") == "TIMED_OUT" else {}
         checks["moves"] = each(having({**_PLAYED, **times}))
     having(checks)(entry, "")
-    for holder in (entry, *entry.get("moves", ())):
-        if holder.get("seat", 0) >= seats:
-            raise BadRecord(f"there is no seat {holder['seat']} at a table of {seats}")
+    for seat in _seats_in(entry):
+        if seat >= seats:
+            raise BadRecord(f"there is no seat {seat} at a table of {seats}")
+
+
+def _seats_in(entry: dict[str, Any]) -> Iterator[int]:
+    """All seats that the entry names."""
+    for holder in (entry, *(each for key in ("moves", "calls", "asked") for each in entry.get(key, ()))):
+        yield holder.get("seat", 0)
+    yield from entry.get("silent", ())

@@ -1,0 +1,98 @@
+"""What the referee plays for others, worked out again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, cast
+
+from seatwise_referee.clock import TimeControl
+from seatwise_referee.game import IllegalMove, Json, RaceGame, Seat
+from seatwise_referee.journal import Defaulted
+from seatwise_referee.position import TIMED_OUT, AnyGame, Position
+from seatwise_referee.verify.clocks import Times, check_charge, check_out_of_time
+from seatwise_referee.verify.fault import BadRecord, quoted
+from seatwise_referee.verify.question import Question, check_asked, check_no_race
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Where seats give no answer."""
+
+    question: Question
+    position: Position
+    limits: TimeControl
+    game: AnyGame
+
+
+def after_defaulted(entry: Defaulted, absence: Absence, *, is_owed: bool) -> Any:
+    """The game's state after the default moves, or `BadRecord`."""
+    if not entry.moves:
+        raise BadRecord("a `default` that plays for no seat", entry.seq)
+    if entry.reason == TIMED_OUT:
+        check_no_race(absence.question, entry)
+    state = absence.position.state
+    for seat, moves in _in_order(entry):
+        check_asked(absence.question, entry, seat)
+        if entry.reason == TIMED_OUT:
+            _check_timed_out(entry, seat, moves[-1], absence)
+        elif not is_owed:
+            raise BadRecord(f"seat {seat} has not left, so there is no `default` ({entry.reason})", entry.seq)
+        for each in moves[:-1]:
+            state = _laid(state, seat, each["move"], entry.seq, absence)
+        state = _default_played(state, seat, moves[-1]["move"], entry.seq, absence.game)
+    return state
+
+
+def _in_order(entry: Defaulted) -> Iterator[tuple[Seat, list[dict[str, Json]]]]:
+    """Seats in rising order; of each its moves, the default move last."""
+    least = 0
+    for seat, moves in groupby(entry.moves, key=lambda each: cast("int", each["seat"])):
+        if seat < least:
+            raise BadRecord(f"seat {seat} is not in order in the `default`", entry.seq)
+        least = seat + 1
+        yield Seat(seat), list(moves)
+
+
+def _check_timed_out(entry: Defaulted, seat: Seat, each: Mapping[str, Json], absence: Absence) -> None:
+    asked_ms, allowance_ms, charged_ms = (
+        cast("int", each[key])
+        for key in ("asked_ms", "allowance_ms", "charged_ms")  # of the right shape
+    )
+    times = Times(entry.seq, seat, entry.at_ms, asked_ms, allowance_ms, charged_ms)
+    check_charge(times, absence.question, absence.limits)
+    check_out_of_time(times, absence.question, absence.limits, absence.position.seats[seat].bank_ms)
+
+
+def _laid(state: Any, seat: Seat, written: Json, seq: int, absence: Absence) -> Any:
+    """What the seat laid in a race before it left."""
+    left, prompt = absence.position.seats[seat].left, absence.question.prompt
+    if not prompt.race:
+        raise BadRecord(f"seat {seat} is played for twice in the `default`", seq)
+    game = cast("RaceGame[Any, Any, Any]", absence.game)  # only such a game has races
+    try:
+        move = game.move_from_json(written)
+        if not game.is_lay(move):
+            raise BadRecord(
+                f"the referee played {quoted(written)} for seat {seat}, which only a seat itself can", seq
+            )
+        if left is None or left.seq < absence.question.opened_seq:
+            raise BadRecord(
+                f"seat {seat} left before prompt {prompt.number}, and has laid nothing in it", seq
+            )
+        return game.play(state, seat, move)
+    except IllegalMove as illegal:
+        raise BadRecord(f"seat {seat} may not {quoted(written)}: {illegal}", seq) from None
+    except ValueError as error:
+        raise BadRecord(f"seat {seat}: {quoted(written)} is no move: {error}", seq) from None
+
+
+def _default_played(state: Any, seat: Seat, written: Json, seq: int, game: AnyGame) -> Any:
+    default = game.default_move(state, seat)
+    right = game.move_to_json(default)
+    if written != right:
+        raise BadRecord(
+            f"the referee played {quoted(written)} for seat {seat}; its default move is {quoted(right)}", seq
+        )
+    return game.play(state, seat, default)

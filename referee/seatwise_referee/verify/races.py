@@ -1,0 +1,160 @@
+"""What decides a race, worked out again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, cast
+
+from seatwise_referee.clock import TimeControl
+from seatwise_referee.game import IllegalMove, Json, RaceGame, Seat
+from seatwise_referee.journal import Agreed, Called
+from seatwise_referee.position import TIMED_OUT
+from seatwise_referee.verify.clocks import Times, check_charge, check_in_time, check_out_of_time
+from seatwise_referee.verify.fault import BadRecord, quoted
+from seatwise_referee.verify.question import Question, check_asked, check_race
+
+NO_BANK_MS = 0
+"""A race takes nothing from the bank."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRace:
+    """A race before its next entry."""
+
+    question: Question
+    state: Any
+    limits: TimeControl
+    game: RaceGame[Any, Any, Any]
+
+
+def after_called(entry: Called, race: OpenRace) -> Any:
+    """The game's state after the calls, or `BadRecord`."""
+    check_race(race.question, entry)
+    if not entry.calls:
+        raise BadRecord("a `called` without a call", entry.seq)
+    for call in entry.calls:
+        _check_call(call, entry, race)
+    _check_order(entry)
+    _check_window(entry, race.limits)
+    laid = _with_layouts(entry, race)
+    callers = frozenset(Seat(_whole(call, "seat")) for call in entry.calls)
+    for seat in sorted(callers):
+        _of_rules(race.game.call_together, (laid, frozenset((seat,))), f"seat {seat} may not call", entry.seq)
+    return race.game.call_together(laid, callers)
+
+
+def after_agreed(entry: Agreed, race: OpenRace) -> Any:
+    """The game's state after the round has ended without a call, or `BadRecord`."""
+    check_race(race.question, entry)
+    if entry.reason == TIMED_OUT:
+        _check_time_is_over(entry, race)
+        _check_silent(entry, race)
+    elif entry.asked or entry.silent:
+        raise BadRecord("a round that ended because all agreed names nobody as asked or silent", entry.seq)
+    return race.game.agree(_with_layouts(entry, race))
+
+
+# The calls
+
+
+def _check_call(call: Mapping[str, Json], entry: Called, race: OpenRace) -> None:
+    seat, came_ms = Seat(_whole(call, "seat")), _whole(call, "came_ms")
+    check_asked(race.question, entry, seat)
+    if came_ms > entry.at_ms:
+        raise BadRecord(
+            f"the call of seat {seat} came at {came_ms}, after {entry.at_ms} when it was decided", entry.seq
+        )
+    times = _times(call, entry.seq, came_ms)
+    check_charge(times, race.question, race.limits)
+    check_in_time(times, race.question, race.limits, NO_BANK_MS)
+
+
+def _check_order(entry: Called) -> None:
+    """That the least charged call is the first, and each seat calls once."""
+    seats = [_whole(call, "seat") for call in entry.calls]
+    if len(set(seats)) < len(seats):
+        raise BadRecord("a seat calls twice in one `called`", entry.seq)
+    for one, other in pairwise(entry.calls):
+        if _merit(other) < _merit(one):
+            raise BadRecord(
+                f"the calls are not in order: seat {other['seat']}, charged {other['charged_ms']} ms, "
+                f"stands after seat {one['seat']}, charged {one['charged_ms']} ms",
+                entry.seq,
+            )
+
+
+def _merit(call: Mapping[str, Json]) -> tuple[int, int]:
+    return _whole(call, "charged_ms"), _whole(call, "seat")
+
+
+def _check_window(entry: Called, limits: TimeControl) -> None:
+    """That only calls tie which are near enough to the first."""
+    if entry.window_ms < limits.tie_window_ms:
+        raise BadRecord(
+            f"the window of ties is {entry.window_ms} ms; the time control has at least {limits.tie_window_ms}",
+            entry.seq,
+        )
+    first_ms, last = _whole(entry.calls[0], "charged_ms"), entry.calls[-1]
+    if _whole(last, "charged_ms") > first_ms + entry.window_ms:
+        raise BadRecord(
+            f"seat {last['seat']} was charged {last['charged_ms']} ms: no tie with {first_ms} ms "
+            f"in a window of {entry.window_ms} ms",
+            entry.seq,
+        )
+
+
+# The end without a call
+
+
+def _check_time_is_over(entry: Agreed, race: OpenRace) -> None:
+    """That the time of each seat that built had run out."""
+    building = sorted(race.question.prompt.seats)
+    asked = [_whole(each, "seat") for each in entry.asked]
+    if asked != building:
+        raise BadRecord(
+            f"the time was over for the seats {quoted(asked)}; those that build are {quoted(building)}",
+            entry.seq,
+        )
+    for each in entry.asked:
+        times = _times(each, entry.seq, entry.at_ms)
+        check_charge(times, race.question, race.limits)
+        check_out_of_time(times, race.question, race.limits, NO_BANK_MS)
+
+
+def _check_silent(entry: Agreed, race: OpenRace) -> None:
+    """That seats which gave no sign of life are such as could, and laid nothing."""
+    if list(entry.silent) != sorted(set(entry.silent)):
+        raise BadRecord(f"the silent seats {quoted(list(entry.silent))} are not in rising order", entry.seq)
+    before = race.game.layouts(race.state)
+    for seat in entry.silent:
+        if seat not in race.question.prompt.seats:
+            raise BadRecord(f"seat {seat} is called silent, but does not build", entry.seq)
+        if seat < len(entry.layouts) and entry.layouts[seat] != before[seat]:
+            raise BadRecord(f"seat {seat} is called silent, but has laid its cards anew", entry.seq)
+
+
+# What both have in common
+
+
+def _with_layouts(entry: Called | Agreed, race: OpenRace) -> Any:
+    return _of_rules(race.game.with_layouts, (race.state, entry.layouts), "the layouts cannot be", entry.seq)
+
+
+def _of_rules(rule: Callable[..., Any], given: Sequence[Any], what: str, seq: int) -> Any:
+    try:
+        return rule(*given)
+    except (IllegalMove, ValueError) as error:
+        raise BadRecord(f"{what}: {error}", seq) from None
+
+
+def _times(each: Mapping[str, Json], seq: int, at_ms: int) -> Times:
+    asked_ms, allowance_ms, charged_ms = (
+        _whole(each, key) for key in ("asked_ms", "allowance_ms", "charged_ms")
+    )
+    return Times(seq, Seat(_whole(each, "seat")), at_ms, asked_ms, allowance_ms, charged_ms)
+
+
+def _whole(each: Mapping[str, Json], key: str) -> int:
+    return cast("int", each[key])  # the shape of the entry has been checked
