@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from seatwise_referee.journal import Entry
     from seatwise_referee.position import Position
 
-ROUND_TRIP_MS = 90
+ROUND_TRIP_MS = 300
 """Of the viewer: a call of another is held back for so long, for the viewer's might be on its way."""
 
-LOOKED_AT_MS = 70
-"""After the call."""
+LOOKED_AT_MS = 250
+"""After the call: longer than anything waits in an outbox."""
 
 every_table = pytest.mark.parametrize("seats", GAMES["ubongo"].table_sizes)
 

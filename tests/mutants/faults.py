@@ -23,6 +23,7 @@ WIRE = (
     "tests/contract/test_non_interference_wire.py::test_a_seat_is_sent_the_same_bytes_whatever_it_cannot_know"
 )
 REJECTED = "tests/contract/test_non_interference_wire.py::test_the_rejections_of_others_leave_no_trace"
+RACE = "tests/contract/test_non_interference_race.py"
 VIEWS = "tests/contract/test_secrets.py::test_a_view_is_the_same_whatever_its_seat_cannot_know"
 REFUSALS = (
     "tests/contract/test_secrets.py::test_a_seat_is_offered_and_refused_the_same_whatever_it_cannot_know"
@@ -550,6 +551,20 @@ FAULTS: tuple[Fault, ...] = (
         "                if is_news:\n",
         "                if True:\n",
         (REJECTED,),
+    ),
+    Fault(
+        "leak in a race: what another builds",
+        "referee/seatwise_referee/games/ubongo/view.py",
+        "laid=tuple(map(len, state.layouts)),",
+        "laid=tuple(len(each) + sum(it.card for it in each) % 2 for each in state.layouts),",
+        (RACE,),
+    ),
+    Fault(
+        "leak in a race: a call that is held back",
+        "referee/seatwise_referee/racing.py",
+        "        self._callers |= {call.seat}\n",
+        "        self._callers |= {call.seat}\n        self._effects.append(Changed(tuple(self._seats(lambda _: True))))\n",
+        (RACE,),
     ),
     Fault(
         "leak in the log: the hands",
