@@ -271,6 +271,27 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_stream.py",),
     ),
     Fault(
+        "a lease that counts from the answer",
+        "server/seatwise_server/play/lease.py",
+        "self._until = max(self._until, sent + self._certain_s)",
+        "self._until = max(self._until, self._clock() + self._certain_s)",
+        ("tests/server/test_leases.py",),
+    ),
+    Fault(
+        "a lease that a heartbeat brings back",
+        "server/seatwise_server/play/lease.py",
+        "            self._holds = False\n",
+        "            self._holds = True\n",
+        ("tests/server/test_leases.py",),
+    ),
+    Fault(
+        "an owner that came to life again is not noticed",
+        f"{SCRIPTS}/claim.lua",
+        "if epoch == expected and (ARGV[3] == '' or ARGV[3] == (fence[4] or '0')) then",
+        "if epoch == expected then",
+        ("tests/server/test_leases.py", JOURNALS),
+    ),
+    Fault(
         "an older stream is not replaced",
         "server/seatwise_server/play/streams.py",
         "        if older:\n",
