@@ -15,8 +15,7 @@ import pytest_asyncio
 from redis.asyncio import Redis
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import Flusher, Store
-from seatwise_server.store.client import connect
+from seatwise_server.store import Client, Flusher, Store, connect
 
 
 @pytest.fixture(scope="session")
@@ -34,23 +33,31 @@ def fresh_server(folder: Path) -> Iterator[EmbeddedRedis]:
 
 @pytest_asyncio.fixture
 async def redis_client(redis_server: EmbeddedRedis) -> AsyncIterator[Redis]:
-    """A client to the session's server, which is empty now."""
+    """redis-py's own client to the session's server, which is empty now."""
+    redis = Redis.from_url(redis_server.url, protocol=2)
+    await redis.flushall()
+    yield redis
+    await redis.aclose()
+
+
+@pytest_asyncio.fixture
+async def client(redis_server: EmbeddedRedis, redis_client: Redis) -> AsyncIterator[Client]:  # noqa: ARG001 - empties it
+    """Our client to the session's server, which is empty now."""
     client = connect(redis_server.url)
-    await client.flushall()
     yield client
     await client.aclose()
 
 
 @pytest.fixture
-def store(redis_client: Redis) -> Store:
+def store(client: Client) -> Store:
     """The store on an empty Redis."""
-    return Store.of(redis_client)
+    return Store.of(client)
 
 
 @pytest_asyncio.fixture
-async def flusher(redis_client: Redis) -> AsyncIterator[Flusher]:
+async def flusher(client: Client) -> AsyncIterator[Flusher]:
     """A running flusher to the session's server."""
-    flusher = Flusher.of(redis_client)
+    flusher = Flusher.of(client)
     flusher.start()
     yield flusher
     await flusher.close(timeout_s=1)

@@ -84,12 +84,12 @@ class _Server:
         config = self._config
         client = connect(config.redis_url or self._url())
         stack.push_async_callback(client.aclose)
-        facts = await check_server(client, allow_loss=config.allow_loss)
+        facts = await check_server(client, allow_loss=config.allow_loss, wait_replicas=config.wait_replicas)
         self._doors = Doors()
         listeners = Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost)
-        self._flusher = Flusher.of(client, listeners, Patience(gone_for_good_s=config.gone_for_good_s))
-        durability = "fsync" if facts.is_lossless else "loss-allowed"
-        common = self._common(Store.of(client), self._bind(), durability)
+        patience = Patience(gone_for_good_s=config.gone_for_good_s)
+        self._flusher = Flusher.of(client, listeners, patience, facts.wait)
+        common = self._common(Store.of(client), self._bind(), facts.durability)
         self._flusher.start()
         stack.push_async_callback(self._flusher.close)
         stack.push_async_callback(self._stop, common.keeper)
@@ -101,9 +101,8 @@ class _Server:
             "server_started",
             address=common.listens_on,
             roles=sorted(config.roles),
-            redis=facts.software,
-            version=facts.version,
             durability=common.durability,
+            **facts.summary,
         )
 
     def _common(self, store: Store, listens_on: str, durability: str) -> Common:

@@ -33,6 +33,8 @@ class Config:
     redis_url: str = ""
     """Empty: an embedded, private one, and then this process has all roles."""
     allow_loss: bool = False
+    wait_replicas: int = 0
+    """How many replicas must have an entry before anybody is told."""
     keep_records_s: int = KEEP_RECORDS_S
     most_tables: int = 5000
     house_bots: bool = True

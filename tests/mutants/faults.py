@@ -32,6 +32,7 @@ SECRETS_WIRE = "tests/contract/test_secrets_wire.py"
 RULES = "tests/referee/test_ugo.py"
 MATCHES = "tests/referee/test_match.py"
 FORGED = "tests/referee/test_verify_forged.py"
+HELD = "tests/server/test_store_held.py"
 JOURNALS = "tests/server/test_store_journal.py"
 
 
@@ -158,16 +159,39 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an error of the store passes for an answer",
         FLUSHER,
-        "                reply = Answer.FENCED\n",
-        "                reply = Answer.OK\n",
+        "            reply = Answer.FENCED\n        if reply < 0:",
+        "            reply = Answer.OK\n        if reply < 0:",
         ("tests/server/test_store_flusher.py",),
     ),
     Fault(
         "an outage repeats what was answered",
-        FLUSHER,
-        "batch = batch[len(replies) :]",
-        "batch = batch[len(replies) // 2 :]",
+        "server/seatwise_server/store/courier.py",
+        "batch[len(replies) :] + self._queue, []",
+        "batch[len(replies) // 2 :] + self._queue, []",
         ("tests/server/test_store_flusher.py",),
+    ),
+    Fault(
+        "a journal that went backwards stays so",
+        FLUSHER,
+        "        for match in self._held.keys() - self._lines.keys():\n",
+        "        for match in ():\n",
+        (HELD,),
+    ),
+    Fault(
+        "a lost claim is made again silently",
+        f"{SCRIPTS}/append.lua",
+        "if tonumber(fence[1] or '0') < tonumber(ARGV[1]) then return 3 end\n",
+        "if tonumber(fence[1] or '0') < tonumber(ARGV[1]) then\n"
+        "  redis.call('HSET', KEYS[1], 'epoch', ARGV[1], 'owner', ARGV[2])\n"
+        "  fence = {ARGV[1], ARGV[2], false}\nend\n",
+        (HELD,),
+    ),
+    Fault(
+        "a claim made again has an epoch that was in use",
+        f"{SCRIPTS}/reclaim.lua",
+        "string.format('%d', held + 1)",
+        "string.format('%d', held)",
+        (HELD,),
     ),
     # Each command once, in order, and not without bound
     Fault(

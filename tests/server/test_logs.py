@@ -134,8 +134,9 @@ async def test_no_token_is_kept_but_as_a_hash(house):
     bot = await house.bot()
     secret = bot.token.rpartition(".")[2]
     client = house.server.store.client
-    kept = await client.hgetall(keys.bot_registration(bot.bot))
+    kept = await client.call("HGETALL", keys.bot_registration(bot.bot))
     assert kept[b"token_hash"]
-    for key in await client.keys("*"):
-        if await client.type(key) == b"hash":
-            assert all(secret.encode() not in value for value in (await client.hgetall(key)).values())
+    for key in await client.call("KEYS", "*"):
+        if await client.call("TYPE", key) == b"hash":
+            fields = await client.call("HGETALL", key)
+            assert all(secret.encode() not in value for value in fields.values())

@@ -77,9 +77,9 @@ async def test_who_leaves_the_queue_is_not_seated(house):
 async def test_a_lone_bot_waits_where_there_are_no_house_bots_and_keeps_nobody_else_waiting(house):
     lone = await house.bot()
     waiting = await lone.attend(["casual", "casual-2"])
-    before = await house.server.store.client.info("commandstats")
+    before = await house.server.store.client.call("INFO", "commandstats")
     await asyncio.sleep(0.5)
-    after = await house.server.store.client.info("commandstats")
+    after = await house.server.store.client.call("INFO", "commandstats")
     taken = [stats.get("cmdstat_evalsha", {"calls": 0})["calls"] for stats in (before, after)]
     assert taken[1] - taken[0] < 200
     async with house.table(2) as table:

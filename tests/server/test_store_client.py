@@ -6,16 +6,20 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 from redis_server import fresh_server
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import check_server, client, connect, now_ms
+from seatwise_server.store import Client, Wait, check_server, connect, now_ms, server
+from seatwise_server.store.address import Address, Mode, parse
+from seatwise_server.store.client import AT_ONCE
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 
 
@@ -32,12 +36,14 @@ async def set_config(redis: Redis, name: str, value: str) -> str:
     return str(before)
 
 
-async def test_our_own_server_is_good_enough(redis_client: Redis) -> None:
-    facts = await check_server(redis_client, allow_loss=False)
+async def test_our_own_server_is_good_enough(client: Client) -> None:
+    facts = await check_server(client, allow_loss=False)
     assert facts.is_lossless
-    assert facts.maxmemory_policy == "noeviction"
+    assert facts.durability == "fsync"
+    assert facts.primaries[0].maxmemory_policy == "noeviction"
     assert int(facts.version.split(".")[0]) >= 7
-    assert facts.run_id
+    assert facts.primaries[0].run_id
+    assert (facts.mode, facts.replicas, facts.unreachable) == (Mode.STANDALONE, (), ())
 
 
 @pytest.mark.parametrize(
@@ -50,26 +56,26 @@ async def test_our_own_server_is_good_enough(redis_client: Redis) -> None:
     ],
 )
 async def test_a_server_that_could_lose_a_match_is_refused_with_the_right_line(
-    redis_client: Redis, name: str, value: str, allow_loss: bool, advice: str
+    client: Client, redis_client: Redis, name: str, value: str, allow_loss: bool, advice: str
 ) -> None:
     before = await set_config(redis_client, name, value)
     try:
         with pytest.raises(StoreRefused) as refused:
-            await check_server(redis_client, allow_loss=allow_loss)
+            await check_server(client, allow_loss=allow_loss)
     finally:
         await set_config(redis_client, name, before)
     assert advice in str(refused.value)
     line = advice.removeprefix("CONFIG SET ").split()
     await redis_client.execute_command("CONFIG SET", *line)  # type: ignore[no-untyped-call]
-    assert (await check_server(redis_client, allow_loss=False)).is_lossless
+    assert (await check_server(client, allow_loss=False)).is_lossless
 
 
-async def test_a_lossy_server_is_taken_when_that_is_said(redis_client: Redis) -> None:
+async def test_a_lossy_server_is_taken_when_that_is_said(client: Client, redis_client: Redis) -> None:
     before = await set_config(redis_client, "appendfsync", "everysec")
     try:
-        facts = await check_server(redis_client, allow_loss=True)
+        facts = await check_server(client, allow_loss=True)
         assert facts.appendfsync == "everysec"
-        assert not facts.is_lossless
+        assert facts.durability == "loss-allowed"
     finally:
         await set_config(redis_client, "appendfsync", before)
 
@@ -89,54 +95,177 @@ async def test_a_server_that_hides_its_config_is_not_trusted(
     ("version", "is_old"), [("6.2.14", True), ("7", False), ("7.0.0", False), ("8.2.1", False)]
 )
 async def test_the_version_is_read_as_a_number(
-    redis_client: Redis, monkeypatch: pytest.MonkeyPatch, version: str, is_old: bool
+    client: Client, monkeypatch: pytest.MonkeyPatch, version: str, is_old: bool
 ) -> None:
-    facts = await check_server(redis_client, allow_loss=False)
+    facts = await check_server(client, allow_loss=False)
+    aged = replace(facts, primaries=(replace(facts.primaries[0], version=version),))
 
-    async def read(_: Redis) -> client.ServerFacts:
-        return client.ServerFacts("redis", version, True, "always", "noeviction", facts.run_id)
+    async def read(_: Client, __: int) -> server.ServerFacts:
+        return aged
 
-    monkeypatch.setattr(client, "_read_facts", read)
+    monkeypatch.setattr(server, "_read_facts", read)
     if is_old:
         with pytest.raises(StoreRefused, match=r"7\.0 or newer"):
-            await check_server(redis_client, allow_loss=True)
+            await check_server(client, allow_loss=True)
     else:
-        assert await check_server(redis_client, allow_loss=True)
+        assert await check_server(client, allow_loss=True)
 
 
-async def test_the_clock_is_redis_own(redis_client: Redis) -> None:
-    assert abs(await now_ms(redis_client) - time.time() * 1000) < 5_000  # one machine here
+@pytest.mark.parametrize(("version", "on_disk"), [("7.0.15", False), ("7.2.4", True), ("8.0", True)])
+async def test_replicas_are_asked_for_their_disk_where_they_know_the_question(
+    client: Client, version: str, on_disk: bool
+) -> None:
+    facts = await check_server(client, allow_loss=False)
+    node = replace(facts.primaries[0], version=version)
+    facts = replace(facts, primaries=(node,), replicas=(node,), wait_replicas=1)
+    assert facts.wait == Wait(1, on_disk)
+    assert not replace(facts, replicas=(replace(node, appendonly=False),)).wait.on_disk
+    assert not replace(facts, unreachable=(Address("10.0.0.7", 6379),)).wait.on_disk
 
 
-def test_other_urls_are_refused() -> None:
-    with pytest.raises(ValueError, match="redis://, rediss://, unix://"):
-        connect("http://localhost")
+async def test_replicas_that_are_not_there_cannot_be_waited_for(client: Client) -> None:
+    with pytest.raises(StoreRefused, match=r"wait for 1 replicas .* has 0"):
+        await check_server(client, allow_loss=False, wait_replicas=1)
 
 
-async def test_a_short_outage_is_bridged(redis_server: EmbeddedRedis, redis_client: Redis) -> None:
+async def test_a_replica_is_refused(client: Client, redis_client: Redis) -> None:
+    await redis_client.replicaof("127.0.0.1", 1)
+    with pytest.raises(StoreRefused, match="is a replica"):
+        await check_server(client, allow_loss=False)
+
+
+async def test_the_clock_is_redis_own(client: Client) -> None:
+    assert abs(await now_ms(client) - time.time() * 1000) < 5_000  # one machine here
+
+
+@pytest.mark.parametrize(
+    ("url", "mode", "hosts", "service"),
+    [
+        ("redis://localhost", Mode.STANDALONE, (), ""),
+        ("rediss://user:pass@localhost:7000/1", Mode.STANDALONE, (), ""),
+        ("unix:///run/redis.sock?db=1", Mode.STANDALONE, (), ""),
+        ("redis+sentinel://a,b:7000/main", Mode.SENTINEL, (("a", 26379), ("b", 7000)), "main"),
+        ("rediss+sentinel://:secret@a/main?db=2", Mode.SENTINEL, (("a", 26379),), "main"),
+        ("redis+cluster://a,[::1]:7001", Mode.CLUSTER, (("a", 6379), ("::1", 7001)), ""),
+        ("REDISS+cluster://u:p@a/0", Mode.CLUSTER, (("a", 6379),), ""),
+    ],
+)
+def test_a_url_says_what_it_names(
+    url: str, mode: Mode, hosts: tuple[tuple[str, int], ...], service: str
+) -> None:
+    target = parse(url)
+    assert (target.mode, target.hosts, target.service) == (mode, hosts, service)
+
+
+def test_a_url_has_accounts_and_tls_for_data_nodes_and_for_sentinels() -> None:
+    url = "rediss+sentinel://me:a%40b@h1,h2/main?db=3&ssl_cert_reqs=none&sentinel_password=watch"
+    target = parse(url)
+    assert target.options.items() >= {"username": "me", "password": "a@b", "db": 3}.items()
+    assert target.options["ssl_cert_reqs"] == target.sentinel_options["ssl_cert_reqs"] == "none"
+    assert target.sentinel_options["password"] == "watch"
+    assert "username" not in target.sentinel_options
+    assert "connection_class" in target.options
+
+
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        ("http://localhost", "redis://, rediss://, unix://"),
+        ("localhost:6379", "redis://, rediss://, unix://"),
+        ("redis+sentinel://a,b", "redis\\+sentinel://HOST,HOST/SERVICE"),
+        ("redis+sentinel://a,b/main/0", "\\?db=0"),
+        ("redis+cluster://a,b/1", "one database"),
+        ("redis+cluster://a?db=1", "one database"),
+        ("redis+cluster://", "names no host"),
+        ("unix+cluster:///run/redis.sock", "redis://, rediss://, unix://"),
+        ("redis://localhost?patience=5", "patience"),
+        ("redis+cluster://localhost?patience=5", "patience"),
+        ("redis+sentinel://localhost/main?patience=5", "patience"),
+    ],
+)
+def test_other_urls_are_refused(url: str, hint: str) -> None:
+    with pytest.raises(ValueError, match=hint):
+        connect(url)
+
+
+async def test_a_short_outage_is_bridged(redis_server: EmbeddedRedis, client: Client) -> None:
     assert redis_server.pid is not None
     os.kill(redis_server.pid, signal.SIGKILL)
-    asking = asyncio.create_task(client.call(redis_client, "INCR", "asked"))
+    asking = asyncio.create_task(client.call("INCR", "asked"))
     await asyncio.sleep(0.3)
     redis_server.ensure_running()
     assert await asking == 1
 
 
 async def test_a_long_outage_is_named(tmp_path_factory: pytest.TempPathFactory) -> None:
-    gone = connect(f"unix://{tmp_path_factory.mktemp('gone')}/redis.sock")
-    gone.connection_pool.connection_kwargs["retry"]._retries = 1
+    gone = connect(f"unix://{tmp_path_factory.mktemp('gone')}/redis.sock", bridge_s=0.1)
+    for asked in (gone.call("PING"), gone.call_blocking("PING"), gone.call_many([("PING",)])):
+        with pytest.raises(StoreUnavailable):
+            await asked
     with pytest.raises(StoreUnavailable):
-        await client.call(gone, "PING")
+        await check_server(gone, allow_loss=True, within_s=0.1)
     with pytest.raises(StoreUnavailable):
-        await client.call_many(gone, [("PING",)])
+        await anext(gone.listen("news"))
     await gone.aclose()
 
 
-async def test_a_wrong_command_is_no_outage(redis_client: Redis) -> None:
+async def test_a_wrong_command_is_no_outage(client: Client) -> None:
     with pytest.raises(ResponseError):
-        await client.call(redis_client, "NO-SUCH-COMMAND")
+        await client.call("NO-SUCH-COMMAND")
 
 
-async def test_a_storm_waits_its_turn_instead_of_opening_connections(redis_client: Redis) -> None:
-    await asyncio.gather(*(client.call(redis_client, "INCR", "storm") for _ in range(2_000)))
-    assert int((await redis_client.info("clients"))["connected_clients"]) <= client.AT_ONCE + 5
+async def test_a_storm_waits_its_turn_instead_of_opening_connections(
+    client: Client, redis_client: Redis
+) -> None:
+    await asyncio.gather(*(client.call("INCR", "storm") for _ in range(2_000)))
+    assert int((await redis_client.info("clients"))["connected_clients"]) <= AT_ONCE + 5
+
+
+@pytest_asyncio.fixture
+async def listener(client: Client) -> AsyncIterator[asyncio.Queue[tuple[str, str]]]:
+    """What is heard on two channels."""
+    heard: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+
+    async def listen() -> None:
+        async for notice in client.listen("one", "two"):
+            heard.put_nowait(notice)
+
+    listening = asyncio.create_task(listen())
+    yield heard
+    listening.cancel()
+    await asyncio.gather(listening, return_exceptions=True)
+
+
+async def test_notices_come_with_their_channel(
+    listener: asyncio.Queue[tuple[str, str]], redis_client: Redis
+) -> None:
+    while await redis_client.pubsub_numsub("two") == [(b"two", 0)]:  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+    await redis_client.publish("two", "b")
+    await redis_client.publish("one", "a")
+    assert [await listener.get() for _ in range(2)] == [("two", "b"), ("one", "a")]
+
+
+async def test_a_channel_without_notices_is_not_taken_for_dead(
+    listener: asyncio.Queue[tuple[str, str]], redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seatwise_server.store.client.SILENCE_S", 0.02)
+    await asyncio.sleep(0.3)
+    await redis_client.publish("one", "still here")
+    assert await listener.get() == ("one", "still here")
+
+
+async def test_a_redis_that_stands_still_is_silent(
+    client: Client, redis_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seatwise_server.store.client.SILENCE_S", 0.1)
+    notices = client.listen("one")
+    first = asyncio.ensure_future(anext(notices))
+    await asyncio.sleep(0.15)
+    assert redis_server.pid is not None
+    os.kill(redis_server.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(StoreUnavailable, match="silent"):
+            await first
+    finally:
+        os.kill(redis_server.pid, signal.SIGCONT)

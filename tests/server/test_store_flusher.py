@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import pytest_asyncio
@@ -15,7 +16,8 @@ from redis.asyncio import Redis
 from redis_server import fresh_server
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import Answer, Flusher, Listeners, Patience, Store, keys
+from seatwise_server.store import Answer, Client, Flusher, Listeners, Patience, Store, connect, dispatch, keys
+from seatwise_server.store.courier import Courier
 
 
 @pytest.fixture
@@ -43,10 +45,10 @@ class Heard:
         self.gaps.append(gap_s)
 
 
-class Watched(Flusher):
-    """A flusher that notes how many commands each exchange had."""
+class Watched(Courier):
+    """A courier that notes how many commands each exchange had."""
 
-    sizes: list[int]
+    sizes: ClassVar[list[int]] = []
 
     async def _exchange(self, commands: list[bytes]) -> list[object]:
         self.sizes.append(len(commands))
@@ -59,9 +61,9 @@ def heard() -> Heard:
 
 
 @pytest_asyncio.fixture
-async def quick(redis_client: Redis, heard: Heard) -> AsyncIterator[Flusher]:
+async def quick(client: Client, heard: Heard) -> AsyncIterator[Flusher]:
     """A flusher that loses patience soon."""
-    flusher = Flusher.of(redis_client, heard.listeners(), QUICK)
+    flusher = Flusher.of(client, heard.listeners(), QUICK)
     flusher.start()
     yield flusher
     await flusher.close(timeout_s=1)
@@ -126,17 +128,19 @@ async def test_answers_come_in_the_order_of_the_appends(store: Store, flusher: F
     assert heard == [(match, seq, Answer.OK) for seq in (1, 2, 3) for match in matches]
 
 
-async def test_what_is_queued_together_goes_together(store: Store, redis_client: Redis) -> None:
+async def test_what_is_queued_together_goes_together(
+    store: Store, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "Courier", Watched)
+    monkeypatch.setattr(Watched, "sizes", [])
     matches = await owned(store, 100)
-    flusher = Watched.of(redis_client, patience=Patience(probe_s=60))
-    assert isinstance(flusher, Watched)
-    flusher.sizes = []
+    flusher = Flusher.of(client, patience=Patience(probe_s=60))
     flusher.start()
     load = Load(flusher, matches, 3)
     load.start()
     await until(load.is_over)
-    assert flusher.sizes[-2:] == [100, 100]
-    assert sum(flusher.sizes) <= 401  # the first batch twice at most, for the script to be loaded
+    assert Watched.sizes[-2:] == [100, 100]
+    assert sum(Watched.sizes) <= 402  # the first batch twice at most, for the scripts to be loaded
     await flusher.close()
 
 
@@ -222,31 +226,32 @@ async def test_a_redis_that_refuses_for_now_is_asked_until_it_accepts(
     await load.check(store)
 
 
-class Interrupted(Flusher):
-    """A flusher in the middle of whose first batch something happens to Redis."""
+class Interrupted(Courier):
+    """A courier in the middle of whose first batch something happens to Redis."""
 
-    middle: Callable[[], Awaitable[object]] | None = None
+    middle: ClassVar[Callable[[], Awaitable[object]] | None] = None
 
     async def _exchange(self, commands: list[bytes]) -> list[object]:
         half = len(commands) // 2
-        if self.middle is None or half == 0:
+        middle = type(self).middle
+        if middle is None or half == 0:
             return await super()._exchange(commands)
         replies = await super()._exchange(commands[:half])
-        await self.middle()
-        self.middle = None
+        await middle()
+        Interrupted.middle = None
         return [*replies, *await super()._exchange(commands[half:])]
 
 
 async def test_what_was_answered_before_the_trouble_is_answered_once(
-    store: Store, redis_client: Redis
+    store: Store, client: Client, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(dispatch, "Courier", Interrupted)
     matches = await owned(store, 11)
-    flusher = Interrupted.of(redis_client, patience=QUICK)
-    assert isinstance(flusher, Interrupted)
+    flusher = Flusher.of(client, patience=QUICK)
     flusher.start()
     await flusher.appended(matches.pop(), 1, "a", 1, [b"loads the script"])
     load = Load(flusher, matches, 5)
-    flusher.middle = lambda: redis_client.replicaof("127.0.0.1", 1)
+    Interrupted.middle = lambda: redis_client.replicaof("127.0.0.1", 1)
     load.start()
     await until(lambda: not flusher.healthy)
     assert load.count == 5
@@ -271,7 +276,7 @@ async def test_a_redis_gone_for_good_is_said_once(
     heard: Heard, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with EmbeddedRedis(tmp_path_factory.mktemp("gone")) as server:
-        client = Redis.from_url(server.url)
+        client = connect(server.url)
         flusher = Flusher.of(client, heard.listeners(), Patience(probe_s=0.01, gone_for_good_s=0.1))
         flusher.start()
     flusher.append("matches/1", 1, "a", 1, [b"e"], lambda _: None)
@@ -284,9 +289,9 @@ async def test_a_redis_gone_for_good_is_said_once(
     await client.aclose()
 
 
-async def test_closing_sends_what_is_queued(store: Store, redis_client: Redis) -> None:
+async def test_closing_sends_what_is_queued(store: Store, client: Client) -> None:
     matches = await owned(store, 1_500)
-    flusher = Flusher.of(redis_client)
+    flusher = Flusher.of(client)
     flusher.start()
     heard: list[Answer] = []
     for match in matches:

@@ -45,7 +45,7 @@ async def test_the_same_append_again_is_already_there(store: Store, flusher: Flu
         (1, [ENTRIES[0], b"other"]),
         (2, [ENTRIES[1], b"and one more"]),
         (2, [b"other"]),
-        (4, [b"behind a gap"]),
+        (4, [b"behind a gap"]),  # nobody holds the match here, so nobody could fill the gap
         (0, [b"before the first"]),
     ],
 )

@@ -35,14 +35,14 @@ async def retire(store: Store, match: str, keep_s: int) -> None:
     await store.matches.forget_later(match, keep_s)
 
 
-async def test_a_match_is_created_once(store: Store, redis_client: Redis) -> None:
+async def test_a_match_is_created_once(store: Store) -> None:
     assert await store.matches.create("matches/1", {"game": "ugo", "seats": 4, "options": b"\xff"})
     first = await store.matches.get("matches/1")
     assert not await store.matches.create("matches/1", {"game": "other"})
     assert await store.matches.get("matches/1") == first
     assert first is not None
     assert first.fields == {"game": b"ugo", "seats": b"4", "options": b"\xff"}
-    assert abs(first.create_us // 1000 - await now_ms(redis_client)) < 1_000
+    assert abs(first.create_us // 1000 - await now_ms(store.client)) < 1_000
 
 
 async def test_creating_again_makes_good_what_a_crash_left_out(store: Store, redis_client: Redis) -> None:

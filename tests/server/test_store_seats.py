@@ -139,7 +139,7 @@ async def test_an_offer_goes_with_its_seat_and_does_not_come_back(store: Store) 
 async def test_lobbies_hear_whose_offers_change(store: Store, redis_client: Redis) -> None:
     await attend(store)
     await store.seats.reserve(BOT, "matches/1", 0)
-    hearing = changed_bots(redis_client)
+    hearing = changed_bots(store.client)
     first = asyncio.ensure_future(anext(hearing))
     while await redis_client.pubsub_numsub(keys.OFFERS_CHANNEL) == [(keys.OFFERS_CHANNEL.encode(), 0)]:  # noqa: ASYNC110
         await asyncio.sleep(0.01)

@@ -29,11 +29,17 @@ def configure(parser: ArgumentParser) -> None:
         help="holds the embedded Redis and the admin token (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--redis", default="", metavar="URL", help="a Redis of yours; default: an embedded one"
-    )
+        "--redis", default="", metavar="URL",
+        help="a Redis of yours: redis://, rediss://, unix://, redis+sentinel://HOST,HOST/SERVICE or "
+        "redis+cluster://HOST,HOST; default: an embedded one",
+    )  # fmt: skip
     parser.add_argument(
         "--allow-loss", action="store_true",
         help="start although this Redis may lose acknowledged moves; health and records will say so",
+    )  # fmt: skip
+    parser.add_argument(
+        "--wait-replicas", type=int, default=0, metavar="N",
+        help="tell nobody of a move before N replicas have it (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--keep-records", type=float, default=KEEP_RECORDS_S / DAY_S, metavar="DAYS",
@@ -68,6 +74,7 @@ def config_of(args: Namespace) -> Config:
         data=args.data,
         redis_url=args.redis,
         allow_loss=args.allow_loss,
+        wait_replicas=max(0, args.wait_replicas),
         keep_records_s=max(1, int(args.keep_records * DAY_S)),
         most_tables=args.tables,
         house_bots=not args.no_house_bots,

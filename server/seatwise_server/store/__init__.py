@@ -1,19 +1,19 @@
 """Everything of the server that talks to Redis.
 
 `Store.of(connect(url))` has all of it; every part says in its docstrings what happens when the thing is not
-there, and raises only StoreError. Fenced appends go through a `Flusher`, one for each Redis node.
+there, and raises only StoreError. Fenced appends go through a `Flusher`, one for each process.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from redis.asyncio import Redis
-
 from seatwise_server.store.attendance import Attendance, Attendances, Replaced
 from seatwise_server.store.bots import Bot, BotPage, Bots, IssuedToken
-from seatwise_server.store.client import ServerFacts, check_server, connect, now_ms
-from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience
+from seatwise_server.store.client import Client
+from seatwise_server.store.clock import now_ms
+from seatwise_server.store.connecting import connect
+from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience, Wait
 from seatwise_server.store.jobs import Job, Jobs, PendingJob
 from seatwise_server.store.journal import Fence, Journal
 from seatwise_server.store.leases import Leases
@@ -21,6 +21,7 @@ from seatwise_server.store.matches import Matches, MatchMeta, MatchPage
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
 from seatwise_server.store.queues import Proposal, Queues, Waiting
 from seatwise_server.store.seats import Offer, Reservation, SeatOf, Seats
+from seatwise_server.store.server import NodeFacts, ServerFacts, check_server
 
 __all__ = [
     "Answer",
@@ -29,6 +30,7 @@ __all__ = [
     "Bot",
     "BotPage",
     "Bots",
+    "Client",
     "DeathWatch",
     "Fence",
     "Flusher",
@@ -42,6 +44,7 @@ __all__ = [
     "MatchMeta",
     "MatchPage",
     "Matches",
+    "NodeFacts",
     "Offer",
     "Order",
     "Patience",
@@ -55,6 +58,7 @@ __all__ = [
     "Seats",
     "ServerFacts",
     "Store",
+    "Wait",
     "Waiting",
     "check_server",
     "connect",
@@ -66,7 +70,7 @@ __all__ = [
 class Store:
     """All parts of the store on one Redis."""
 
-    client: Redis
+    client: Client
     journal: Journal
     matches: Matches
     bots: Bots
@@ -78,7 +82,7 @@ class Store:
     leases: Leases
 
     @classmethod
-    def of(cls, client: Redis) -> Store:
+    def of(cls, client: Client) -> Store:
         """The store behind this client, which stays the caller's to close."""
         return cls(
             client,

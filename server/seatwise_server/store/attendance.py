@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from redis.asyncio import Redis
-
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import call, call_many
+from seatwise_server.store.client import Client, call, call_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class Replaced:
 class Attendances:
     """Who is present; a presence ends with its lease."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
     async def attend(self, bot: str, attendance: Attendance, lease_ms: int) -> Replaced | None:

@@ -7,10 +7,8 @@ import binascii
 import hmac
 from dataclasses import dataclass
 
-from redis.asyncio import Redis
-
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import call, call_many
+from seatwise_server.store.client import Client, call, call_many
 from seatwise_server.store.errors import BadBotName, BadPageToken, BotAbsent, BotExists, TokenRefused
 from seatwise_server.store.tokens import bot_of, hash_secret, new_token, parse_bot, split_token
 
@@ -52,7 +50,7 @@ class BotPage:
 class Bots:
     """The register of bots."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
     async def register(self, name: str, version: str, owner: str, request_id: str) -> IssuedToken:

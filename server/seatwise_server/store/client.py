@@ -1,36 +1,32 @@
-"""The way to Redis: connecting, the one door for commands, and what a Redis must promise before we use it."""
+"""The way to Redis: one client type for one server, for sentinels and for a cluster."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
-from weakref import WeakKeyDictionary
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Protocol, TypeAlias
 
-from redis.asyncio import Redis
+from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.retry import Retry
-from redis.backoff import ExponentialWithJitterBackoff
-from redis.exceptions import (
-    ClusterDownError,
-    MasterDownError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-    TryAgainError,
-)
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.asyncio.sentinel import Sentinel
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 
-from seatwise_server.store.errors import StoreRefused, StoreUnavailable
+from seatwise_server.store.address import Mode, Target
+from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.store.outage import BRIDGED_S, bridged
+from seatwise_server.store.routes import OneNode, Routes
 
 Argument: TypeAlias = bytes | str | int
 
 REPLY_TIMEOUT_S = 10.0
 """No command waits longer for its reply; blocking reads ask for at most half of it."""
+
+FAILOVER_REPLY_TIMEOUT_S = 3.0
+"""Where another node can take over, a node that stands still is not waited for as long."""
+
+SENTINEL_TIMEOUT_S = 1.0
+"""A sentinel that does not answer in this time is passed over."""
 
 LONGEST_BLOCK_MS = 5_000
 """The longest a blocking read may ask for; callers ask again."""
@@ -38,87 +34,176 @@ LONGEST_BLOCK_MS = 5_000
 AT_ONCE = 64
 """Commands of one client under way at once; more wait their turn instead of opening connections in a storm."""
 
-OLDEST = (7, 0)
+MOST_CONNECTIONS = 1_000
 
-_turns: WeakKeyDictionary[Redis, asyncio.Semaphore] = WeakKeyDictionary()
-
-# Errors that redis-py knows lose their first word and are told by class, the others by that word.
-_OUTAGE_CLASSES = (
-    RedisConnectionError,
-    RedisTimeoutError,
-    ReadOnlyError,
-    OutOfMemoryError,
-    MasterDownError,
-    ClusterDownError,
-    TryAgainError,
-    OSError,  # and with it the TimeoutError of asyncio
-)
-_OUTAGE_WORDS = ("BUSY ", "MISCONF", "NOREPLICAS", "NOAUTH", "UNBLOCKED", "READONLY", "OOM", "MASTERDOWN")
+SILENCE_S = 5.0
+"""A channel on which nothing was heard for so long is asked whether it is still there."""
 
 
-def connect(url: str) -> Redis:
-    """A client for redis://, rediss:// or unix://, not yet connected; raises ValueError for another URL.
+class Client(Protocol):
+    """A client of Redis. What it sends it may send twice: a reply that was lost is asked for again.
 
-    It bridges about 10 s of outage by itself. A command whose reply was lost is sent again, so only send
-    what may run twice.
+    It bridges about 10 s of outage or failover by itself; after that its methods raise StoreUnavailable.
+    Errors of a command itself come through as redis-py's ResponseError.
     """
-    return Redis.from_url(
-        url,
-        protocol=2,
-        decode_responses=False,
-        socket_timeout=REPLY_TIMEOUT_S,
-        socket_connect_timeout=3.0,
-        health_check_interval=0,
-        max_connections=1_000,
-        retry=Retry(ExponentialWithJitterBackoff(base=0.05, cap=1.5), retries=14),
-    )
+
+    @property
+    def mode(self) -> Mode:
+        """How the Redis behind it is built."""
+        ...
+
+    @property
+    def routes(self) -> Routes:
+        """For those who need a connection of their own."""
+        ...
+
+    async def call(self, *command: Argument, **options: Any) -> Any:
+        """The answer to one command; the options are redis-py's own, for how it reads the answer.
+
+        In a cluster the command goes by its first key: every command here has one.
+        """
+        ...
+
+    async def call_blocking(self, *command: Argument, **options: Any) -> Any:
+        """Like `call` for a command that waits in Redis: it has a connection to itself and takes nobody's turn."""
+        ...
+
+    async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+        """The answers to several commands; they are not one change. Those on one key keep their order."""
+        ...
+
+    def listen(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
+        """Channel and text of all that is published there from now on.
+
+        Raises StoreUnavailable when the node is gone: what is said until the caller listens again is lost.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Gives all connections back."""
+        ...
 
 
-def is_outage(error: BaseException) -> bool:
-    """Whether the same command may work later, without anybody changing the command."""
-    if isinstance(error, _OUTAGE_CLASSES):
-        return True
-    return isinstance(error, ResponseError) and str(error).startswith(_OUTAGE_WORDS)
+class SingleClient:
+    """One server; with sentinels, the one that they name when a connection is made."""
+
+    def __init__(self, mode: Mode, quick: Redis, patient: Redis, routes: Routes, bridge_s: float) -> None:
+        self.mode = mode
+        self.routes = routes
+        self._quick = quick
+        self._patient = patient
+        """For commands that wait in Redis, with connections of their own."""
+        self._bridge_s = bridge_s
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._sentinels: list[Redis] = []
+
+    @classmethod
+    def to(cls, target: Target, bridge_s: float = BRIDGED_S) -> SingleClient:
+        """A client for redis://, rediss:// or unix://."""
+        quick, patient = (
+            Redis.from_pool(ConnectionPool(**limits(REPLY_TIMEOUT_S), **target.options)) for _ in range(2)
+        )
+        routes = OneNode(quick.connection_pool.make_connection, target.options)
+        return cls(target.mode, quick, patient, routes, bridge_s)
+
+    @classmethod
+    def watched(cls, target: Target, bridge_s: float = BRIDGED_S) -> SingleClient:
+        """A client for the primary that the sentinels name."""
+        sentinel = Sentinel(  # type: ignore[no-untyped-call]
+            target.hosts, sentinel_kwargs=_with_tls(target.sentinel_options) | limits(SENTINEL_TIMEOUT_S)
+        )
+        quick, patient = (
+            sentinel.master_for(target.service, **_with_tls(target.options), **limits(timeout_s))
+            for timeout_s in (FAILOVER_REPLY_TIMEOUT_S, REPLY_TIMEOUT_S)
+        )
+        routes = OneNode(quick.connection_pool.make_connection, target.options)
+        client = cls(target.mode, quick, patient, routes, bridge_s)
+        client._sentinels = sentinel.sentinels
+        return client
+
+    async def call(self, *command: Argument, **options: Any) -> Any:
+        """See Client."""
+        async with self._turns:
+            return await bridged(lambda: _execute(self._quick, command, options), self._bridge_s)
+
+    async def call_blocking(self, *command: Argument, **options: Any) -> Any:
+        """See Client."""
+        return await bridged(lambda: _execute(self._patient, command, options), self._bridge_s)
+
+    async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+        """See Client; they go in one message."""
+        async with self._turns:
+            return await bridged(lambda: self._pipelined(commands), self._bridge_s)
+
+    async def _pipelined(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+        pipeline = self._quick.pipeline(transaction=False)
+        for command in commands:
+            pipeline.execute_command(*command)
+        return await pipeline.execute()
+
+    def listen(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
+        """See Client."""
+        return heard_on(self._patient, channels)
+
+    async def aclose(self) -> None:
+        """See Client."""
+        for redis in (self._quick, self._patient, *self._sentinels):
+            await redis.aclose()
 
 
-async def call(client: Redis, *command: Argument, **options: Any) -> Any:
-    """Redis's answer to one command; raises StoreUnavailable when there is none in time.
-
-    The options are redis-py's own, for how it reads the answer.
-    Errors of the command itself come through as redis-py's ResponseError.
-    """
-    async with _turn(client):
-        return await call_blocking(client, *command, **options)
-
-
-async def call_blocking(client: Redis, *command: Argument, **options: Any) -> Any:
-    """Like `call` for a command that waits in Redis: it has a connection to itself and takes nobody's turn."""
-    with _outages_named():
-        return await client.execute_command(*command, **options)  # type: ignore[no-untyped-call]
+def limits(timeout_s: float) -> dict[str, Any]:
+    """Options of a pool of ours."""
+    return {
+        "socket_timeout": timeout_s,
+        "max_connections": MOST_CONNECTIONS,
+        "retry": Retry(NoBackoff(), 0),  # `bridged` does that, in the same way for every kind of Redis
+    }
 
 
-async def call_many(client: Redis, commands: Sequence[Sequence[Argument]]) -> list[Any]:
-    """Redis's answers to several commands sent at once; they are not one change, and may name any keys."""
-    pipeline = client.pipeline(transaction=False)
-    for command in commands:
-        pipeline.execute_command(*command)
-    async with _turn(client):
-        with _outages_named():
-            return await pipeline.execute()
+def _with_tls(options: dict[str, Any]) -> dict[str, Any]:
+    """TLS by name: sentinels choose the class of their connections themselves."""
+    others = {name: it for name, it in options.items() if name != "connection_class"}
+    return others | {"ssl": True} if "connection_class" in options else others
 
 
-def _turn(client: Redis) -> asyncio.Semaphore:
-    return _turns.setdefault(client, asyncio.Semaphore(AT_ONCE))
+def _execute(redis: Redis, command: tuple[Argument, ...], options: dict[str, Any]) -> Any:
+    return redis.execute_command(*command, **options)  # type: ignore[no-untyped-call]
 
 
-@contextlib.contextmanager
-def _outages_named() -> Iterator[None]:
+async def heard_on(redis: Redis, channels: Sequence[str]) -> AsyncGenerator[tuple[str, str], None]:
+    """Channel and text of what is published; a node that is silent has to show that it lives."""
+    pubsub = redis.pubsub()
+    is_doubted = False
     try:
-        yield
-    except RedisError as error:
-        if is_outage(error):
-            raise StoreUnavailable(f"Redis does not answer: {error}") from error
-        raise
+        await pubsub.subscribe(*channels)
+        while True:
+            notice = await pubsub.get_message(timeout=SILENCE_S)
+            if notice is None and is_doubted:
+                raise StoreUnavailable("no notices: Redis is silent")
+            if notice is None:
+                await pubsub.ping()
+            elif notice["type"] == "message":
+                yield notice["channel"].decode(), notice["data"].decode()
+            is_doubted = notice is None
+    except (RedisError, OSError) as error:
+        raise StoreUnavailable(f"no notices: {error}") from error
+    finally:
+        await pubsub.aclose()  # type: ignore[no-untyped-call]
+
+
+async def call(client: Client, *command: Argument, **options: Any) -> Any:
+    """See Client.call."""
+    return await client.call(*command, **options)
+
+
+async def call_blocking(client: Client, *command: Argument, **options: Any) -> Any:
+    """See Client.call_blocking."""
+    return await client.call_blocking(*command, **options)
+
+
+async def call_many(client: Client, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+    """See Client.call_many."""
+    return await client.call_many(commands)
 
 
 def pairs(answer: Any) -> list[tuple[Any, Any]]:
@@ -128,100 +213,3 @@ def pairs(answer: Any) -> list[tuple[Any, Any]]:
     if answer and isinstance(answer[0], tuple | list):
         return [(name, value) for name, value in answer]
     return list(zip(answer[::2], answer[1::2], strict=True))
-
-
-async def now_ms(client: Redis) -> int:
-    """Milliseconds on Redis's own clock, the only clock that all processes share."""
-    seconds, micros = await call(client, "TIME")
-    return int(seconds) * 1000 + int(micros) // 1000
-
-
-@dataclass(frozen=True, slots=True)
-class ServerFacts:
-    """What the Redis behind a URL promises."""
-
-    software: str
-    """"redis" or "valkey"."""
-    version: str
-    """The version of the Redis command set; Valkey names the one it follows."""
-    appendonly: bool
-    appendfsync: str
-    """"always", "everysec", "no", or "unknown" when CONFIG is not ours to read."""
-    maxmemory_policy: str
-    run_id: str
-    """Changes with every start of the server process."""
-
-    @property
-    def is_lossless(self) -> bool:
-        """Whether what Redis has acknowledged survives its kill."""
-        return self.appendonly and self.appendfsync == "always"
-
-
-async def check_server(client: Redis, *, allow_loss: bool) -> ServerFacts:
-    """What this Redis promises; raises StoreRefused when that is not enough, naming the line that would be."""
-    facts = await _read_facts(client)
-    _refuse_old(facts)
-    _refuse_eviction(facts)
-    if not allow_loss:
-        _refuse_loss(facts)
-    return facts
-
-
-async def _read_facts(client: Redis) -> ServerFacts:
-    info = _parse_info(await call(client, "INFO"))
-    return ServerFacts(
-        software=info.get("server_name", "redis"),
-        version=info.get("redis_version", "0"),
-        appendonly=info.get("aof_enabled") == "1",
-        appendfsync=await _setting(client, "appendfsync"),
-        maxmemory_policy=info.get("maxmemory_policy", "unknown"),
-        run_id=info.get("run_id", ""),
-    )
-
-
-def _parse_info(answer: Any) -> dict[str, str]:
-    """redis-py parses INFO for some commands and not for others: take both."""
-    if isinstance(answer, dict):
-        return {str(name): str(value) for name, value in answer.items()}
-    lines = (line.partition(":") for line in answer.decode().splitlines() if not line.startswith("#"))
-    return {name: value for name, _, value in lines}
-
-
-async def _setting(client: Redis, name: str) -> str:
-    try:
-        answer = await call(client, "CONFIG GET", name)
-    except ResponseError:  # hosted services keep CONFIG to themselves
-        return "unknown"
-    for _, value in pairs(answer):
-        return value.decode() if isinstance(value, bytes) else str(value)
-    return "unknown"
-
-
-def _refuse_old(facts: ServerFacts) -> None:
-    major, minor = (int(part) for part in re.findall(r"\d+", facts.version + ".0")[:2])
-    if (major, minor) < OLDEST:
-        raise StoreRefused(
-            f"This {facts.software} speaks version {facts.version} of the Redis command set; "
-            "Seatwise needs 7.0 or newer (or any Valkey)."
-        )
-
-
-def _refuse_eviction(facts: ServerFacts) -> None:
-    if facts.maxmemory_policy != "noeviction":
-        raise StoreRefused(
-            f"This {facts.software} may throw matches away when memory is short: maxmemory-policy is "
-            f'"{facts.maxmemory_policy}". Set: CONFIG SET maxmemory-policy noeviction'
-        )
-
-
-def _refuse_loss(facts: ServerFacts) -> None:
-    if not facts.appendonly:
-        raise StoreRefused(
-            f"This {facts.software} keeps no append-only file, so its restart would lose acknowledged moves. "
-            "Set: CONFIG SET appendonly yes appendfsync always  (or accept the loss with --allow-loss)"
-        )
-    if facts.appendfsync != "always":
-        raise StoreRefused(
-            f'This {facts.software} may lose acknowledged moves: appendfsync is "{facts.appendfsync}". '
-            "Set: CONFIG SET appendfsync always  (or accept the loss with --allow-loss)"
-        )

@@ -7,11 +7,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import LONGEST_BLOCK_MS, Argument, call, call_blocking, pairs
+from seatwise_server.store.client import LONGEST_BLOCK_MS, Argument, Client, call, call_blocking, pairs
 
 GROUP = "referees"
 
@@ -40,7 +39,7 @@ class PendingJob:
 class Jobs:
     """The one stream of match jobs."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
     async def push(self, match: str) -> str:

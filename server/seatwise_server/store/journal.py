@@ -6,10 +6,8 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-from redis.asyncio import Redis
-
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import LONGEST_BLOCK_MS, call, call_blocking
+from seatwise_server.store.client import LONGEST_BLOCK_MS, Client, call, call_blocking
 from seatwise_server.store.errors import FenceLost, MatchRetired
 from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience
 
@@ -36,7 +34,7 @@ class Fence:
 class Journal:
     """The journals of all matches on one Redis."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
     async def claim(
@@ -57,12 +55,7 @@ class Journal:
         """
         seen = "" if confirmed is None else str(confirmed)
         args = (owner, expected_epoch, seen, int(is_death))
-        answer = await lua.run(self._client, "claim", [keys.match_fence(match)], *args)
-        if answer[0] == 1:
-            return int(answer[1])
-        if answer[0] == -1:
-            raise MatchRetired(match)
-        raise FenceLost(match, int(answer[1]), answer[2].decode())
+        return _epoch(match, await lua.run(self._client, "claim", [keys.match_fence(match)], *args))
 
     async def fence(self, match: str) -> Fence | None:
         """Who owns the match; None when nobody ever has, or when the match is forgotten."""
@@ -76,6 +69,15 @@ class Journal:
         """Whether the match is still this owner's; whoever takes it from now on has seen that the owner lives."""
         args = (epoch, owner)
         return bool(await lua.run(self._client, "confirm", [keys.match_fence(match)], *args))
+
+    async def reclaim(self, match: str, owner: str, epoch: int) -> int:
+        """The new epoch of a match whose claim, at `epoch`, Redis has forgotten in a failover.
+
+        It is one that nobody has had, so that bots and zombies cannot take the old past for the new. Only for
+        the owner that was told LOST; it holds entries that Redis has not, and the next append writes them again.
+        Raises FenceLost when the claim stands after all, or another's does, and MatchRetired.
+        """
+        return _epoch(match, await lua.run(self._client, "reclaim", [keys.match_fence(match)], owner, epoch))
 
     async def read(self, match: str, after_seq: int = 0) -> list[bytes]:
         """The entries behind `after_seq`, in order; empty when there are none or no journal."""
@@ -120,6 +122,14 @@ class Journal:
         keep_ms = max(1, keep_s * 1000)
         args = (epoch, owner, zlib.compress(record, _COMPRESSION), result, state, keep_ms)
         return Answer(await lua.run(self._client, "retire", [name(match) for name in named], *args))
+
+
+def _epoch(match: str, answer: list[Any]) -> int:
+    if answer[0] == 1:
+        return int(answer[1])
+    if answer[0] == -1:
+        raise MatchRetired(match)
+    raise FenceLost(match, int(answer[1]), answer[2].decode())
 
 
 def _entries(found: Any) -> list[bytes]:

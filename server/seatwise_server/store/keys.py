@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from redis.crc import key_slot
+
 PREFIX = "seatwise:"
 
 OFFERS_CHANNEL = "seatwise:offers"
@@ -65,6 +67,12 @@ def match_record(match: str) -> str:
 def append_keys(match: str) -> tuple[bytes, bytes]:
     """Fence and journal as bytes, remembered because every append needs them."""
     return match_fence(match).encode(), match_journal(match).encode()
+
+
+@lru_cache(maxsize=16_384)
+def match_slot(match: str) -> int:
+    """The slot of a cluster in which all keys of the match lie."""
+    return int(key_slot(match_fence(match).encode()))
 
 
 def bot_registration(bot: str) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from redis.asyncio import Redis
-
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import call
+from seatwise_server.store.client import Client, call
 
 
 class Leases:
     """A lease says who is to do the work; what the work writes must bear a repeat, for a process may stall."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
     async def hold(self, work: str, process: str, lease_ms: int) -> bool:

@@ -9,10 +9,9 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from redis.asyncio import Redis
 from redis.exceptions import NoScriptError
 
-from seatwise_server.store.client import Argument, call, call_many
+from seatwise_server.store.client import Argument, Client, call, call_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ def script(name: str) -> Script:
     return Script(name, source, hashlib.sha1(source, usedforsecurity=False).hexdigest())
 
 
-async def run(client: Redis, name: str, keys: list[str], *args: Argument) -> Any:
+async def run(client: Client, name: str, keys: list[str], *args: Argument) -> Any:
     """The script's answer; may have run twice when a reply was lost, which every script recognises."""
     it = script(name)
     try:
@@ -41,7 +40,7 @@ async def run(client: Redis, name: str, keys: list[str], *args: Argument) -> Any
 
 
 async def run_many(
-    client: Redis, name: str, calls: Sequence[tuple[list[str], Sequence[Argument]]]
+    client: Client, name: str, calls: Sequence[tuple[list[str], Sequence[Argument]]]
 ) -> list[Any]:
     """The answers of one script to several calls of it, each keys and arguments, sent at once.
 

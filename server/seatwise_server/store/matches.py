@@ -9,10 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from redis.asyncio import Redis
-
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import Argument, call, call_many, pairs
+from seatwise_server.store.client import Argument, Client, call, call_many, pairs
 from seatwise_server.store.errors import BadPageToken
 from seatwise_server.store.flusher import Answer
 
@@ -50,7 +48,7 @@ class MatchPage:
 class Matches:
     """The meta of all matches on one Redis."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
     async def create(self, match: str, meta: Mapping[str, Argument]) -> bool:

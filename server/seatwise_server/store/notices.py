@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-
-from redis.asyncio import Redis
-from redis.exceptions import RedisError
+from contextlib import aclosing
 
 from seatwise_server.store import keys
-from seatwise_server.store.errors import StoreUnavailable
-
-SILENCE_S = 5.0
-"""How long one wait for a notice takes."""
+from seatwise_server.store.client import Client
 
 
-async def changed_bots(client: Redis) -> AsyncIterator[str]:
+async def changed_bots(client: Client) -> AsyncIterator[str]:
     """Bots whose offers have changed, as it happens. `StoreUnavailable` when Redis is gone: listen again."""
     async for _, notice in _notices(client, keys.OFFERS_CHANNEL):
         yield notice.partition(" ")[0]
 
 
-async def farewells(client: Redis) -> AsyncIterator[str]:
+async def farewells(client: Client) -> AsyncIterator[str]:
     """Processes that have let go of everything, as it happens. Raises as `changed_bots` does."""
     async for _, process in _notices(client, keys.FAREWELLS_CHANNEL):
         yield process
 
 
-async def _notices(client: Redis, *channels: str) -> AsyncIterator[tuple[str, str]]:
+async def _notices(client: Client, *channels: str) -> AsyncIterator[tuple[str, str]]:
     """Channel and text of each notice."""
-    pubsub = client.pubsub(ignore_subscribe_messages=True)
-    try:
-        await pubsub.subscribe(*channels)
-        while True:
-            notice = await pubsub.get_message(timeout=SILENCE_S)
-            if notice:
-                yield notice["channel"].decode(), notice["data"].decode()
-    except (RedisError, OSError) as error:
-        raise StoreUnavailable(f"no notices: {error}") from error
-    finally:
-        await pubsub.aclose()  # type: ignore[no-untyped-call]
+    async with aclosing(client.listen(*channels)) as notices:
+        async for notice in notices:
+            yield notice

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from redis.asyncio import Redis
-
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import LONGEST_BLOCK_MS, call, call_blocking, call_many, pairs
+from seatwise_server.store.client import LONGEST_BLOCK_MS, Client, call, call_blocking, call_many, pairs
 
 KEEP_MS = 300_000
 """Heartbeats and orders of a process that is no more go after this; it is no rule for who lives."""
@@ -46,7 +44,7 @@ class Order:
 class Processes:
     """All processes on one Redis. A process has a new name with every start."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
     async def beat(

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from redis.asyncio import Redis
-
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import call, pairs
+from seatwise_server.store.client import Client, call, pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Proposal:
 class Queues:
     """All queues on one Redis; a queue is there when somebody waits in it."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
     async def enter(self, queue: str, bot: str) -> Waiting:

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from redis.asyncio import Redis
-
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import Argument, call, pairs
+from seatwise_server.store.client import Argument, Client, call, pairs
 
 
 class Reservation(IntEnum):
@@ -50,7 +48,7 @@ class Offer:
 class Seats:
     """The seats that bots hold: a set for each bot, so that a step may be repeated and nothing is miscounted."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
 
     async def reserve(self, bot: str, match: str, seat: int) -> Reservation:

@@ -1,0 +1,121 @@
+"""What a Redis URL says: which kind of Redis, where, and how to connect.
+
+    redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]            one server; rediss:// with TLS
+    unix://[[USER]:PASSWORD@]/PATH[?db=DB]                one server, by its socket
+    redis+sentinel://[[USER]:PASSWORD@]HOST[:PORT],HOST[:PORT].../SERVICE[?db=DB]
+    redis+cluster://[[USER]:PASSWORD@]HOST[:PORT],HOST[:PORT]...
+
+`rediss+sentinel` and `rediss+cluster` speak TLS with every node. Behind the question mark stand redis-py's
+options for a connection (`ssl_ca_certs`, `ssl_cert_reqs`, ...), and for sentinels that want a password
+`sentinel_username` and `sentinel_password`; names and passwords in the URL are those of the data nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from redis.asyncio.connection import parse_url
+
+SENTINEL_PORT = 26379
+CLUSTER_PORT = 6379
+
+COMMON: dict[str, Any] = {"protocol": 2, "socket_connect_timeout": 3.0, "health_check_interval": 0}
+"""Options of every connection; a URL may say otherwise."""
+
+_PLAIN = ("redis", "rediss", "unix")
+_KINDS = (
+    "redis://, rediss://, unix://, redis+sentinel://HOST,HOST/SERVICE or redis+cluster://HOST,HOST "
+    "(with TLS: rediss+sentinel://, rediss+cluster://)"
+)
+
+
+class Mode(StrEnum):
+    """How the Redis behind a URL is built."""
+
+    STANDALONE = "standalone"
+    SENTINEL = "sentinel"
+    CLUSTER = "cluster"
+
+
+class Address(NamedTuple):
+    """Where a node listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a URL names."""
+
+    mode: Mode
+    hosts: tuple[Address, ...]
+    """The sentinels, or some nodes of the cluster; empty for a single server, whose options say where it is."""
+    service: str
+    """What the sentinels call the primary."""
+    options: dict[str, Any]
+    """For redis-py's connections: user, password, db, TLS."""
+    sentinel_options: dict[str, Any]
+    """The same for the sentinels themselves."""
+
+
+def parse(url: str) -> Target:
+    """What the URL names; raises ValueError, with the right form, for one that names nothing we know."""
+    scheme, _, rest = url.partition("://")
+    scheme, _, kind = scheme.lower().partition("+")
+    if scheme in _PLAIN and not kind:
+        return Target(Mode.STANDALONE, (), "", COMMON | dict(parse_url(url)), {})
+    if scheme in ("redis", "rediss") and kind == "sentinel":
+        return _sentinel(scheme, rest)
+    if scheme in ("redis", "rediss") and kind == "cluster":
+        return _cluster(scheme, rest)
+    raise ValueError(f"A Redis URL is one of {_KINDS}")
+
+
+def _sentinel(scheme: str, rest: str) -> Target:
+    account, hosts, service, query = _split(rest, SENTINEL_PORT)
+    if not service or "/" in service:
+        raise ValueError(
+            "A sentinel URL names the service behind the hosts: redis+sentinel://HOST,HOST/SERVICE; "
+            "the database goes behind it: ?db=0"
+        )
+    prefix = "sentinel_"
+    own = {name.removeprefix(prefix): it for name, it in query.items() if name.startswith(prefix)}
+    options = _options(
+        scheme, account, {name: it for name, it in query.items() if not name.startswith(prefix)}
+    )
+    tls = {name: it for name, it in options.items() if name.startswith("ssl") or name == "connection_class"}
+    return Target(Mode.SENTINEL, hosts, service, options, COMMON | tls | own)
+
+
+def _cluster(scheme: str, rest: str) -> Target:
+    account, hosts, path, query = _split(rest, CLUSTER_PORT)
+    if path not in ("", "0") or query.pop("db", "0") != "0":
+        raise ValueError("A cluster has one database, 0: redis+cluster://HOST,HOST")
+    return Target(Mode.CLUSTER, hosts, "", _options(scheme, account, query), {})
+
+
+def _split(rest: str, port: int) -> tuple[str, tuple[Address, ...], str, dict[str, str]]:
+    """Account, hosts, path and options; the standard library's parser knows URLs of one host only."""
+    place, _, query = rest.partition("?")
+    netloc, _, path = place.partition("/")
+    account, _, named = netloc.rpartition("@")
+    split = [urlsplit(f"//{host}") for host in named.split(",")]
+    hosts = tuple(Address(it.hostname, it.port or port) for it in split if it.hostname)
+    if not hosts:
+        raise ValueError(f"The Redis URL names no host; it is one of {_KINDS}")
+    return account, hosts, unquote(path.strip("/")), dict(parse_qsl(query))
+
+
+def _options(scheme: str, account: str, query: dict[str, str]) -> dict[str, Any]:
+    """As redis-py reads them from the URL of a single server."""
+    at = f"{account}@" if account else ""
+    options = dict(parse_url(f"{scheme}://{at}host:1?{urlencode(query)}"))
+    return COMMON | {name: it for name, it in options.items() if name not in ("host", "port")}

@@ -1,0 +1,11 @@
+"""Redis's own clock, the only one that all processes share."""
+
+from __future__ import annotations
+
+from seatwise_server.store import keys, lua
+from seatwise_server.store.client import Client
+
+
+async def now_ms(client: Client) -> int:
+    """Milliseconds on Redis's clock; in a cluster on that of the node that keeps the heartbeats."""
+    return int(await lua.run(client, "now", [keys.PROCESS_INDEX]))

@@ -1,0 +1,149 @@
+"""The client of a Redis Cluster.
+
+redis-py's, with three things made good that were met in failovers and while slots move: it sends ASKING and
+the command that it is for on two connections, it hangs up on connections that others are using, and it
+tries only the calls again, not the first look at the cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.cluster import ClusterNode, PipelineCommand, RedisCluster
+from redis.crc import key_slot
+from redis.exceptions import AskError, ClusterError, RedisError, TryAgainError
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from seatwise_server.store.address import Mode, Target
+from seatwise_server.store.client import (
+    AT_ONCE,
+    FAILOVER_REPLY_TIMEOUT_S,
+    REPLY_TIMEOUT_S,
+    Argument,
+    heard_on,
+    limits,
+)
+from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.store.outage import BRIDGED_S, bridged
+from seatwise_server.store.routes import Cluster
+
+
+class ClusterClient:
+    """Every command goes to the node that holds its key."""
+
+    mode = Mode.CLUSTER
+
+    def __init__(self, target: Target, bridge_s: float = BRIDGED_S) -> None:
+        self.routes = Cluster(target.hosts, target.options)
+        self._target = target
+        self._quick = _cluster(target, FAILOVER_REPLY_TIMEOUT_S)
+        self._patient = _cluster(target, REPLY_TIMEOUT_S)
+        """For commands that wait in Redis, with connections of their own."""
+        self._bridge_s = bridge_s
+        self._turns = asyncio.Semaphore(AT_ONCE)  # above its limit redis-py does not wait, it raises
+
+    async def call(self, *command: Argument, **options: Any) -> Any:
+        """See Client."""
+        async with self._turns:
+            return await bridged(lambda: _execute(self._quick, command, options), self._bridge_s)
+
+    async def call_blocking(self, *command: Argument, **options: Any) -> Any:
+        """See Client."""
+        return await bridged(lambda: _execute(self._patient, command, options), self._bridge_s)
+
+    async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+        """See Client; those of one slot go one after the other, all slots at once."""
+        by_slot: dict[int, list[int]] = defaultdict(list)
+        for number, command in enumerate(commands):
+            by_slot[_slot(command)].append(number)
+        answers: list[Any] = [None] * len(commands)
+
+        async def ask(numbers: list[int]) -> None:
+            for number in numbers:
+                answers[number] = await self.call(*commands[number])
+
+        outcomes = await asyncio.gather(*map(ask, by_slot.values()), return_exceptions=True)
+        for outcome in outcomes:
+            if outcome is not None:
+                raise outcome
+        return answers
+
+    async def listen(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
+        """See Client. What is published anywhere in a cluster is heard at every node."""
+        try:
+            spans = await self.routes.read()
+        except (RedisError, OSError) as error:
+            raise StoreUnavailable(f"no notices: {error}") from error
+        node = spans[0].primary
+        options = self._target.options | limits(REPLY_TIMEOUT_S)
+        redis = Redis.from_pool(ConnectionPool(host=node.host, port=node.port, **options))
+        notices = heard_on(redis, channels)
+        try:
+            async for notice in notices:
+                yield notice
+        finally:
+            await notices.aclose()
+            await redis.aclose()
+
+    async def aclose(self) -> None:
+        """See Client; after a failure redis-py's own forgets its connections."""
+        for cluster in (self._quick, self._patient):
+            await cluster.aclose()
+            for nodes in ("nodes_cache", "startup_nodes"):
+                await cluster.nodes_manager.aclose(nodes)
+
+
+def _cluster(target: Target, timeout_s: float) -> RedisCluster:
+    options = {name: it for name, it in target.options.items() if name not in ("connection_class", "db")}
+    return RedisCluster(
+        startup_nodes=[ClusterNode(*address) for address in target.hosts],
+        ssl="connection_class" in target.options,
+        require_full_coverage=False,  # the slots that are there can be used while another shard fails over
+        reinitialize_steps=0,  # a new look at the cluster breaks every connection; MOVED says what has changed
+        **options,
+        **limits(timeout_s),
+    )
+
+
+async def _execute(cluster: RedisCluster, command: tuple[Argument, ...], options: dict[str, Any]) -> Any:
+    try:
+        await cluster.initialize()
+        return await cluster.execute_command(*command, **options)
+    except AttributeError as error:  # a connection in use was taken from under the command
+        raise RedisConnectionError("redis-py has hung up") from error
+    except ClusterError as error:
+        if not str(error).startswith("TTL exhausted"):
+            raise
+        return await _execute_where_it_moves(cluster, command)
+
+
+async def _execute_where_it_moves(cluster: RedisCluster, command: tuple[Argument, ...]) -> Any:
+    """The slot is on its way: asks the old node where to, and there with ASKING on the same connection."""
+    slot = _slot(command)
+    try:
+        return await cluster.nodes_manager.get_node_from_slot(slot).execute_command(*command)
+    except AskError as error:
+        node = cluster.get_node(error.host, error.port)
+        if node is None:
+            raise TryAgainError(f"slot {slot} moves to a node that is not known yet") from error
+    pair = [PipelineCommand(0, "ASKING"), PipelineCommand(1, *command)]
+    await node.execute_pipeline(pair)
+    if isinstance(pair[1].result, Exception):
+        raise pair[1].result
+    return pair[1].result
+
+
+def _slot(command: Sequence[Argument]) -> int:
+    """The slot of the command's first key, for the commands of this store."""
+    match command[0]:
+        case "EVALSHA" | "EVAL":
+            key = command[3]
+        case "XREAD" | "XREADGROUP":
+            key = command[command.index("STREAMS") + 1]
+        case _:
+            key = command[1]
+    return int(key_slot(key if isinstance(key, bytes) else str(key).encode()))

@@ -1,0 +1,31 @@
+"""From a URL to a client."""
+
+from __future__ import annotations
+
+from seatwise_server.store.address import Mode, parse
+from seatwise_server.store.client import Client, SingleClient
+from seatwise_server.store.cluster import ClusterClient
+from seatwise_server.store.outage import BRIDGED_S
+from seatwise_server.store.routes import THE_PRIMARY
+
+
+def connect(url: str, bridge_s: float = BRIDGED_S) -> Client:
+    """A client for the Redis behind the URL, not yet connected; `address` lists the kinds of URL.
+
+    Raises ValueError for a URL of another kind, and for options that no connection has. The client bridges
+    `bridge_s` of outage. A command whose reply was lost is sent again, so only send what may run twice.
+    """
+    target = parse(url)
+    try:
+        match target.mode:
+            case Mode.STANDALONE:
+                client: Client = SingleClient.to(target, bridge_s)
+            case Mode.SENTINEL:
+                client = SingleClient.watched(target, bridge_s)
+            case Mode.CLUSTER:
+                client = ClusterClient(target, bridge_s)
+        for address in (*target.hosts, *((THE_PRIMARY,) if not target.hosts else ())):
+            client.routes.connection(address)
+    except TypeError as error:
+        raise ValueError(f"An option of the Redis URL is unknown: {error}") from error
+    return client

@@ -1,0 +1,14 @@
+#!lua
+-- Gives a match back to the owner whose claim Redis has forgotten, with an epoch that nobody has had.
+-- KEYS: fence. ARGV: owner, the epoch that it held.
+-- Answers {1, epoch} mine, {0, epoch, owner} the claim stands or another's does, {-1} the match is retired.
+local fence = redis.call('HMGET', KEYS[1], 'epoch', 'owner', 'retired')
+if fence[3] then return {-1} end
+local epoch = tonumber(fence[1] or '0')
+local held = tonumber(ARGV[2])
+if epoch < held then
+  redis.call('HSET', KEYS[1], 'epoch', string.format('%d', held + 1), 'owner', ARGV[1])
+  return {1, held + 1}
+end
+if epoch == held + 1 and fence[2] == ARGV[1] then return {1, epoch} end
+return {0, epoch, fence[2] or ''}

@@ -1,0 +1,277 @@
+"""What a Redis must promise before we use it: every node of it, primaries and replicas."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from redis.exceptions import RedisError, ResponseError
+
+from seatwise_server.store.address import Address, Mode
+from seatwise_server.store.client import Client, pairs
+from seatwise_server.store.courier import Wait
+from seatwise_server.store.errors import StoreRefused, StoreUnavailable
+from seatwise_server.store.outage import BRIDGED_S, bridged
+from seatwise_server.store.routes import SLOTS, THE_PRIMARY, asking
+
+OLDEST = (7, 0)
+KNOWS_WAITAOF = (7, 2)
+
+ASK_WITHIN_S = 3.0
+"""A node that does not tell about itself in this time is as good as gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What one node says of itself."""
+
+    address: Address
+    software: str
+    """"redis" or "valkey"."""
+    version: str
+    """The version of the Redis command set; Valkey names the one it follows."""
+    role: str
+    """"master" or "slave", in Redis's own words."""
+    kind: str
+    """"standalone", "cluster" or "sentinel"."""
+    appendonly: bool
+    appendfsync: str
+    """"always", "everysec", "no", or "unknown" when CONFIG is not ours to read."""
+    maxmemory_policy: str
+    run_id: str
+    """Changes with every start of the process."""
+    replicas: tuple[Address, ...] = ()
+    """Those that are connected to it now."""
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether what it has acknowledged survives its kill."""
+        return self.appendonly and self.appendfsync == "always"
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return self.software if self.address == THE_PRIMARY else f"{self.software} at {self.address}"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What the Redis behind a URL promises."""
+
+    mode: Mode
+    primaries: tuple[NodeFacts, ...]
+    replicas: tuple[NodeFacts, ...] = ()
+    unreachable: tuple[Address, ...] = ()
+    """Replicas that we cannot ask; what they promise is not known."""
+    wait_replicas: int = 0
+    """How many replicas must have an append before it counts as written."""
+
+    @property
+    def nodes(self) -> tuple[NodeFacts, ...]:
+        """All that could be asked."""
+        return self.primaries + self.replicas
+
+    @property
+    def software(self) -> str:
+        """Of the first primary."""
+        return self.primaries[0].software
+
+    @property
+    def version(self) -> str:
+        """The oldest of all nodes."""
+        return min((node.version for node in self.nodes), key=_number)
+
+    @property
+    def appendfsync(self) -> str:
+        """The setting of all nodes, or those that there are."""
+        return ", ".join(sorted({node.appendfsync for node in self.nodes}))
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether what Redis has acknowledged survives the kill of every node."""
+        return all(node.is_lossless for node in self.nodes)
+
+    @property
+    def survives_failover(self) -> bool:
+        """Whether it survives that a replica takes over for good; where nobody does, nothing has to."""
+        return self.mode is Mode.STANDALONE or self.wait_replicas > 0
+
+    @property
+    def durability(self) -> str:
+        """What matches and records say: "fsync" or "loss-allowed"."""
+        return "fsync" if self.is_lossless and self.survives_failover else "loss-allowed"
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """For logs and health."""
+        return {
+            "redis": self.software,
+            "version": self.version,
+            "mode": str(self.mode),
+            "primaries": len(self.primaries),
+            "replicas": len(self.replicas),
+            "unreachable": [str(address) for address in self.unreachable],
+            "wait_replicas": self.wait_replicas,
+        }
+
+    @property
+    def wait(self) -> Wait:
+        """How the flusher waits for replicas."""
+        is_known = all(_number(node.version) >= KNOWS_WAITAOF for node in self.nodes)
+        are_all_seen = not self.unreachable and all(node.appendonly for node in self.nodes)
+        return Wait(self.wait_replicas, on_disk=is_known and are_all_seen)
+
+
+async def check_server(
+    client: Client, *, allow_loss: bool, wait_replicas: int = 0, within_s: float = BRIDGED_S
+) -> ServerFacts:
+    """What this Redis promises, all nodes of it.
+
+    Raises StoreRefused when that is not enough, naming the line that would be, and StoreUnavailable when a
+    primary does not answer. Replicas that do not answer are noted.
+    """
+    facts = await bridged(lambda: _read_facts(client, wait_replicas), within_s)
+    _refuse_kind(facts)
+    for node in facts.nodes:
+        _refuse_old(node)
+        _refuse_eviction(node)
+        if not allow_loss:
+            _refuse_loss(node)
+    _refuse_too_few_replicas(facts)
+    return facts
+
+
+async def _read_facts(client: Client, wait_replicas: int) -> ServerFacts:
+    spans = await _spans(client)
+    primaries = [await _ask(client, address) for address in sorted({span.primary for span in spans})]
+    wanted = [replica for primary in primaries for replica in primary.replicas]
+    found = await asyncio.gather(*(_ask_replica(client, address) for address in wanted))
+    return ServerFacts(
+        mode=client.mode,
+        primaries=tuple(primaries),
+        replicas=tuple(node for node in found if node is not None),
+        unreachable=tuple(address for address, node in zip(wanted, found, strict=True) if node is None),
+        wait_replicas=wait_replicas,
+    )
+
+
+async def _spans(client: Client) -> Any:
+    try:
+        spans = await client.routes.read()
+    except ResponseError as error:
+        if "cluster support disabled" not in str(error):
+            raise
+        raise StoreRefused("This Redis is no cluster; name it with redis://HOST") from error
+    covered = sum(span.last - span.first + 1 for span in spans)
+    if covered != SLOTS:
+        raise StoreUnavailable(f"The cluster holds {covered} of its {SLOTS} slots: a shard of it is gone.")
+    return spans
+
+
+async def _ask_replica(client: Client, address: Address) -> NodeFacts | None:
+    try:
+        return await _ask(client, address)
+    except (RedisError, OSError):
+        return None
+
+
+async def _ask(client: Client, address: Address) -> NodeFacts:
+    async with asyncio.timeout(ASK_WITHIN_S), asking(client.routes.connection(address)) as ask:
+        info = _parse_info(await ask("INFO"))
+        return NodeFacts(
+            address=address,
+            software=info.get("server_name", "redis"),
+            version=info.get("redis_version", "0"),
+            role=info.get("role", ""),
+            kind="cluster" if info.get("cluster_enabled") == "1" else info.get("redis_mode", "standalone"),
+            appendonly=info.get("aof_enabled") == "1",
+            appendfsync=await _setting(ask, "appendfsync"),
+            maxmemory_policy=info.get("maxmemory_policy", "unknown"),
+            run_id=info.get("run_id", ""),
+            replicas=tuple(_replicas(info)),
+        )
+
+
+def _parse_info(answer: bytes) -> dict[str, str]:
+    lines = (line.partition(":") for line in answer.decode().splitlines() if not line.startswith("#"))
+    return {name: value for name, _, value in lines}
+
+
+def _replicas(info: dict[str, str]) -> Iterable[Address]:
+    """From `slave0:ip=10.0.0.7,port=6379,state=online,...`."""
+    for name, value in info.items():
+        if re.fullmatch(r"slave\d+", name):
+            fields = dict(part.partition("=")[::2] for part in value.split(","))
+            if fields.get("state") == "online":
+                yield Address(fields["ip"], int(fields["port"]))
+
+
+async def _setting(ask: Any, name: str) -> str:
+    try:
+        answer = await ask("CONFIG", "GET", name)
+    except ResponseError:  # hosted services keep CONFIG to themselves
+        return "unknown"
+    for _, value in pairs(answer):
+        return str(value.decode())
+    return "unknown"
+
+
+def _number(version: str) -> tuple[int, int]:
+    major, minor = (int(part) for part in re.findall(r"\d+", version + ".0")[:2])
+    return major, minor
+
+
+def _refuse_kind(facts: ServerFacts) -> None:
+    for node in facts.primaries:
+        if node.kind == "sentinel":
+            raise StoreRefused("This is a sentinel; name the service too: redis+sentinel://HOST,HOST/SERVICE")
+        if node.kind == "cluster" and facts.mode is not Mode.CLUSTER:
+            raise StoreRefused(
+                f"This {node.name} is a node of a cluster; name it with redis+cluster://HOST,HOST"
+            )
+        if node.role == "slave":
+            raise StoreRefused(
+                f"This {node.name} is a replica: it takes no writes. Name its primary, or the sentinels "
+                "that know it: redis+sentinel://HOST,HOST/SERVICE"
+            )
+
+
+def _refuse_old(node: NodeFacts) -> None:
+    if _number(node.version) < OLDEST:
+        raise StoreRefused(
+            f"This {node.name} speaks version {node.version} of the Redis command set; "
+            "Seatwise needs 7.0 or newer (or any Valkey)."
+        )
+
+
+def _refuse_eviction(node: NodeFacts) -> None:
+    if node.maxmemory_policy != "noeviction":
+        raise StoreRefused(
+            f"This {node.name} may throw matches away when memory is short: maxmemory-policy is "
+            f'"{node.maxmemory_policy}". Set: CONFIG SET maxmemory-policy noeviction'
+        )
+
+
+def _refuse_loss(node: NodeFacts) -> None:
+    if not node.appendonly:
+        raise StoreRefused(
+            f"This {node.name} keeps no append-only file, so its restart would lose acknowledged moves. "
+            "Set: CONFIG SET appendonly yes appendfsync always  (or accept the loss with --allow-loss)"
+        )
+    if node.appendfsync != "always":
+        raise StoreRefused(
+            f'This {node.name} may lose acknowledged moves: appendfsync is "{node.appendfsync}". '
+            "Set: CONFIG SET appendfsync always  (or accept the loss with --allow-loss)"
+        )
+
+
+def _refuse_too_few_replicas(facts: ServerFacts) -> None:
+    for node in facts.primaries:
+        if len(node.replicas) < facts.wait_replicas:
+            raise StoreRefused(
+                f"Every append is to wait for {facts.wait_replicas} replicas (--wait-replicas), and this "
+                f"{node.name} has {len(node.replicas)}. Connect more, or wait for fewer."
+            )

@@ -1,0 +1,204 @@
+"""Journals that went backwards: what the owner holds is written again, and a lost claim is never taken for granted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from redis.asyncio import Redis
+
+from seatwise_server.store import Answer, Fence, Flusher, Store, keys
+from seatwise_server.store.errors import FenceLost, MatchRetired
+from seatwise_server.store.held import PACKED_FROM, Held
+
+MATCH = "matches/7f3k"
+
+Forget = Callable[[], Awaitable[object]]
+
+
+def entries(first: int, last: int) -> list[bytes]:
+    return [b"entry %d" % seq for seq in range(first, last + 1)]
+
+
+async def remembered(redis: Redis, match: str = MATCH) -> Forget:
+    """What puts Redis's memory of the match back to this moment; streams do not let go of their last id."""
+    named = (keys.match_fence(match), keys.match_journal(match))
+    dumps = [await redis.dump(key) for key in named]
+
+    async def forget() -> None:
+        for key, dump in zip(named, dumps, strict=True):
+            await redis.delete(key)
+            if dump is not None:
+                await redis.restore(key, 0, dump)
+
+    return forget
+
+
+@pytest.mark.parametrize("kept", [0, 1, 4])
+async def test_the_missing_tail_is_written_with_the_next_append(
+    store: Store, flusher: Flusher, redis_client: Redis, kept: int
+) -> None:
+    epoch = await store.journal.claim(MATCH, "a", 0)
+    flusher.hold(MATCH, epoch, "a", [])
+    if kept:
+        await flusher.appended(MATCH, epoch, "a", 1, entries(1, kept))
+    forget = await remembered(redis_client)
+    await flusher.appended(MATCH, epoch, "a", kept + 1, entries(kept + 1, 5))
+    await forget()
+    assert await store.journal.last_seq(MATCH) == kept
+    assert await flusher.appended(MATCH, epoch, "a", 6, entries(6, 7)) is Answer.OK
+    assert await store.journal.read(MATCH) == entries(1, 7) == flusher.held(MATCH)
+    assert flusher.mends == 1
+
+
+async def test_appends_behind_one_another_mend_once_and_keep_their_order(
+    store: Store, flusher: Flusher, redis_client: Redis
+) -> None:
+    epoch = await store.journal.claim(MATCH, "a", 0)
+    flusher.hold(MATCH, epoch, "a", [])
+    forget = await remembered(redis_client)
+    await flusher.appended(MATCH, epoch, "a", 1, entries(1, 3))
+    await forget()
+    answers = await asyncio.gather(
+        *(flusher.appended(MATCH, epoch, "a", seq, entries(seq, seq)) for seq in range(4, 9))
+    )
+    assert answers == [Answer.OK] * 5
+    assert await store.journal.read(MATCH) == entries(1, 8)
+    assert flusher.mends == 1
+
+
+async def test_a_takeover_holds_what_it_has_read(store: Store, flusher: Flusher, redis_client: Redis) -> None:
+    first = await store.journal.claim(MATCH, "a", 0)
+    await flusher.appended(MATCH, first, "a", 1, entries(1, 3))
+    second = await store.journal.claim(MATCH, "b", first)
+    flusher.hold(MATCH, second, "b", await store.journal.read(MATCH))
+    journal = keys.match_journal(MATCH)
+    await redis_client.delete(journal)
+    assert await flusher.mend(MATCH) is Answer.OK
+    assert await store.journal.read(MATCH) == entries(1, 3)
+    assert await flusher.mend(MATCH) is Answer.OK  # nothing to do
+    assert flusher.mends == 1
+
+
+async def test_a_long_match_is_written_again_as_a_whole(
+    store: Store, flusher: Flusher, redis_client: Redis
+) -> None:
+    epoch = await store.journal.claim(MATCH, "a", 0)
+    flusher.hold(MATCH, epoch, "a", [])
+    for seq in range(1, 2_001, 20):
+        await flusher.appended(MATCH, epoch, "a", seq, entries(seq, seq + 19))
+    await redis_client.delete(keys.match_journal(MATCH))
+    assert await flusher.appended(MATCH, epoch, "a", 2_001, entries(2_001, 2_001)) is Answer.OK
+    assert await store.journal.read(MATCH) == entries(1, 2_001)
+
+
+async def test_what_nobody_holds_is_let_go(store: Store, flusher: Flusher, redis_client: Redis) -> None:
+    epoch = await store.journal.claim(MATCH, "a", 0)
+    flusher.hold(MATCH, epoch, "a", [])
+    await flusher.appended(MATCH, epoch, "a", 1, entries(1, 3))
+    flusher.release(MATCH)
+    await redis_client.delete(keys.match_journal(MATCH))
+    assert await flusher.appended(MATCH, epoch, "a", 4, entries(4, 4)) is Answer.FENCED
+    assert await store.journal.read(MATCH) == []
+    with pytest.raises(KeyError):
+        await flusher.mend(MATCH)
+
+
+async def test_after_an_outage_even_idle_matches_are_whole(
+    store: Store, flusher: Flusher, redis_client: Redis
+) -> None:
+    matches = [f"matches/{number}" for number in range(50)]
+    for match in matches:
+        flusher.hold(match, await store.journal.claim(match, "a", 0), "a", [])
+        await flusher.appended(match, 1, "a", 1, entries(1, 5))
+    for match in matches[::2]:
+        await redis_client.delete(keys.match_journal(match))
+    await redis_client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")  # type: ignore[no-untyped-call]
+    async with asyncio.timeout(5):
+        while flusher.mends < 25:  # noqa: ASYNC110 - what we wait for happens by itself
+            await asyncio.sleep(0.01)
+    for match in matches:
+        assert await store.journal.read(match) == entries(1, 5)
+
+
+async def test_a_zombie_mends_nothing(store: Store, flusher: Flusher, redis_client: Redis) -> None:
+    epoch = await store.journal.claim(MATCH, "a", 0)
+    flusher.hold(MATCH, epoch, "a", [])
+    await flusher.appended(MATCH, epoch, "a", 1, entries(1, 3))
+    await store.journal.claim(MATCH, "b", epoch)
+    await redis_client.delete(keys.match_journal(MATCH))
+    assert await flusher.mend(MATCH) is Answer.FENCED
+    assert await flusher.appended(MATCH, epoch, "a", 4, entries(4, 4)) is Answer.FENCED
+    assert await store.journal.read(MATCH) == []
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+async def test_a_lost_claim_is_named_and_made_again_only_by_asking(
+    store: Store, flusher: Flusher, redis_client: Redis, is_gone: bool
+) -> None:
+    if not is_gone:
+        await store.journal.claim(MATCH, "a", 0)
+        await flusher.appended(MATCH, 1, "a", 1, entries(1, 2))
+    forget = await remembered(redis_client)
+    epoch = await store.journal.claim(MATCH, "b", 0 if is_gone else 1)
+    flusher.hold(MATCH, epoch, "b", [] if is_gone else entries(1, 2))
+    held = len(flusher.held(MATCH))
+    await flusher.appended(MATCH, epoch, "b", held + 1, entries(held + 1, 5))
+    await forget()
+    assert await flusher.appended(MATCH, epoch, "b", 6, entries(6, 6)) is Answer.LOST
+    assert await store.journal.last_seq(MATCH) == held
+
+    again = await store.journal.reclaim(MATCH, "b", epoch)
+    assert again == epoch + 1  # nobody has had it
+    assert await store.journal.reclaim(MATCH, "b", epoch) == again  # the reply was lost
+    flusher.hold(MATCH, again, "b", flusher.held(MATCH))
+    assert await flusher.appended(MATCH, again, "b", 6, entries(6, 6)) is Answer.OK
+    assert await store.journal.read(MATCH) == entries(1, 6)
+    assert await flusher.appended(MATCH, epoch, "b", 7, entries(7, 7)) is Answer.FENCED
+
+
+async def test_a_lost_claim_is_a_fence_for_who_holds_nothing(store: Store, flusher: Flusher) -> None:
+    await store.journal.claim(MATCH, "a", 0)
+    assert await flusher.appended(MATCH, 2, "b", 1, entries(1, 1)) is Answer.FENCED
+
+
+async def test_of_a_lost_claim_and_a_new_owner_the_new_owner_stays(store: Store) -> None:
+    await store.journal.claim(MATCH, "a", 0)
+    await store.journal.claim(MATCH, "c", 1)  # as b had, whose claim is forgotten
+    with pytest.raises(FenceLost) as lost:
+        await store.journal.reclaim(MATCH, "b", 2)
+    assert (lost.value.epoch, lost.value.owner) == (2, "c")
+    assert await store.journal.fence(MATCH) == Fence(2, "c", is_retired=False)
+
+
+async def test_what_is_over_is_not_reclaimed(store: Store) -> None:
+    await store.journal.claim(MATCH, "a", 0)
+    await store.journal.retire(MATCH, 1, "a", b"record", b"result", 60)
+    with pytest.raises(MatchRetired):
+        await store.journal.reclaim(MATCH, "b", 2)
+
+
+@pytest.mark.parametrize("count", [0, 1, 700])
+def test_held_entries_are_found_behind_any_number(count: int) -> None:
+    held = Held(1, "a")
+    for seq in range(1, count + 1):
+        held.add(entries(seq, seq))
+    assert held.count == count
+    for seq in {0, 1, count // 2, count - 1, count, count + 1}:
+        if seq >= 0:
+            assert held.after(seq) == entries(seq + 1, count)
+
+
+def test_held_entries_are_packed() -> None:
+    entry = (
+        b'{"asked_ms":%d,"at_ms":%d,"charged_ms":3,"kind":"move","move":{"play":"R3"},"prompt":%d,"seat":1}'
+    )
+    written = [entry % (seq * 911, seq * 917, seq) for seq in range(1_000)]
+    held = Held(1, "a", ())
+    for number in range(0, 1_000, 2):
+        held.add(written[number : number + 2])
+    packed = sum(len(pack) for _, pack in held._packs)
+    assert packed < sum(map(len, written)) / 4
+    assert sum(map(len, held._recent)) <= PACKED_FROM
+    assert held.after(0) == written
