@@ -48,7 +48,7 @@ class FakeStore:
         self._written.set()
 
     def deliver(self) -> None:
-        end = end_of(self.desk.setup, self.desk.journal)
+        end = end_of(self.desk.setup, [encode(entry) for entry in self.desk.journal])
         self.kept = end.record
         self.fields |= {"result": end.message.SerializeToString(), "state": end.state.encode()}
         self.wake()
