@@ -111,3 +111,28 @@ async def test_the_front_is_shown_and_stays(store: Store) -> None:
     assert await store.queues.front("casual", 2) == ["c", "b"]
     assert await store.queues.front("casual", 9) == ["c", "b", "a"]
     assert await store.queues.front("ladder", 9) == []
+
+
+async def test_an_old_proposal_is_adopted_by_one_only(store: Store) -> None:
+    await store.queues.enter("casual", "bots/a/versions/1")
+    made = await store.queues.take("casual", 1, 0, "matches/1")
+    assert made
+    assert await store.queues.adopt("casual", "matches/1", 60_000) is None
+    await asyncio.sleep(0.03)
+    adopted = [await store.queues.adopt("casual", "matches/1", 20) for _ in range(2)]
+    assert adopted[0]
+    assert (adopted[0].bots, adopted[1]) == (made.bots, None)
+    assert await store.queues.adopt("casual", "matches/other", 0) is None
+
+
+async def test_what_is_picked_out_of_its_order_is_one_lobbys_and_goes_back_where_it_stood(
+    store: Store,
+) -> None:
+    first = await store.queues.enter("created", "matches/1")
+    await store.queues.enter("created", "matches/2")
+    picked = await store.queues.pick("created", "matches/1")
+    assert picked
+    assert (picked.match, picked.bots) == ("matches/1", (first,))
+    assert await store.queues.pick("created", "matches/1") is None
+    assert await store.queues.dissolve("created", "matches/1", picked.bots)
+    assert await store.queues.front("created", 2) == ["matches/1", "matches/2"]

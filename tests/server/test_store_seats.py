@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections import Counter
 
 from redis.asyncio import Redis
 
 from seatwise_server.store import Attendance, Offer, Replaced, Reservation, SeatOf, Store, keys
-from seatwise_server.store.notices import changed_bots
+from seatwise_server.store.notices import LobbyNotice, lobby_notices
 
 BOT = "bots/greedy/versions/1"
 LEASE_MS = 60_000
@@ -139,13 +140,13 @@ async def test_an_offer_goes_with_its_seat_and_does_not_come_back(store: Store) 
 async def test_lobbies_hear_whose_offers_change(store: Store, redis_client: Redis) -> None:
     await attend(store)
     await store.seats.reserve(BOT, "matches/1", 0)
-    hearing = changed_bots(store.client)
+    hearing = lobby_notices(store.client)
     first = asyncio.ensure_future(anext(hearing))
     while await redis_client.pubsub_numsub(keys.OFFERS_CHANNEL) == [(keys.OFFERS_CHANNEL.encode(), 0)]:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     await store.seats.put_offer(BOT, "matches/1", 0, 1, b"offer")
     await store.seats.release(BOT, "matches/1", 0)
-    assert [await first, await anext(hearing)] == [BOT, BOT]
+    assert [await first, await anext(hearing)] == [LobbyNotice(BOT, "")] * 2
     await hearing.aclose()
 
 
@@ -163,3 +164,11 @@ async def test_all_seats_of_a_match_are_offered_and_freed_at_once(store: Store, 
     await store.seats.release_all("matches/1", bots)
     assert [await store.seats.held(bot) for bot in bots] == [[], []]
     assert [await store.seats.open_offers(bot) for bot in bots] == [[], []]
+
+
+async def test_an_attendance_that_was_replaced_is_not_kept(store: Store) -> None:
+    older, newer = attendance(), dataclasses.replace(attendance(), attend_id="newer", lobby="lobby-2")
+    assert await store.attendances.keep(BOT, older, LEASE_MS)
+    assert await store.attendances.attend(BOT, newer, LEASE_MS) is not None
+    assert not await store.attendances.keep(BOT, older, LEASE_MS)
+    assert await store.attendances.get(BOT) == newer

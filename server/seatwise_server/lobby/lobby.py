@@ -16,7 +16,7 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
-from seatwise_server.store.notices import changed_bots
+from seatwise_server.store.notices import LobbyNotice, lobby_notices
 
 BEAT_S = 3.0
 LEASE_MS = 10_000
@@ -38,6 +38,8 @@ class Lobby:
         self._leaving: set[asyncio.Task[None]] = set()
         self._changed: set[str] = set()
         """Bots to be looked after."""
+        self._doubtful: set[str] = set()
+        """Those among them that may attend elsewhere by now."""
         self._news = asyncio.Event()
 
     @asynccontextmanager
@@ -46,7 +48,7 @@ class Lobby:
         bot = attendance.bot
         older = self._present.get(bot)
         if older:
-            older.end(Refusal("REPLACED", "a newer stream of this bot attends", bot=bot))
+            _replace(older)
         self._present[bot] = attendance
         try:
             await self._arrive(attendance)
@@ -59,12 +61,13 @@ class Lobby:
     async def set_limit(self, attendance: Attendance, max_matches: int) -> None:
         """The bot takes so many matches at once from now on; 0 drains."""
         attendance.max_matches = check_limit(max_matches)
-        await self._refresh(attendance)
-        await self._wait_in_queues(attendance)
-        _welcome(attendance)
+        if await self._keep(attendance):
+            await self._wait_in_queues(attendance)
+            _welcome(attendance)
 
     async def _arrive(self, attendance: Attendance) -> None:
-        await self._refresh(attendance)
+        await self._store.attendances.attend(attendance.bot, self._presence(attendance), LEASE_MS)
+        attendance.is_written = True
         await self._leave_queues(attendance.bot, QUEUES.keys() - set(attendance.queues))
         _welcome(attendance)
         await self._tell_open_seats(attendance)
@@ -84,9 +87,15 @@ class Lobby:
         except StoreUnavailable:
             log.debug("attendance_left_to_expire", bot=attendance.bot)
 
-    async def _refresh(self, attendance: Attendance) -> None:
-        presence = Presence(self.name, attendance.attend_id, attendance.max_matches, attendance.queues)
-        await self._store.attendances.attend(attendance.bot, presence, LEASE_MS)
+    def _presence(self, attendance: Attendance) -> Presence:
+        return Presence(self.name, attendance.attend_id, attendance.max_matches, attendance.queues)
+
+    async def _keep(self, attendance: Attendance) -> bool:
+        """Lengthens its lease; ends the stream of a bot that attends at another lobby now."""
+        kept = await self._store.attendances.keep(attendance.bot, self._presence(attendance), LEASE_MS)
+        if not kept:
+            _replace(attendance)
+        return kept
 
     async def _wait_in_queues(self, attendance: Attendance) -> None:
         """Each bot that has a place free waits, once, in each queue it named."""
@@ -124,8 +133,8 @@ class Lobby:
             await asyncio.sleep(BEAT_S)
             try:
                 for attendance in list(self._present.values()):
-                    await self._refresh(attendance)
-                    await self._look_after(attendance)
+                    if await self._keep(attendance):
+                        await self._look_after(attendance)
             except StoreUnavailable:
                 log.debug("lobby_paused")
 
@@ -138,11 +147,19 @@ class Lobby:
     async def _hear(self) -> None:
         while True:
             try:
-                async for bot in changed_bots(self._store.client):
-                    self._changed.add(bot)
-                    self._news.set()
+                async for notice in lobby_notices(self._store.client):
+                    self._note(notice)
             except StoreUnavailable:
                 await asyncio.sleep(BEAT_S)
+
+    def _note(self, notice: LobbyNotice) -> None:
+        """A notice may be late: whether a bot attends elsewhere by now only the store knows."""
+        attendance = self._present.get(notice.bot)
+        if attendance and attendance.is_written:
+            if notice.attend_id not in ("", attendance.attend_id):
+                self._doubtful.add(notice.bot)
+            self._changed.add(notice.bot)
+            self._news.set()
 
     async def _look_after_changed(self) -> None:
         """However often a bot's offers change while others are looked after, it is looked after once."""
@@ -150,11 +167,17 @@ class Lobby:
             await self._news.wait()
             self._news.clear()
             changed, self._changed = self._changed, set()
+            doubtful, self._doubtful = self._doubtful, set()
             try:
                 for attendance in [self._present[bot] for bot in changed & self._present.keys()]:
-                    await self._look_after(attendance)
+                    if attendance.bot not in doubtful or await self._keep(attendance):
+                        await self._look_after(attendance)
             except StoreUnavailable:
                 log.debug("lobby_paused")
+
+
+def _replace(attendance: Attendance) -> None:
+    attendance.end(Refusal("REPLACED", "a newer stream of this bot attends", bot=attendance.bot))
 
 
 def _welcome(attendance: Attendance) -> None:

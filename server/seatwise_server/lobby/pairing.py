@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Sequence
 
 import structlog
 
+from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.queue import CREATED, HOUSE_GAME, QUEUES, Queue, time_control_for
 from seatwise_server.lobby.seating import Seating, new_match_name
 from seatwise_server.store import Store
@@ -17,6 +19,10 @@ PASS_S = 0.2
 LOOK_AHEAD = 10_000
 """How many created matches one pass looks at: a match whose bots are busy does not block the next."""
 FOR_EVER_MS = 10**15
+OURS_S = 5.0
+"""So long after it was made a proposal is surely its maker's alone."""
+OLD_MS = 15_000
+"""After this it is another's to take up: its maker is dead, or knows that it is too late."""
 
 log = structlog.get_logger()
 
@@ -31,6 +37,7 @@ class Pairing:
         """Bots of the house that fill free places, by name."""
         self._created: dict[str, tuple[str, ...]] = {}
         """The bots of the matches that wait for them, as far as they have been read."""
+        self._capacity = Capacity(store)
         self._wake = asyncio.Event()
 
     def wake(self) -> None:
@@ -45,7 +52,7 @@ class Pairing:
                 await self.take_up_unfinished()
                 for queue in QUEUES.values():
                     await self._pair(queue)
-                await self._seat_created()
+                await self._pair_created()
             except StoreUnavailable:
                 log.debug("pairing_paused")
             await self._rest()
@@ -58,22 +65,28 @@ class Pairing:
             return
 
     async def take_up_unfinished(self) -> None:
-        """Proposals that a lobby left when it died are seated now."""
+        """Proposals that a lobby left when it died are seated now, by one of those who find them."""
         for queue in QUEUES.values():
-            for proposal in await self._store.queues.unfinished(queue.name):
-                await self._seat(queue, proposal)
+            for left in await self._store.queues.unfinished(queue.name):
+                began = _now()
+                if proposal := await self._store.queues.adopt(queue.name, left.match, OLD_MS):
+                    await self._seat(queue, proposal, began)
+        for left in await self._store.queues.unfinished(CREATED):
+            began = _now()
+            if proposal := await self._store.queues.adopt(CREATED, left.match, OLD_MS):
+                await self._seat_created(proposal, await self._bots_of(left.match), began)
 
     async def _pair(self, queue: Queue) -> None:
         """Tables as long as there are bots for them. Where the house cannot help out, patience does not end."""
         helps = queue.game == HOUSE_GAME and len(self._house) >= queue.seats - 1
         patience_ms = queue.patience_ms if helps else FOR_EVER_MS
-        while proposal := await self._store.queues.take(
-            queue.name, queue.seats, patience_ms, new_match_name()
-        ):
-            if not await self._seat(queue, proposal):
+        while await self._capacity.look() > 0:
+            began, match = _now(), new_match_name()
+            proposal = await self._store.queues.take(queue.name, queue.seats, patience_ms, match)
+            if proposal is None or not await self._seat(queue, proposal, began):
                 return
 
-    async def _seat(self, queue: Queue, proposal: Proposal) -> bool:
+    async def _seat(self, queue: Queue, proposal: Proposal, began: float) -> bool:
         """Whether the queue is shorter now; else there is no use in trying again at once."""
         bots = [waiting.bot for waiting in proposal.bots]
         bots += self._house[: queue.seats - len(bots)]
@@ -85,9 +98,17 @@ class Pairing:
             await self._seating.forget(proposal.match)
             await self._store.queues.dissolve(queue.name, proposal.match, back)
             return len(back) < len(proposal.bots)
-        await self._seating.hand_to_referee(proposal.match)
-        await self._store.queues.seated(queue.name, proposal.match)
-        log.info("match_paired", match=proposal.match, queue=queue.name, bots=bots)
+        return await self._hand_over(queue.name, proposal.match, bots, began)
+
+    async def _hand_over(self, queue: str, match: str, bots: Sequence[str], began: float) -> bool:
+        """All seats are held: the match is a referee's from now on, unless it may be another lobby's by now."""
+        if _now() - began > OURS_S:
+            log.warning("proposal_left_to_others", match=match, queue=queue)
+            return False
+        self._capacity.take()
+        await self._seating.hand_to_referee(match)
+        await self._store.queues.seated(queue, match)
+        log.info("match_paired", match=match, queue=queue, bots=list(bots))
         return True
 
     async def _reserve(self, queue: Queue, match: str, bots: list[str]) -> str | None:
@@ -98,7 +119,7 @@ class Pairing:
         written = await self._seating.setup_of(match)
         return await self._seating.reserve(match, written.bots if written else bots)
 
-    async def _seat_created(self) -> None:
+    async def _pair_created(self) -> None:
         """Matches by name, oldest first. Bots that are busy or absent keep theirs waiting, nobody else's."""
         busy: set[str] = set()
         waiting = await self._store.queues.front(CREATED, LOOK_AHEAD)
@@ -106,14 +127,25 @@ class Pairing:
         for match, bots in self._created.items():
             if not busy.isdisjoint(bots):
                 continue
-            missing = await self._seating.reserve(match, bots)
+            if await self._capacity.look() <= 0:
+                return
+            began = _now()
+            proposal = await self._store.queues.pick(CREATED, match)
+            missing = await self._seat_created(proposal, bots, began) if proposal else None
             if missing:
                 busy.add(missing)
-                continue
-            if bots:
-                await self._seating.hand_to_referee(match)
-                log.info("match_paired", match=match, queue=CREATED, bots=list(bots))
-            await self._store.queues.leave(CREATED, match)
+
+    async def _seat_created(self, proposal: Proposal, bots: Sequence[str], began: float) -> str | None:
+        """The bot that is not to be had, for whom the match goes on waiting where it stood."""
+        match = proposal.match
+        missing = await self._seating.reserve(match, bots)
+        if missing:
+            await self._store.queues.dissolve(CREATED, match, proposal.bots)
+        elif bots:
+            await self._hand_over(CREATED, match, bots, began)
+        else:
+            await self._store.queues.seated(CREATED, match)
+        return missing
 
     async def _bots_of(self, match: str) -> tuple[str, ...]:
         """Read once for each match; none if it is not known any more."""
@@ -121,3 +153,7 @@ class Pairing:
             return self._created[match]
         setup = await self._seating.setup_of(match)
         return setup.bots if setup else ()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -165,10 +165,10 @@ class Referee:
         """Writes down whose the match is now, and offers the seats: until it is done, or there is no need."""
         while not (table.is_closed or table.match.is_over):
             with suppress(StoreUnavailable):
+                await self._offer_seats(table)
                 await self._take_job(table)
                 if is_new:
                     await self._store.matches.set_state(table.name, table.epoch, self.name, "SEATING")
-                await self._offer_seats(table)
                 return
             await asyncio.sleep(RETRY_S)
 

@@ -52,6 +52,17 @@ class Attendances:
         before = await lua.run(self._client, "attend", [keys.bot_attendance(bot)], *args)
         return Replaced(before[0].decode(), before[1].decode()) if before else None
 
+    async def keep(self, bot: str, attendance: Attendance, lease_ms: int) -> bool:
+        """Lengthens the lease, with what the bot takes from now on; False when a newer attendance replaced it."""
+        args = (
+            attendance.lobby,
+            attendance.attend_id,
+            attendance.max_matches,
+            "\n".join(attendance.queues),
+            lease_ms,
+        )
+        return bool(await lua.run(self._client, "attend_keep", [keys.bot_attendance(bot)], *args))
+
     async def refresh(self, bot: str, attend_id: str, lease_ms: int) -> bool:
         """Lengthens the lease; False when the bot is absent or attends anew: attend again, or end the stream."""
         return bool(

@@ -74,6 +74,10 @@ class Jobs:
         """How many jobs there are, taken or not."""
         return int(await call(self._client, "XLEN", keys.JOB_STREAM))
 
+    async def untaken(self) -> int:
+        """How many jobs wait for a referee."""
+        return max(0, await self.waiting() - sum((await self.owners()).values()))
+
     async def claim_from(self, dead: str, consumer: str) -> list[Job]:
         """The jobs of a dead consumer, now this consumer's; of two that claim, one gets them all.
 

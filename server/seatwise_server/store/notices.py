@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from typing import NamedTuple
 
 from seatwise_server.store import keys
 from seatwise_server.store.client import Client
 
 
-async def changed_bots(client: Client) -> AsyncIterator[str]:
-    """Bots whose offers have changed, as it happens. `StoreUnavailable` when Redis is gone: listen again."""
-    async for _, notice in _notices(client, keys.OFFERS_CHANNEL):
-        yield notice.partition(" ")[0]
+class LobbyNotice(NamedTuple):
+    """Something has happened to a bot."""
+
+    bot: str
+    attend_id: str
+    """It attends anew, under this id; empty when its offers have changed."""
+
+
+async def lobby_notices(client: Client) -> AsyncIterator[LobbyNotice]:
+    """What lobbies want to know, as it happens. `StoreUnavailable` when Redis is gone: listen again."""
+    async for channel, notice in _notices(client, keys.OFFERS_CHANNEL, keys.ATTENDS_CHANNEL):
+        bot, _, what = notice.partition(" ")
+        yield LobbyNotice(bot, what if channel == keys.ATTENDS_CHANNEL else "")
 
 
 async def farewells(client: Client) -> AsyncIterator[str]:
-    """Processes that have let go of everything, as it happens. Raises as `changed_bots` does."""
+    """Processes that have let go of everything, as it happens. Raises as `lobby_notices` does."""
     async for _, process in _notices(client, keys.FAREWELLS_CHANNEL):
         yield process
 

@@ -58,6 +58,20 @@ class Queues:
         note = await lua.run(self._client, "queue_take", named, match, seats, patience_ms)
         return _proposal(match, note) if note else None
 
+    async def pick(self, queue: str, name: str) -> Proposal | None:
+        """The one of this name, out of its order, as a proposal of the same name; None when it does not wait."""
+        named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
+        note = await lua.run(self._client, "queue_pick", named, name)
+        return _proposal(name, note) if note else None
+
+    async def adopt(self, queue: str, match: str, old_ms: int) -> Proposal | None:
+        """A proposal that nobody has touched for so long, to be seated or dissolved by the caller alone.
+
+        None when it is not that old, or gone, or another has adopted it.
+        """
+        note = await lua.run(self._client, "queue_adopt", [keys.queue_seating(queue)], match, old_ms)
+        return _proposal(match, note) if note else None
+
     async def seated(self, queue: str, match: str) -> None:
         """Forgets a proposal whose match stands; nothing happens when there is none."""
         await call(self._client, "HDEL", keys.queue_seating(queue), match)

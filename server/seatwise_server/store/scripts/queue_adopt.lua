@@ -1,0 +1,12 @@
+#!lua
+-- Takes over a proposal that is too old for its lobby to be alive; of several that try one gets it.
+-- KEYS: seating. ARGV: match, old ms. Answers the note, as of now, or nil when it is not to be had.
+local note = redis.call('HGET', KEYS[1], ARGV[1])
+if not note then return false end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local taken, rest = string.match(note, '^(%d+)(.*)$')
+if now - tonumber(taken) < tonumber(ARGV[2]) then return false end
+note = string.format('%d', now) .. rest
+redis.call('HSET', KEYS[1], ARGV[1], note)
+return note
