@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 from example_record import FILE
+from forging import record_of, the
 
 from seatwise_referee.ending import Ending, Exit, VoidReason, result_ranks
 from seatwise_referee.game import ranks_of
+from seatwise_referee.games import ubongo
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo.cards import Card
 from seatwise_referee.games.ugo.kingdoms import default_order
@@ -59,6 +61,8 @@ def test_the_vectors_of_chance_are_right() -> None:
     for number in (1, 2):
         label = f"ugo/round/{number}"
         assert found[f"order of {label}"].split() == shuffled(CARDS, seed, label)
+    deck = [f"2-{number:02}" for number in range(1, 37)]
+    assert found["order of ubongo/deck/2"].split() == shuffled(deck, seed, "ubongo/deck/2")
 
 
 def test_the_vectors_of_the_chain_are_right() -> None:
@@ -72,7 +76,7 @@ def test_the_vectors_of_the_chain_are_right() -> None:
 
 
 def test_the_links_of_the_example_are_right() -> None:
-    text = section("14 An example")
+    text = section("16 An example")
     header = canonical({key: value for key, value in EXAMPLE.items() if key not in TAIL})
     assert f"({len(header)} bytes)" in text
     link = sha256(header).digest()
@@ -86,7 +90,7 @@ def test_the_links_of_the_example_are_right() -> None:
 
 def test_the_entries_shown_are_those_of_the_example() -> None:
     shown = [
-        json.loads(line) for line in re.findall(r'^\{"seq".*\}$', section("14 An example"), re.MULTILINE)
+        json.loads(line) for line in re.findall(r'^\{"seq".*\}$', section("16 An example"), re.MULTILINE)
     ]
     assert [entry["seq"] for entry in shown] == list(range(1, 11))
     for entry, real in zip(shown, EXAMPLE["entries"], strict=False):
@@ -127,6 +131,40 @@ def test_the_example_of_the_default_order_is_right() -> None:
     assert list(map(str, default_order(trick("K0", "R4", "K6", "B4")))) == ["K0", "K6", "R4", "B4"]
 
 
+def test_the_vectors_of_turned_cards_are_right() -> None:
+    found = vectors(section("12 Ubongo"))
+    for turn in range(4):
+        written = " ".join(f"({x},{y})" for x, y in ubongo.cells(0, 0, turn))
+        assert found[f"turn {turn}"] == written
+
+
+def test_the_vectors_of_touching_cards_are_right() -> None:
+    one, other = ubongo.CARDS[:2]
+    found = [item for item in vectors(section("12 Ubongo")).items() if not item[0].startswith("turn")]
+    assert {said.split(":")[0] for _, said in found} == {"fits", "wrong"}
+    for placed, said in found:
+        symbols, x, y, turn = placed.split()
+        layout = (ubongo.Placement(one, 0, 0, 0), ubongo.Placement(other, int(x), int(y), int(turn)))
+        assert ubongo.is_fitting(layout, {one: "ABCDEF", other: symbols}) == said.startswith("fits"), placed
+
+
+def test_every_key_and_option_of_a_race_is_described() -> None:
+    body = record_of("raced")
+    for key in body["deals"][0]:
+        assert f"| `{key}` |" in section("4 Chance"), key
+    for option in body["options"]:
+        assert f"| `{option}` |" in section("12 Ubongo"), option
+    for kind in ("called", "agreed"):
+        for key in the(body if kind == "called" else record_of("agreed"), kind).keys() - {
+            "kind",
+            "seq",
+            "at_ms",
+        }:
+            assert f"| `{key}` |" in section("9 Races"), key
+    for key in the(body, "called")["calls"][0]:
+        assert f"`{key}`" in section("9 Races"), key
+
+
 def test_every_key_of_a_record_is_described() -> None:
     for key in EXAMPLE:
         assert f"| `{key}` |" in section("2 The record"), key
@@ -135,7 +173,7 @@ def test_every_key_of_a_record_is_described() -> None:
     for key in EXAMPLE["deals"][0]:
         assert f"| `{key}` |" in section("4 Chance"), key
     for option in EXAMPLE["options"]:
-        assert f"Option `{option}`" in section("10 UGO!"), option
+        assert f"Option `{option}`" in section("11 UGO!"), option
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"voided"}))
@@ -146,7 +184,7 @@ def test_every_kind_of_entry_and_every_key_of_it_is_described(kind: str) -> None
 
 
 def test_what_only_the_journal_has_is_described() -> None:
-    text = section("13 The journal")
+    text = section("15 The journal")
     for name in (*PRIVATE, *VoidReason):
         assert f"`{name}`" in text, name
 
@@ -159,4 +197,5 @@ def test_the_example_reads_and_writes_as_a_journal_does() -> None:
 
 def test_the_page_names_the_versions_it_is_about() -> None:
     assert EXAMPLE["format"] in section("2 The record")
-    assert f"`{GAMES['ugo'].rules_version}` of `ugo`" in section("2 The record")
+    for name, game in GAMES.items():
+        assert f"`{game.rules_version}` of `{name}`" in section("2 The record")
