@@ -24,6 +24,8 @@ from seatwise.samples import SAMPLES, sample
 from seatwise.summary import Summary
 
 ADDRESS: Final = "localhost:7433"
+CASUAL: Final = {"ugo": "casual", "ubongo": "casual-ubongo"}
+"""Where a bot waits if nothing else is said, by game."""
 TOKEN_VARIABLE: Final = "SEATWISE_TOKEN"
 
 log = logging.getLogger("seatwise")
@@ -34,7 +36,7 @@ def run(
     game: str = "ugo",
     address: str = ADDRESS,
     token: str | None = None,
-    queues: Sequence[str] = ("casual",),
+    queues: Sequence[str] | None = None,
     max_matches: int = 4,
     matches: int | None = None,
     on_result: Callable[[Result], Any] | None = None,
@@ -47,8 +49,8 @@ def run(
     first Ctrl-C (or SIGTERM) finishes the open matches, the second leaves at once. What happens is
     logged by the logger "seatwise", which writes to stderr unless logging has been set up.
 
-    `token` may also be in the environment, as SEATWISE_TOKEN. `queues` may be empty: then the bot plays
-    only matches that name it. `on_result` is called with the `Result` of each match. With `front_door`
+    `token` may also be in the environment, as SEATWISE_TOKEN. `queues` is the casual
+    one of the game if not given; if empty, the bot plays only matches that name it. `on_result` is called with the `Result` of each match. With `front_door`
     the referees too are reached through `address`, where a proxy sends each stream to its referee.
 
     Raises a `SeatwiseError` when it makes no sense to go on, e.g. when the token is revoked.
@@ -67,7 +69,7 @@ async def run_async(
     game: str = "ugo",
     address: str = ADDRESS,
     token: str | None = None,
-    queues: Sequence[str] = ("casual",),
+    queues: Sequence[str] | None = None,
     max_matches: int = 4,
     matches: int | None = None,
     on_result: Callable[[Result], Any] | None = None,
@@ -90,7 +92,7 @@ async def run_async(
 def _plan(
     bot_class: BotFactory | str,
     game: str,
-    queues: Sequence[str],
+    queues: Sequence[str] | None,
     max_matches: int,
     matches: int | None,
     on_result: Callable[[Result], Any] | None,
@@ -100,11 +102,17 @@ def _plan(
     return Plan(
         factory=_factory(bot_class, game),
         game=game,
-        queues=(queues,) if isinstance(queues, str) else tuple(queues),
+        queues=_queues(queues, game),
         max_matches=_at_least_one("max_matches", max_matches),
         matches=None if matches is None else _at_least_one("matches", matches),
         on_result=on_result,
     )
+
+
+def _queues(given: Sequence[str] | None, game: str) -> tuple[str, ...]:
+    if given is None:
+        return (CASUAL[game],)
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _factory(bot_class: BotFactory | str, game: str) -> BotFactory:

@@ -33,7 +33,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--name", help="whom to register where there is no token (default: from the class)")
     parser.add_argument("--version", default="1", help="which version of it (default: %(default)s)")
     parser.add_argument(
-        "--queue", action="append", help="where to wait for opponents; may be repeated (default: casual)"
+        "--queue",
+        action="append",
+        help="where to wait for opponents; may be repeated (default: casual, or casual-ubongo)",
     )
     parser.add_argument("--no-queue", action="store_true", help="wait only for matches that name the bot")
     parser.add_argument("--game", default="ugo", help="what it plays (default: %(default)s)")
@@ -63,7 +65,7 @@ def _play(args: Namespace, factory: BotFactory) -> Summary:
         game=args.game,
         address=args.address,
         token=args.token or os.environ.get("SEATWISE_TOKEN") or _own_token(args),
-        queues=() if args.no_queue else tuple(args.queue or ["casual"]),
+        queues=() if args.no_queue else args.queue,
         max_matches=args.max_matches,
         matches=args.matches,
         on_result=_print_json if args.json else None,
