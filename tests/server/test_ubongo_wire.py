@@ -7,10 +7,13 @@ import asyncio
 import pytest
 from harness.ubongo import CALL, best, build, building, builds_on, lay, offer, view_of
 
+from seatwise.codec.ubongo import decode_view
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.games.ugo.v1 import ugo_pb2
+from seatwise.v1 import play_service_pb2
 from seatwise_referee.games.ubongo import BOUND, GOAL
 from seatwise_referee.race import MOST_LAYS
+from seatwise_server.cli.show import line_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -160,4 +163,39 @@ async def test_who_sits_down_again_is_shown_what_lies(house):
         await one.asked("build")
         assert view_of(one).layout == cards
         assert view_of(one).offers == (one.seat,)
+        await builds_on(house, table)
+
+
+async def test_the_queue_of_ubongo_seats_four_and_no_bot_of_the_house(house):
+    bots = [await house.bot() for _ in range(4)]
+    attending = [await bot.attend(["casual-ubongo"], max_matches=1) for bot in bots]
+    offers = [await each.offer() for each in attending]
+    assert {(offer.match, offer.game) for offer in offers} == {(offers[0].match, "games/ubongo")}
+    assert sorted(offers[0].bots) == sorted(bot.bot for bot in bots)
+    await house.admin.abort(offers[0].match)
+
+
+async def test_who_wants_every_change_sees_how_many_cards_lie(house):
+    async with building(house, rounds=1) as table:
+        one, other = table.chairs
+        await other.sit(updates=play_service_pb2.Sit.UPDATES_EVERY_CHANGE)
+        await other.asked("build")
+        await build(one, lay(best(one)[:4]))
+        await other.expect("update")
+        assert view_of(other).laid == (4, 0)
+        await builds_on(house, table)
+
+
+async def test_spectators_see_ubongo_and_nothing_of_what_lies_before_the_round_is_over(house):
+    async with building(house, rounds=2) as table:
+        one, _ = table.chairs
+        await build(one, lay(best(one)), CALL)
+        await one.expect("move_accepted")
+        async for seen in house.admin.watch(table.name):
+            if seen.HasField("ubongo"):
+                view = decode_view(seen.ubongo)
+                break
+        assert (view.seat, view.hand, view.layout, view.laid) == (None, (), (), (0, 0))
+        assert line_of(view) == "round 2  laid 0 0  points 10 0"
+        await asyncio.gather(*(chair.asked("build") for chair in table.chairs))
         await builds_on(house, table)
