@@ -77,7 +77,7 @@ async def test_a_revoked_token_ends_its_streams_within_a_second_and_opens_no_oth
 
 async def test_a_revoked_token_ends_streams_that_are_not_read_too(house):
     bot = await house.bot()
-    stream, attending = bot.play(reads=False), await bot.attend()
+    stream, attending = bot.play(reads=False, pongs=False), await bot.attend()
     await stream.send_raw(b"\xff")
     await house.admin.revoke(bot.bot)
     assert (await attending.end(within_s=1)).reason == "TOKEN_REVOKED"
