@@ -45,6 +45,7 @@ class Seats:
         self.address = offers[0].address
         for chair in self.chairs:
             chair.wire, chair.last = self._wire(chair), None
+            await chair.wire.channel.channel_ready()
             await chair.sit()
         return at
 

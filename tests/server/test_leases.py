@@ -10,15 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from one_match import setup_of
+from redis.asyncio import Redis
 
 from seatwise_referee.ending import VoidReason
-from seatwise_referee.journal import canonical
+from seatwise_referee.game import Seat
+from seatwise_referee.journal import Sat, canonical, encode
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.inheritance import Estate, share
 from seatwise_server.play.lease import LEASE_S, MARGIN_S, Lease
 from seatwise_server.play.opening import MOST_DEATHS, Opening, UnknownFormat
 from seatwise_server.play.presence import Presence
-from seatwise_server.store import Store
+from seatwise_server.store import Answer, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 
 CERTAIN_S = LEASE_S - MARGIN_S
@@ -83,15 +85,15 @@ class Owner:
 
     def __init__(self, *matches: str) -> None:
         self.matches = dict.fromkeys(matches, 1)
-        self.lost: list[str] = []
+        self.lost: list[tuple[str, Answer]] = []
         self.spoke = 0
 
     def owned(self) -> dict[str, int]:
         return dict(self.matches)
 
-    def lose(self, match: str) -> None:
+    def lose(self, match: str, answer: Answer) -> None:
         del self.matches[match]
-        self.lost.append(match)
+        self.lost.append((match, answer))
 
     def beat_confirmed(self) -> None: ...
 
@@ -116,12 +118,12 @@ class Fences:
             raise StoreUnavailable("away")
         return 1
 
-    async def confirm(self, match: str, *_: object) -> bool:
+    async def confirm(self, match: str, *_: object) -> Answer:
         await asyncio.sleep(0)
         self.asked.append(match)
         if self.hook:
             self.hook()
-        return match not in self.not_ours
+        return Answer.FENCED if match in self.not_ours else Answer.OK
 
 
 def present(owner: Owner, fences: Any, clock: Clock) -> tuple[Presence, Lease]:
@@ -140,7 +142,12 @@ async def test_after_silence_every_fence_is_asked_before_a_word_is_said() -> Non
     await presence.beat_once()
     assert not lease.holds()
     await settled()
-    assert (sorted(fences.asked), owner.lost, owner.spoke, lease.holds()) == (["a", "b", "c"], ["b"], 1, True)
+    assert (sorted(fences.asked), owner.lost, owner.spoke, lease.holds()) == (
+        ["a", "b", "c"],
+        [("b", Answer.FENCED)],
+        1,
+        True,
+    )
 
 
 async def test_a_match_that_comes_in_between_is_asked_too() -> None:
@@ -192,46 +199,68 @@ def test_an_estate_is_shared_whole_once_and_by_what_is_free(free: dict[str, int]
     assert all(abs(len(part) - ideal[name]) <= 1 for name, part in parts.items())
 
 
-async def opened(store: Store, **meta: bytes) -> tuple[Opening, Any]:
+async def opened(store: Store, flusher: Flusher, **meta: bytes) -> tuple[Opening, Any]:
     """A new match with its job, and who is to open it."""
     setup = setup_of()
     await store.matches.create(setup.match, {"setup": canonical(setup.to_json()), "state": "SEATING", **meta})
     await store.jobs.push(setup.match)
     [job] = await store.jobs.take("a", 1, 100)
-    delivery = Delivery(store.journal, store.matches, store.seats, 60)
-    return Opening("a", store, delivery), job
+    return opening(store, flusher), job
 
 
-async def die(store: Store, job: Any, heir: str, is_death: bool) -> VoidReason | None:
+def opening(store: Store, flusher: Flusher, owner: str = "a") -> Opening:
+    return Opening(owner, store, flusher, Delivery(store.journal, store.matches, store.seats, 60))
+
+
+async def die(store: Store, flusher: Flusher, job: Any, heir: str, is_death: bool) -> VoidReason | None:
     fence = await store.journal.fence(job.match)
-    delivery = Delivery(store.journal, store.matches, store.seats, 60)
-    owned = await Opening(heir, store, delivery).claim(Estate(job, "a", fence, is_death))
+    owned = await opening(store, flusher, heir).claim(Estate(job, "a", fence, is_death))
     assert owned
     return owned.void
 
 
-async def test_a_match_whose_third_owner_dies_is_poisoned(store: Store) -> None:
-    _, job = await opened(store)
-    assert await die(store, job, "a", is_death=False) is None
-    verdicts = [await die(store, job, f"heir{number}", is_death=True) for number in range(MOST_DEATHS)]
+async def test_a_match_whose_third_owner_dies_is_poisoned(store: Store, flusher: Flusher) -> None:
+    _, job = await opened(store, flusher)
+    assert await die(store, flusher, job, "a", is_death=False) is None
+    verdicts = [
+        await die(store, flusher, job, f"heir{number}", is_death=True) for number in range(MOST_DEATHS)
+    ]
     assert verdicts == [None, None, VoidReason.POISONED]
 
 
-async def test_handing_over_is_no_death(store: Store) -> None:
-    _, job = await opened(store)
-    assert [await die(store, job, f"heir{number}", is_death=False) for number in range(6)] == [None] * 6
+async def test_handing_over_is_no_death(store: Store, flusher: Flusher) -> None:
+    _, job = await opened(store, flusher)
+    assert [await die(store, flusher, job, f"heir{number}", is_death=False) for number in range(6)] == [
+        None
+    ] * 6
 
 
-async def test_what_another_version_wrote_is_left_to_it(store: Store) -> None:
-    opening, job = await opened(store, format=b"seatwise.journal/2")
+async def test_what_another_version_wrote_is_left_to_it(store: Store, flusher: Flusher) -> None:
+    ours, job = await opened(store, flusher, format=b"seatwise.journal/2")
     with pytest.raises(UnknownFormat):
-        await opening.claim(Estate(job, "a", None))
+        await ours.claim(Estate(job, "a", None))
     assert await store.journal.fence(job.match) is None
 
 
-async def test_rules_of_another_version_are_left_to_it(store: Store) -> None:
+async def test_rules_of_another_version_are_left_to_it(store: Store, flusher: Flusher) -> None:
     setup = setup_of(name="matches/newer").to_json() | {"rules_version": "99"}
     await store.matches.create("matches/newer", {"setup": json.dumps(setup), "state": "SEATING"})
-    opening, job = await opened(store)
+    ours, job = await opened(store, flusher)
     with pytest.raises(UnknownFormat):
-        await opening.claim(Estate(type(job)("1-0", "matches/newer"), "a", None))
+        await ours.claim(Estate(type(job)("1-0", "matches/newer"), "a", None))
+
+
+async def test_what_a_failover_forgot_is_written_again_under_an_epoch_that_nobody_had(
+    store: Store, flusher: Flusher, redis_client: Redis
+) -> None:
+    ours, job = await opened(store, flusher)
+    owned = await ours.claim(Estate(job, "a", None))
+    assert owned
+    sat = encode(Sat(seq=1, at_ms=5, seat=Seat(0), nonce=None))
+    assert await flusher.appended(job.match, 1, "a", 1, [sat]) is Answer.OK
+    await redis_client.flushall()
+    assert await store.journal.confirm(job.match, 1, "a") is Answer.LOST
+    again = await ours.reclaim(owned.match.setup, 1)
+    assert again
+    assert (again.epoch, again.match.position.seq) == (2, 1)
+    assert await store.journal.read(job.match) == [sat]

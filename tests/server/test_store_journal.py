@@ -177,13 +177,14 @@ async def test_who_confirms_its_fence_is_not_robbed_by_one_who_thought_it_dead(s
     epoch = await owned(store)
     seen = await store.journal.fence(MATCH)
     assert seen == Fence(epoch, "a", is_retired=False)
-    assert await store.journal.confirm(MATCH, epoch, "a")
+    assert await store.journal.confirm(MATCH, epoch, "a") is Answer.OK
     with pytest.raises(FenceLost):
         await store.journal.claim(MATCH, "b", epoch, seen.confirmed, is_death=True)
     seen = await store.journal.fence(MATCH)
     assert seen == Fence(epoch, "a", is_retired=False, confirmed=1)
     assert await store.journal.claim(MATCH, "b", epoch, seen.confirmed, is_death=True) == epoch + 1
-    assert not await store.journal.confirm(MATCH, epoch, "a")
+    assert await store.journal.confirm(MATCH, epoch, "a") is Answer.FENCED
+    assert await store.journal.confirm(MATCH, epoch + 2, "a") is Answer.LOST
 
 
 async def test_a_death_is_counted_once_however_often_the_heir_asks(store: Store) -> None:

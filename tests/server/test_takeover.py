@@ -80,6 +80,7 @@ async def test_a_zombie_says_nothing_of_a_match_that_another_has(ships) -> None:
     seats = await processes.seated(house, **PATIENT)
     asked, others = await seats.table.asked()
     zombie, streams = processes.at(seats.address), [chair.stream for chair in seats.chairs]
+    await asyncio.sleep(0.3)  # what was on its way has come
     before = [len(stream.received) for stream in streams]
     zombie.signal(signal.SIGSTOP)
     try:

@@ -16,7 +16,7 @@ from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.inheritance import Estate
-from seatwise_server.store import MatchMeta, Store
+from seatwise_server.store import Flusher, MatchMeta, Store
 from seatwise_server.store.errors import FenceLost, MatchRetired
 
 MOST_DEATHS = 3
@@ -50,6 +50,7 @@ class Opening:
 
     owner: str
     store: Store
+    flusher: Flusher
     delivery: Delivery
 
     async def claim(self, estate: Estate) -> Owned | None:
@@ -78,12 +79,27 @@ class Opening:
         return await self._read(setup, epoch, _verdict(is_aborted, deaths))
 
     async def _read(self, setup: Setup, epoch: int, void: VoidReason | None) -> Owned:
+        await self.flusher.replicated(setup.match)
         journal = await self.store.journal.read(setup.match)
+        self.flusher.hold(setup.match, epoch, self.owner, journal)
         try:
             return Owned(replay(setup, map(decode, journal)), epoch, void)
         except (BadEntry, IllegalMove):
             log.exception("journal_unplayable", match=setup.match)
             return Owned(_unplayed(setup, len(journal)), epoch, VoidReason.UNPLAYABLE)
+
+    async def reclaim(self, setup: Setup, epoch: int) -> Owned | None:
+        """A match that was ours at this epoch until Redis forgot it, whole again; None if it is another's by now."""
+        entries = self.flusher.held(setup.match)
+        try:
+            fresh = await self.store.journal.reclaim(setup.match, self.owner, epoch)
+        except (FenceLost, MatchRetired):
+            return None
+        self.flusher.hold(setup.match, fresh, self.owner, entries)
+        if not (await self.flusher.mend(setup.match)).is_kept:
+            return None
+        log.warning("match_reclaimed", match=setup.match, epoch=fresh, entries=len(entries))
+        return Owned(replay(setup, map(decode, entries)), fresh, None)
 
 
 def _setup(meta: MatchMeta) -> Setup:

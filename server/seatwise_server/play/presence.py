@@ -8,7 +8,7 @@ from typing import Protocol
 import structlog
 
 from seatwise_server.play.lease import Lease
-from seatwise_server.store import Store
+from seatwise_server.store import Answer, Store
 from seatwise_server.store.errors import StoreUnavailable
 
 BEAT_S = 1.0
@@ -47,8 +47,8 @@ class Owner(Protocol):
         """Its matches, with their epochs."""
         ...
 
-    def lose(self, match: str) -> None:
-        """Another referee has it."""
+    def lose(self, match: str, answer: Answer) -> None:
+        """It is another's, or forgotten."""
         ...
 
     def beat_confirmed(self) -> None:
@@ -118,9 +118,9 @@ class Presence:
 
         async def ask(match: str, epoch: int) -> None:
             async with turn:
-                is_ours = await self._store.journal.confirm(match, epoch, self._owner.name)
-            if not is_ours and self._owner.owned().get(match) == epoch:
-                self._owner.lose(match)
+                answer = await self._store.journal.confirm(match, epoch, self._owner.name)
+            if answer is not Answer.OK and self._owner.owned().get(match) == epoch:
+                self._owner.lose(match, answer)
 
         await asyncio.gather(*[ask(*each) for each in matches])
 

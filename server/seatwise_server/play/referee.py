@@ -10,7 +10,6 @@ from typing import Any
 
 import structlog
 
-from seatwise.codec.offer import encode_offer
 from seatwise_referee.ending import VoidReason
 from seatwise_server.play.delivery import Delivery, End
 from seatwise_server.play.inheritance import Estate
@@ -18,17 +17,17 @@ from seatwise_server.play.intake import Intake
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.lease import Lease
 from seatwise_server.play.lines import log_end, log_opened
+from seatwise_server.play.offering import Offering
 from seatwise_server.play.opening import Opening, Owned, UnknownFormat
 from seatwise_server.play.streams import Streams
 from seatwise_server.play.table import Journal, Table
-from seatwise_server.store import Store
+from seatwise_server.store import Answer, Fence, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 
 TAKE_BLOCK_MS = 1000
 MOST_AT_ONCE = 64
 RETRY_S = 0.5
-GIVE_BACK_S = 2.0
 ANSWER_S = 0.01
 """About what the journal takes to answer."""
 
@@ -63,22 +62,25 @@ class _OwnJournal:
 class Referee:
     """One for each process."""
 
-    def __init__(self, place: Place, store: Store, journal: Journal, lag: Lag, delivery: Delivery) -> None:
+    def __init__(self, place: Place, store: Store, flusher: Flusher, lag: Lag, delivery: Delivery) -> None:
         self.place = place
         self.is_draining = False
         """It takes no new matches."""
+        self.is_stopping = False
         self._loop = asyncio.get_running_loop()
         self.lease = Lease(self._loop.time)
         self.streams = Streams()
         self.tables: dict[str, Table] = {}
         self.intake = Intake(self.tables, delivery.end_for)
         self._store = store
-        self._journal = _OwnJournal(journal, self.lease)
+        self._flusher = flusher
+        self._journal = _OwnJournal(flusher, self.lease)
         self._lag = lag
         self._delivery = delivery
-        self._jobs: dict[str, Estate] = {}
+        self._jobs: dict[str, Job] = {}
         self._opening: set[str] = set()
-        self._opening_of = Opening(place.name, store, delivery)
+        self._opening_of = Opening(place.name, store, flusher, delivery)
+        self._offering = Offering(place.name, place.address, store)
         self._work: set[asyncio.Task[None]] = set()
         self._frozen_until = self._loop.time()
         """Up to then the store's gaps are off all charges."""
@@ -122,7 +124,9 @@ class Referee:
             await asyncio.sleep(RETRY_S)
             return
         for job in await self._store.jobs.take(self.name, min(free, MOST_AT_ONCE), TAKE_BLOCK_MS):
-            await self.open(Estate(job, self.name, await self._store.journal.fence(job.match)))
+            fence = await self._store.journal.fence(job.match)
+            if fence is None or fence.is_retired or fence.owner == self.name:
+                await self.open(Estate(job, self.name, fence))  # what else there may be finds its heir
 
     async def open(self, estate: Estate) -> None:
         """Opens the match's table here, unless it belongs to somebody else."""
@@ -134,7 +138,7 @@ class Referee:
             await self._open(estate)
         except UnknownFormat as unknown:
             log.warning("match_of_another_version", match=match, why=str(unknown))
-            self._spawn(self._give_back(estate.job))
+            self._spawn(self._offering.give_back(estate.job))
         finally:
             self._opening.discard(match)
 
@@ -143,61 +147,29 @@ class Referee:
         owned = await self._opening_of.claim(estate)
         if owned is None:
             return
-        self._jobs[estate.job.match] = estate
-        table = self._table(owned)
+        table = self._table(owned, estate)
         is_sure = self.lease.holds() and lapses == self.lease.lapses
-        if not (is_sure or await self._store.journal.confirm(table.name, table.epoch, self.name)):
+        if is_sure or await self._store.journal.confirm(table.name, table.epoch, self.name) is Answer.OK:
+            self._start(table, estate, owned)
+        else:
             self._let_go(table)
-            return
+
+    def _start(self, table: Table, estate: Estate, owned: Owned) -> None:
         log_opened(table, estate)
-        self._spawn(self._introduce(table, owned.is_new))
+        self._spawn(self._offering.introduce(table, estate))
         table.open()
         if owned.void:
             table.void(owned.void)
 
-    def _table(self, owned: Owned) -> Table:
+    def _table(self, owned: Owned, estate: Estate) -> Table:
         match, epoch = owned.match, owned.epoch
         table = Table(match, epoch, self.name, self._journal, self._lag, self._ended, self._dealt)
         self.tables[table.name] = table
+        self._jobs[table.name] = estate.job
         return table
 
-    async def _introduce(self, table: Table, is_new: bool) -> None:
-        """Writes down whose the match is now, and offers the seats: until it is done, or there is no need."""
-        while not (table.is_closed or table.match.is_over):
-            with suppress(StoreUnavailable):
-                await self._offer_seats(table)
-                await self._take_job(table)
-                if is_new:
-                    await self._store.matches.set_state(table.name, table.epoch, self.name, "SEATING")
-                return
-            await asyncio.sleep(RETRY_S)
-
-    async def _take_job(self, table: Table) -> None:
-        estate = self._jobs[table.name]
-        if estate.holder != self.name:
-            await self._store.jobs.move(estate.job.job_id, estate.holder, self.name)
-
-    async def _offer_seats(self, table: Table) -> None:
-        setup, epoch = table.match.setup, table.epoch
-        offers = [
-            (bot, encode_offer(setup, seat, epoch, self.address).SerializeToString())
-            for seat, bot in enumerate(setup.bots)
-        ]
-        await self._store.seats.put_offers(setup.match, epoch, offers)
-
-    async def _give_back(self, job: Job) -> None:
-        """Not at once, or a referee that is alone with the job would take it again and again."""
-        await asyncio.sleep(GIVE_BACK_S)
-        with suppress(StoreUnavailable):
-            await self._store.jobs.give_back(job.job_id)
-
     def _dealt(self, table: Table) -> None:
-        self._spawn(self._note_running(table))
-
-    async def _note_running(self, table: Table) -> None:
-        """For lists only: whoever reads the journal knows already."""
-        with suppress(StoreUnavailable):
-            await self._store.matches.set_state(table.name, table.epoch, self.name, "RUNNING")
+        self._spawn(self._offering.note_running(table))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -210,7 +182,23 @@ class Referee:
         """The match's last entry is in the journal, or the match is not ours any more."""
         if table.is_fenced:
             self.streams.cut(table)
-        self._spawn(self._deliver(table))
+        self._spawn(self._reclaim(table) if table.is_forgotten else self._deliver(table))
+
+    async def _reclaim(self, table: Table) -> None:
+        """Opens a match anew whose last moves a failover has forgotten: we have them, and write them again."""
+        owned: Owned | None = None
+        while not self.is_stopping:
+            try:
+                owned = await self._opening_of.reclaim(table.match.setup, table.epoch)
+                job = Job(await self._store.jobs.push(table.name), table.name)
+                break
+            except StoreUnavailable:
+                await asyncio.sleep(RETRY_S)
+        if owned is None:
+            self._let_go(table)
+            return
+        estate = Estate(job, self.name, Fence(table.epoch, self.name, is_retired=False))
+        self._start(self._table(owned, estate), estate, owned)
 
     async def _deliver(self, table: Table) -> None:
         """Repeats until it is done: the journal has the result, so nothing can be lost by waiting."""
@@ -221,7 +209,7 @@ class Referee:
                 end = end or await self._delivery.read_end(setup)
                 table.tell_end(end.message)
                 if await self._delivery.deliver(setup, table.epoch, self.name, end):
-                    await self._store.jobs.done(self._jobs[table.name].job.job_id)
+                    await self._store.jobs.done(self._jobs[table.name].job_id)
                     log_end(table, end.message)
                 break
             except StoreUnavailable:
@@ -230,6 +218,7 @@ class Referee:
 
     def _let_go(self, table: Table) -> None:
         table.close()
+        self._flusher.release(table.name)
         self._jobs.pop(table.name, None)
         self.tables.pop(table.name, None)
 
@@ -247,13 +236,11 @@ class Referee:
         """Its matches, with their epochs."""
         return {name: table.epoch for name, table in self.tables.items()}
 
-    def lose(self, match: str) -> None:
-        """Another referee has it: nothing more is said of it here."""
+    def lose(self, match: str, answer: Answer) -> None:
+        """It is another's, or Redis has forgotten that it is ours: nothing more is said of it at this table."""
         table = self.tables[match]
-        log.warning("match_lost", match=match, epoch=table.epoch)
-        table.is_fenced = True
-        table.close()
-        self._ended(table)
+        if not table.is_closed:
+            table.lose(answer)
 
     def beat_confirmed(self) -> None:
         """Others know that it lives."""
@@ -286,7 +273,7 @@ class Referee:
 
     async def stop(self) -> None:
         """Hands all matches over: they wait in the store for their next owner, who hears of it at once."""
-        self.is_draining = True
+        self.is_draining = self.is_stopping = True
         for table in list(self.tables.values()):
             table.wind_up()
         await self._all_answered()

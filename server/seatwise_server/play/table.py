@@ -25,6 +25,7 @@ from seatwise_referee.position import Position
 from seatwise_server.play import items
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.outbox import Outbox
+from seatwise_server.play.receipts import Doubts
 from seatwise_server.store.flusher import Answer
 
 MOST_WAITING = 8
@@ -87,6 +88,8 @@ class Table:
         self.is_closed = False
         self.is_fenced = False
         """Another referee owns the match."""
+        self.is_forgotten = False
+        """Redis has forgotten that we own the match; we have not."""
         self._is_winding_up = False
         self._journal = journal
         self._lag = lag
@@ -100,6 +103,7 @@ class Table:
         self._timer: asyncio.TimerHandle | None = None
         self._ended: pb.MatchEnded | None = None
         self._receipt_key = items.receipt_key(match.setup.seed)
+        self._doubts = Doubts()
         heads = (items.head(self.name, seat, epoch) for seat in range(len(match.setup.bots)))
         self._places = [_Place(head) for head in heads]
         self._log = log.bind(match=self.name, epoch=epoch)
@@ -115,9 +119,14 @@ class Table:
         """Whether the seat's bot sits there through this stream."""
         return self._places[seat].outbox is outbox
 
-    def sit(self, seat: int, nonce: bytes, every_change: bool, outbox: Outbox, at: float) -> None:
+    def sit(
+        self, seat: int, nonce: bytes, every_change: bool, outbox: Outbox, at: float, receipt: bytes = b""
+    ) -> None:
         """The bot sits down, or down again through another stream."""
         place = self._places[seat]
+        if receipt and self._doubts.prove_loss(self._receipt_key, seat, receipt, self.match.position.seq):
+            self._log.error("journal_lost", seat=seat, seq=self.match.position.seq)
+            self.void(VoidReason.JOURNAL_LOST)
         place.outbox, place.every_change = outbox, every_change
         outbox.seats.add((self, seat))
         if self._ended:
@@ -185,6 +194,13 @@ class Table:
             if place.outbox:
                 place.outbox.end(self, seat, items.ended(place.head, end))
 
+    def lose(self, answer: Answer) -> None:
+        """The match is another's, or Redis has forgotten that it is ours."""
+        self._log.warning("match_fenced", answer=answer.name)
+        self.is_fenced, self.is_forgotten = True, answer is Answer.LOST
+        self.close()
+        self._on_end(self)
+
     def wind_up(self) -> None:
         """Takes nothing more, and lets go of the match as soon as the journal has answered."""
         self._is_winding_up = True
@@ -240,13 +256,12 @@ class Table:
             return self.match.void(VoidReason.UNPLAYABLE, now)
 
     def _stalls(self) -> list[Effect]:
-        """What we stood still since the last command is charged to nobody, whenever that was."""
+        """What we stood still since the last command is charged to nobody."""
         now = self._loop.time()
         stalled_s, self._stalled_s = self._lag.notice(now) - self._stalled_s, self._lag.stalled_s
-        self.match.note_lag(self._lag.recent_ms(now))
         if not stalled_s:
             return []
-        return self.match.freeze(int(stalled_s * 1000), "STALL", self._ms(self._lag.stalled_until))
+        return self.match.freeze(int(stalled_s * 1000), "STALL", self._ms(now))
 
     def _write(self, effects: list[Effect]) -> None:
         entries = [effect.entry for effect in effects if isinstance(effect, Record)]
@@ -261,11 +276,8 @@ class Table:
         """The journal has answered: only now may anybody know."""
         if self.is_closed:
             return
-        if answer is Answer.FENCED:
-            self._log.warning("match_fenced")
-            self.is_fenced = True
-            self.close()
-            self._on_end(self)
+        if not answer.is_kept:
+            self.lose(answer)
             return
         effects, self._held = self._held or [], None
         before = self.match.position

@@ -65,10 +65,13 @@ class Journal:
             return None
         return Fence(int(epoch), owner.decode(), retired is not None, *(int(count or 0) for count in counts))
 
-    async def confirm(self, match: str, epoch: int, owner: str) -> bool:
-        """Whether the match is still this owner's; whoever takes it from now on has seen that the owner lives."""
+    async def confirm(self, match: str, epoch: int, owner: str) -> Answer:
+        """OK if the match is still this owner's; whoever takes it from now on has seen that the owner lives.
+
+        FENCED if it is another's or over, LOST if Redis has forgotten the claim.
+        """
         args = (epoch, owner)
-        return bool(await lua.run(self._client, "confirm", [keys.match_fence(match)], *args))
+        return Answer(await lua.run(self._client, "confirm", [keys.match_fence(match)], *args))
 
     async def reclaim(self, match: str, owner: str, epoch: int) -> int:
         """The new epoch of a match whose claim, at `epoch`, Redis has forgotten in a failover.

@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- An owner that has been silent asks whether the match is still its own. That it is gets counted, so that whoever
 -- looked at the fence before, and took the owner for dead, claims in vain.
--- KEYS: fence. ARGV: epoch, owner. Answers 1 yes, 0 no.
+-- KEYS: fence. ARGV: epoch, owner. Answers 1 yes, 0 no, 3 LOST (the fence is older: Redis has forgotten the claim).
 local fence = redis.call('HMGET', KEYS[1], 'epoch', 'owner', 'retired')
+if tonumber(fence[1] or '0') < tonumber(ARGV[1]) then return 3 end
 if fence[1] ~= ARGV[1] or fence[2] ~= ARGV[2] or fence[3] then return 0 end
 redis.call('HINCRBY', KEYS[1], 'confirmed', 1)
 return 1

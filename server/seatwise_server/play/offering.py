@@ -1,0 +1,58 @@
+"""Tells the world whose a match is now: its bots, its job, and the lists."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+
+from seatwise.codec.offer import encode_offer
+from seatwise_server.play.inheritance import Estate
+from seatwise_server.play.table import Table
+from seatwise_server.store import Store
+from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.store.jobs import Job
+
+RETRY_S = 0.5
+GIVE_BACK_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """What one referee tells."""
+
+    owner: str
+    address: str
+    store: Store
+
+    async def introduce(self, table: Table, estate: Estate) -> None:
+        """Offers the seats, and notes whose the match is: until it is done, or there is no need."""
+        is_new = estate.fence is None
+        while not (table.is_closed or table.match.is_over):
+            with suppress(StoreUnavailable):
+                await self._offer_seats(table)
+                if estate.holder != self.owner:
+                    await self.store.jobs.move(estate.job.job_id, estate.holder, self.owner)
+                if is_new:
+                    await self.store.matches.set_state(table.name, table.epoch, self.owner, "SEATING")
+                return
+            await asyncio.sleep(RETRY_S)
+
+    async def _offer_seats(self, table: Table) -> None:
+        setup, epoch = table.match.setup, table.epoch
+        offers = [
+            (bot, encode_offer(setup, seat, epoch, self.address).SerializeToString())
+            for seat, bot in enumerate(setup.bots)
+        ]
+        await self.store.seats.put_offers(setup.match, epoch, offers)
+
+    async def note_running(self, table: Table) -> None:
+        """For lists only: whoever reads the journal knows already."""
+        with suppress(StoreUnavailable):
+            await self.store.matches.set_state(table.name, table.epoch, self.owner, "RUNNING")
+
+    async def give_back(self, job: Job) -> None:
+        """Not at once, or a referee that is alone with the job would take it again and again."""
+        await asyncio.sleep(GIVE_BACK_S)
+        with suppress(StoreUnavailable):
+            await self.store.jobs.give_back(job.job_id)
