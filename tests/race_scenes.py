@@ -96,7 +96,7 @@ def race_taken_over() -> RaceDesk:
 def race_stood_still() -> RaceDesk:
     """What comes in a standstill is known as such only later; the window is as wide as the loop lagged."""
     race = ready(0, 2, tables=3, allowances=[0, 100, 0])
-    race.match.note_lag(30, 90)
+    race.match.note_lag(30)
     race.at(150).lay(1, 3)
     race.at(200).call(0)
     race.at(230).stand_still(70, "STORE")

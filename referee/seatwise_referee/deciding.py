@@ -37,7 +37,7 @@ class Deciding:
         """The state with what lies in an open race, as far as it may be shown."""
         self._callers: frozenset[Seat] = frozenset()
         """Who has called in the open race: only they themselves may notice it yet."""
-        self._lag_ms = self._lag_noted_ms = 0
+        self._lag_ms = 0
         if self._position.prompt is not None:
             self._put_prompt(self._position.prompt, self._position.at_ms)
 

@@ -21,7 +21,6 @@ LATE = "the time for this prompt had run out"
 TOO_FAST = f"at most {MOST_LAYS} layouts and offers a second are taken"
 HAS_CALLED = "this seat has called, and moves no more in this round"
 CALLED_LATER = "another seat called before, and the round is over"
-SECOND_MS = 1000
 AT_ONCE_MS = -1
 
 
@@ -32,14 +31,13 @@ class Racing(Deciding):
     that arrived now would be charged more than the call and the tie window together.
     """
 
-    def note_lag(self, lag_ms: int, now: int) -> None:
-        """The event loop lagged by so much: within a second no tie window is smaller than that.
+    def note_lag(self, lag_ms: int) -> None:
+        """The event loop lagged by at most so much in the last second: no tie window is smaller than that.
 
         Nor does the window shrink while a call is held, to which another may tie.
         """
-        is_past = now - self._lag_noted_ms > SECOND_MS and not (self._race and self._race.callers)
-        if lag_ms >= self._lag_ms or is_past:
-            self._lag_ms, self._lag_noted_ms = lag_ms, now
+        is_held = self._race is not None and bool(self._race.callers)
+        self._lag_ms = max(lag_ms, self._lag_ms) if is_held else lag_ms
 
     @property
     def _race_game(self) -> RaceGame[Any, Any, Any]:

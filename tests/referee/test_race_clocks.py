@@ -50,8 +50,7 @@ def test_who_holds_back_its_pongs_gains_no_more_than_the_cap() -> None:
 
 def test_a_window_is_never_smaller_than_the_lag_of_that_second() -> None:
     race = ready(0, 1)
-    race.match.note_lag(30, 50)
-    race.match.note_lag(2, 90)
+    race.match.note_lag(30)
     race.at(100).call(0)
     race.at(130).call(1)
     race.until(200)
@@ -59,21 +58,24 @@ def test_a_window_is_never_smaller_than_the_lag_of_that_second() -> None:
     assert race.last("called").window_ms == 30
 
 
-def test_a_lag_is_past_after_a_second_but_not_while_a_call_is_held() -> None:
+def test_a_window_is_never_smaller_than_the_match_was_made_with() -> None:
     race = ready(0, 1)
-    race.match.note_lag(30, 0)
-    race.match.note_lag(0, 1001)
-    assert race.at(1100).call(0)[-1] == WakeAt(1106)
-    race = RaceDesk(2, handover_ms=5000, are_seated=False)
-    race.sit_all()
-    race.hand_to(0)
-    race.lay(0, SEVEN)
-    race.match.note_lag(30, 0)
-    race.at(10).call(0)
-    race.match.note_lag(0, 1001)
-    race.at(1100).hand_to(1)
+    race.match.note_lag(30)
+    race.match.note_lag(2)
+    race.at(100).call(0)
+    race.until(200)
+    assert race.last("called").window_ms == 5
+
+
+def test_a_window_may_grow_while_a_call_is_held_but_does_not_shrink() -> None:
+    race = ready(0, 1, allowances=[0, 100])
+    race.at(100).call(0)
+    race.match.note_lag(30)
+    race.match.note_lag(0)
     race.tick()
-    assert race.wake == 1100 + 10 + 30 + 1
+    assert race.wake == 100 + 100 + 30 + 1
+    race.at(230).call(1)
+    assert race.callers() == [(0, 100), (1, 130)]
 
 
 # --- Standing still -------------------------------------------------------------------------------------

@@ -73,3 +73,53 @@ async def test_no_beat_after_the_stop() -> None:
     running().stand_still(5)
     await asyncio.sleep(1)
     assert lag.stalled_s == 0
+
+
+# --- Lag that is no stall -------------------------------------------------------------------------------
+
+
+@in_virtual_time
+async def test_the_longest_delay_of_the_last_second_is_known() -> None:
+    lag = started()
+    await asyncio.sleep(1)
+    for delay_s in (0.03, 0.04, 0.025):
+        running().stand_still(delay_s)
+        await asyncio.sleep(0.1)
+    assert 20 <= lag.recent_ms(running().time()) <= 40
+    await asyncio.sleep(1.5)
+    assert lag.recent_ms(running().time()) == 0
+
+
+@in_virtual_time
+async def test_a_delay_that_no_beat_has_seen_is_known_too() -> None:
+    lag = started()
+    running().stand_still(BEAT_S + 0.03)
+    assert lag.recent_ms(running().time()) == 30
+
+
+@in_virtual_time
+async def test_of_a_stall_only_what_is_within_the_bound_counts_as_lag() -> None:
+    lag = started()
+    running().stand_still(7)
+    assert lag.recent_ms(running().time()) == BOUND_S * 1000
+    lag.notice(running().time())
+    assert lag.recent_ms(running().time()) == BOUND_S * 1000
+
+
+@in_virtual_time
+async def test_when_the_last_stall_was_over_is_known() -> None:
+    lag = started()
+    await asyncio.sleep(1)
+    running().stand_still(0.7)
+    over = running().time()
+    await asyncio.sleep(3)
+    assert lag.stalled_until == over
+
+
+@in_virtual_time
+async def test_delays_are_not_kept() -> None:
+    lag = started()
+    for _ in range(1000):
+        await asyncio.sleep(0.1)
+        running().stand_still(0.03)
+    assert len(lag._delays) < 100

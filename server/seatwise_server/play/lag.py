@@ -1,4 +1,4 @@
-"""How long this process stood still: time that is charged to nobody.
+"""How long this process stood still, which is charged to nobody, and how much it lags at all.
 
 A timer that fires late proves nothing about a bot, whose move may lie unread. So a beat runs through
 the event loop; when it comes late by more than the bound, the delay is a stall.
@@ -7,10 +7,13 @@ the event loop; when it comes late by more than the bound, the delay is a stall.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from math import ceil
 
 BEAT_S = 0.02
 BOUND_S = 0.05
 """Delays up to here are the usual jitter of a busy loop and stay within the grace."""
+SECOND_S = 1.0
 
 
 class Lag:
@@ -22,6 +25,10 @@ class Lag:
         self._timer: asyncio.TimerHandle | None = None
         self.stalled_s = 0.0
         """All stalls so far; whoever reckons with them remembers the last figure he saw."""
+        self.stalled_until = 0.0
+        """When the last of them was over, on the clock of the loop."""
+        self._delays: deque[tuple[float, float]] = deque()
+        """When each was seen, and how long it was; none is longer than the one before."""
 
     def start(self) -> None:
         """Beats until `stop`."""
@@ -38,11 +45,29 @@ class Lag:
         late = now - self._expected
         if late > BOUND_S:
             self.stalled_s += late
+            self.stalled_until = now
+            self._saw(now, late)
             self._expected = now + BEAT_S
         return self.stalled_s
+
+    def recent_ms(self, now: float) -> int:
+        """The longest delay of the last second, one that no beat has seen yet included.
+
+        Of a stall only what stays within the bound: the rest of it is charged to nobody anyway.
+        """
+        while self._delays and self._delays[0][0] < now - SECOND_S:
+            self._delays.popleft()
+        longest_s = max(now - self._expected, self._delays[0][1] if self._delays else 0.0)
+        return ceil(min(longest_s, BOUND_S) * 1000)
+
+    def _saw(self, now: float, late: float) -> None:
+        while self._delays and self._delays[-1][1] <= late:
+            self._delays.pop()
+        self._delays.append((now, late))
 
     def _beat(self) -> None:
         now = self._loop.time()
         self.notice(now)
+        self._saw(now, max(0.0, now - self._expected))
         self._expected = now + BEAT_S
         self._timer = self._loop.call_at(self._expected, self._beat)

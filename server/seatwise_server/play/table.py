@@ -256,12 +256,13 @@ class Table:
             return self.match.void(VoidReason.UNPLAYABLE, now)
 
     def _stalls(self) -> list[Effect]:
-        """What we stood still since the last command is charged to nobody."""
+        """What we stood still since the last command is charged to nobody, whenever that was."""
         now = self._loop.time()
         stalled_s, self._stalled_s = self._lag.notice(now) - self._stalled_s, self._lag.stalled_s
+        self.match.note_lag(self._lag.recent_ms(now))
         if not stalled_s:
             return []
-        return self.match.freeze(int(stalled_s * 1000), "STALL", self._ms(now))
+        return self.match.freeze(int(stalled_s * 1000), "STALL", self._ms(self._lag.stalled_until))
 
     def _write(self, effects: list[Effect]) -> None:
         entries = [effect.entry for effect in effects if isinstance(effect, Record)]
