@@ -20,7 +20,7 @@ from seatwise_referee.games.ubongo import GOAL, ROUNDS
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ENOUGH = 100
-MOST_MATCHES = 24
+MOST_MATCHES = 22
 NEAR_S, FAR_S = 0.0005, 0.020
 """One way: a millisecond and forty for a round trip."""
 THINKS_S = 0.020
@@ -124,7 +124,7 @@ async def test_a_seat_40_ms_away_ties_with_one_1_ms_away(house):
         streams = [wire.play() for wire in wires]
         for stream in streams:
             await stream.send_raw(b"")
-        await asyncio.sleep(0.3)  # until their round trips have been measured
+        await asyncio.sleep(2.3)  # until their round trips have been measured
         counted: Counter[str] = Counter()
         for _ in range(MOST_MATCHES):
             counted += await one_match(house, wires, streams, hiccups)

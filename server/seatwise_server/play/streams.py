@@ -34,7 +34,6 @@ class Streams:
         if older:
             older.end(Refusal("REPLACED", "a newer stream of this bot has taken over", bot=stream.bot))
         self._streams[stream.bot] = stream
-        stream.watch()  # at once: whoever is asked before its round trip is known is charged for it
         try:
             yield
         finally:
