@@ -9,7 +9,6 @@ from typing import cast
 from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Json, Options
 
-
 JOURNAL_FORMAT = "seatwise.journal/1"
 """How setups and entries are written. It changes when an older referee could not go on from a newer journal."""
 
