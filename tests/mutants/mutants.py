@@ -163,14 +163,9 @@ def check_sound(copies: Sequence[Copy], faults: Sequence[Fault]) -> None:
                 sys.exit(f"without any fault:\n{run.result().stdout}{run.result().stderr}")
 
 
-def print_table(verdicts: Sequence[Verdict]) -> None:
-    width = max(len(verdict.fault.name) for verdict in verdicts)
-    for verdict in verdicts:
-        suites = " ".join(suite.removeprefix("tests/") for suite in verdict.fault.suites)
-        print(f"{verdict.word:<9} {verdict.fault.name:<{width}}  {verdict.took_s:5.1f} s  {suites}")
-    for verdict in verdicts:
-        if verdict.told:
-            print(f"\n--- {verdict.word}: {verdict.fault.name}\n{verdict.told}")
+def print_line(verdict: Verdict, width: int) -> None:
+    suites = " ".join(suite.removeprefix("tests/") for suite in verdict.fault.suites)
+    print(f"{verdict.word:<9} {verdict.fault.name:<{width}}  {verdict.took_s:5.1f} s  {suites}", flush=True)
 
 
 def main() -> int:
@@ -196,11 +191,14 @@ def main() -> int:
         free: SimpleQueue[Copy] = SimpleQueue()
         for copy in copies:
             free.put(copy)
+        verdicts, width = [], max(len(fault.name) for fault in faults)
         with ThreadPoolExecutor(args.jobs) as pool:
-            verdicts = list(pool.map(lambda fault: verdict_on(fault, free), faults))
+            for verdict in pool.map(lambda fault: verdict_on(fault, free), faults):
+                verdicts.append(verdict)
+                print_line(verdict, width)
     bad = [verdict for verdict in verdicts if verdict.word != "killed"]
-    if not args.short or bad:
-        print_table(verdicts)
+    for verdict in bad:
+        print(f"\n--- {verdict.word}: {verdict.fault.name}\n{verdict.told}")
     print(f"{len(verdicts) - len(bad)} of {len(verdicts)} faults found in {time.monotonic() - began:.0f} s")
     return 1 if bad else 0
 
