@@ -138,7 +138,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "no fence check: the table goes on",
         TABLE,
-        "        if answer is Answer.FENCED:\n",
+        "        if not answer.is_kept:\n",
         "        if False:\n",
         (TABLES,),
     ),
