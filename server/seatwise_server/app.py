@@ -16,6 +16,7 @@ import structlog
 from seatwise_server.config import Config
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.lobby.lobby import Lobby
+from seatwise_server.metrics import Depths, Page, served
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.referee import Referee
 from seatwise_server.refusal import Refusal
@@ -81,7 +82,7 @@ class _Server:
         self._stopped: asyncio.Future[None] = self._loop.create_future()
 
     async def start(self, stack: AsyncExitStack) -> None:
-        config = self._config
+        config, self._stack = self._config, stack
         client = connect(config.redis_url or self._url())
         stack.push_async_callback(client.aclose)
         facts = await check_server(client, allow_loss=config.allow_loss, wait_replicas=config.wait_replicas)
@@ -134,6 +135,7 @@ class _Server:
         self._spawn_all({"watch tokens": common.keeper.watch(), "health": self._watch_health()})
         if self._embedded:
             self._spawn_all({"supervise redis": self._embedded.supervise()})
+        self._serve_metrics(common)
         await self._tell_health()
         self.running = Running(
             common.listens_on,
@@ -142,6 +144,30 @@ class _Server:
             referee.referee if referee else None,
             lobby.lobby if lobby else None,
         )
+
+    def _serve_metrics(self, common: Common) -> None:
+        config = self._config
+        if config.metrics_port is None:
+            return
+        depths = Depths(common.store)
+        page = Page(lambda: self._gauges(common), depths, lambda: common.lag.stalled_s)
+        try:
+            port = self._stack.enter_context(served(page, config.metrics_host, config.metrics_port))
+        except OSError as error:
+            where = f"{config.metrics_host}:{config.metrics_port}"
+            raise PortBusy(
+                f"cannot serve metrics on {where}: {error}; choose another --metrics-port"
+            ) from None
+        self._spawn_all({"depths": depths.watch()})
+        log.info("metrics_served", address=f"{config.metrics_host}:{port}", path="/metrics")
+
+    def _gauges(self, common: Common) -> dict[str, float]:
+        """Read by another thread, while the loop runs."""
+        lag_s = common.lag.longest_s
+        found = {"store_up": float(self._flusher.healthy), "loop_lag_seconds": lag_s}
+        for role in self._roles:
+            found |= role.gauges()
+        return found
 
     def _url(self) -> str:
         if self._embedded is None:

@@ -38,6 +38,9 @@ class Config:
     keep_records_s: int = KEEP_RECORDS_S
     most_tables: int = 5000
     house_bots: bool = True
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int | None = None
+    """0 takes a free one; None serves no metrics."""
     gone_for_good_s: float = 60.0
     """How long the store may be away before the server stops."""
 

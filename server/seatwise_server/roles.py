@@ -75,6 +75,10 @@ class Role(Protocol):
         """The store was away for so long."""
         ...
 
+    def gauges(self) -> dict[str, float]:
+        """What is to be seen of it on the page of metrics; only read, for another thread asks."""
+        ...
+
 
 class RefereeRole:
     """Play: tables, and the streams of those who sit there."""
@@ -119,6 +123,16 @@ class RefereeRole:
         """See `Role`."""
         self.referee.store_is_back(gap_s)
 
+    def gauges(self) -> dict[str, float]:
+        """See `Role`."""
+        referee = self.referee
+        return {
+            "matches_running": len(referee.tables),
+            "tables_free": referee.free,
+            "streams_open": len(referee.streams),
+            "lease_holds": float(referee.lease.is_held),
+        }
+
 
 class LobbyRole:
     """Attend: who is present, who waits, who is seated with whom."""
@@ -154,6 +168,10 @@ class LobbyRole:
     def store_is_back(self, gap_s: float) -> None:
         """See `Role`. Nothing of it has a clock."""
 
+    def gauges(self) -> dict[str, float]:
+        """See `Role`."""
+        return {"bots_present": len(self.lobby)}
+
 
 class GatewayRole:
     """All unary services, and Watch: it keeps nothing in memory."""
@@ -183,6 +201,10 @@ class GatewayRole:
 
     def store_is_back(self, gap_s: float) -> None:
         """See `Role`."""
+
+    def gauges(self) -> dict[str, float]:
+        """See `Role`."""
+        return {}
 
 
 def _address(common: Common) -> str:

@@ -60,6 +60,18 @@ def configure(parser: ArgumentParser) -> None:
         "--address", default="", metavar="HOST:PORT",
         help="where bots reach this referee (default: where it listens)",
     )  # fmt: skip
+    parser.add_argument(
+        "--metrics-host",
+        default="127.0.0.1",
+        metavar="HOST",
+        help="where /metrics listens (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--metrics-port",
+        type=int,
+        metavar="PORT",
+        help="serve /metrics for Prometheus there; 0 takes a free one",
+    )
     parser.add_argument("--no-house-bots", action="store_true", help="leave free places free")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
 
@@ -78,6 +90,8 @@ def config_of(args: Namespace) -> Config:
         keep_records_s=max(1, int(args.keep_records * DAY_S)),
         most_tables=args.tables,
         house_bots=not args.no_house_bots,
+        metrics_host=args.metrics_host,
+        metrics_port=args.metrics_port,
         gone_for_good_s=args.gone_for_good,
     )
 

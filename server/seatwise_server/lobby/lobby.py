@@ -42,6 +42,9 @@ class Lobby:
         """Those among them that may attend elsewhere by now."""
         self._news = asyncio.Event()
 
+    def __len__(self) -> int:
+        return len(self._present)
+
     @asynccontextmanager
     async def present(self, attendance: Attendance) -> AsyncIterator[None]:
         """As long as this lasts the bot is present through this stream; an older one is replaced."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from seatwise.codec import CODECS
 from seatwise.v1 import play_service_pb2 as pb
+from seatwise_server.counts import COUNTS
 
 if TYPE_CHECKING:
     from seatwise_referee.match import Update
@@ -85,6 +86,7 @@ def accepted(head: bytes, request_id: str, charged_ms: int, receipt: bytes) -> b
 
 def rejected(head: bytes, request_id: str, reason: str, message: str) -> bytes:
     """Something does not stand."""
+    COUNTS.rejections[reason] += 1
     body = pb.MoveRejected(request_id=request_id, reason=REASONS[reason], message=message)  # type: ignore[arg-type]
     return head + field(_REJECTED, body.SerializeToString())
 

@@ -50,6 +50,11 @@ class Lag:
             self._expected = now + BEAT_S
         return self.stalled_s
 
+    @property
+    def longest_s(self) -> float:
+        """The longest delay that is remembered, about a second's worth; for people to see."""
+        return max((delay for _, delay in list(self._delays)), default=0.0)
+
     def recent_ms(self, now: float) -> int:
         """The longest delay of the last second, one that no beat has seen yet included.
 

@@ -34,6 +34,11 @@ class Lease:
         """On its clock."""
         return self._clock()
 
+    @property
+    def is_held(self) -> bool:
+        """As far as is known; `holds` makes sure."""
+        return self._holds and self._clock() < self._until
+
     def holds(self) -> bool:
         """Whether we may speak. Once lost it is lost until `renew`, whatever heartbeats say."""
         if self._holds and self._clock() >= self._until:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import structlog
 
 from seatwise.v1 import play_service_pb2
+from seatwise_server.counts import COUNTS
 from seatwise_server.play.inheritance import Estate
 from seatwise_server.play.table import Table
 
@@ -15,12 +16,14 @@ def log_opened(table: Table, estate: Estate) -> None:
     """A new match, or one whose owner before is no more."""
     before = estate.fence.owner if estate.fence else ""
     event = "match_taken_over" if before else "match_opened"
+    COUNTS.takeovers += bool(before)
     setup = table.match.setup
     log.info(event, match=table.name, game=setup.game, bots=list(setup.bots), epoch=table.epoch, dead=before)
 
 
 def log_end(table: Table, end: play_service_pb2.MatchEnded) -> None:
     """The canonical line of a match."""
+    COUNTS.ended[end.void_reason or "FINISHED"] += 1
     log.info(
         "match_finished" if end.HasField("result") else "match_voided",
         match=table.name,

@@ -22,6 +22,7 @@ from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode
 from seatwise_referee.match import Match
 from seatwise_referee.position import Position
+from seatwise_server.counts import COUNTS
 from seatwise_server.play import items
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.outbox import Outbox
@@ -100,6 +101,8 @@ class Table:
         self._stalled_s = lag.notice(self._loop.time())
         self._inbox: deque[tuple[int | None, Callable[[int], list[Effect]], float]] = deque()
         self._held: list[Effect] | None = None
+        self._asked_s = 0.0
+        """When the journal was asked for what it holds back."""
         self._timer: asyncio.TimerHandle | None = None
         self._ended: pb.MatchEnded | None = None
         self._receipt_key = items.receipt_key(match.setup.seed)
@@ -269,7 +272,7 @@ class Table:
         if not entries:
             self._perform(effects)
             return
-        self._held = effects
+        self._held, self._asked_s = effects, self._loop.time()
         data = [encode(entry) for entry in entries]
         self._journal.append(self.name, self.epoch, self.owner, entries[0].seq, data, self._written)
 
@@ -281,6 +284,7 @@ class Table:
             self.lose(answer)
             return
         effects, self._held = self._held or [], None
+        self._count(effects)
         before = self.match.position
         wake = self.match.confirm(self._ms(self._loop.time()))
         self._perform([*effects, *wake])
@@ -290,6 +294,12 @@ class Table:
         if self._is_winding_up and not self.match.is_over:
             self.close()
         self._work()
+
+    def _count(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Record):
+                COUNTS.entry(effect.entry)
+        COUNTS.appended(self._loop.time() - self._asked_s)
 
     def _perform(self, effects: list[Effect]) -> None:
         for effect in effects:

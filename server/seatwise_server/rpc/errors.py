@@ -9,6 +9,7 @@ import grpc
 from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 
+from seatwise_server.counts import COUNTS
 from seatwise_server.refusal import LAST_WORD_S, Refusal
 
 DOMAIN = "seatwise"
@@ -26,6 +27,7 @@ def status(refusal: Refusal) -> status_pb2.Status:
 
 async def abort(context: grpc.aio.ServicerContext[bytes, bytes], refusal: Refusal) -> NoReturn:
     """Ends the RPC with the refusal; a caller that does not even read that is hung up on."""
+    COUNTS.refusals[refusal.reason] += 1
     details = ((DETAILS_KEY, status(refusal).SerializeToString()),)
     try:
         async with asyncio.timeout(LAST_WORD_S):

@@ -1,0 +1,119 @@
+"""What Prometheus reads at /metrics."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import structlog
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+
+from seatwise_server.counts import COUNTS, LATENCY_BOUNDS_S
+from seatwise_server.lobby.queue import CREATED, QUEUES
+from seatwise_server.store import Store
+from seatwise_server.store.errors import StoreUnavailable
+
+LOOK_S = 5.0
+"""How often the store is asked what waits there."""
+
+Gauges = Callable[[], dict[str, float]]
+"""What is so at this moment: name to value. Called in another thread, so it only reads."""
+
+log = structlog.get_logger()
+
+HELP = {
+    "matches_running": "Matches that this referee has.",
+    "tables_free": "Matches that it could take besides.",
+    "streams_open": "Play streams of bots.",
+    "bots_present": "Bots that attend at this lobby.",
+    "lease_holds": "1 while this referee may speak.",
+    "store_up": "1 while Redis answers.",
+    "loop_lag_seconds": "The longest delay of the event loop in the last second, stalls apart.",
+}
+
+
+class Depths:
+    """How many wait, as the store said last."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.queues: dict[str, int] = {}
+        self.jobs = 0
+
+    async def watch(self) -> None:
+        """Asks again and again. Runs until cancelled."""
+        while True:
+            with suppress(StoreUnavailable):
+                self.jobs = await self._store.jobs.untaken()
+                for queue in (*QUEUES, CREATED):
+                    self.queues[queue] = await self._store.queues.count(queue)
+            await asyncio.sleep(LOOK_S)
+
+
+class Page:
+    """Put together when it is asked for."""
+
+    def __init__(self, gauges: Gauges, depths: Depths, stalled_s: Callable[[], float]) -> None:
+        self._gauges = gauges
+        self._depths = depths
+        self._stalled_s = stalled_s
+
+    def collect(self) -> Iterator[Metric]:
+        """As prometheus_client asks."""
+        for name, value in self._gauges().items():
+            yield GaugeMetricFamily(f"seatwise_{name}", HELP[name], value=value)
+        yield from _counters(self._stalled_s())
+        yield from self._waiting()
+        yield _append_latency()
+
+    def _waiting(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily(
+            "seatwise_jobs_waiting", "Matches that wait for a referee.", self._depths.jobs
+        )
+        depth = GaugeMetricFamily("seatwise_queue_depth", "Who waits in a queue.", labels=["queue"])
+        for queue, waiting in list(self._depths.queues.items()):
+            depth.add_metric([queue.removeprefix("~")], waiting)
+        yield depth
+
+
+def _counters(stalled_s: float) -> Iterator[Metric]:
+    yield CounterMetricFamily("seatwise_moves", "Moves in the journal.", COUNTS.moves)
+    yield CounterMetricFamily("seatwise_timeouts", "Seats whose time ran out.", COUNTS.timeouts)
+    yield CounterMetricFamily("seatwise_takeovers", "Matches taken over from others.", COUNTS.takeovers)
+    yield CounterMetricFamily("seatwise_charged_seconds", "Time charged.", COUNTS.charged_ms / 1000)
+    yield CounterMetricFamily("seatwise_loop_stalled_seconds", "Time this process stood still.", stalled_s)
+    by_reason = (
+        ("seatwise_matches_ended", "Matches, by how they ended.", COUNTS.ended),
+        ("seatwise_rejections", "Items of bots that did not stand.", COUNTS.rejections),
+        ("seatwise_refusals", "Calls refused, and streams ended.", COUNTS.refusals),
+    )
+    for name, text, counts in by_reason:
+        family = CounterMetricFamily(name, text, labels=["reason"])
+        for reason, count in sorted(counts.items()):
+            family.add_metric([reason], count)
+        yield family
+
+
+def _append_latency() -> Metric:
+    total, buckets = 0, []
+    for bound, count in zip((*map(str, LATENCY_BOUNDS_S), "+Inf"), list(COUNTS.append_buckets), strict=True):
+        total += count
+        buckets.append((bound, float(total)))
+    text = "From an append to Redis's answer, per command."
+    return HistogramMetricFamily("seatwise_append_seconds", text, buckets=buckets, sum_value=COUNTS.append_s)
+
+
+@contextmanager
+def served(page: Page, host: str, port: int) -> Iterator[int]:
+    """The page over HTTP, in a thread of its own, as long as this lasts; the port. OSError if it is taken."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(page)
+    server, thread = start_http_server(port, host, registry)
+    try:
+        yield int(server.server_port)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

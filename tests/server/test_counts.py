@@ -1,0 +1,52 @@
+"""What a process counts, and what counting costs."""
+
+from __future__ import annotations
+
+import timeit
+
+from seatwise_referee.game import Seat
+from seatwise_referee.journal import Agreed, Called, Defaulted, Moved
+from seatwise_server.counts import LATENCY_BOUNDS_S, Counts
+
+
+def test_entries_are_counted_by_what_they_are() -> None:
+    counts, stamp = Counts(), {"seq": 1, "at_ms": 9}
+    counts.entry(
+        Moved(
+            seat=Seat(0), prompt=1, move={}, asked_ms=0, allowance_ms=0, charged_ms=7, request_id="", **stamp
+        )
+    )
+    counts.entry(Defaulted(reason="TIMED_OUT", prompt=1, moves=({}, {}), **stamp))
+    counts.entry(Defaulted(reason="FORFEITED", prompt=1, moves=({},), **stamp))
+    counts.entry(Called(prompt=1, calls=({}, {}, {}), window_ms=1, layouts=(), request_ids=(), **stamp))
+    counts.entry(Agreed(prompt=1, reason="TIMED_OUT", layouts=(), silent=(Seat(1),), asked=(), **stamp))
+    assert (counts.moves, counts.timeouts, counts.charged_ms) == (4, 3, 7)
+
+
+def test_each_append_falls_into_one_bucket() -> None:
+    counts = Counts()
+    for took_s in (0.0, LATENCY_BOUNDS_S[0], LATENCY_BOUNDS_S[0] * 1.01, 1000.0):
+        counts.appended(took_s)
+    assert (counts.append_buckets[0], counts.append_buckets[1], counts.append_buckets[-1]) == (2, 1, 1)
+    assert sum(counts.append_buckets) == 4
+
+
+def test_counting_costs_a_move_less_than_a_microsecond() -> None:
+    counts = Counts()
+    move = Moved(
+        seq=1,
+        at_ms=1,
+        seat=Seat(0),
+        prompt=1,
+        move={},
+        asked_ms=0,
+        allowance_ms=0,
+        charged_ms=7,
+        request_id="",
+    )
+
+    def count() -> None:
+        counts.entry(move)
+        counts.appended(0.003)
+
+    assert min(timeit.repeat(count, number=10_000, repeat=9)) / 10_000 < 1e-6

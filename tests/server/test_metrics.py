@@ -1,0 +1,86 @@
+"""What Prometheus is told: true, and without names."""
+
+from __future__ import annotations
+
+import asyncio
+import urllib.request
+
+import pytest
+import pytest_asyncio
+from harness import SOON_S, endings, plays_on, server_process
+from prometheus_client.parser import text_string_to_metric_families
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def measured():
+    """A server with metrics, and where they are."""
+    async with server_process("--metrics-port", "0", "--tables", "3") as (process, house):
+        [told] = [line for line in process.log if line["event"] == "metrics_served"]
+        yield house, f"http://{told['address']}/metrics"
+
+
+async def read(url: str) -> dict[str, float]:
+    """All samples, each with its labels behind its name."""
+    assert url.startswith("http://127.0.0.1:")
+    page = await asyncio.to_thread(lambda: urllib.request.urlopen(url, timeout=5).read().decode())
+    samples = [sample for family in text_string_to_metric_families(page) for sample in family.samples]
+    return {" ".join([sample.name, *sample.labels.values()]): sample.value for sample in samples}
+
+
+async def ended(url: str, reason: str) -> dict[str, float]:
+    """All samples, as soon as a match is counted as ended so: delivery comes a moment after the result."""
+    async with asyncio.timeout(SOON_S):
+        while f"seatwise_matches_ended_total {reason}" not in (found := await read(url)):
+            await asyncio.sleep(0.02)
+    return found
+
+
+async def test_a_match_is_counted_move_by_move(measured):
+    house, url = measured
+    before = await read(url)
+    assert (before["seatwise_matches_running"], before["seatwise_tables_free"]) == (0, 3)
+    async with house.table(2) as table:
+        await table.sit()
+        for chair in table.chairs:
+            await chair.expect("update")
+        during = await read(url)
+        assert (during["seatwise_matches_running"], during["seatwise_streams_open"]) == (1, 2)
+        assert (during["seatwise_bots_present"], during["seatwise_tables_free"]) == (2, 2)
+        await chair.submit(None, prompt=999)
+        await plays_on(house, table)
+    after = await ended(url, "FINISHED")
+    moves = after["seatwise_moves_total"] - before["seatwise_moves_total"]
+    assert moves == sum(len(chair.accepted) for chair in table.chairs)
+    assert after["seatwise_append_seconds_count"] >= moves
+    assert after["seatwise_rejections_total MALFORMED"] == 1
+    assert after["seatwise_matches_ended_total FINISHED"] == 1
+    assert (after["seatwise_store_up"], after["seatwise_lease_holds"]) == (1, 1)
+    assert {
+        "seatwise_queue_depth casual",
+        "seatwise_jobs_waiting",
+        "seatwise_loop_lag_seconds",
+    } <= after.keys()
+
+
+async def test_time_outs_and_voided_matches_are_counted_by_reason(measured):
+    house, url = measured
+    async with house.table(2, free_ms={"card": 20, "arrange": 20}, bank_ms=1, grace_ms=1) as table:
+        await table.sit()
+        match = await house.admin.over(table.name)
+    assert match.void_reason == "ABANDONED" or "TIMED_OUT" in endings(match)
+    after = await ended(url, match.void_reason or "FINISHED")
+    assert after["seatwise_timeouts_total"] >= 3
+
+
+async def test_nobody_is_named(measured):
+    house, url = measured
+    async with house.table(2) as table:
+        await table.sit()
+        page = await asyncio.to_thread(lambda: urllib.request.urlopen(url, timeout=5).read().decode())
+        await plays_on(house, table)
+    assert "matches/" not in page
+    assert "bots/" not in page
+    labels = {line.partition("{")[2].partition("=")[0] for line in page.splitlines() if "{" in line}
+    assert labels == {"queue", "reason", "le"}
