@@ -32,7 +32,7 @@ async def read(url: str) -> dict[str, float]:
 async def ended(url: str, reason: str) -> dict[str, float]:
     """All samples, as soon as a match is counted as ended so: delivery comes a moment after the result."""
     async with asyncio.timeout(SOON_S):
-        while f"seatwise_matches_ended_total {reason}" not in (found := await read(url)):
+        while f"seatwise_matches_ended_total {reason}" not in (found := await read(url)):  # noqa: ASYNC110  # no event tells
             await asyncio.sleep(0.02)
     return found
 
