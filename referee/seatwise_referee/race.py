@@ -20,6 +20,8 @@ from seatwise_referee.game import IllegalMove, RaceGame, Seat
 MOST_LAYS = 50
 """Of one seat in a second, changes of its offer included."""
 SECOND_MS = 1000
+MANY = 16
+"""Layouts of one seat; only when there are more is it worth while to look for those that cannot count."""
 LONG_AGO_MS = 0
 """What came then is charged least."""
 
@@ -123,6 +125,10 @@ class Race:
         """The seat's last move that laid something, or `None`."""
         lays = self._lays.get(seat)
         return lays[-1][1] if lays else None
+
+    def has_many(self, seat: Seat) -> bool:
+        """Whether it is time to `forget`."""
+        return len(self._lays[seat]) > MANY
 
     # As the race goes on
 

@@ -79,7 +79,8 @@ class Racing(Deciding):
     def _lay(self, race: Race, seat: Seat, move: Any, came_ms: int) -> None:
         before = race.soft
         race.play(seat, move, came_ms)
-        race.forget(self._earliest_possible(race, came_ms))
+        if race.has_many(seat):
+            race.forget(self._earliest_possible(race, came_ms))
         if not race.is_agreed:  # the end of a round is for the journal first
             self._shown = race.soft
             self._effects.append(Changed(self._who_sees(before, race.soft, seat)))

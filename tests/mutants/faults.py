@@ -13,6 +13,7 @@ SCRIPTS = "server/seatwise_server/store/scripts"
 FLUSHER = "server/seatwise_server/store/flusher.py"
 MATCH = "referee/seatwise_referee/match.py"
 ASKING = "referee/seatwise_referee/asking.py"
+RACING = "referee/seatwise_referee/racing.py"
 POSITION = "referee/seatwise_referee/position.py"
 UGO = "referee/seatwise_referee/games/ugo"
 VERIFY = "referee/seatwise_referee/verify"
@@ -31,6 +32,8 @@ REFUSALS = (
 SECRETS_WIRE = "tests/contract/test_secrets_wire.py"
 RULES = "tests/referee/test_ugo.py"
 MATCHES = "tests/referee/test_match.py"
+FORGED_RACES = "tests/referee/test_verify_races.py"
+RACES = tuple(f"tests/referee/test_race{part}.py" for part in ("", "_answers", "_clocks", "_rounds"))
 FORGED = "tests/referee/test_verify_forged.py"
 HELD = "tests/server/test_store_held.py"
 JOURNALS = "tests/server/test_store_journal.py"
@@ -56,16 +59,16 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "acknowledge before the append",
         TABLE,
-        "        self._held = effects\n",
-        "        self._perform([each for each in effects if isinstance(each, Accept)])\n        self._held = effects\n",
+        "        self._held, self._asked_s = effects, self._loop.time()\n",
+        "        self._perform([each for each in effects if isinstance(each, Accept)])\n        self._held, self._asked_s = effects, self._loop.time()\n",
         (TABLES,),
         is_short=True,
     ),
     Fault(
         "rejection before the append",
         TABLE,
-        "        self._held = effects\n",
-        "        self._perform([each for each in effects if isinstance(each, Reject)])\n        self._held = effects\n",
+        "        self._held, self._asked_s = effects, self._loop.time()\n",
+        "        self._perform([each for each in effects if isinstance(each, Reject)])\n        self._held, self._asked_s = effects, self._loop.time()\n",
         (TABLES,),
     ),
     Fault(
@@ -612,6 +615,13 @@ FAULTS: tuple[Fault, ...] = (
         (RACE,),
     ),
     Fault(
+        "leak in a race: a call is shown to be none's turn",
+        MATCH,
+        "        is_building = seat in self._asking and seat not in self._callers\n",
+        "        is_building = seat in self._asking and not self._callers\n",
+        (RACE, RACES[0]),
+    ),
+    Fault(
         "leak in the log: the hands",
         TABLE,
         'self._log.debug("move_rejected", seat=seat, reason=str(reason))',
@@ -652,6 +662,128 @@ FAULTS: tuple[Fault, ...] = (
         "if name not in PRIVATE}",
         "}",
         ("tests/referee/test_record.py",),
+    ),
+    # The race
+    Fault(
+        "a race: calls in the order of their arrival",
+        "referee/seatwise_referee/race.py",
+        "key=lambda call: (self.charged(call), call.seat)",
+        "key=lambda call: (call.came_ms, call.seat)",
+        RACES,
+        is_short=True,
+    ),
+    Fault(
+        "a race: a layout after the call counts",
+        "referee/seatwise_referee/race.py",
+        "self._charge(seat, came_ms) <= until.get(seat, charged_ms):",
+        "self._charge(seat, came_ms) <= until.get(seat, charged_ms + 50):",
+        RACES,
+        is_short=True,
+    ),
+    Fault(
+        "a race: a call decided a millisecond too early",
+        RACING,
+        "        if calls and now > self._release_ms(race, calls[0]):\n",
+        "        if calls and now >= self._release_ms(race, calls[0]):\n",
+        RACES,
+    ),
+    Fault(
+        "a race: nobody waits for others",
+        RACING,
+        "        return max(latest, default=AT_ONCE_MS)\n",
+        "        return min(latest, default=AT_ONCE_MS)\n",
+        RACES,
+    ),
+    Fault(
+        "a race: ties creep along a chain",
+        RACING,
+        "if race.charged(call) <= first_ms + window_ms]",
+        "if race.charged(call) <= first_ms + len(race.calls()) * window_ms]",
+        RACES,
+    ),
+    Fault(
+        "a race: everybody waits for who is out",
+        RACING,
+        "        others = [seat for seat in self._building() if seat not in race.callers]\n",
+        "        others = [seat for seat in self._asking if seat not in race.callers]\n",
+        RACES,
+    ),
+    Fault(
+        "a race: the bank pays",
+        "referee/seatwise_referee/deciding.py",
+        "        bank_ms = 0 if prompt.race else self._position.seats[seat].bank_ms\n",
+        "        bank_ms = self._position.seats[seat].bank_ms\n",
+        RACES,
+    ),
+    Fault(
+        "a race: a new round begins where the last one was won",
+        POSITION,
+        "race_ms=position.race_ms if is_same else 0)",
+        "race_ms=position.race_ms)",
+        RACES,
+    ),
+    Fault(
+        "a race: what has waited is charged for it",
+        RACING,
+        "        came_ms = max(now, race.opened_ms)\n",
+        "        came_ms = self._clamped(now)\n",
+        RACES,
+    ),
+    Fault(
+        "a race: a standstill counts for what came before it",
+        ASKING,
+        "sum(max(0, min(now, until) - max(started_ms, since))",
+        "sum(max(0, until - max(started_ms, since))",
+        RACES,
+    ),
+    Fault(
+        "a race: no lag widens the window",
+        TABLE,
+        "        self.match.note_lag(self._lag.recent_ms(now))\n",
+        "",
+        ("tests/server/test_table_races.py",),
+    ),
+    Fault(
+        "a race: a silent seat has no strike",
+        POSITION,
+        "strikes=own.strikes + (seat in entry.silent),",
+        "strikes=own.strikes,",
+        RACES,
+    ),
+    Fault(
+        "a race: who leaves loses what was laid",
+        "referee/seatwise_referee/deciding.py",
+        "        return [] if lay is None else [lay]\n",
+        "        return []\n",
+        RACES,
+    ),
+    Fault(
+        "an uncounted touch",
+        "referee/seatwise_referee/games/ubongo/geometry.py",
+        "if first < 0 or others[first] != own[meets_first] or others[second] != own[meets_second]:",
+        "if first >= 0 and (others[first] != own[meets_first] or others[second] != own[meets_second]):",
+        ("tests/referee/test_ubongo_geometry.py",),
+    ),
+    Fault(
+        "verify: any window is wide enough",
+        f"{VERIFY}/races.py",
+        "    _check_window(entry, race.limits)\n",
+        "",
+        (FORGED_RACES,),
+    ),
+    Fault(
+        "verify: calls in any order",
+        f"{VERIFY}/races.py",
+        "    _check_order(entry)\n",
+        "",
+        (FORGED_RACES,),
+    ),
+    Fault(
+        "verify: who had left may still lay",
+        f"{VERIFY}/defaults.py",
+        "left.seq < absence.question.opened_seq",
+        "left.seq < 0",
+        (FORGED_RACES,),
     ),
     # The rules
     Fault(

@@ -12,6 +12,7 @@ from one_race import SEVEN, WINDOW_MS, ready
 from random_matches import bounded
 
 from seatwise_referee.effects import WakeAt
+from seatwise_referee.game import Seat
 
 # --- The order ------------------------------------------------------------------------------------------
 
@@ -183,6 +184,24 @@ def test_the_layout_of_the_others_is_as_it_stood_at_the_earliest_call() -> None:
     race.until(300)
     assert race.callers() == [(1, 97), (0, 100)]
     assert race.lengths() == [7, 7, 0]
+
+
+def test_of_many_layouts_the_one_that_counts_is_kept_and_most_others_are_not() -> None:
+    race = ready(0, allowances=[0, 40])
+    for step in range(200):
+        race.at(100 + 21 * step).lay(1, step % SEVEN)
+    lays = race.match._race._lays[Seat(1)]  # type: ignore[union-attr]
+    assert len(lays) < 25
+    now = 100 + 21 * 199
+    race.at(now - 20).call(0)  # charged 20 ms more than the last layout of seat 1
+    race.until(now + 100)
+    assert race.lengths() == [7, 199 % SEVEN]
+    race = ready(0, allowances=[40, 0])
+    for step in range(200):
+        race.at(100 + 21 * step).lay(1, step % SEVEN)
+    race.at(now + 1).call(0)  # charged 39 ms less than the last one, and 3 ms more than the last but two
+    race.until(now + 100)
+    assert race.lengths() == [7, 197 % SEVEN]
 
 
 # --- Whatever comes when -----------------------------------------------------------------------------------
