@@ -40,6 +40,8 @@ def _add_end(message: match_pb2.Match, meta: MatchMeta) -> None:
         return
     end = play_service_pb2.MatchEnded.FromString(meta.fields["result"])
     message.void_reason = end.void_reason
+    if end.void_reason:
+        message.void_message = meta.fields.get("abort", b"").decode()
     if end.HasField("result"):
         message.result.CopyFrom(end.result)
     if "end_ms" in meta.fields:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from seatwise_server.config import Config
 from seatwise_server.house import house_bots, run_house_bots
+from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.seating import Seating
@@ -18,6 +19,7 @@ from seatwise_server.play.lag import Lag
 from seatwise_server.play.presence import Presence
 from seatwise_server.play.referee import Place, Referee
 from seatwise_server.play.watch import Watch
+from seatwise_server.rpc.admin import AdminDoor
 from seatwise_server.rpc.bots import BotDoor
 from seatwise_server.rpc.games import GameDoor
 from seatwise_server.rpc.keeper import Keeper
@@ -187,6 +189,7 @@ class GatewayRole:
         store, keeper = self._common.store, self._common.keeper
         seating = Seating(store, self._common.durability)
         doors.open_gateway(
+            AdminDoor(store, Aborting(store, seating), keeper),
             MatchDoor(store, seating, self._wake_pairing, Watch(store), keeper),
             BotDoor(store, keeper),
             GameDoor(),

@@ -16,6 +16,7 @@ from seatwise_referee.game import BadOptions, Options
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import Setup
 from seatwise_server import resources
+from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.queue import CREATED, time_control_for
 from seatwise_server.lobby.seating import ID_ALPHABET, ID_LENGTH, Seating
 from seatwise_server.play.watch import Watch
@@ -36,6 +37,7 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
     ) -> None:
         self._store = store
         self._seating = seating
+        self._aborting = Aborting(store, seating)
         self._wake = wake
         """Tells the lobby in this process, if there is one, that a match waits."""
         self._watch = watch
@@ -89,7 +91,7 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
         await self._keeper.admin(context)
         match = await self._get(request.name)
         if not match.HasField("end_time"):
-            await self._abort(request.name)
+            await self._aborting.abort(request.name)
         return pb.AbortMatchResponse(match=match)
 
     async def WatchMatch(  # noqa: N802
@@ -101,16 +103,6 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
         async for seen in self._watch.follow(request.name):
             seen.send_time.CopyFrom(_now())
             yield seen
-
-    async def _abort(self, name: str) -> None:
-        """Notes it for whoever owns the match next, and tells the owner there is; a new match gets an owner."""
-        await self._store.matches.ask_abort(name)
-        await self._store.queues.leave(CREATED, name)
-        fence = await self._store.journal.fence(name)
-        if fence is None:
-            await self._seating.hand_to_referee(name)
-        elif not fence.is_retired:
-            await self._store.processes.order(fence.owner, f"abort {name}".encode())
 
     async def _meta(self, name: str) -> MatchMeta:
         meta = await self._store.matches.get(name) if name.startswith("matches/") else None

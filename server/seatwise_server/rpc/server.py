@@ -7,11 +7,13 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from seatwise.v1 import (
+    admin_service_pb2_grpc,
     bot_service_pb2_grpc,
     game_service_pb2_grpc,
     lobby_service_pb2_grpc,
     match_service_pb2_grpc,
 )
+from seatwise_server.rpc.admin import AdminDoor
 from seatwise_server.rpc.bots import BotDoor
 from seatwise_server.rpc.games import GameDoor
 from seatwise_server.rpc.guard import Guard
@@ -21,7 +23,12 @@ from seatwise_server.rpc.play import PlayDoor
 
 LOBBY = "seatwise.v1.LobbyService"
 PLAY = "seatwise.v1.PlayService"
-GATEWAY = ("seatwise.v1.MatchService", "seatwise.v1.BotService", "seatwise.v1.GameService")
+GATEWAY = (
+    "seatwise.v1.AdminService",
+    "seatwise.v1.MatchService",
+    "seatwise.v1.BotService",
+    "seatwise.v1.GameService",
+)
 SERVICES = (LOBBY, PLAY, *GATEWAY)
 
 LARGEST_REQUEST = 256 * 1024
@@ -62,8 +69,9 @@ class Doors:
         self.server.add_generic_rpc_handlers((play.handler(),))
         self._services.append(PLAY)
 
-    def open_gateway(self, matches: MatchDoor, bots: BotDoor, games: GameDoor) -> None:
+    def open_gateway(self, admin: AdminDoor, matches: MatchDoor, bots: BotDoor, games: GameDoor) -> None:
         """All that is asked and answered once, and watching."""
+        admin_service_pb2_grpc.add_AdminServiceServicer_to_server(admin, self.server)  # type: ignore[no-untyped-call]  # generated
         match_service_pb2_grpc.add_MatchServiceServicer_to_server(matches, self.server)  # type: ignore[no-untyped-call]  # generated
         bot_service_pb2_grpc.add_BotServiceServicer_to_server(bots, self.server)  # type: ignore[no-untyped-call]  # generated
         game_service_pb2_grpc.add_GameServiceServicer_to_server(games, self.server)  # type: ignore[no-untyped-call]  # generated

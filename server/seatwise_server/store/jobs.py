@@ -70,6 +70,11 @@ class Jobs:
         summary = await self._in_group(lambda: call(self._client, "XPENDING", keys.JOB_STREAM, GROUP))
         return {row["name"].decode(): int(row["pending"]) for row in summary["consumers"]}
 
+    async def page(self, count: int, after_id: str = "-") -> list[Job]:
+        """Jobs, taken or not, oldest first, behind the last one of the page before."""
+        start = after_id if after_id == "-" else f"({after_id}"
+        return _jobs(await call(self._client, "XRANGE", keys.JOB_STREAM, start, "+", "COUNT", count))
+
     async def waiting(self) -> int:
         """How many jobs there are, taken or not."""
         return int(await call(self._client, "XLEN", keys.JOB_STREAM))

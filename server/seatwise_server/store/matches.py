@@ -76,9 +76,9 @@ class Matches:
         commands = [("ZREM", keys.MATCH_INDEX, match), ("UNLINK", keys.match_meta(match))]
         await call_many(self._client, commands)
 
-    async def ask_abort(self, match: str) -> bool:
+    async def ask_abort(self, match: str, why: str = "") -> bool:
         """Notes that the match is to be voided, for whoever owns it next; False when it is not known."""
-        return bool(await lua.run(self._client, "match_mark", [keys.match_meta(match)], "abort"))
+        return bool(await lua.run(self._client, "match_mark", [keys.match_meta(match)], "abort", why))
 
     async def forget_later(self, match: str, keep_s: int) -> None:
         """Takes a retired match out of the list after `keep_s`; call it after `Journal.retire`, with the same time.

@@ -1,0 +1,145 @@
+"""`seatwise ctl`: looks after the processes of a server."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import grpc
+from google.protobuf.json_format import MessageToDict
+
+from seatwise.cli.command import Command
+from seatwise.cli.tokens import admin_token, is_here
+from seatwise.errors import from_rpc
+from seatwise.v1 import admin_service_pb2 as pb
+from seatwise.v1 import admin_service_pb2_grpc
+from seatwise_server.cli import table
+from seatwise_server.config import DEFAULT_PORT
+
+TOKEN_VARIABLE = "SEATWISE_TOKEN"
+TIMEOUT_S = 10.0
+MOST = 1000
+
+Call = Callable[..., Any]
+"""A method of the service, with token and timeout."""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verbs and their arguments."""
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    _verb(verbs, "referees", "who hosts matches, and how many more each takes", _referees)
+    _verb(verbs, "matches", "the matches that are not over, with who has them", _matches)
+    _verb(verbs, "leases", "who holds which lease, and for how long yet", _leases)
+    drain = _verb(verbs, "drain", "let a referee take no new matches, and finish those it has", _drain)
+    drain.add_argument("referee", help="as `ctl referees` shows it")
+    void = _verb(verbs, "void", "end a match that is to count for nobody", _void)
+    void.add_argument("match", help="as in matches/7f3k...")
+    void.add_argument("--reason", required=True, metavar="TEXT", help="why, for all to read")
+
+
+def _verb(verbs: Any, name: str, text: str, act: Callable[[Any, Namespace], None]) -> ArgumentParser:
+    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
+    parser.add_argument(
+        "--address", default=f"localhost:{DEFAULT_PORT}", help="of a gateway (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--token", help=f"default: ${TOKEN_VARIABLE}, or the admin token of a server on this machine"
+    )
+    parser.add_argument("--json", action="store_true", help="one line for each, for programs")
+    parser.set_defaults(act=act)
+    return parser
+
+
+def run(args: Namespace) -> int:
+    """Does what the verb says. Raises a SeatwiseError for what the server refuses."""
+    with _service(args) as ask:
+        args.act(ask, args)
+    return 0
+
+
+@contextmanager
+def _service(args: Namespace) -> Iterator[Call]:
+    """An admin token is shown to no other machine's server, unless it is named."""
+    here = admin_token() if is_here(args.address) else None
+    token = args.token or os.environ.get(TOKEN_VARIABLE) or here or ""
+    metadata = (("authorization", f"Bearer {token}"),) if token else ()
+    with grpc.insecure_channel(args.address.removeprefix("http://")) as channel:
+        stub: Any = admin_service_pb2_grpc.AdminServiceStub(channel)  # type: ignore[no-untyped-call]  # generated
+
+        def ask(method: str, request: Any) -> Any:
+            try:
+                return getattr(stub, method)(
+                    request, metadata=metadata, timeout=TIMEOUT_S, wait_for_ready=True
+                )
+            except grpc.RpcError as error:
+                raise from_rpc(error) from error
+
+        yield ask
+
+
+def _referees(ask: Call, args: Namespace) -> None:
+    found = ask("ListReferees", pb.ListRefereesRequest()).referees
+    columns = ("referee", "address", "state", "matches", "free", "silent s")
+    _show("Referees", columns, [_referee_row(each) for each in found], found, args)
+
+
+def _referee_row(each: pb.Referee) -> list[str]:
+    state = pb.Referee.State.Name(each.state).removeprefix("STATE_").lower()
+    counts = [str(each.matches), str(each.free_tables), f"{each.silent_ms / 1000:.1f}"]
+    return [each.name, each.address or "the lobby's", state, *counts]
+
+
+def _matches(ask: Call, args: Namespace) -> None:
+    found, token = [], ""
+    while True:
+        page = ask("ListLiveMatches", pb.ListLiveMatchesRequest(page_size=MOST, page_token=token))
+        found += page.matches
+        token = page.next_page_token
+        if not token:
+            break
+    rows = [[it.match, it.referee or "waits", str(it.epoch), str(it.deaths)] for it in found]
+    _show("Matches that are not over", ("match", "referee", "epoch", "deaths"), rows, found, args)
+
+
+def _leases(ask: Call, args: Namespace) -> None:
+    found = ask("ListLeases", pb.ListLeasesRequest()).leases
+    rows = [[each.what, each.holder, f"{each.left_ms / 1000:.1f}"] for each in found]
+    _show("Leases", ("what", "holder", "left s"), rows, found, args)
+
+
+def _drain(ask: Call, args: Namespace) -> None:
+    name = args.referee if args.referee.startswith("referees/") else f"referees/{args.referee}"
+    referee = ask("DrainReferee", pb.DrainRefereeRequest(name=name)).referee
+    _say(referee, f"{referee.name} takes no new matches, and finishes {referee.matches}", args)
+
+
+def _void(ask: Call, args: Namespace) -> None:
+    name = args.match if args.match.startswith("matches/") else f"matches/{args.match}"
+    match = ask("VoidMatch", pb.VoidMatchRequest(name=name, reason=args.reason)).match
+    over = match.HasField("end_time")
+    _say(match, f"{match.name} was over already" if over else f"{match.name} is to end: {args.reason}", args)
+
+
+def _show(title: str, columns: tuple[str, ...], rows: list[list[str]], found: Any, args: Namespace) -> None:
+    if args.json:
+        for each in found:
+            print(json.dumps(_dict(each)))
+    elif rows:
+        table.show(title, columns, rows)
+    else:
+        print("There are none.")
+
+
+def _say(message: Any, text: str, args: Namespace) -> None:
+    print(json.dumps(_dict(message)) if args.json else text)
+
+
+def _dict(message: Any) -> dict[str, Any]:
+    return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+
+
+COMMAND = Command("ctl", "look after the referees, matches and leases of a server", configure, run)

@@ -1,0 +1,27 @@
+"""Ends a match that is to count for nobody, wherever it is in its life."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seatwise_server.lobby.queue import CREATED
+from seatwise_server.lobby.seating import Seating
+from seatwise_server.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Aborting:
+    """For all doors through which it may be asked."""
+
+    store: Store
+    seating: Seating
+
+    async def abort(self, match: str, why: str = "") -> None:
+        """Notes it for whoever owns the match next, and tells the owner there is; a new match gets an owner."""
+        await self.store.matches.ask_abort(match, why)
+        await self.store.queues.leave(CREATED, match)
+        fence = await self.store.journal.fence(match)
+        if fence is None:
+            await self.seating.hand_to_referee(match)
+        elif not fence.is_retired:
+            await self.store.processes.order(fence.owner, f"abort {match}".encode())

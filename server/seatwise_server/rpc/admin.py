@@ -1,0 +1,126 @@
+"""AdminService: the processes behind the services, for those who run them."""
+
+from __future__ import annotations
+
+import re
+
+from seatwise.v1 import admin_service_pb2 as pb
+from seatwise.v1 import admin_service_pb2_grpc
+from seatwise_server import resources
+from seatwise_server.lobby.aborting import Aborting
+from seatwise_server.refusal import Refusal
+from seatwise_server.rpc.keeper import Context, Keeper
+from seatwise_server.rpc.paging import page_size
+from seatwise_server.store import Fence, Heartbeat, Job, Store, now_ms
+
+LONGEST_REASON = 200
+SILENT_MS = 2500
+"""Who has not beaten for so long has missed one, at least."""
+LEASE_MS = 5000
+LEASES = ("house-bots",)
+"""Work that only one process does at a time."""
+
+
+class AdminDoor(admin_service_pb2_grpc.AdminServiceServicer):
+    """See admin_service.proto."""
+
+    def __init__(self, store: Store, aborting: Aborting, keeper: Keeper) -> None:
+        self._store = store
+        self._aborting = aborting
+        self._keeper = keeper
+
+    async def ListReferees(  # noqa: N802
+        self,
+        request: pb.ListRefereesRequest,  # noqa: ARG002
+        context: Context,
+    ) -> pb.ListRefereesResponse:
+        """See admin_service.proto."""
+        await self._keeper.admin(context)
+        return pb.ListRefereesResponse(referees=(await self._referees()).values())
+
+    async def ListLiveMatches(  # noqa: N802
+        self, request: pb.ListLiveMatchesRequest, context: Context
+    ) -> pb.ListLiveMatchesResponse:
+        """See admin_service.proto. A page token is the id of the last job shown."""
+        await self._keeper.admin(context)
+        if request.page_token and not re.fullmatch(r"\d{1,20}-\d{1,20}", request.page_token):
+            raise Refusal("INVALID_ARGUMENT", "the page token is not one that this list gave out")
+        size = page_size(request.page_size)
+        jobs = await self._store.jobs.page(size + 1, request.page_token or "-")
+        matches = [_live(job, await self._store.journal.fence(job.match)) for job in jobs[:size]]
+        token = jobs[size - 1].job_id if len(jobs) > size else ""
+        return pb.ListLiveMatchesResponse(matches=matches, next_page_token=token)
+
+    async def ListLeases(  # noqa: N802
+        self,
+        request: pb.ListLeasesRequest,  # noqa: ARG002
+        context: Context,
+    ) -> pb.ListLeasesResponse:
+        """See admin_service.proto."""
+        await self._keeper.admin(context)
+        leases = [
+            pb.Lease(what="matches", holder=each.name, left_ms=max(0, LEASE_MS - each.silent_ms))
+            for each in (await self._referees()).values()
+            if each.state != pb.Referee.STATE_STOPPED
+        ]
+        held = {work: await self._store.leases.holder(work) for work in LEASES}
+        leases += [pb.Lease(what=work, holder=it[0], left_ms=it[1]) for work, it in held.items() if it]
+        return pb.ListLeasesResponse(leases=leases)
+
+    async def DrainReferee(  # noqa: N802
+        self, request: pb.DrainRefereeRequest, context: Context
+    ) -> pb.DrainRefereeResponse:
+        """See admin_service.proto."""
+        await self._keeper.admin(context)
+        referee = (await self._referees()).get(request.name)
+        if referee is None:
+            raise Refusal("NOT_FOUND", f"there is no referee {request.name[:80]!r}", name=request.name[:80])
+        await self._store.processes.order(request.name.removeprefix("referees/"), b"drain")
+        return pb.DrainRefereeResponse(referee=referee)
+
+    async def VoidMatch(  # noqa: N802
+        self, request: pb.VoidMatchRequest, context: Context
+    ) -> pb.VoidMatchResponse:
+        """See admin_service.proto."""
+        await self._keeper.admin(context)
+        if not 1 <= len(request.reason.strip()) <= LONGEST_REASON:
+            raise Refusal("INVALID_ARGUMENT", f"say why, in at most {LONGEST_REASON} characters")
+        meta = await self._store.matches.get(request.name) if request.name.startswith("matches/") else None
+        if meta is None or "setup" not in meta.fields:
+            raise Refusal("NOT_FOUND", f"there is no match {request.name[:80]!r}", name=request.name[:80])
+        if "result" not in meta.fields:
+            await self._aborting.abort(request.name, request.reason.strip())
+        return pb.VoidMatchResponse(match=resources.match(meta))
+
+    async def _referees(self) -> dict[str, pb.Referee]:
+        beats = await self._store.processes.heartbeats()
+        now = await now_ms(self._store.client) if beats else 0
+        return {f"referees/{name}": _referee(name, beats[name], now) for name in sorted(beats)}
+
+
+def _referee(name: str, beat: Heartbeat, now: int) -> pb.Referee:
+    silent_ms = max(0, now - beat.beat_ms)
+    return pb.Referee(
+        name=f"referees/{name}",
+        address=beat.address,
+        state=_state(beat, silent_ms),
+        matches=0 if beat.has_left else beat.tables,
+        free_tables=0 if beat.has_left else beat.free,
+        silent_ms=silent_ms,
+    )
+
+
+def _state(beat: Heartbeat, silent_ms: int) -> pb.Referee.State:
+    if beat.has_left:
+        return pb.Referee.STATE_STOPPED
+    if silent_ms > SILENT_MS:
+        return pb.Referee.STATE_SILENT
+    return pb.Referee.STATE_DRAINING if beat.is_draining else pb.Referee.STATE_SERVING
+
+
+def _live(job: Job, fence: Fence | None) -> pb.LiveMatch:
+    if fence is None:
+        return pb.LiveMatch(match=job.match)
+    return pb.LiveMatch(
+        match=job.match, referee=f"referees/{fence.owner}", epoch=fence.epoch, deaths=fence.deaths
+    )

@@ -1,0 +1,116 @@
+"""Looking after a server from the terminal: what is shown is so, and what is ordered happens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+import pytest
+import pytest_asyncio
+from harness import SOON_S, fleet, plays_on, until
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def ships():
+    async with fleet(referees=2) as (processes, house):
+        yield processes, house
+
+
+async def ctl(house, *args: str, token: str | None = None) -> tuple[int, str, str]:
+    """`seatwise ctl` as a process: exit code, standard output, standard error."""
+    named = ["--address", house.address, "--token", token or house.admin.token]
+    pipe = asyncio.subprocess.PIPE
+    command = [sys.executable, "-m", "seatwise", "ctl", *args, *named]
+    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
+    async with asyncio.timeout(SOON_S):
+        said, complained = await process.communicate()
+    return process.returncode or 0, said.decode(), complained.decode()
+
+
+async def told(house, *args: str) -> list[dict]:
+    """What `seatwise ctl --json` tells a program."""
+    code, said, complained = await ctl(house, *args, "--json")
+    assert code == 0, complained
+    return [json.loads(line) for line in said.splitlines()]
+
+
+async def test_referees_are_shown_with_what_they_have_and_what_fits(ships):
+    processes, house = ships
+    seats = await processes.seated(house)
+    await asyncio.sleep(1.1)  # a heartbeat tells it
+    shown = {each["address"]: each for each in await told(house, "referees")}
+    assert shown.keys() == {process.address for process in processes.processes[1:]}
+    assert {each["state"] for each in shown.values()} == {"STATE_SERVING"}
+    assert (shown[seats.address]["matches"], sum(each["matches"] for each in shown.values())) == (1, 1)
+    assert all(int(each["silent_ms"]) < 2500 for each in shown.values())
+    [live] = await told(house, "matches")
+    assert (live["match"], live["referee"], live["epoch"]) == (
+        seats.match.name, shown[seats.address]["name"], "1",
+    )  # fmt: skip
+    leases = await told(house, "leases")
+    assert sorted(
+        f"referees/{each['holder']}".replace("referees/referees/", "referees/") for each in leases
+    ) == (sorted(each["name"] for each in shown.values()))
+    assert all(0 < int(each["left_ms"]) <= 5000 for each in leases)
+    await plays_on(house, seats.table)
+
+
+async def test_a_terminal_gets_a_table(ships):
+    _, house = ships
+    code, said, _ = await ctl(house, "referees")
+    assert code == 0
+    assert said.splitlines()[0].split() == ["referee", "address", "state", "matches", "free", "silent", "s"]
+    assert len(said.splitlines()) == 3
+    _, said, _ = await ctl(house, "matches")
+    assert said == "There are none.\n"
+
+
+async def test_a_match_is_voided_with_what_the_operator_says(ships):
+    processes, house = ships
+    seats = await processes.seated(house)
+    code, said, _ = await ctl(house, "void", seats.match.name, "--reason", "the hall is on fire")
+    assert (code, said) == (0, f"{seats.match.name} is to end: the hall is on fire\n")
+    match = await house.admin.over(seats.match.name)
+    assert (match.void_reason, match.void_message) == ("ABORTED", "the hall is on fire")
+    _, said, _ = await ctl(house, "void", seats.match.name, "--reason", "again")
+    assert said == f"{seats.match.name} was over already\n"
+    assert (await house.admin.match(seats.match.name)).void_message == "the hall is on fire"
+
+
+async def test_a_drained_referee_finishes_what_it_has_and_takes_no_more(ships):
+    processes, house = ships
+    seats = await processes.seated(house)
+    [name] = [each["name"] for each in await told(house, "referees") if each["address"] == seats.address]
+    code, said, _ = await ctl(house, "drain", name)
+    assert (code, said.startswith(f"{name} takes no new matches")) == (0, True)
+    await until(lambda: [line for line in processes.at(seats.address).log if line["event"] == "order_obeyed"])
+    others = [await processes.seated(house) for _ in range(3)]
+    assert seats.address not in {each.address for each in others}
+    await asyncio.gather(*[plays_on(house, each.table) for each in (seats, *others)])
+    states = {each["address"]: each["state"] for each in await told(house, "referees")}
+    assert sorted(states.values()) == ["STATE_DRAINING", "STATE_SERVING"]
+    assert states[seats.address] == "STATE_DRAINING"
+
+
+@pytest.mark.parametrize(
+    ("args", "reason"),
+    [
+        (("drain", "nobody"), "NOT_FOUND"),
+        (("void", "matches/none", "--reason", "why not"), "NOT_FOUND"),
+        (("void", "matches/none", "--reason", " "), "INVALID_ARGUMENT"),
+    ],
+)
+async def test_what_makes_no_sense_is_refused(ships, args, reason):
+    code, _, complained = await ctl(ships[1], *args)
+    assert (code, reason in complained) == (1, True)
+
+
+async def test_a_bot_may_look_after_nothing(ships):
+    _, house = ships
+    bot = await house.bot()
+    verbs = (("referees",), ("matches",), ("leases",), ("drain", "x"), ("void", "x", "--reason", "y"))
+    for code, _, complained in await asyncio.gather(*[ctl(house, *args, token=bot.token) for args in verbs]):
+        assert (code, "NOT_ALLOWED" in complained) == (1, True)
