@@ -36,7 +36,7 @@ class Plan:
     rules_seconds: float
 
 
-FULL = Plan(passes=3, seconds=5, rules_seconds=2)
+FULL = Plan(passes=3, seconds=4, rules_seconds=2)
 QUICK = Plan(passes=1, seconds=3, rules_seconds=1)
 
 

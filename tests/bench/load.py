@@ -24,15 +24,16 @@ from processes import cpu_of_all_s, cpu_s, say
 from seatwise.v1 import bot_service_pb2, bot_service_pb2_grpc, lobby_service_pb2
 from seatwise.v1 import play_service_pb2 as pb
 
-CONNECTIONS = 16
-"""One for each bot; the streams of the echo share as many."""
 ECHO_STREAMS = 64
+BOTS = 16
+"""Each stream, of an echo or of a bot, has a connection of its own, as bots in different places have."""
 SEATS = 4
 TICK_S = 0.001
 LOOK_S = 0.05
 SET_UP = 0.95
 """Play begins when this part of the matches has its bots at the table."""
 SET_UP_WITHIN_S = 30
+LONGEST_S = 40
 REQUEST_ID = b"00000000-0000-4000-8000-%012d"
 MOVE = wire.submit(wire.head(b"matches/abcdefghijkm", 3), REQUEST_ID % 1, 100, b"\x01", is_arrange=False)
 """What goes to the echo: as long as a move."""
@@ -200,9 +201,8 @@ class Load:
         self._bots: list[Bot] = []
         # gRPC would make one connection of them all if it were let.
         options = [("grpc.use_local_subchannel_pool", 1)]
-        self._channels = [
-            grpc.aio.insecure_channel(args.address, options=options) for _ in range(CONNECTIONS)
-        ]
+        count = ECHO_STREAMS if args.what == "echo" else BOTS
+        self._channels = [grpc.aio.insecure_channel(args.address, options=options) for _ in range(count)]
         group.create_task(self._pace.run())
 
     @property
@@ -211,8 +211,8 @@ class Load:
 
     async def start_echoes(self) -> None:
         """One on each stream."""
-        for number in range(ECHO_STREAMS):
-            stream = Stream(self._channels[number % CONNECTIONS].stream_stream("/bench.Echo/Echo")())
+        for channel in self._channels:
+            stream = Stream(channel.stream_stream("/bench.Echo/Echo")())
             self._run(stream, Echoes(stream, self._pace, self._counts).take)
         self._pace.open()
 
@@ -247,18 +247,18 @@ class Load:
             request_serializer=lobby_service_pb2.AttendRequest.SerializeToString,
             response_deserializer=lobby_service_pb2.AttendResponse.FromString,
         )(metadata=metadata)
-        most = self._args.matches * SEATS // CONNECTIONS
+        most = self._args.matches * SEATS // BOTS
         await call.write(lobby_service_pb2.AttendRequest(queues=["casual"], max_matches=most))
         await Stream(call).read_all(bot.offered)
 
     async def measure(self) -> dict[str, Any]:
-        """One window."""
+        """One window. Of matches, until as many have ended as are played at once: all that a match costs is in it."""
         counts, pids = self._counts, [*self._args.pids, os.getpid()]
         counts.latencies.clear()
         began, done, ended = time.perf_counter(), counts.done, counts.matches_ended
         before, all_before = [cpu_s(pid) for pid in pids], cpu_of_all_s()
         in_play = []
-        while time.perf_counter() - began < self._args.seconds:
+        while time.perf_counter() - began < self._args.seconds or self._is_early(ended, began):
             in_play.append(self._matches)
             await asyncio.sleep(LOOK_S)
         seconds, done = time.perf_counter() - began, counts.done - done
@@ -275,6 +275,11 @@ class Load:
             "matches_ended": counts.matches_ended - ended,
             "rejections": counts.rejections[:3],
         }
+
+    def _is_early(self, ended: int, began: float) -> bool:
+        """Whether most of the matches that began with the window are still being played."""
+        is_short = time.perf_counter() - began < LONGEST_S
+        return bool(self._bots) and is_short and self._counts.matches_ended - ended < self._args.matches
 
 
 async def main(args: argparse.Namespace) -> None:
@@ -299,7 +304,7 @@ if __name__ == "__main__":
     parser.add_argument(
         "--rate", type=float, default=0, help="messages offered a second; 0: as many as can be"
     )
-    parser.add_argument("--warm", type=float, default=1)
-    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--warm", type=float, default=0.5)
+    parser.add_argument("--seconds", type=float, default=3, help="at least")
     parser.add_argument("--pids", type=int, nargs="*", default=[], help="whose CPU is read")
     asyncio.run(main(parser.parse_args()))

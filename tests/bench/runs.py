@@ -114,7 +114,7 @@ def _server(data: Path | None, journal: str) -> Iterator[tuple[Path, dict[str, A
 
 
 def _window(seconds: float, rate: float) -> tuple[object, ...]:
-    return ("--seconds", seconds, "--rate", rate, "--warm", min(1.0, seconds / 3))
+    return ("--seconds", seconds, "--rate", rate)
 
 
 def _load(folder: Path, *args: object) -> Window:
