@@ -26,6 +26,7 @@ from seatwise_server.rpc.server import Doors
 from seatwise_server.store import Flusher, Listeners, Patience, Store, check_server, connect
 from seatwise_server.store.tokens import load_or_create_admin_token
 
+FLUSH_S = 5.0
 GRACE_S = 2.0
 """How long open RPCs have to end when the server stops."""
 HEALTH_S = 0.3
@@ -92,7 +93,7 @@ class _Server:
         self._flusher = Flusher.of(client, listeners, patience, facts.wait)
         common = self._common(Store.of(client), self._bind(), facts.durability)
         self._flusher.start()
-        stack.push_async_callback(self._flusher.close)
+        stack.push_async_callback(self._close_flusher)
         stack.push_async_callback(self._stop, common.keeper)
         common.lag.start()
         stack.callback(common.lag.stop)
@@ -209,6 +210,10 @@ class _Server:
         is_full = any(role.is_full for role in self._roles)
         await self._doors.set_ready(self._flusher.healthy, is_full=is_full)
 
+    async def _close_flusher(self) -> None:
+        """What is queued is still written, if there is a store to write it."""
+        await self._flusher.close(timeout_s=FLUSH_S if self._flusher.healthy else 0.0)
+
     def _store_went(self) -> None:
         log.warning("store_gone")
 
@@ -219,7 +224,8 @@ class _Server:
 
     def _store_lost(self, error: BaseException) -> None:
         if not self._stopped.done():
-            message = f"the store has not answered for {self._config.gone_for_good_s:.0f} s: {error}"
+            why = str(error) or "it is silent"
+            message = f"the store has not answered for {self._config.gone_for_good_s:g} s: {why}"
             self._stopped.set_exception(StoreLost(message))
 
     async def _stop(self, keeper: Keeper) -> None:

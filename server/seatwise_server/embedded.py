@@ -34,6 +34,9 @@ START_WITHIN_S = 60.0
 GRACE_S = 3.0
 """How long an orphan may take over each way of asking it to end."""
 
+LONG_S = 10.0
+"""How long one that has heard may take to write what it has."""
+
 DEATHS = 5
 WITHIN_S = 30.0
 """More deaths than this in this time, and starting again is no cure."""
@@ -238,11 +241,10 @@ class EmbeddedRedis:
         raise RedisKeepsDying(f"The private Redis in {self.folder} did not answer in {START_WITHIN_S:.0f} s.")
 
     def _end_child(self, child: subprocess.Popen[bytes]) -> None:
-        if child.poll() is None:
-            _shut_down(self._socket)
-        for end in (child.terminate, child.kill):
+        has_heard = child.poll() is None and _shut_down(self._socket)
+        for patience_s, end in ((LONG_S if has_heard else 0.0, child.terminate), (GRACE_S, child.kill)):
             try:
-                child.wait(10)
+                child.wait(patience_s)
                 return
             except subprocess.TimeoutExpired:
                 end()
@@ -348,19 +350,21 @@ def _answers(socket: Path | None) -> bool:
         client.close()
 
 
-def _shut_down(socket: Path | None) -> None:
+def _shut_down(socket: Path | None) -> bool:
+    """Whether it has heard; one that stands still has not."""
     client = _client(socket)
     try:
         client.shutdown(nosave=True, now=True, force=True)  # the append-only file has everything
     except redis.RedisError:
-        return
+        return False
     finally:
         client.close()
+    return True
 
 
 def _end_process(pid: int, socket: Path | None, is_alive: Callable[[], bool]) -> None:
     """Asks, then insists: a stopped process hears neither SHUTDOWN nor SIGTERM."""
-    ways: tuple[Callable[[], None], ...] = (
+    ways: tuple[Callable[[], object], ...] = (
         lambda: _shut_down(socket),
         lambda: _signal(pid, signal.SIGTERM),
         lambda: _signal(pid, signal.SIGKILL),

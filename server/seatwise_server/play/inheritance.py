@@ -95,7 +95,7 @@ class Inheritance:
         """Takes over whatever is pending and fits: nobody else can live, for the store is ours alone."""
         self._beats = await self._store.processes.heartbeats()
         for holder in await self._store.jobs.owners():
-            await self._take(await self._estates(holder), lambda _: True)
+            await self._take(await self._estates(holder, self._free()), lambda _: True)
 
     async def _look(self) -> None:
         self._owners, self._owners_before = set(), self._owners
@@ -116,9 +116,9 @@ class Inheritance:
         self._watch.observe(asked, loop.time(), self._beats, mentioned)
         return holders
 
-    async def _estates(self, holder: str) -> list[Estate]:
+    async def _estates(self, holder: str, most: int = MOST) -> list[Estate]:
         """The matches whose jobs this process holds, less those that are open here."""
-        jobs = [job for job in await self._store.jobs.held(holder, MOST) if not self._has(job.match)]
+        jobs = [job for job in await self._store.jobs.held(holder, most) if not self._has(job.match)]
         fences = await _gather(self._store.journal.fence(job.match) for job in jobs)
         self._owners |= {fence.owner for fence in fences if fence}
         return [self._estate(job, holder, fence) for job, fence in zip(jobs, fences, strict=True)]
@@ -132,14 +132,13 @@ class Inheritance:
         """Those that are ours without our knowing, and our share of those that are nobody's."""
         ours = [it for it in estates if it.fence and it.fence.owner == self._name]
         nobodys = [it for it in estates if it.fence is None or is_dead(it.fence.owner)]
-        await _gather(self._open(each) for each in (*ours, *self._share(nobodys)))
+        await _gather(self._open(each) for each in (*ours, *self._share(nobodys, is_dead)))
 
     def _is_dead(self, owner: str) -> bool:
         return owner in self._watch.dead()
 
-    def _share(self, estates: Sequence[Estate]) -> Sequence[Estate]:
-        dead = self._watch.dead()
-        living = {name: beat.free for name, beat in self._beats.items() if name not in dead}
+    def _share(self, estates: Sequence[Estate], is_dead: Callable[[str], bool]) -> Sequence[Estate]:
+        living = {name: beat.free for name, beat in self._beats.items() if not is_dead(name)}
         return share(estates, {**living, self._name: self._free()}, self._name)
 
 

@@ -28,6 +28,8 @@ from seatwise_server.store.jobs import Job
 TAKE_BLOCK_MS = 1000
 MOST_AT_ONCE = 64
 RETRY_S = 0.5
+FAREWELL_S = 1.0
+"""A store that is gone need not hear that we go."""
 ANSWER_S = 0.01
 """About what the journal takes to answer."""
 
@@ -279,5 +281,6 @@ class Referee:
         await self._all_answered()
         if self._work:
             await asyncio.wait(self._work, timeout=RETRY_S * 4)
-        with suppress(StoreUnavailable):
-            await self._store.processes.farewell(self.name)
+        with suppress(StoreUnavailable, TimeoutError):
+            async with asyncio.timeout(FAREWELL_S):
+                await self._store.processes.farewell(self.name)
