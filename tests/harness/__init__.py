@@ -15,6 +15,7 @@ from harness.house import House, house, house_in, in_memory, module_house
 from harness.items import field_of, item, legal_move, message, reason_name, submission
 from harness.process import ServerProcess, processes_with, server_process, until
 from harness.scenes import IMPATIENT, bystanders, dealt, endings, plays_on
+from harness.survivor import Survivor, check_nothing_lost
 from harness.table import QUICK, Admin, Chair, Table
 from harness.wire import PLAY, SOON_S, Attending, Refused, Stream, StreamEnded, Wire, refusal_of
 
@@ -35,9 +36,11 @@ __all__ = [
     "ServerProcess",
     "Stream",
     "StreamEnded",
+    "Survivor",
     "Table",
     "Wire",
     "bystanders",
+    "check_nothing_lost",
     "dealt",
     "endings",
     "field_of",

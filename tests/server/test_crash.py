@@ -1,0 +1,262 @@
+"""The server dies, stops or loses its Redis in the middle of matches, and nothing that was said is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from harness import House, Survivor, check_nothing_lost, processes_with, server_process, until
+from harness.process import ServerProcess
+from harness.table import Table
+
+from seatwise.v1 import match_pb2
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+SECOND = {"free_ms": {"card": 1000, "arrange": 1000}, "bank_ms": 1, "grace_ms": 50}
+"""A second a move, and no bank to draw on."""
+
+
+class Players:
+    """Bots at several tables, who play on whatever happens."""
+
+    def __init__(self, house: House, tables: Sequence[Table]) -> None:
+        self.house = house
+        self.tables = tables
+        self.by_table = [[Survivor(chair) for chair in table.chairs] for table in tables]
+        self.all = [survivor for survivors in self.by_table for survivor in survivors]
+        self._tasks = [asyncio.create_task(survivor.survive()) for survivor in self.all]
+
+    async def after(self, moves: int) -> None:
+        """Returns when somebody at each table has made so many moves."""
+        await asyncio.gather(*[survivors[0].after(moves) for survivors in self.by_table])
+
+    async def go_on(self) -> None:
+        """Returns when every table has seen another move, or its end."""
+        before = [self._progress(survivors) for survivors in self.by_table]
+        for survivors, count in zip(self.by_table, before, strict=True):
+            await until(lambda own=survivors, count=count: self._progress(own) > count or own[0].ended, 20)
+
+    def _progress(self, survivors: Sequence[Survivor]) -> int:
+        return sum(len(survivor.acknowledged) for survivor in survivors)
+
+    async def finish(self) -> list[dict]:
+        """All play to the end. The records: they verify, and hold every move that was acknowledged, once."""
+        await asyncio.gather(*self._tasks)
+        records = []
+        for table, survivors in zip(self.tables, self.by_table, strict=True):
+            match = await self.house.admin.over(table.name)
+            assert list(match.result.endings) == [match_pb2.ENDING_COMPLETED] * len(survivors)
+            assert all(survivor.ended[0].result == match.result for survivor in survivors)
+            assert all(update.time.strikes == 0 for survivor in survivors for update in survivor.updates)
+            line = await self.house.admin.record(table.name)
+            check_nothing_lost(line, survivors)
+            records.append(json.loads(line))
+        return records
+
+    async def stop(self) -> None:
+        """They go, if they have not."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def playing(house: House, *sizes: int, rounds: int = 8) -> AsyncIterator[Players]:
+    """Matches of these sizes, under way."""
+    tables = [
+        await house.seat([await house.bot() for _ in range(size)], rounds=rounds, **SECOND) for size in sizes
+    ]
+    players = Players(house, tables)
+    try:
+        yield players
+    finally:
+        await players.stop()
+
+
+def times(record: dict, kind: str) -> list[dict]:
+    return [entry for entry in record["entries"] if entry["kind"] == kind]
+
+
+# The server
+
+
+async def test_a_killed_server_goes_on_at_once_when_it_is_started_again():
+    async with server_process() as (process, house), playing(house, 2, 3, 4) as players:
+        for moves in (4, 8):
+            await players.after(moves)
+            await process.kill()
+            redis = processes_with(str(process.data))
+            await process.start()
+            began = time.monotonic()
+            await players.go_on()
+            assert time.monotonic() - began < 2
+            assert not set(redis) & set(processes_with(str(process.data)))
+        records = await players.finish()
+        for record in records:
+            epochs = [entry["epoch"] for entry in times(record, "taken_over")]
+            assert epochs == [2, 3][: len(epochs)]
+        assert any(times(record, "taken_over") for record in records)
+
+
+async def test_the_clocks_of_a_killed_server_stand_still_until_it_is_back():
+    async with server_process() as (process, house), playing(house, 2) as players:
+        await players.after(5)
+        await process.kill()
+        await asyncio.sleep(1.5)  # longer than any move may take
+        began = time.monotonic()
+        await process.start()
+        await players.go_on()
+        assert time.monotonic() - began < 5
+        [record] = await players.finish()
+        [taken] = times(record, "taken_over")
+        before = [entry["at_ms"] for entry in record["entries"] if entry["seq"] < taken["seq"]]
+        assert taken["at_ms"] - before[-1] < 1000
+        assert max(entry["charged_ms"] for entry in times(record, "move")) < 1000
+
+
+async def test_a_server_that_is_told_to_stop_ends_in_order_and_goes_on_when_it_is_started_again():
+    async with server_process() as (process, house), playing(house, 2, 4) as players:
+        await players.after(8)
+        attending = await house._wires[0].attend()
+        process.signal(signal.SIGTERM)
+        assert (await attending.end()).reason == "SERVER_STOPPING"
+        assert await process.ended() == 0
+        assert not processes_with(str(process.data))
+        await process.start()
+        await players.finish()
+        assert any("SERVER_STOPPING" in survivor.hows for survivor in players.all)
+
+
+async def test_what_bots_need_is_there_again_after_a_kill():
+    async with server_process() as (process, house):
+        bots = [await house.bot() for _ in range(2)]
+        match = await house.admin.create([bot.bot for bot in bots], rounds=1, **SECOND)
+        await process.kill()
+        await process.start()
+        attending = [await attend_again(bot) for bot in bots]
+        offers = [await each.offer(match.name) for each in attending]
+        assert [offer.epoch for offer in offers] == [1, 1]
+        assert (await house.admin.match(match.name)).bots == match.bots
+        await process.kill()
+        await process.start()
+        attending = [await attend_again(bot) for bot in bots]
+        offers = [await each.offer(match.name, epoch=2) for each in attending]
+        assert sorted(offer.seat for offer in offers) == [0, 1]
+
+
+async def attend_again(bot):
+    """As soon as the link is there."""
+    await bot.channel.channel_ready()
+    return await bot.attend()
+
+
+async def test_a_match_that_was_over_and_not_delivered_is_delivered_once():
+    """The server is killed at the moment of the last entry, at one match after the other."""
+    async with server_process() as (process, house):
+        for delay_s in (0.0, 0.003):
+            async with playing(house, 2, rounds=1) as players:
+                await until(lambda players=players: any(survivor.ended for survivor in players.all))
+                await asyncio.sleep(delay_s)
+                await process.kill()
+                await process.start()
+                await players.finish()
+                match = await house.admin.match(players.tables[0].name)
+                assert match.state == match_pb2.Match.STATE_FINISHED
+                assert match.HasField("end_time")
+                bots = [house.wire(each.wire.token, each.wire.bot) for each in players.all]
+                again = [await bot.attend(max_matches=1) for bot in bots]  # they are free
+                other = await house.admin.create([bot.bot for bot in bots])
+                for each in again:
+                    await each.offer(other.name)
+
+
+async def test_two_servers_on_one_folder_are_refused_in_clear_words():
+    async with server_process() as (process, house):
+        second = ServerProcess(process.data)
+        with pytest.raises(AssertionError, match="did not start"):
+            await second.start()
+        assert await second.ended() == 1
+        assert f"process {process.pid}" in process.last_words
+        assert "--data" in process.last_words
+        assert "Traceback" not in (process.data / "server.log").read_text()
+        async with house.table(2) as table:
+            await table.sit()
+            await table.play_out()
+
+
+async def test_a_port_that_is_taken_is_refused_in_clear_words():
+    async with server_process() as (process, _):
+        with tempfile.TemporaryDirectory(prefix="sw-") as folder:
+            second = ServerProcess(Path(folder))
+            second.address = process.address
+            with pytest.raises(AssertionError, match="did not start"):
+                await second.start()
+            assert await second.ended() == 1
+            assert "--port" in second.last_words
+            await until(lambda: not processes_with(folder))
+
+
+# Its Redis
+
+
+async def test_play_goes_on_when_the_private_redis_was_killed():
+    async with server_process() as (process, house), playing(house, 2, 3, 4) as players:
+        for moves in (6, 15):
+            await players.after(moves)
+            before = process.redis_pid
+            process.signal_redis(signal.SIGKILL)
+            await until(lambda before=before: process.redis_pid != before)
+            await players.go_on()
+        await players.finish()
+        assert {survivor.links for survivor in players.all} == {1}
+
+
+async def test_clocks_freeze_while_redis_stands_still():
+    async with server_process() as (process, house), playing(house, 2, 4) as players:
+        await players.after(6)
+        process.signal_redis(signal.SIGSTOP)
+        try:
+            await asyncio.sleep(1.5)  # longer than any move may take
+        finally:
+            process.signal_redis(signal.SIGCONT)
+        await players.go_on()
+        for record in await players.finish():
+            assert max(entry["charged_ms"] for entry in times(record, "move")) < 1000
+        assert {survivor.links for survivor in players.all} == {1}
+
+
+@pytest.mark.slow
+async def test_clocks_freeze_while_redis_stands_still_for_long():
+    async with server_process() as (process, house), playing(house, 2, 3, 4) as players:
+        for stands_s in (5.0, 12.0):
+            await players.go_on()
+            process.signal_redis(signal.SIGSTOP)
+            try:
+                await asyncio.sleep(stands_s)
+            finally:
+                process.signal_redis(signal.SIGCONT)
+            await players.go_on()
+        for record in await players.finish():
+            assert max(entry["charged_ms"] for entry in times(record, "move")) < 1000
+
+
+async def test_a_server_whose_redis_is_gone_for_good_stops_in_clear_words_and_has_all_when_it_is_back():
+    async with server_process("--gone-for-good", "0.5") as (process, house), playing(house, 2, 3) as players:
+        await players.after(8)
+        process.signal_redis(signal.SIGSTOP)
+        began = time.monotonic()
+        assert await process.ended(within_s=20) == 1
+        assert time.monotonic() - began < 15
+        assert "has not answered for" in process.last_words
+        assert "Traceback" not in process.last_words
+        await until(lambda: not processes_with(str(process.data)))
+        await process.start()
+        await players.finish()
