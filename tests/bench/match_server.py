@@ -41,7 +41,7 @@ class NoJournal:
     def start(self) -> None:
         """As `Flusher.start`."""
 
-    async def close(self) -> None:
+    async def close(self, timeout_s: float = 0.0) -> None:
         """As `Flusher.close`."""
 
     def append(
@@ -58,6 +58,21 @@ class NoJournal:
         if not self._unanswered:
             asyncio.get_running_loop().call_soon(self._answer)
         self._unanswered.append(done)
+
+    async def replicated(self, _match: str) -> None:
+        """As `Flusher.replicated`."""
+
+    def hold(self, match: str, _epoch: int, _owner: str, entries: Sequence[bytes]) -> None:
+        """As `Flusher.hold`."""
+        self.entries[match] = list(entries)
+
+    def held(self, match: str) -> list[bytes]:
+        """As `Flusher.held`."""
+        return self.entries[match]
+
+    def release(self, match: str) -> None:
+        """As `Flusher.release`."""
+        self.entries.pop(match, None)
 
     def _answer(self) -> None:
         answered, self._unanswered = self._unanswered, []
