@@ -20,15 +20,11 @@ VERIFY = "referee/seatwise_referee/verify"
 LINK = "client_sdk/seatwise/link"
 
 TABLES = "tests/server/test_table.py"
-WIRE = (
-    "tests/contract/test_non_interference_wire.py::test_a_seat_is_sent_the_same_bytes_whatever_it_cannot_know"
-)
+WIRE = "tests/contract/test_non_interference_wire.py::test_a_seat_is_sent_the_same_bytes_whatever_it_cannot_know[ugo-2]"
 REJECTED = "tests/contract/test_non_interference_wire.py::test_the_rejections_of_others_leave_no_trace"
 RACE = "tests/contract/test_non_interference_race.py"
-VIEWS = "tests/contract/test_secrets.py::test_a_view_is_the_same_whatever_its_seat_cannot_know"
-REFUSALS = (
-    "tests/contract/test_secrets.py::test_a_seat_is_offered_and_refused_the_same_whatever_it_cannot_know"
-)
+VIEWS = "tests/contract/test_secrets.py::test_a_view_is_the_same_whatever_its_seat_cannot_know[ugo-2]"
+REFUSALS = "tests/contract/test_secrets.py::test_a_seat_is_offered_and_refused_the_same_whatever_it_cannot_know[ugo-2]"
 SECRETS_WIRE = "tests/contract/test_secrets_wire.py"
 RULES = "tests/referee/test_ugo.py"
 MATCHES = "tests/referee/test_match.py"
