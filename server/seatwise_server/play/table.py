@@ -186,8 +186,12 @@ class Table:
 
     def thaw(self, gap_s: float) -> None:
         """The store is back after a gap: nobody is charged for it."""
+        if self.is_closed or self._is_winding_up:
+            return
         gap_ms = int(gap_s * 1000)
-        self._command(None, lambda now: self.match.freeze(gap_ms, "STORE", now), self._loop.time())
+        thaw = (None, lambda now: self.match.freeze(gap_ms, "STORE", now), self._loop.time())
+        self._inbox.appendleft(thaw)  # before the answers that came meanwhile: they are not late for it
+        self._work()
         self._tick()
 
     def tell_end(self, end: pb.MatchEnded) -> None:
@@ -243,7 +247,8 @@ class Table:
         self._work()
 
     def _work(self) -> None:
-        while self._inbox and self._held is None and not self.is_closed:
+        """One command after the other. While the store is away they wait: `thaw` comes first."""
+        while self._inbox and self._held is None and not self.is_closed and self._journal.healthy:
             seat, command, at = self._inbox.popleft()
             if seat is not None:
                 self._places[seat].waiting -= 1
