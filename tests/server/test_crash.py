@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import tempfile
 import time
@@ -12,11 +13,21 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from harness import House, Survivor, check_nothing_lost, processes_with, server_process, until
+from harness import (
+    House,
+    Survivor,
+    check_nothing_lost,
+    house_in,
+    plays_on,
+    processes_with,
+    server_process,
+    until,
+)
 from harness.process import ServerProcess
 from harness.table import Table
 
 from seatwise.v1 import match_pb2
+from seatwise_server.embedded import EmbeddedRedis
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -217,6 +228,26 @@ async def test_play_goes_on_when_the_private_redis_was_killed():
             await players.go_on()
         await players.finish()
         assert {survivor.links for survivor in players.all} == {1}
+
+
+@pytest.mark.parametrize("answers", ["meanwhile", "afterwards"])
+async def test_nobody_runs_out_of_time_while_redis_is_away(answers):
+    with tempfile.TemporaryDirectory(prefix="sw-") as folder, EmbeddedRedis(Path(folder) / "redis") as redis:
+        async with house_in(Path(folder), redis_url=redis.url) as house, house.table(2, **SECOND) as table:
+            await table.sit()
+            asked, _ = await table.asked()
+            os.kill(redis.pid, signal.SIGKILL)
+            await asyncio.sleep(1.5)  # longer than any move may take
+            if answers == "meanwhile":
+                await asked.move()
+            await asyncio.sleep(0.2)
+            redis.ensure_running()
+            if answers == "afterwards":
+                await until(lambda: house.logs.named("store_back"))
+                await asked.move()
+            accepted = await asked.expect("move_accepted")
+            assert accepted.charged_ms < 1000
+            await plays_on(house, table)
 
 
 async def test_clocks_freeze_while_redis_stands_still():
