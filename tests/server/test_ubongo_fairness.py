@@ -111,6 +111,7 @@ async def one_match(house, wires: list[Wire], streams: list[Stream], hiccups: Hi
     )  # fmt: skip
 
 
+@pytest.mark.slow  # measures the machine as much as the referee: `make soak`, on a quiet one
 async def test_a_seat_40_ms_away_ties_with_one_1_ms_away(house):
     async with (
         proxy_to(house.address, NEAR_S) as near,
