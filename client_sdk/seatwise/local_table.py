@@ -22,7 +22,7 @@ from seatwise_referee.clock import TimeControl
 from seatwise_referee.effects import Effect, Record, WakeAt
 from seatwise_referee.game import Prompt, Seat
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import Entry, Finished, Voided
+from seatwise_referee.journal import Entry, Finished, Voided, encode
 from seatwise_referee.match import Match
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment
@@ -98,7 +98,7 @@ class LocalTable:
     def record(self) -> bytes | None:
         """The line of the finished match; `None` if it was voided."""
         with suppress(record.NotFinished):
-            return record.line(record.build(self._setup, self._entries))
+            return record.write(self._setup, list(map(encode, self._entries))).line
         return None
 
     # The match

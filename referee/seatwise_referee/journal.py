@@ -6,7 +6,7 @@ Everything that decides the outcome or a clock is an entry; replaying them needs
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeAlias
 
@@ -218,6 +218,7 @@ _TYPES: tuple[type[Entry], ...] = (
 _NAMES: dict[type[_Entry], tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind)) for kind in _TYPES
 }
+_PRIVATE_NAMES = {kind: tuple(name for name in names if name in PRIVATE) for kind, names in _NAMES.items()}
 _TUPLES: dict[type[Entry], tuple[str, ...]] = {
     Defaulted: ("moves",),
     Called: ("calls", "layouts", "request_ids"),
@@ -261,41 +262,51 @@ def _typed(kind: type[Entry], given: dict[str, Any]) -> Entry:
     return kind(**given)
 
 
+_BEHIND_IT = b"\t"
+"""Stands between the halves of a stored entry; JSON escapes tabs."""
+
 _MOVED = (
     '{"allowance_ms":%d,"asked_ms":%d,"at_ms":%d,"charged_ms":%d,"kind":"move",'
-    '"move":%s,"prompt":%d,"request_id":%s,"seat":%d,"seq":%d}'
+    '"move":%s,"prompt":%d,"seat":%d,"seq":%d}\t{"request_id":%s}'
 )
 
 
 def encode(entry: Entry) -> bytes:
-    """An entry as the store holds it: canonical JSON.
+    """An entry as the store holds it: as records show it, then what is `PRIVATE`, if anything is.
 
-    Moves, which nearly all entries are, are written by hand: `canonical` takes three times as long.
+    Each half is canonical JSON. So records are copied from journals and not written anew. Moves, which
+    nearly all entries are, are written by hand: `canonical` takes three times as long.
     """
-    if type(entry) is not Moved:
-        return canonical(entry.to_json())
-    text = _MOVED % (
-        entry.allowance_ms, entry.asked_ms, entry.at_ms, entry.charged_ms,
-        _ENCODE(entry.move), entry.prompt, _ENCODE(entry.request_id), entry.seat, entry.seq,
-    )  # fmt: skip  # as it reads in the template
-    return text.encode()
+    if type(entry) is Moved:
+        text = _MOVED % (
+            entry.allowance_ms, entry.asked_ms, entry.at_ms, entry.charged_ms,
+            _ENCODE(entry.move), entry.prompt, entry.seat, entry.seq, _ENCODE(entry.request_id),
+        )  # fmt: skip  # as it reads in the template
+        return text.encode()
+    body = entry.to_json()
+    private = {name: body.pop(name) for name in _PRIVATE_NAMES[type(entry)]}
+    return canonical(body) + (_BEHIND_IT + canonical(private) if private else b"")
+
+
+def public(data: bytes) -> bytes:
+    """What records show of a stored entry: canonical JSON."""
+    return data.partition(_BEHIND_IT)[0]
 
 
 def decode(data: bytes) -> Entry:
     """The inverse of `encode`, or `BadEntry`."""
-    return entry_from_json(_loaded(data))
+    shown, _, private = data.partition(_BEHIND_IT)
+    body = _loaded(shown)
+    if private:
+        body = {**body, **_loaded(private)}
+    return entry_from_json(body)
 
 
-def bodies(journal: Sequence[bytes]) -> list[Any]:
-    """All entries as JSON, for `entry_from_json`, or `BadEntry`; one by one they take twice as long."""
-    found: list[Any] = _loaded(b"[%b]" % b",".join(journal))
-    if len(found) != len(journal):
-        raise BadEntry("not one entry each")
-    return found
-
-
-def _loaded(data: bytes) -> Any:
+def _loaded(data: bytes) -> dict[str, Any]:
     try:
-        return json.loads(data)
+        body = json.loads(data)
     except ValueError as error:
         raise BadEntry(f"not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise BadEntry("an entry is a JSON object")
+    return body

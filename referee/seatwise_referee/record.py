@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
+from itertools import takewhile
 
 from seatwise_referee.game import Json
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import PRIVATE, Entry, Finished, Sat, canonical, entry_from_json
+from seatwise_referee.journal import Dealt, Entry, Finished, Sat, canonical, decode, encode, public
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment, deal_seed
 
@@ -20,27 +23,45 @@ class NotFinished(ValueError):
     """Only a match that was played to its end has a record."""
 
 
-def build(setup: Setup, entries: Sequence[Entry]) -> dict[str, Json]:
-    """The record of a finished match. `NotFinished` if the last entry is not `finished`."""
-    return build_from_json(setup, [entry.to_json() for entry in entries])
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A record as it is stored."""
+
+    line: bytes
+    """Canonical JSON and a newline."""
+    chain: bytes
+    """Its last link."""
 
 
-def build_from_json(setup: Setup, bodies: Sequence[dict[str, Json]]) -> dict[str, Json]:
-    """The same of entries as the store holds them: most are copied, and need not be understood for that."""
-    last = entry_from_json(bodies[-1]) if bodies else None
+def write(setup: Setup, journal: Sequence[bytes]) -> Written:
+    """The record of a finished match, its entries copied as the store holds them. `NotFinished` if it is not."""
+    last = decode(journal[-1]) if journal else None
     if not isinstance(last, Finished):
         raise NotFinished(f"{setup.match} was not played to its end")
-    sat = [entry_from_json(body) for body in bodies if body["kind"] == Sat.kind]
-    head = header(setup, nonces_of(setup, sat))
-    public = [{name: body[name] for name in body if name not in PRIVATE} for body in bodies]
-    return {
+    head = header(setup, nonces_of(setup, takewhile(_is_before_the_deal, map(decode, journal))))
+    entries = list(map(public, journal))
+    link = _linked(head, entries)
+    body: dict[str, Json] = {
         **head,
-        "entries": list(public),
+        "entries": [],
         "outcome": last.outcome,
         "result": last.result,
         "endings": list(last.endings),
-        "chain": chain(head, public).hex(),
+        "chain": link.hex(),
     }
+    return Written(
+        canonical(body).replace(b'"entries":[]', b'"entries":[%b]' % b",".join(entries), 1) + b"\n", link
+    )
+
+
+def _is_before_the_deal(entry: Entry) -> bool:
+    return not isinstance(entry, Dealt)
+
+
+def build(setup: Setup, entries: Iterable[Entry]) -> dict[str, Json]:
+    """The same as JSON, from entries in memory."""
+    body: dict[str, Json] = json.loads(write(setup, list(map(encode, entries))).line)
+    return body
 
 
 def header(setup: Setup, nonces: Sequence[bytes | None]) -> dict[str, Json]:
@@ -71,9 +92,13 @@ def nonces_of(setup: Setup, entries: Iterable[Entry]) -> tuple[bytes | None, ...
 
 def chain(head: dict[str, Json], entries: Iterable[dict[str, Json]]) -> bytes:
     """SHA-256 of the header, then of each link and the entry that follows it; the last link."""
+    return _linked(head, map(canonical, entries))
+
+
+def _linked(head: dict[str, Json], entries: Iterable[bytes]) -> bytes:
     link = sha256(canonical(head)).digest()
     for entry in entries:
-        link = sha256(link + canonical(entry)).digest()
+        link = sha256(link + entry).digest()
     return link
 
 

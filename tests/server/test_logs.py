@@ -12,6 +12,7 @@ from harness import IMPATIENT, PLAY, House, dealt, item, plays_on, refusal_of, u
 
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import bot_service_pb2, play_service_pb2
+from seatwise_referee.journal import Sat, decode
 from seatwise_server.store import keys
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -84,8 +85,8 @@ async def secrets_of(house: House, match: str) -> list[str]:
     """The seed and the nonces of a match that runs, as the store alone knows them."""
     meta = await house.server.store.matches.get(match)
     setup = json.loads(meta.fields["setup"])
-    entries = [json.loads(data) for data in await house.server.store.journal.read(match)]
-    return [setup["seed"], *[entry["nonce"] for entry in entries if entry.get("nonce")]]
+    entries = map(decode, await house.server.store.journal.read(match))
+    return [setup["seed"], *[entry.nonce for entry in entries if isinstance(entry, Sat) and entry.nonce]]
 
 
 def cards(view: ugo_pb2.View) -> list[str]:

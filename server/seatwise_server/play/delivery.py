@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from seatwise.codec.match import encode_match_ended
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
-from seatwise_referee.journal import Finished, Voided, bodies, decode
+from seatwise_referee.journal import Finished, Voided, decode
 from seatwise_referee.setup import Setup
 from seatwise_server.play.intake import NotYourSeat
 from seatwise_server.store.flusher import Answer
@@ -36,9 +36,8 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> End:
     """
     last = decode(journal[-1])
     if isinstance(last, Finished):
-        built = record.build_from_json(setup, bodies(journal))
-        message = encode_match_ended(last, setup.seed, bytes.fromhex(str(built["chain"])))
-        return End(message, record.line(built), "FINISHED")
+        written = record.write(setup, journal)
+        return End(encode_match_ended(last, setup.seed, written.chain), written.line, "FINISHED")
     assert isinstance(last, Voided), f"{setup.match} is not over"
     return End(encode_match_ended(last, setup.seed), b"", "VOIDED")
 
