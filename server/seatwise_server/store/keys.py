@@ -63,13 +63,13 @@ def match_record(match: str) -> str:
     return f"seatwise:{{match:{match}}}:record"
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def append_keys(match: str) -> tuple[bytes, bytes]:
     """Fence and journal as bytes, remembered because every append needs them."""
     return match_fence(match).encode(), match_journal(match).encode()
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def match_slot(match: str) -> int:
     """The slot of a cluster in which all keys of the match lie."""
     return int(key_slot(match_fence(match).encode()))
