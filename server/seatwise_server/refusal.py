@@ -19,12 +19,16 @@ REASONS: dict[str, str] = {
     "MATCH_VOIDED": "FAILED_PRECONDITION",
     "REPLACED": "ABORTED",
     "MATCH_MOVED": "UNAVAILABLE",
+    "SERVER_FULL": "RESOURCE_EXHAUSTED",
     "SLOW_READER": "RESOURCE_EXHAUSTED",
     "SERVER_STOPPING": "UNAVAILABLE",
     "STORE_UNAVAILABLE": "UNAVAILABLE",
     "INTERNAL": "INTERNAL",
 }
 """Every reason, with the name of its canonical code."""
+
+RETRY_AFTER_S = "1"
+"""Seconds after which to come back, where the refusal knows no better."""
 
 LONGEST = 300
 """Characters of a text: it may quote what the caller sent, and all of it travels in one header."""
@@ -42,6 +46,8 @@ class Refusal(Exception):  # it is not an error of ours
         self.reason = reason
         self.code = REASONS[reason]
         self.message = message
+        if self.code == "RESOURCE_EXHAUSTED":
+            metadata = {"retry_after": RETRY_AFTER_S, **metadata}
         self.metadata = {name: _cut(value) for name, value in metadata.items()}
 
 

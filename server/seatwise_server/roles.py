@@ -158,6 +158,7 @@ class LobbyRole:
         tasks: Tasks = {
             "lobby beat": self.lobby.beat(),
             "lobby listen": self.lobby.listen(),
+            "lobby look after": self.lobby.look_after_changed(),
             "pairing": self.pairing.run(),
         }
         if common.config.house_bots:

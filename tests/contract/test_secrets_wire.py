@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SEEN_BY_ALL: dict[str, str] = {
     "google.protobuf.Timestamp": "seconds nanos",
-    "seatwise.v1.AttendResponse": "welcome offer closed",
+    "seatwise.v1.AttendResponse": "welcome offer closed queued",
     "seatwise.v1.Bot": "name owner create_time revoked",
     "seatwise.v1.Game": "name rules_version min_seats max_seats paces options",
     "seatwise.v1.Game.OptionsEntry": "key value",
@@ -48,6 +48,7 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.SeatOffer.OptionsEntry": "key value",
     "seatwise.v1.TimeControl": "free_ms bank_ms increment_ms grace_ms setup_ms allowance_cap_ms handover_ms max_strikes "
     "max_rejections tie_window_ms",
+    "seatwise.v1.Queued": "queue place",
     "seatwise.v1.TimeControl.FreeMsEntry": "key value",
     "seatwise.v1.WatchMatchResponse": "match at_ms ugo ubongo send_time",
     "seatwise.v1.Welcome": "bot max_matches",

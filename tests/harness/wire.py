@@ -163,6 +163,8 @@ class Attending:
         """All so far."""
         self.closed: list[lobby_service_pb2.SeatClosed] = []
         """All so far."""
+        self.places: list[tuple[str, int]] = []
+        """Where it stood in its queues, as it was told."""
         self.how: Refused | None = None
         """How it ended."""
         self.welcomes: list[lobby_service_pb2.Welcome] = []
@@ -224,6 +226,8 @@ class Attending:
                 self.offers.append(response.offer)
             case "closed":
                 self.closed.append(response.closed)
+            case "queued":
+                self.places.append((response.queued.queue, response.queued.place))
         async with self._news:
             self._news.notify_all()
 

@@ -97,6 +97,8 @@ class Lobby:
                 self._on_offer(response.offer)
             case "closed":
                 self._on_closed(response.closed)
+            case "queued":
+                log.debug("place %d in queue %s", response.queued.place, response.queued.queue)
 
     def _welcomed(self, bot: str, max_matches: int) -> None:
         if bot != self._bot:

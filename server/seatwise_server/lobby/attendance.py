@@ -25,6 +25,8 @@ class Attendance:
         self.max_matches = max_matches
         self.told: dict[tuple[str, int], int] = {}
         """The epoch of the last offer of each open seat."""
+        self.places: dict[str, int] = {}
+        """What was told last of each queue in which the bot waits."""
         self._unread: asyncio.Queue[pb.AttendResponse | None] = asyncio.Queue(MOST_UNREAD)
         self._ending: Refusal | None = None
         self._is_ending = False
@@ -48,6 +50,14 @@ class Attendance:
         """Tells that an offered seat is closed."""
         if self.told.pop((match, seat), None) is not None:
             self.tell(pb.AttendResponse(closed=pb.SeatClosed(match=match, seat=seat)))
+
+    def wait_at(self, queue: str, place: int | None) -> None:
+        """The bot stands there in the queue, or not any more; told when that is news."""
+        if place is None:
+            self.places.pop(queue, None)
+        elif self.places.get(queue) != place:
+            self.places[queue] = place
+            self.tell(pb.AttendResponse(queued=pb.Queued(queue=queue, place=place)))
 
     def end(self, why: Refusal | None) -> None:
         """Ends the stream, when what was told is written, if that is read soon."""

@@ -7,34 +7,31 @@ import asyncio
 from seatwise_server.store import Heartbeat, Store
 
 FRESH_S = 0.5
-"""How old the figure may be."""
+"""How old may be what is known of the referees; the matches are counted anew each time."""
 SILENT_MS = 5000
 """Who has not beaten for so long before the last beat of all is not reckoned with."""
 
 
 class Capacity:
-    """As one lobby sees it; several may believe in the same place, and then a match waits for its table."""
+    """As one lobby sees it: all tables of all who live, less all matches, wherever these are."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._free = 0
+        self._tables = 0
         self._until = 0.0
 
     async def look(self) -> int:
-        """Free tables, less the matches that wait for one."""
+        """Tables that nobody has, and no match that was handed over waits for."""
         now = asyncio.get_running_loop().time()
         if now >= self._until:
             beats = await self._store.processes.heartbeats()
-            self._free = free_tables(list(beats.values())) - await self._store.jobs.untaken()
+            self._tables = tables(list(beats.values()))
             self._until = now + FRESH_S
-        return self._free
-
-    def take(self) -> None:
-        """One of them is taken."""
-        self._free -= 1
+        return self._tables - await self._store.jobs.waiting()
 
 
-def free_tables(beats: list[Heartbeat]) -> int:
-    """Of all referees that live."""
+def tables(beats: list[Heartbeat]) -> int:
+    """Of all referees that live, taken or free."""
     newest_ms = max((beat.beat_ms for beat in beats), default=0)
-    return sum(beat.free for beat in beats if not beat.has_left and newest_ms - beat.beat_ms < SILENT_MS)
+    living = [beat for beat in beats if not beat.has_left and newest_ms - beat.beat_ms < SILENT_MS]
+    return sum(beat.tables + beat.free for beat in living)

@@ -21,6 +21,8 @@ from seatwise_server.store.notices import LobbyNotice, lobby_notices
 BEAT_S = 3.0
 LEASE_MS = 10_000
 """An attendance that is not refreshed for so long is gone."""
+MOST_PRESENT = 20_000
+"""Bots that one lobby looks after."""
 MOST_MATCHES = 1000
 """The highest limit a bot may set."""
 
@@ -49,6 +51,8 @@ class Lobby:
     async def present(self, attendance: Attendance) -> AsyncIterator[None]:
         """As long as this lasts the bot is present through this stream; an older one is replaced."""
         bot = attendance.bot
+        if len(self._present) >= MOST_PRESENT:
+            raise Refusal("SERVER_FULL", f"{MOST_PRESENT} bots attend here; try again soon", retry_after="5")
         older = self._present.get(bot)
         if older:
             _replace(older)
@@ -75,6 +79,12 @@ class Lobby:
         _welcome(attendance)
         await self._tell_open_seats(attendance)
         await self._wait_in_queues(attendance)
+        await self._tell_places(attendance)
+
+    async def _tell_places(self, attendance: Attendance) -> None:
+        for queue in attendance.queues:
+            before = await self._store.queues.position(queue, attendance.bot)
+            attendance.wait_at(queue, None if before is None else before + 1)
 
     async def _leave_for_certain(self, attendance: Attendance) -> None:
         """Even if the call is cancelled meanwhile, as gRPC does when a bot hangs up."""
@@ -138,16 +148,12 @@ class Lobby:
                 for attendance in list(self._present.values()):
                     if await self._keep(attendance):
                         await self._look_after(attendance)
+                        await self._tell_places(attendance)
             except StoreUnavailable:
                 log.debug("lobby_paused")
 
     async def listen(self) -> None:
-        """Looks after a bot as soon as its offers change, wherever its referee is. Runs until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._hear())
-            group.create_task(self._look_after_changed())
-
-    async def _hear(self) -> None:
+        """Hears whose offers change, wherever their referee is, and who attends elsewhere. Runs until cancelled."""
         while True:
             try:
                 async for notice in lobby_notices(self._store.client):
@@ -164,8 +170,11 @@ class Lobby:
             self._changed.add(notice.bot)
             self._news.set()
 
-    async def _look_after_changed(self) -> None:
-        """However often a bot's offers change while others are looked after, it is looked after once."""
+    async def look_after_changed(self) -> None:
+        """Looks after those who were heard of. Runs until cancelled.
+
+        However often a bot's offers change while others are looked after, it is looked after once.
+        """
         while True:
             await self._news.wait()
             self._news.clear()

@@ -105,7 +105,6 @@ class Pairing:
         if _now() - began > OURS_S:
             log.warning("proposal_left_to_others", match=match, queue=queue)
             return False
-        self._capacity.take()
         await self._seating.hand_to_referee(match)
         await self._store.queues.seated(queue, match)
         log.info("match_paired", match=match, queue=queue, bots=list(bots))

@@ -10,6 +10,9 @@ from seatwise_server.play.stream import PING_S, PlayStream
 from seatwise_server.play.table import Table
 from seatwise_server.refusal import Refusal
 
+MOST_STREAMS = 20_000
+"""Bots that one referee listens to."""
+
 
 class Streams:
     """One for each referee process."""
@@ -30,6 +33,8 @@ class Streams:
     @contextmanager
     def attached(self, stream: PlayStream) -> Iterator[None]:
         """As long as this lasts the stream is the bot's at this referee; an older one is replaced."""
+        if len(self._streams) >= MOST_STREAMS:
+            raise Refusal("SERVER_FULL", f"{MOST_STREAMS} bots are here; try again soon", retry_after="5")
         older = self._streams.get(stream.bot)
         if older:
             older.end(Refusal("REPLACED", "a newer stream of this bot has taken over", bot=stream.bot))

@@ -27,6 +27,8 @@ from seatwise_server.store import MatchMeta, Store
 from seatwise_server.store.errors import BadPageToken
 
 LONGEST_REQUEST_ID = 64
+MOST_WAITING = 10_000
+"""Created matches that wait for bots or tables."""
 
 
 class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
@@ -48,6 +50,8 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
     ) -> pb.CreateMatchResponse:
         """See match_service.proto."""
         await self._keeper.admin(context)
+        if await self._store.queues.count(CREATED) >= MOST_WAITING:
+            raise Refusal("SERVER_FULL", f"{MOST_WAITING} matches wait for their bots", retry_after="10")
         setup = await self._setup_for(request)
         await self._seating.create(setup, "WAITING", CREATED)
         match = await self._get(setup.match)
