@@ -8,11 +8,13 @@ import json
 import re
 
 import pytest
+import structlog
 from harness import IMPATIENT, PLAY, House, dealt, item, plays_on, refusal_of, until
 
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import bot_service_pb2, play_service_pb2
 from seatwise_referee.journal import Sat, decode
+from seatwise_server import log
 from seatwise_server.store import keys
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -141,3 +143,22 @@ async def test_no_token_is_kept_but_as_a_hash(house):
         if await client.call("TYPE", key) == b"hash":
             fields = await client.call("HGETALL", key)
             assert all(secret.encode() not in value for value in fields.values())
+
+
+async def test_a_fault_shown_on_a_terminal_shows_where_it_was_and_no_variable(capsys):
+    before = structlog.get_config()
+    try:
+        log.configure("debug", is_terminal=True)
+        fail("a hidden seed")
+    finally:
+        structlog.configure(**before)
+    shown = capsys.readouterr().err
+    assert "in fail" in shown
+    assert "hidden" not in shown.replace('fail("a hidden seed")', "")
+
+
+def fail(secret: str) -> None:
+    try:
+        assert len(secret) == 0, "it has a length"
+    except AssertionError:
+        structlog.get_logger().exception("something_failed")
