@@ -91,7 +91,7 @@ class RefereeRole:
         place = Place(common.name, _address(common), config.most_tables)
         self.referee = referee = Referee(place, store, common.flusher, common.lag, delivery)
         self._presence = Presence(referee, store, referee.lease)
-        self._inheritance = Inheritance(common.name, store, lambda: referee.free, referee.has, referee.open)
+        self._inheritance = Inheritance(referee, store)
         self._common = common
 
     @property

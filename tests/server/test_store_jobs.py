@@ -92,6 +92,7 @@ async def test_jobs_of_another_are_seen_and_moved_one_by_one(store: Store) -> No
     await store.jobs.take("dead", 2, 100)
     assert await store.jobs.held("dead") == [first, second]
     assert await store.jobs.held("nobody") == []
+    assert await store.jobs.held("dead", 5, first.job_id) == [second]
     for _ in range(2):
         assert await store.jobs.move(first.job_id, "dead", "b")
     assert await store.jobs.owners() == {"b": 1, "dead": 1}

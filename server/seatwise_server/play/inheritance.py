@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import structlog
 
@@ -44,23 +44,40 @@ class Estate(NamedTuple):
     """Its owner did not leave in order."""
 
 
-Open = Callable[[Estate], Awaitable[None]]
-"""Makes a match ours, unless its fence has changed."""
+class Host(Protocol):
+    """A referee, as it inherits."""
+
+    @property
+    def name(self) -> str:
+        """Of its process."""
+        ...
+
+    @property
+    def free(self) -> int:
+        """How many more matches fit."""
+        ...
+
+    @property
+    def hosted(self) -> int:
+        """How many are open here, or about to be."""
+        ...
+
+    def has(self, match: str) -> bool:
+        """Whether this one is."""
+        ...
+
+    async def open(self, estate: Estate) -> None:
+        """Makes a match ours, unless its fence has changed."""
+        ...
 
 
 class Inheritance:
     """What one referee takes over from others."""
 
-    def __init__(
-        self, name: str, store: Store, free: Callable[[], int], has: Callable[[str], bool], open_match: Open
-    ) -> None:
-        self._name = name
+    def __init__(self, host: Host, store: Store) -> None:
+        self._host = host
+        self._name = host.name
         self._store = store
-        self._free = free
-        """How many matches fit."""
-        self._has = has
-        """Whether a match is open here, or about to be."""
-        self._open = open_match
         self._watch = DeathWatch(LEASE_S)
         self._beats: Mapping[str, Heartbeat] = {}
         self._owners: set[str] = set()
@@ -95,30 +112,46 @@ class Inheritance:
         """Takes over whatever is pending and fits: nobody else can live, for the store is ours alone."""
         self._beats = await self._store.processes.heartbeats()
         for holder in await self._store.jobs.owners():
-            await self._take(await self._estates(holder, self._free()), lambda _: True)
+            await self._take(await self._estates(holder, self._host.free), lambda _: True)
 
     async def _look(self) -> None:
         self._owners, self._owners_before = set(), self._owners
         holders = await self._observe()
-        for holder in holders & {*self._watch.dead(), self._name}:
-            estates = await self._estates(holder)
-            if estates:
-                await self._observe()
-                await self._take(estates, self._is_dead)
+        for holder in holders.keys() & self._watch.dead():
+            await self._inherit(await self._estates(holder))
+        if holders.get(self._name, 0) != self._host.hosted:
+            await self._inherit(await self._forgotten())
 
-    async def _observe(self) -> set[str]:
-        """Looks at all heartbeats; answers who has jobs."""
-        holders = set(await self._store.jobs.owners())
+    async def _inherit(self, estates: Sequence[Estate]) -> None:
+        if estates:
+            await self._observe()
+            await self._take(estates, self._is_dead)
+
+    async def _forgotten(self) -> list[Estate]:
+        """Matches whose jobs we took and that are not open: a reply was lost, or the store went away in between."""
+        found: list[Estate] = []
+        last = ""
+        while jobs := await self._store.jobs.held(self._name, MOST, last):
+            found += await self._with_fences(jobs, self._name)
+            last = jobs[-1].job_id
+        return found
+
+    async def _observe(self) -> dict[str, int]:
+        """Looks at all heartbeats; answers who has how many jobs."""
+        holders = await self._store.jobs.owners()
         loop = asyncio.get_running_loop()
         asked = loop.time()
         self._beats = await self._store.processes.heartbeats()
-        mentioned = (holders | self._owners | self._owners_before) - {self._name}
+        mentioned = (holders.keys() | self._owners | self._owners_before) - {self._name}
         self._watch.observe(asked, loop.time(), self._beats, mentioned)
         return holders
 
     async def _estates(self, holder: str, most: int = MOST) -> list[Estate]:
         """The matches whose jobs this process holds, less those that are open here."""
-        jobs = [job for job in await self._store.jobs.held(holder, most) if not self._has(job.match)]
+        return await self._with_fences(await self._store.jobs.held(holder, most), holder)
+
+    async def _with_fences(self, held: Sequence[Job], holder: str) -> list[Estate]:
+        jobs = [job for job in held if not self._host.has(job.match)]
         fences = await _gather(self._store.journal.fence(job.match) for job in jobs)
         self._owners |= {fence.owner for fence in fences if fence}
         return [self._estate(job, holder, fence) for job, fence in zip(jobs, fences, strict=True)]
@@ -132,14 +165,14 @@ class Inheritance:
         """Those that are ours without our knowing, and our share of those that are nobody's."""
         ours = [it for it in estates if it.fence and it.fence.owner == self._name]
         nobodys = [it for it in estates if it.fence is None or is_dead(it.fence.owner)]
-        await _gather(self._open(each) for each in (*ours, *self._share(nobodys, is_dead)))
+        await _gather(self._host.open(each) for each in (*ours, *self._share(nobodys, is_dead)))
 
     def _is_dead(self, owner: str) -> bool:
         return owner in self._watch.dead()
 
     def _share(self, estates: Sequence[Estate], is_dead: Callable[[str], bool]) -> Sequence[Estate]:
         living = {name: beat.free for name, beat in self._beats.items() if not is_dead(name)}
-        return share(estates, {**living, self._name: self._free()}, self._name)
+        return share(estates, {**living, self._name: self._host.free}, self._name)
 
 
 def share(estates: Sequence[T], free: Mapping[str, int], name: str) -> Sequence[T]:

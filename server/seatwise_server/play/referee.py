@@ -108,6 +108,11 @@ class Referee:
             0 if self.is_draining else max(0, self.place.most_tables - len(self.tables) - len(self._opening))
         )
 
+    @property
+    def hosted(self) -> int:
+        """How many are open here, or about to be."""
+        return len(self.tables.keys() | self._opening)
+
     def has(self, match: str) -> bool:
         """Whether the match is open here, or about to be."""
         return match in self.tables or match in self._opening

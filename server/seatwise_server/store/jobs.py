@@ -93,9 +93,9 @@ class Jobs:
             await self._in_group(lambda: lua.run(self._client, "job_claim", [keys.JOB_STREAM], *args))
         )
 
-    async def held(self, consumer: str, count: int = _CLAIM_AT_ONCE) -> list[Job]:
+    async def held(self, consumer: str, count: int = _CLAIM_AT_ONCE, after_id: str = "") -> list[Job]:
         """Jobs that any consumer has taken and not done, oldest first; they stay its own."""
-        args = (GROUP, consumer, count)
+        args = (GROUP, consumer, count, f"({after_id}" if after_id else "-")
         found = await self._in_group(lambda: lua.run(self._client, "job_held", [keys.JOB_STREAM], *args))
         return [Job(job_id.decode(), match.decode()) for job_id, match in _couples(found)]
 
