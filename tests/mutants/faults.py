@@ -31,6 +31,7 @@ MATCHES = "tests/referee/test_match.py"
 FORGED_RACES = "tests/referee/test_verify_races.py"
 RACES = tuple(f"tests/referee/test_race{part}.py" for part in ("", "_answers", "_clocks", "_rounds"))
 FORGED = "tests/referee/test_verify_forged.py"
+WAITED_FOR = "tests/server/test_store_sentinel.py::test_what_only_the_primary_has_does_not_count"
 HELD = "tests/server/test_store_held.py"
 JOURNALS = "tests/server/test_store_journal.py"
 
@@ -168,6 +169,20 @@ FAULTS: tuple[Fault, ...] = (
         "batch[len(replies) :] + self._queue, []",
         "batch[len(replies) // 2 :] + self._queue, []",
         ("tests/server/test_store_flusher.py",),
+    ),
+    Fault(
+        "few replicas pass for enough",
+        "server/seatwise_server/store/courier.py",
+        "            if count < self._wait.replicas:\n",
+        "            if False:\n",
+        (WAITED_FOR,),
+    ),
+    Fault(
+        "a repeat counts although no replica has it",
+        f"{SCRIPTS}/append.lua",
+        "redis.call('HSET', KEYS[1], 'owner', ARGV[2])",
+        "",
+        (WAITED_FOR,),
     ),
     Fault(
         "a journal that went backwards stays so",
