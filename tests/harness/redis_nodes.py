@@ -15,7 +15,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -62,9 +62,8 @@ class Node:
         self.port, self.bus_port = free_ports(2)
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
-        self._link = redis.Connection(
-            port=self.port, protocol=2, socket_timeout=5, retry=Retry(NoBackoff(), 0)
-        )
+        self.is_hurt = False
+        """Whether something was done to it since everything was last known to be whole."""
 
     @property
     def address(self) -> str:
@@ -104,13 +103,13 @@ class Node:
             return False
 
     def ask(self, *command: str | int | bytes) -> Any:
-        """Its answer, as it came over the line."""
+        """Its answer, as it came over the line; on a new line, for nodes hang up when they change their role."""
+        line = redis.Connection(port=self.port, protocol=2, socket_timeout=5, retry=Retry(NoBackoff(), 0))
         try:
-            self._link.send_command(*command)  # type: ignore[no-untyped-call]
-            return self._link.read_response()  # type: ignore[no-untyped-call]
-        except redis.ConnectionError:
-            self._link.disconnect()
-            raise
+            line.send_command(*command)  # type: ignore[no-untyped-call]
+            return line.read_response()  # type: ignore[no-untyped-call]
+        finally:
+            line.disconnect()
 
     def info(self) -> dict[str, str]:
         """What INFO says."""
@@ -120,19 +119,16 @@ class Node:
     def signal(self, number: signal.Signals) -> None:
         """SIGKILL, SIGSTOP, SIGCONT."""
         assert self._process is not None
+        self.is_hurt = True
         os.kill(self._process.pid, number)
 
     def kill(self) -> None:
         """Ends it without a chance to say anything; does nothing when it has ended."""
+        self.is_hurt = True
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
-
-    def end(self) -> None:
-        """Ends it for good."""
-        self.kill()
-        self._link.disconnect()
 
     @property
     def is_alive(self) -> bool:
@@ -146,16 +142,28 @@ class Nodes:
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = list(nodes)
 
-    def revive(self) -> None:
-        """Starts whoever is dead, and waits until everybody has a part and every replica has everything."""
+    def restart(self) -> None:
+        """Starts whoever is dead; nobody waits until it has found its part."""
         for node in self.nodes:
             if not node.is_alive:
                 node.start()
-                self._welcome(node)
-        until(self.is_whole, "all replicas follow")
 
-    def _welcome(self, node: Node) -> None:
-        """A node is back."""
+    def revive(self) -> None:
+        """Starts whoever is dead, and waits until everybody has a part and every replica has everything."""
+        if any(node.is_hurt for node in self.nodes):
+            self.restart()
+            until(self._comes_together, "all replicas follow")
+        for node in self.nodes:
+            node.is_hurt = False
+
+    def empty(self) -> None:
+        """Forgets everything; they have to be whole."""
+        for node in self.nodes:
+            if node.info()["role"] == "master":
+                node.ask("FLUSHALL")
+
+    def _comes_together(self) -> bool:
+        return self.is_whole()
 
     def is_whole(self) -> bool:
         """Whether all live, and every replica follows a primary of today."""
@@ -200,20 +208,19 @@ class ClusterNodes(Nodes):
         """Names two of the nodes."""
         return f"redis+cluster://{self.nodes[0].address},{self.nodes[4].address}"
 
-    def primary_of(self, key: str | bytes) -> Node:
+    def primary_of(self, key: str) -> Node:
         """The node that holds the key, as the nodes that live see it."""
-        slot = key_slot(key.encode() if isinstance(key, str) else key)
-        for first, last, (_, port, *_), *_ in self._living().ask("CLUSTER SLOTS"):
-            if first <= slot <= last:
-                return next(node for node in self.nodes if node.port == port)
-        raise AssertionError(f"slot {slot} is not covered")
+        return next(node for node in self.nodes if self.keys_at(node, [key]))
+
+    def keys_at(self, node: Node, names: Sequence[str]) -> list[str]:
+        """Those of the keys that the node holds, as the nodes that live see it."""
+        rows = next(it for it in self.nodes if it.is_alive).ask("CLUSTER SLOTS")
+        spans = [range(first, last + 1) for first, last, (_, port, *_), *_ in rows if port == node.port]
+        return [name for name in names if any(key_slot(name.encode()) in span for span in spans)]
 
     def primaries(self) -> list[Node]:
         """One for each shard."""
         return [node for node in self.nodes if node.is_alive and node.info()["role"] == "master"]
-
-    def _living(self) -> Node:
-        return next(node for node in self.nodes if node.is_alive)
 
     def form(self) -> None:
         """Makes a cluster of nodes that know nothing yet."""
@@ -270,9 +277,17 @@ class SentinelNodes(Nodes):
             node.start()
         until(self.is_whole, "all replicas follow and all sentinels know it")
 
-    def _welcome(self, node: Node) -> None:
-        """The sentinels would make it a replica only after ten seconds."""
-        node.ask("REPLICAOF", "127.0.0.1", self.primary().port)
+    def _comes_together(self) -> bool:
+        """Left alone, the sentinels make replicas of former primaries only after ten seconds."""
+        agreed = {sentinel.ask("SENTINEL GET-MASTER-ADDR-BY-NAME", SERVICE)[1] for sentinel in self.sentinels}
+        if len(agreed) > 1 or self.is_whole():
+            return len(agreed) == 1
+        [port] = agreed
+        for node in self.nodes:
+            with suppress(redis.ConnectionError):  # it has just heard of it
+                if node.port != int(port) and node.info()["role"] == "master":
+                    node.ask("REPLICAOF", "127.0.0.1", port)
+        return False
 
     def _agrees(self) -> bool:
         return all(self._knows_all(sentinel) for sentinel in self.sentinels)
@@ -314,7 +329,7 @@ def sentinels_in(folder: Path, binary: Path | None = None) -> Iterator[SentinelN
             Node(binary, folder / f"sentinel-{number}", options, "--sentinel") for number in range(3)
         ]
         for sentinel in sentinels:
-            stack.callback(sentinel.end)
+            stack.callback(sentinel.kill)
         watched = SentinelNodes(nodes, sentinels)
         watched.form()
         yield watched
@@ -326,7 +341,7 @@ def _started(folder: Path, binary: Path, options: Sequence[Options]) -> Iterator
     with ExitStack() as stack:
         nodes = [Node(binary, folder / f"node-{number}", it) for number, it in enumerate(options)]
         for node in nodes:
-            stack.callback(node.end)
+            stack.callback(node.kill)
             node.start()
         yield nodes
 

@@ -44,6 +44,7 @@ async def test_our_own_server_is_good_enough(client: Client) -> None:
     assert int(facts.version.split(".")[0]) >= 7
     assert facts.primaries[0].run_id
     assert (facts.mode, facts.replicas, facts.unreachable) == (Mode.STANDALONE, (), ())
+    assert not facts.may_go_back
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,7 @@ async def test_a_lossy_server_is_taken_when_that_is_said(client: Client, redis_c
         facts = await check_server(client, allow_loss=True)
         assert facts.appendfsync == "everysec"
         assert facts.durability == "loss-allowed"
+        assert facts.may_go_back
     finally:
         await set_config(redis_client, "appendfsync", before)
 
@@ -147,14 +149,17 @@ async def test_the_clock_is_redis_own(client: Client) -> None:
         ("redis+sentinel://a,b:7000/main", Mode.SENTINEL, (("a", 26379), ("b", 7000)), "main"),
         ("rediss+sentinel://:secret@a/main?db=2", Mode.SENTINEL, (("a", 26379),), "main"),
         ("redis+cluster://a,[::1]:7001", Mode.CLUSTER, (("a", 6379), ("::1", 7001)), ""),
-        ("REDISS+cluster://u:p@a/0", Mode.CLUSTER, (("a", 6379),), ""),
+        ("REDISS+cluster://u:p@a/0?ssl_cert_reqs=none", Mode.CLUSTER, (("a", 6379),), ""),
     ],
 )
-def test_a_url_says_what_it_names(
+async def test_a_url_says_what_it_names(
     url: str, mode: Mode, hosts: tuple[tuple[str, int], ...], service: str
 ) -> None:
     target = parse(url)
     assert (target.mode, target.hosts, target.service) == (mode, hosts, service)
+    client = connect(url)
+    assert client.mode is mode
+    await client.aclose()
 
 
 def test_a_url_has_accounts_and_tls_for_data_nodes_and_for_sentinels() -> None:

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import pytest
 import pytest_asyncio
+from appends import Load, owned, until
 from redis.asyncio import Redis
 from redis_server import fresh_server
 
@@ -26,7 +27,6 @@ def redis_server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
     yield from fresh_server(tmp_path)
 
 
-GOOD = {Answer.OK, Answer.ALREADY}
 QUICK = Patience(reply_s=0.5, first_retry_s=0.01, longest_retry_s=0.05, probe_s=0.05, gone_for_good_s=30)
 
 
@@ -67,55 +67,6 @@ async def quick(client: Client, heard: Heard) -> AsyncIterator[Flusher]:
     flusher.start()
     yield flusher
     await flusher.close(timeout_s=1)
-
-
-async def until(holds: Callable[[], bool], within_s: float = 10) -> None:
-    """Waits for the world; only these tests do, no other clock tells when a process is gone."""
-    async with asyncio.timeout(within_s):
-        while not holds():  # noqa: ASYNC110 - what we wait for is another process
-            await asyncio.sleep(0.005)
-
-
-async def owned(store: Store, count: int) -> list[str]:
-    matches = [f"matches/{number}" for number in range(count)]
-    await asyncio.gather(*(store.journal.claim(match, "a", 0) for match in matches))
-    return matches
-
-
-class Load:
-    """Matches that each append their next entry as soon as the one before is answered."""
-
-    def __init__(self, flusher: Flusher, matches: list[str], length: int) -> None:
-        self.flusher = flusher
-        self.length = length
-        self.answers: dict[str, list[Answer]] = {match: [] for match in matches}
-
-    def start(self) -> None:
-        for match in self.answers:
-            self._next(match)
-
-    def _next(self, match: str) -> None:
-        seq = len(self.answers[match]) + 1
-        self.flusher.append(match, 1, "a", seq, [b"%d" % seq], lambda answer: self._answered(match, answer))
-
-    def _answered(self, match: str, answer: Answer) -> None:
-        self.answers[match].append(answer)
-        if len(self.answers[match]) < self.length:
-            self._next(match)
-
-    @property
-    def count(self) -> int:
-        return sum(len(it) for it in self.answers.values())
-
-    def is_over(self) -> bool:
-        return all(len(it) >= self.length for it in self.answers.values())
-
-    async def check(self, store: Store) -> None:
-        """Nothing lost, nothing twice, everything answered once."""
-        for match, answers in self.answers.items():
-            assert len(answers) == self.length
-            assert set(answers) <= GOOD
-            assert await store.journal.read(match) == [b"%d" % seq for seq in range(1, self.length + 1)]
 
 
 async def test_answers_come_in_the_order_of_the_appends(store: Store, flusher: Flusher) -> None:

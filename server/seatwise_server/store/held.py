@@ -6,14 +6,14 @@ import marshal
 import zlib
 from collections.abc import Sequence
 
-PACKED_FROM = 8_192
+PACKED_FROM = 4_096
 """Bytes of entries that are packed together; less would compress worse, more would stay unpacked longer."""
 
 _COMPRESSION = 1
 
 
 class Held:
-    """All entries of one match, most of them packed: about a sixth of what they are in Redis."""
+    """All entries of one match, most of them packed: about a quarter of what they are in Redis."""
 
     __slots__ = ("_packs", "_recent", "_size", "count", "epoch", "owner")
 

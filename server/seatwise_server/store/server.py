@@ -100,6 +100,12 @@ class ServerFacts:
         return self.mode is Mode.STANDALONE or self.wait_replicas > 0
 
     @property
+    def may_go_back(self) -> bool:
+        """Whether Redis may forget what it has acknowledged, so that owners had better hold it."""
+        has_replicas = any(node.replicas for node in self.primaries)
+        return not self.is_lossless or self.mode is not Mode.STANDALONE or has_replicas
+
+    @property
     def durability(self) -> str:
         """What matches and records say: "fsync" or "loss-allowed"."""
         return "fsync" if self.is_lossless and self.survives_failover else "loss-allowed"
@@ -186,7 +192,7 @@ async def _ask(client: Client, address: Address) -> NodeFacts:
             software=info.get("server_name", "redis"),
             version=info.get("redis_version", "0"),
             role=info.get("role", ""),
-            kind="cluster" if info.get("cluster_enabled") == "1" else info.get("redis_mode", "standalone"),
+            kind=info.get("redis_mode") or info.get("server_mode", "standalone"),
             appendonly=info.get("aof_enabled") == "1",
             appendfsync=await _setting(ask, "appendfsync"),
             maxmemory_policy=info.get("maxmemory_policy", "unknown"),

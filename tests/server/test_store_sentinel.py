@@ -1,0 +1,213 @@
+"""The store on a real primary with two replicas and three sentinels: killed, stopped and cut off."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterator
+from operator import attrgetter
+
+import pytest
+import pytest_asyncio
+from appends import GOOD, Gaps, Load, owned, until, written
+from harness.redis_nodes import SentinelNodes, binaries, sentinels_in
+
+from seatwise_server.store import Answer, Client, Flusher, Patience, Store, check_server, connect
+from seatwise_server.store.address import Mode
+from seatwise_server.store.errors import StoreRefused, StoreUnavailable
+
+QUICK = Patience(reply_s=2.0, first_retry_s=0.01, longest_retry_s=0.1, probe_s=0.1, replicas_s=0.3)
+PAUSE_S = 0.02
+
+
+@pytest.fixture(scope="module", params=binaries(), ids=attrgetter("name"))
+def formed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SentinelNodes]:
+    """One set for the module."""
+    with sentinels_in(tmp_path_factory.mktemp("sentinels"), request.param) as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def nodes(formed: SentinelNodes) -> SentinelNodes:
+    """The set, whole and empty."""
+    formed.revive()
+    formed.empty()
+    return formed
+
+
+@pytest_asyncio.fixture
+async def client(nodes: SentinelNodes) -> AsyncIterator[Client]:
+    client = connect(nodes.url)
+    yield client
+    await client.aclose()
+
+
+@pytest.fixture
+def store(client: Client) -> Store:
+    return Store.of(client)
+
+
+@pytest.fixture
+def gaps() -> Gaps:
+    return Gaps()
+
+
+@pytest_asyncio.fixture
+async def flusher(client: Client, gaps: Gaps) -> AsyncIterator[Flusher]:
+    flusher = Flusher.of(client, gaps.listeners(), QUICK)
+    flusher.start()
+    yield flusher
+    await flusher.close(timeout_s=1)
+
+
+@pytest_asyncio.fixture
+async def careful(client: Client, gaps: Gaps) -> AsyncIterator[Flusher]:
+    """A flusher that waits for a replica, and for its disk where the servers know how."""
+    facts = await check_server(client, allow_loss=False, wait_replicas=1)
+    flusher = Flusher.of(client, gaps.listeners(), QUICK, facts.wait)
+    flusher.start()
+    yield flusher
+    await flusher.close(timeout_s=1)
+
+
+async def test_primary_and_replicas_are_asked_what_they_promise(client: Client, nodes: SentinelNodes) -> None:
+    facts = await check_server(client, allow_loss=False)
+    assert facts.mode is Mode.SENTINEL
+    assert [node.role for node in facts.nodes] == ["master", "slave", "slave"]
+    assert {str(node.address) for node in facts.replicas} == {
+        node.address for node in nodes.replicas_of(nodes.primary())
+    }
+    assert facts.is_lossless
+    assert facts.durability == "loss-allowed"  # by a failover, and nobody waits for the replicas
+    assert (await check_server(client, allow_loss=False, wait_replicas=2)).durability == "fsync"
+    with pytest.raises(StoreRefused, match=r"wait for 3 replicas .* has 2"):
+        await check_server(client, allow_loss=False, wait_replicas=3)
+
+
+async def test_other_urls_for_the_same_nodes_are_refused(nodes: SentinelNodes) -> None:
+    [replica, _] = nodes.replicas_of(nodes.primary())
+    for url, hint in (
+        (f"redis://{nodes.sentinels[0].address}", r"redis\+sentinel://HOST,HOST/SERVICE"),
+        (f"redis://{replica.address}", "is a replica"),
+        (f"redis+cluster://{nodes.primary().address}", "is no cluster"),
+    ):
+        client = connect(url)
+        with pytest.raises(StoreRefused, match=hint):
+            await check_server(client, allow_loss=True)
+        await client.aclose()
+    client = connect(nodes.url + "x", bridge_s=0.1)
+    with pytest.raises(StoreUnavailable):
+        await client.call("PING")
+    await client.aclose()
+
+
+async def test_a_dead_sentinel_is_passed_over(nodes: SentinelNodes) -> None:
+    client = connect(nodes.url.replace("//", "//127.0.0.1:1,"))
+    assert await client.call("PING")
+    await client.aclose()
+
+
+async def test_with_a_replica_waited_for_a_failover_loses_nothing(
+    client: Client, store: Store, careful: Flusher, gaps: Gaps, nodes: SentinelNodes
+) -> None:
+    load = Load(careful, await owned(store, 40), 10_000, PAUSE_S)
+    load.start()
+    hearing = asyncio.ensure_future(anext(client.listen("news")))
+    await until(lambda: load.count > 400)
+    nodes.primary().kill()
+    await until(lambda: gaps.said == ["down"])
+    before = load.count
+    assert await client.call("INCR", "bridged") == 1  # a call takes as long as the failover, and no longer
+    with pytest.raises(StoreUnavailable):  # who listens has to listen again
+        await hearing
+    await until(lambda: load.count > before + 200)
+    await load.check_answered(store)
+    load.end_soon(10)
+    await until(load.is_over)
+    await load.check(store)  # nobody holds anything here: what was answered is there by itself
+    assert gaps.are_over()
+    assert careful.mends == 0
+
+
+async def test_a_primary_that_stands_still_is_replaced_and_comes_back_as_a_replica(
+    store: Store, careful: Flusher, gaps: Gaps, nodes: SentinelNodes
+) -> None:
+    load = Load(careful, await owned(store, 20), 10_000, PAUSE_S)
+    load.start()
+    await until(lambda: load.count > 200)
+    frozen = nodes.primary()
+    frozen.signal(signal.SIGSTOP)
+    try:
+        await until(lambda: nodes.primary() is not frozen)
+        before = load.count
+        await until(lambda: load.count > before + 200)
+    finally:
+        frozen.signal(signal.SIGCONT)
+    await asyncio.sleep(0.3)  # it thinks that it is the primary still
+    load.end_soon(10)
+    await until(load.is_over)
+    await load.check(store)
+    assert gaps.are_over()
+
+
+async def test_what_a_failover_forgot_is_written_again(
+    store: Store, flusher: Flusher, gaps: Gaps, nodes: SentinelNodes
+) -> None:
+    *matches, idle, unheld, taken = await owned(store, 23)
+    for match in (*matches, idle):
+        flusher.hold(match, 1, "a", [])
+    load = Load(flusher, [*matches, unheld], 5)
+    load.start()
+    await until(load.is_over)
+    primary = nodes.primary()
+    cut_off = nodes.cut_off(primary)
+    load.end_soon(4)
+    load.start()
+    await flusher.appended(idle, 1, "a", 1, [b"1", b"2"])
+    assert await store.journal.claim(taken, "b", 1) == 2
+    flusher.hold(taken, 2, "b", [])
+    assert await flusher.appended(taken, 2, "b", 1, [b"1"]) in GOOD
+    await until(load.is_over)
+    primary.kill()
+    for node in cut_off:
+        node.signal(signal.SIGCONT)
+    await until(gaps.are_over)
+    await until(lambda: flusher.mends >= len(matches) + 1)
+
+    load.answers.pop(unheld)
+    load.end_soon(3)
+    load.start()
+    await until(load.is_over)
+    await load.check(store)
+    assert await store.journal.read(idle) == written(2)
+    assert await flusher.appended(unheld, 1, "a", 10, [b"10"]) is Answer.FENCED
+    assert await store.journal.last_seq(unheld) == 5
+
+    assert await flusher.appended(taken, 2, "b", 2, [b"2"]) is Answer.LOST
+    assert await store.journal.reclaim(taken, "b", 2) == 3
+    flusher.hold(taken, 3, "b", flusher.held(taken))
+    assert await flusher.appended(taken, 3, "b", 2, [b"2"]) is Answer.OK
+    assert await store.journal.read(taken) == written(2)
+
+
+async def test_what_only_the_primary_has_does_not_count(
+    store: Store, careful: Flusher, gaps: Gaps, nodes: SentinelNodes
+) -> None:
+    load = Load(careful, await owned(store, 10), 5)
+    load.start()
+    await until(load.is_over)
+    replicas = nodes.replicas_of(nodes.primary())
+    for node in replicas:
+        node.signal(signal.SIGSTOP)  # connected, and silent
+    load.end_soon(1)
+    load.start()
+    await until(lambda: gaps.said == ["down"])
+    await asyncio.sleep(1)  # it is sent again, on a connection that has written nothing before
+    assert load.count == 50
+    replicas[0].signal(signal.SIGCONT)  # one of two is as many as are waited for
+    await until(load.is_over)
+    replicas[1].signal(signal.SIGCONT)
+    await load.check(store)
+    assert gaps.are_over()
