@@ -86,7 +86,7 @@ async def _among(moment: Moment, plan: Plan, is_noisy: bool) -> list[tuple[float
                     link.submit(seat, move, plan.prompt, f"refused {number}")
                     link.submit(seat, move, 999, f"stale {number}")
                 link.send(pb.PlayRequestItem(match=room.table.name, seat=seat))
-        await room.pass_ms(50)
+        await room.pass_ms(150)  # longer than anything waits in an outbox
         links[plan.viewer].sit(plan.viewer, every_change=True)
         await room.pass_ms(50)
     seat = plan.asked[0]
