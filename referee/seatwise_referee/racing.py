@@ -142,7 +142,7 @@ class Racing(Deciding):
             window_ms=window_ms,
             layouts=self._layouts(state),
             request_ids=tuple(call.request_id for call in together),
-            **self._stamp(now),
+            **self._stamp(max(now, *(call.came_ms for call in together))),
         )
         accepted = [Accept(call.seat, call.request_id, race.charged(call)) for call in together]
         race.release(together)

@@ -142,6 +142,18 @@ def test_what_has_waited_behind_a_journal_entry_is_not_charged_for_it() -> None:
     assert [call["came_ms"] for call in race.last("called").calls] == [100, 103]
 
 
+def test_a_call_is_never_decided_before_it_came_even_if_a_shell_hands_in_older_news_later() -> None:
+    race = ready(0, 1)
+    race.at(500).call(0)
+    race.do(race.match.submit(Seat(1), 1, "older", CALL, 440))
+    assert race.callers() == [(1, 440)]
+    race = ready(0, 1, tie_window_ms=100)
+    race.at(500).call(0)
+    race.do(race.match.submit(Seat(1), 1, "older", CALL, 440))
+    assert race.callers() == [(1, 440), (0, 500)]
+    assert race.last("called").at_ms == 500
+
+
 def test_an_answer_from_before_the_prompt_was_put_costs_nothing() -> None:
     race = ready(0, rounds=2)
     race.at(100).call(0)

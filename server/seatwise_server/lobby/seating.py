@@ -12,7 +12,7 @@ from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Options
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import canonical
-from seatwise_referee.setup import Setup
+from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.shuffle import SEED_BYTES
 from seatwise_server.store import Store
 from seatwise_server.store.seats import Reservation
@@ -55,6 +55,7 @@ class Seating:
     async def create(self, setup: Setup, state: str, queue: str) -> None:
         """Writes the match down, unless it stands already: then its first seed stays."""
         meta: dict[str, bytes | str | int] = {
+            "format": JOURNAL_FORMAT,
             "setup": canonical(setup.to_json()),
             "state": state,
             "queue": queue,

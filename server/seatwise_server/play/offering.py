@@ -51,8 +51,15 @@ class Offering:
         with suppress(StoreUnavailable):
             await self.store.matches.set_state(table.name, table.epoch, self.owner, "RUNNING")
 
-    async def give_back(self, job: Job) -> None:
-        """Not at once, or a referee that is alone with the job would take it again and again."""
+    async def leave(self, job: Job) -> None:
+        """For a referee that knows the rules of it; not at once, or this one would take it again and again."""
         await asyncio.sleep(GIVE_BACK_S)
-        with suppress(StoreUnavailable):
-            await self.store.jobs.give_back(job.job_id)
+        await self.give_back(job)
+
+    async def give_back(self, job: Job) -> None:
+        """Any other referee may have it; nobody else would see that it is forgotten here."""
+        while True:
+            with suppress(StoreUnavailable):
+                await self.store.jobs.give_back(job.job_id)
+                return
+            await asyncio.sleep(RETRY_S)

@@ -131,6 +131,9 @@ class Referee:
             await asyncio.sleep(RETRY_S)
             return
         for job in await self._store.jobs.take(self.name, min(free, MOST_AT_ONCE), TAKE_BLOCK_MS):
+            if self.is_draining:  # since it asked
+                self._spawn(self._offering.give_back(job))
+                continue
             fence = await self._store.journal.fence(job.match)
             if fence is None or fence.is_retired or fence.owner == self.name:
                 await self.open(Estate(job, self.name, fence))  # what else there may be finds its heir
@@ -145,7 +148,7 @@ class Referee:
             await self._open(estate)
         except UnknownFormat as unknown:
             log.warning("match_of_another_version", match=match, why=str(unknown))
-            self._spawn(self._offering.give_back(estate.job))
+            self._spawn(self._offering.leave(estate.job))
         finally:
             self._opening.discard(match)
 
