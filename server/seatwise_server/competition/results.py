@@ -1,0 +1,104 @@
+"""What a match that counts comes down to: the one input of everything else in this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+COMPLETED = "COMPLETED"
+ENDINGS = frozenset({COMPLETED, "RESIGNED", "TIMED_OUT", "ILLEGAL_MOVES", "NEVER_SAT"})
+FORFEITS = ENDINGS - {COMPLETED, "RESIGNED"}
+"""A bot that gave up did answer; these are the endings of one that is broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One match that counts, as it stands in the result log. Void matches are never in it."""
+
+    seq: int
+    """Its place in the log, from 1."""
+    match: str
+    """`matches/x`."""
+    bots: tuple[str, ...]
+    """By seat, `bots/<name>/versions/<v>`: a version is a player of its own."""
+    points: tuple[int, ...]
+    """Of the rules' outcome."""
+    ranks: tuple[int, ...]
+    """`result.ranks`: forfeited and resigned seats behind all others, the later exit before the earlier; ties share."""
+    endings: tuple[str, ...]
+    """How each seat ended, one of `ENDINGS`."""
+    chain: str = ""
+    """Hex, of the record."""
+    deal: str = ""
+    """Names the duplicate deal that several matches share."""
+    par: tuple[float, ...] = ()
+    """What the house's par bot scores at each seat of this deal, if known."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, from which `from_json` makes the same result again."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
+        }
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> Result:
+        """Raises `ValueError`, which names the key, where the line is no result."""
+        texts = {name: _text(line, name) for name in ("chain", "deal") if name in line}
+        par = _list(line, "par", float, int) if "par" in line else ()
+        result = cls(
+            seq=_whole(line, "seq"),
+            match=_text(line, "match"),
+            bots=_list(line, "bots", str),
+            points=_list(line, "points", int),
+            ranks=_list(line, "ranks", int),
+            endings=_list(line, "endings", str),
+            par=tuple(map(float, par)),
+            **texts,
+        )
+        return _checked(result)
+
+
+def _checked(result: Result) -> Result:
+    seats = len(result.bots)
+    for name in ("points", "ranks", "endings"):
+        if len(getattr(result, name)) != seats:
+            raise ValueError(
+                f"{name}: one for each of the {seats} bots is needed, not {len(getattr(result, name))}"
+            )
+    if len(result.par) not in (0, seats):
+        raise ValueError(f"par: none, or one for each of the {seats} bots")
+    if strange := set(result.endings) - ENDINGS:
+        raise ValueError(f"endings: {min(strange)!r} is none of {', '.join(sorted(ENDINGS))}")
+    if result.seq < 1 or any(not 1 <= rank <= seats for rank in result.ranks):
+        raise ValueError(f"seq counts from 1, and ranks go from 1 to {seats}")
+    return result
+
+
+def _field(line: Mapping[str, Any], name: str) -> Any:
+    if name not in line:
+        raise ValueError(f"{name}: is missing")
+    return line[name]
+
+
+def _text(line: Mapping[str, Any], name: str) -> str:
+    value = _field(line, name)
+    if not isinstance(value, str):
+        raise ValueError(f"{name}: a text is needed, not {value!r}")
+    return value
+
+
+def _whole(line: Mapping[str, Any], name: str) -> int:
+    value = _field(line, name)
+    if type(value) is not int:  # `True` is an int to isinstance
+        raise ValueError(f"{name}: a whole number is needed, not {value!r}")
+    return value
+
+
+def _list(line: Mapping[str, Any], name: str, *kinds: type) -> tuple[Any, ...]:
+    values = _field(line, name)
+    if not isinstance(values, list) or any(type(value) not in kinds for value in values):
+        raise ValueError(
+            f"{name}: a list of {' or '.join(kind.__name__ for kind in kinds)} is needed, not {values!r}"
+        )
+    return tuple(values)
