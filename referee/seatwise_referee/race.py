@@ -42,8 +42,7 @@ class Race:
         self, game: RaceGame[Any, Any, Any], state: Any, charge: Callable[[Seat, int], int], opened_ms: int
     ) -> None:
         self.soft = state
-        self.opened_ms = opened_ms
-        """Who guesses the prompt and answers before has used no time."""
+        self._opened_ms = opened_ms
         self._game = game
         self._charge = charge
         self._base = state
@@ -51,12 +50,21 @@ class Race:
         self._lays: dict[Seat, list[tuple[int, Any]]] = defaultdict(list)
         """By seat: when it came, and the move."""
         self._offers: dict[Seat, Any] = {}
+        self._came: dict[Seat, int] = {}
+        """By seat: when its newest answer came."""
         self._recent: dict[Seat, deque[int]] = defaultdict(lambda: deque(maxlen=MOST_LAYS))
         self._calls: dict[Seat, HeldCall] = {}
         self.silent = set(self._building(state))
         """Seats that have given no sign of life."""
 
     # What the seats do
+
+    def came(self, seat: Seat, at_ms: int) -> int:
+        """When the seat's next answer came: not before the prompt that it guessed, nor before the answer
+        that was read before it, whichever of the bot's links was the quicker one.
+        """
+        self._came[seat] = max(at_ms, self._came.get(seat, self._opened_ms))
+        return self._came[seat]
 
     def is_too_fast(self, seat: Seat, came_ms: int) -> bool:
         """Whether this would be more than `MOST_LAYS` in a second; one that is not counts."""

@@ -46,7 +46,7 @@ class Racing(Deciding):
     # From the seats
 
     def _race_submit(self, race: Race, seat: Seat, request_id: str, move: Any, now: int) -> list[Effect]:
-        came_ms = max(now, race.opened_ms)
+        came_ms = race.came(seat, now)
         if seat in race.callers:
             return self._answer_to_caller(race, seat, request_id)
         if self._is_late(seat, came_ms):

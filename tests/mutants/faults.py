@@ -738,8 +738,15 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a race: what has waited is charged for it",
         RACING,
-        "        came_ms = max(now, race.opened_ms)\n",
+        "        came_ms = race.came(seat, now)\n",
         "        came_ms = self._clamped(now)\n",
+        RACES,
+    ),
+    Fault(
+        "a race: a call that was sent through a quicker link has no layout",
+        RACING,
+        "        came_ms = race.came(seat, now)\n",
+        "        came_ms = max(now, race._opened_ms)\n",
         RACES,
     ),
     Fault(

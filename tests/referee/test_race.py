@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from one_match import kinds
-from one_race import SEVEN, WINDOW_MS, ready
+from one_race import SEVEN, WINDOW_MS, RaceDesk, ready
 from random_matches import bounded
 
 from seatwise_referee.effects import WakeAt
@@ -163,6 +163,16 @@ def test_what_comes_after_the_call_but_was_charged_earlier_counts() -> None:
     race.at(141).lay(1, 4)
     race.until(200)
     assert race.lengths() == [7, 3]
+
+
+def test_a_call_counts_with_the_layout_that_was_read_before_it_though_it_seems_to_have_come_before() -> None:
+    """By two links of one bot; or it could void a match that it loses."""
+    race = RaceDesk(2)
+    race.at(100).lay(0, SEVEN)
+    race.at(40).call(0)
+    race.until(200)
+    assert race.callers() == [(0, 100)]
+    assert race.points == (10, 0)
 
 
 def test_of_callers_who_tie_each_has_its_layout_at_its_own_call() -> None:

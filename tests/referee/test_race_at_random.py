@@ -151,8 +151,9 @@ class AnyRace(RuleBasedStateMachine):
     @rule(number=SEATS)
     def flood(self, number: int) -> None:
         seat = self.seat(number)
-        for length in range(MOST_LAYS + 5):
-            self.move(seat, Lay(self.race.layout(seat, length % 7)))
+        moves = [Lay(self.race.layout(seat, length)) for length in range(7)]
+        for step in range(MOST_LAYS + 5):
+            self.move(seat, moves[step % len(moves)])
 
     @rule(number=SEATS, prompt=st.integers(0, 4))
     def guess(self, number: int, prompt: int) -> None:
