@@ -117,11 +117,12 @@ class Match(Racing):
     def sit(self, seat: Seat, nonce: bytes | None, now: int) -> list[Effect]:
         """The seat is taken, or retaken. The nonce counts only the first time, before the deal.
 
-        It has 32 bytes; anything else counts as none.
+        It has 32 bytes; anything else counts as none. Nor does any count in a set of duplicate deals.
         """
         now = self._clamped(now)
         if not self._position.seats[seat].has_sat and self._position.state is None and not self._position.end:
-            taken_with = nonce.hex() if nonce and len(nonce) == NONCE_BYTES else None
+            counts = nonce and len(nonce) == NONCE_BYTES and not self.setup.deal_set
+            taken_with = nonce.hex() if nonce and counts else None
             self._record(Sat(seat=seat, nonce=taken_with, **self._stamp(now)))
             if all(own.has_sat for own in self._position.seats):
                 self._deal(now)

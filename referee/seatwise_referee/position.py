@@ -28,7 +28,6 @@ from seatwise_referee.journal import (
     Voided,
 )
 from seatwise_referee.setup import Setup
-from seatwise_referee.shuffle import deal_seed
 
 TIMED_OUT = "TIMED_OUT"
 OFFERED = "OFFERED"
@@ -129,7 +128,7 @@ def _after_sat(position: Position, entry: Sat, *_: Any) -> Position:
 
 
 def _after_dealt(position: Position, entry: Dealt, setup: Setup, game: AnyGame, _: Any) -> Position:
-    seed = deal_seed(setup.seed, position.nonces)
+    seed = setup.deals_from(position.nonces)
     state = game.deal(len(setup.bots), seed, setup.options)
     return _stamped(position, entry, state=state, prompt=game.prompt(state))
 

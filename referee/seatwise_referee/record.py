@@ -12,7 +12,7 @@ from seatwise_referee.game import Json
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Dealt, Entry, Finished, Sat, canonical, decode, encode, public
 from seatwise_referee.setup import Setup
-from seatwise_referee.shuffle import commitment, deal_seed
+from seatwise_referee.shuffle import commitment
 
 FORMAT = "seatwise.record/1"
 TAIL = ("entries", "outcome", "result", "endings", "chain")
@@ -66,8 +66,9 @@ def build(setup: Setup, entries: Iterable[Entry]) -> dict[str, Json]:
 
 def header(setup: Setup, nonces: Sequence[bytes | None]) -> dict[str, Json]:
     """What is fixed once the cards are dealt: everything of a record but its tail."""
-    seed = deal_seed(setup.seed, nonces)
+    in_set: dict[str, Json] = {"deal_set": setup.deal_set.to_json()} if setup.deal_set else {}
     return {
+        **in_set,
         "format": FORMAT,
         "match": setup.match,
         "game": setup.game,
@@ -79,7 +80,7 @@ def header(setup: Setup, nonces: Sequence[bytes | None]) -> dict[str, Json]:
         "commitment": commitment(setup.seed).hex(),
         "seed": setup.seed.hex(),
         "nonces": [None if nonce is None else nonce.hex() for nonce in nonces],
-        "deals": GAMES[setup.game].deals(len(setup.bots), seed, setup.options),
+        "deals": GAMES[setup.game].deals(len(setup.bots), setup.deals_from(nonces), setup.options),
     }
 
 

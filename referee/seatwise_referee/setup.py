@@ -2,15 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Json, Options
+from seatwise_referee.shuffle import deal_seed, deal_seed_of_set
 
 JOURNAL_FORMAT = "seatwise.journal/1"
 """How setups and entries are written. It changes when an older referee could not go on from a newer journal."""
+
+
+@dataclass(frozen=True, slots=True)
+class DealSet:
+    """A match's place among those that are played with the same deals. Holds the seed of them all."""
+
+    name: str
+    """Format: sets/{id}."""
+
+    number: int
+    """Which of the set's matches this is, from 1."""
+
+    size: int
+    """How many matches the set has."""
+
+    seed: bytes
+    """32 bytes. It tells the deals of all of them: it stays inside until the last is over."""
+
+    def to_json(self) -> dict[str, Json]:
+        """For the store and for records; with the seed in it."""
+        return {"name": self.name, "number": self.number, "size": self.size, "seed": self.seed.hex()}
+
+    @classmethod
+    def from_json(cls, json: Mapping[str, Json]) -> DealSet:
+        """The inverse of `to_json`."""
+        number, size = cast("int", json["number"]), cast("int", json["size"])
+        return cls(str(json["name"]), number, size, bytes.fromhex(str(json["seed"])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +63,18 @@ class Setup:
     durability: str = "fsync"
     """How safe an acknowledged move was: "fsync", "loss-allowed", or "none" at a local table."""
 
+    deal_set: DealSet | None = None
+    """Where the match shares its deals with others."""
+
+    def deals_from(self, nonces: Iterable[bytes | None]) -> bytes:
+        """The seed of the match's deals."""
+        if self.deal_set:
+            return deal_seed_of_set(self.deal_set.seed)
+        return deal_seed(self.seed, nonces)
+
     def to_json(self) -> dict[str, Json]:
         """For the store; with the seed in it."""
+        in_set: dict[str, Json] = {"deal_set": self.deal_set.to_json()} if self.deal_set else {}
         return {
             "match": self.match,
             "game": self.game,
@@ -46,11 +84,13 @@ class Setup:
             "time_control": self.time_control.to_json(),
             "seed": self.seed.hex(),
             "durability": self.durability,
+            **in_set,
         }
 
     @classmethod
     def from_json(cls, json: Mapping[str, Json]) -> Setup:
         """The inverse of `to_json`."""
+        in_set = cast("dict[str, Json] | None", json.get("deal_set"))
         return cls(
             match=str(json["match"]),
             game=str(json["game"]),
@@ -60,4 +100,5 @@ class Setup:
             time_control=TimeControl.from_json(cast("dict[str, Json]", json["time_control"])),
             seed=bytes.fromhex(str(json["seed"])),
             durability=str(json["durability"]),
+            deal_set=DealSet.from_json(in_set) if in_set else None,
         )

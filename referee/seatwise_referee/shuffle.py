@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 
@@ -22,6 +23,16 @@ def commitment(seed: bytes) -> bytes:
 def deal_seed(seed: bytes, nonces: Iterable[bytes | None]) -> bytes:
     """The seed of the deals: the match's secret and every seat's nonce, in seat order."""
     return sha256(seed + b"".join(nonce or NO_NONCE for nonce in nonces)).digest()
+
+
+def seed_in_set(set_seed: bytes, number: int) -> bytes:
+    """The seed of one match of a set of duplicate deals; it tells nothing of the set's."""
+    return hmac.digest(set_seed, f"match/{number}".encode(), "sha256")
+
+
+def deal_seed_of_set(set_seed: bytes) -> bytes:
+    """The seed of the deals that all matches of the set share. Nobody adds a nonce to it."""
+    return sha256(set_seed).digest()
 
 
 def shuffled(items: Sequence[str], seed: bytes, label: str) -> list[str]:

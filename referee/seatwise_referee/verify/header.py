@@ -10,8 +10,8 @@ from seatwise_referee.game import BadOptions, Json
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Entry, Sat, canonical
 from seatwise_referee.record import FORMAT
-from seatwise_referee.setup import Setup
-from seatwise_referee.shuffle import commitment, deal_seed
+from seatwise_referee.setup import DealSet, Setup
+from seatwise_referee.shuffle import commitment, seed_in_set
 from seatwise_referee.verify.fault import BadRecord, quoted
 
 
@@ -43,7 +43,20 @@ def setup_of(record: dict[str, Any]) -> Setup:
         time_control=_time_control(record),
         seed=bytes.fromhex(record["seed"]),
         durability=record["durability"],
+        deal_set=_deal_set(record),
     )
+
+
+def _deal_set(record: dict[str, Any]) -> DealSet | None:
+    """The set of duplicate deals that the match says it belongs to: its seed must be that of its number there."""
+    if "deal_set" not in record:
+        return None
+    named = DealSet.from_json(record["deal_set"])
+    if named.number > named.size:
+        raise BadRecord(f"deal_set.number is {named.number}; the set has {named.size} matches")
+    if seed_in_set(named.seed, named.number).hex() != record["seed"]:
+        raise BadRecord(f"the seed {quoted(record['seed'])} is not that of match {named.number} of its set")
+    return named
 
 
 def _check_seats(record: dict[str, Any]) -> None:
@@ -86,6 +99,8 @@ def check_nonces(record: dict[str, Any], entries: Sequence[Entry]) -> None:
         if isinstance(entry, Sat):
             taken.setdefault(entry.seat, entry)
     for seat, nonce in enumerate(record["nonces"]):
+        if nonce is not None and "deal_set" in record:
+            raise BadRecord(f"nonces[{seat}] is given; in a set of duplicate deals no nonce is taken")
         sat = taken.get(seat)
         if sat is None and nonce is not None:
             raise BadRecord(f"nonces[{seat}] is given, but no entry `sat` of seat {seat} is")
@@ -99,11 +114,13 @@ def check_nonces(record: dict[str, Any], entries: Sequence[Entry]) -> None:
 def check_deals(record: dict[str, Any], setup: Setup) -> None:
     """That seed and nonces give exactly these deals."""
     nonces = [None if nonce is None else bytes.fromhex(nonce) for nonce in record["nonces"]]
-    given = GAMES[setup.game].deals(len(setup.bots), deal_seed(setup.seed, nonces), setup.options)
-    _check_same(record["deals"], given, "deals")
+    given = GAMES[setup.game].deals(len(setup.bots), setup.deals_from(nonces), setup.options)
+    _check_same(
+        record["deals"], given, "deals", "the set's seed gives" if setup.deal_set else "seed and nonces give"
+    )
 
 
-def _check_same(found: Any, given: Json, where: str) -> None:
+def _check_same(found: Any, given: Json, where: str, source: str) -> None:
     """Names the first place at which the deals differ."""
     if canonical(found) == canonical(given):  # not `==`, to which `true` is 1
         return
@@ -111,8 +128,8 @@ def _check_same(found: Any, given: Json, where: str) -> None:
         if len(found) != len(given):
             raise BadRecord(f"{where} has {len(found)} elements; the options and the seed give {len(given)}")
         for place, (one, other) in enumerate(zip(found, given, strict=True)):
-            _check_same(one, other, f"{where}[{place}]")
+            _check_same(one, other, f"{where}[{place}]", source)
     elif isinstance(given, dict) and isinstance(found, dict) and given.keys() == found.keys():
         for key in given:
-            _check_same(found[key], given[key], f"{where}.{key}")
-    raise BadRecord(f"{where} is {quoted(found)}; seed and nonces give {quoted(given)}")
+            _check_same(found[key], given[key], f"{where}.{key}", source)
+    raise BadRecord(f"{where} is {quoted(found)}; {source} {quoted(given)}")

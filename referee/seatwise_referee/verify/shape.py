@@ -98,13 +98,14 @@ def named(inner: Check) -> Check:
     return check
 
 
-def having(checks: Mapping[str, Check]) -> Check:
-    """An object with exactly these keys."""
+def having(checks: Mapping[str, Check], may_have: Mapping[str, Check] | None = None) -> Check:
+    """An object with exactly these keys, and perhaps the others."""
 
     def check(value: Any, where: str) -> None:
         _require_object(value, where)
-        _require_keys(value, checks, where)
-        for key, inner in checks.items():
+        here = {key: inner for key, inner in (may_have or {}).items() if key in value}
+        _require_keys(value, {**checks, **here}, where)
+        for key, inner in (*checks.items(), *here.items()):
             inner(value[key], f"{where}.{key}" if where else key)
 
     return check
@@ -159,7 +160,8 @@ RECORD = having(
         "result": _RESULT,
         "endings": _ENDINGS,
         "chain": hexed,
-    }
+    },
+    may_have={"deal_set": having({"name": text, "number": whole(1), "size": whole(1), "seed": hexed})},
 )
 
 _TIMES = {"asked_ms": whole(), "allowance_ms": whole(), "charged_ms": whole()}

@@ -8,7 +8,7 @@ from typing import Any
 
 from seatwise_referee.journal import Entry, Finished, entry_from_json
 from seatwise_referee.record import TAIL, chain
-from seatwise_referee.setup import Setup
+from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.verify.course import Course
 from seatwise_referee.verify.fault import BadRecord, Fault, quoted
 from seatwise_referee.verify.finish import check_tail
@@ -33,6 +33,9 @@ class Verdict:
     chain: str = ""
     """The last link as worked out here, in hex; empty unless all is right."""
 
+    deal_set: DealSet | None = None
+    """The set of duplicate deals that it belongs to, if all is right and there is one."""
+
 
 def verify_line(line: str | bytes) -> Verdict:
     """The verdict on one record. Never raises, whatever the line holds."""
@@ -42,33 +45,67 @@ def verify_line(line: str | bytes) -> Verdict:
         check_versions(record)
         RECORD(record, "")
         match = record["match"]
-        return Verdict(match=match, chain=_verified(record))
+        chain, setup = _verified(record)
+        return Verdict(match=match, chain=chain, deal_set=setup.deal_set)
     except BadRecord as bad:
         return Verdict(bad.fault, match=match)
 
 
 def verify_lines(lines: Iterable[str | bytes]) -> Iterator[Verdict]:
-    """The verdicts on a file's lines, one by one as they are read. No match may stand there twice."""
-    seen: dict[str, int] = {}
+    """The verdicts on a file's lines, one by one as they are read.
+
+    No match may stand there twice, and what is said of a set of duplicate deals must be the same everywhere.
+    """
+    file = _File()
     for number, line in enumerate(lines, start=1):
         verdict = replace(verify_line(line), line=number)
-        if verdict.match:
-            first = seen.setdefault(verdict.match, number)
-            if first != number and verdict.fault is None:
-                twice = BadRecord(f"{quoted(verdict.match)} is already in line {first}")
-                verdict = replace(verdict, fault=twice.fault)
+        try:
+            file.take(verdict)
+        except BadRecord as bad:
+            verdict = verdict if verdict.fault else replace(verdict, fault=bad.fault, chain="")
         yield verdict
 
 
-def _verified(record: dict[str, Any]) -> str:
-    """The last link of a record that is right in every way, or `BadRecord`."""
+class _File:
+    """What the records of one file say together."""
+
+    def __init__(self) -> None:
+        self._matches: dict[str, int] = {}
+        self._sets: dict[str, tuple[DealSet, int]] = {}
+        self._places: dict[tuple[str, int], int] = {}
+
+    def take(self, verdict: Verdict) -> None:
+        """One more record; `BadRecord` if it does not go together with those before it."""
+        if not verdict.match:
+            return
+        first = self._matches.setdefault(verdict.match, verdict.line)
+        if first != verdict.line:
+            raise BadRecord(f"{quoted(verdict.match)} is already in line {first}")
+        if verdict.deal_set:
+            self._take_of_set(verdict.deal_set, verdict.line)
+
+    def _take_of_set(self, named: DealSet, line: int) -> None:
+        known, first = self._sets.setdefault(named.name, (named, line))
+        if named.seed != known.seed:
+            raise BadRecord(f"the deals of the set {quoted(named.name)} are others in line {first}")
+        if named.size != known.size:
+            raise BadRecord(f"the set {quoted(named.name)} has {known.size} matches in line {first}")
+        taken = self._places.setdefault((named.name, named.number), line)
+        if taken != line:
+            raise BadRecord(
+                f"match {named.number} of the set {quoted(named.name)} is already in line {taken}"
+            )
+
+
+def _verified(record: dict[str, Any]) -> tuple[str, Setup]:
+    """The last link of a record that is right in every way, and what was played; or `BadRecord`."""
     setup = setup_of(record)
     entries = _entries(record)
     check_nonces(record, entries)
     check_deals(record, setup)
     _check_course(setup, entries)
     check_tail(record)
-    return _checked_chain(record)
+    return _checked_chain(record), setup
 
 
 def _entries(record: dict[str, Any]) -> list[Entry]:
