@@ -101,6 +101,30 @@ async def test_a_drained_referee_finishes_what_it_has_and_takes_no_more(ships):
     assert sorted(states.values()) == ["STATE_DRAINING", "STATE_SERVING"]
 
 
+async def health(address: str, *args: str) -> tuple[int, str]:
+    """`seatwise ctl health` as a process: exit code, and all that it said."""
+    command = [sys.executable, "-m", "seatwise", "ctl", "health", "--address", address, *args]
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    async with asyncio.timeout(SOON_S):
+        said, _ = await process.communicate()
+    return process.returncode or 0, said.decode().strip()
+
+
+async def test_a_probe_is_told_who_is_ready_without_a_token(ships):
+    _, house = ships
+    assert await health(house.address) == (0, "SERVING")
+    assert await health(house.address, "--service", "seatwise.v1.LobbyService") == (0, "SERVING")
+    code, said = await health(house.address, "--service", "seatwise.v1.PlayService")
+    assert (code, said.endswith("NOT_FOUND")) == (1, True)
+
+
+async def test_who_does_not_answer_is_not_ready():
+    code, said = await health("127.0.0.1:1")
+    assert (code, said) == (1, "no answer from 127.0.0.1:1: UNAVAILABLE")
+
+
 @pytest.mark.parametrize(
     ("args", "reason"),
     [

@@ -17,7 +17,7 @@ from seatwise.cli.tokens import admin_token, is_here
 from seatwise.errors import from_rpc
 from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1 import admin_service_pb2_grpc
-from seatwise_server.cli import table
+from seatwise_server.cli import health, table
 from seatwise_server.config import DEFAULT_PORT
 
 TOKEN_VARIABLE = "SEATWISE_TOKEN"
@@ -31,6 +31,7 @@ Call = Callable[..., Any]
 def configure(parser: ArgumentParser) -> None:
     """Adds the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    health.configure(verbs.add_parser("health", help=health.TEXT, description=health.TEXT))
     _verb(verbs, "referees", "who hosts matches, and how many more each takes", _referees)
     _verb(verbs, "matches", "the matches that are not over, with who has them", _matches)
     _verb(verbs, "leases", "who holds which lease, and for how long yet", _leases)
@@ -50,14 +51,19 @@ def _verb(verbs: Any, name: str, text: str, act: Callable[[Any, Namespace], None
         "--token", help=f"default: ${TOKEN_VARIABLE}, or the admin token of a server on this machine"
     )
     parser.add_argument("--json", action="store_true", help="one line for each, for programs")
-    parser.set_defaults(act=act)
+    parser.set_defaults(run=lambda args: _ask(act, args))
     return parser
 
 
 def run(args: Namespace) -> int:
     """Does what the verb says. Raises a SeatwiseError for what the server refuses."""
+    code: int = args.run(args)
+    return code
+
+
+def _ask(act: Callable[[Any, Namespace], None], args: Namespace) -> int:
     with _service(args) as ask:
-        args.act(ask, args)
+        act(ask, args)
     return 0
 
 

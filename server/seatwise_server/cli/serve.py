@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from seatwise_server.embedded import EmbeddedRedis
 
 DAY_S = 24 * 3600
+REDIS_VARIABLE = "SEATWISE_REDIS"
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -29,9 +31,9 @@ def configure(parser: ArgumentParser) -> None:
         help="holds the embedded Redis and the admin token (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--redis", default="", metavar="URL",
+        "--redis", default=os.environ.get(REDIS_VARIABLE, ""), metavar="URL",
         help="a Redis of yours: redis://, rediss://, unix://, redis+sentinel://HOST,HOST/SERVICE or "
-        "redis+cluster://HOST,HOST; default: an embedded one",
+        f"redis+cluster://HOST,HOST; default: ${REDIS_VARIABLE}, which no list of processes shows, or an embedded one",
     )  # fmt: skip
     parser.add_argument(
         "--allow-loss", action="store_true",

@@ -1,0 +1,45 @@
+"""`seatwise ctl health`: whether one process is ready, for probes of containers and for scripts."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from seatwise_server.config import DEFAULT_PORT
+
+TEXT = "whether a process is ready: Redis answers, and a referee has free tables"
+TIMEOUT_S = 3.0
+
+_Status = health_pb2.HealthCheckResponse.ServingStatus
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the arguments; nobody needs a token for this."""
+    parser.add_argument(
+        "--address", default=f"localhost:{DEFAULT_PORT}", help="of the process (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--service", default="", metavar="NAME",
+        help="ask for one service, as in seatwise.v1.PlayService; default: the process as a whole",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: Namespace) -> int:
+    """0 if it is ready, 1 if not, or if nobody answers."""
+    status = _status(args.address.removeprefix("http://"), args.service)
+    print(status, file=sys.stdout if status == "SERVING" else sys.stderr)
+    return 0 if status == "SERVING" else 1
+
+
+def _status(address: str, service: str) -> str:
+    with grpc.insecure_channel(address) as channel:
+        request = health_pb2.HealthCheckRequest(service=service)
+        try:
+            answer = health_pb2_grpc.HealthStub(channel).Check(request, timeout=TIMEOUT_S)
+        except grpc.RpcError as error:
+            return f"no answer from {address}: {error.code().name}"
+        return str(_Status.Name(answer.status))
