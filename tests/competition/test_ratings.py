@@ -1,0 +1,144 @@
+"""Ratings as a pure function of the result log."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seatwise_server.competition.ratings import MU, OutOfOrder, Rating, Ratings, recompute
+from seatwise_server.competition.results import Result
+
+FOUR = ("bots/a/versions/1", "bots/b/versions/1", "bots/c/versions/1", "bots/a/versions/2")
+
+
+def result(seq: int, bots: tuple[str, ...], ranks: tuple[int, ...], ending: str = "COMPLETED") -> Result:
+    endings = tuple(ending if rank == max(ranks) else "COMPLETED" for rank in ranks)
+    return Result(seq, f"matches/{seq}", bots, tuple(10 - rank for rank in ranks), ranks, endings)
+
+
+def season(matches: int, bots: int, seed: int, seats: int = 4) -> list[Result]:
+    """A log in which a higher number tends to win, with ties."""
+    chance = random.Random(seed)
+    names = [f"bots/b{number:03}/versions/1" for number in range(bots)]
+    log = []
+    for seq in range(1, matches + 1):
+        table = chance.sample(range(bots), seats)
+        points = [round(chance.gauss(bot / bots, 1)) for bot in table]
+        ranks = tuple(1 + sum(other > own for other in points) for own in points)
+        log.append(result(seq, tuple(names[bot] for bot in table), ranks))
+    return log
+
+
+def test_a_new_version_starts_anew_whatever_its_forerunner_did() -> None:
+    ratings = recompute([result(1, FOUR[:3], (1, 2, 3))])
+    assert ratings.of(FOUR[0]).mu > MU
+    assert ratings.of(FOUR[3]) == Rating()
+
+
+def test_who_is_ahead_rises_and_who_is_behind_falls() -> None:
+    ratings = recompute([result(1, FOUR, (2, 4, 1, 3))])
+    mus = [ratings.of(bot).mu for bot in FOUR]
+    assert mus[2] > mus[0] > mus[3] > mus[1]
+    assert [bot for bot, _ in ratings.table()] == [FOUR[2], FOUR[0], FOUR[3], FOUR[1]]
+
+
+def test_equals_who_tie_stay_equal_and_nobody_gains_by_the_seat() -> None:
+    ratings = recompute([result(1, FOUR, (1, 1, 3, 3))])
+    turned = recompute([result(1, FOUR[::-1], (3, 3, 1, 1))])
+    assert ratings.of(FOUR[0]) == ratings.of(FOUR[1])
+    for bot in FOUR:
+        assert ratings.of(bot).mu == pytest.approx(turned.of(bot).mu, abs=1e-12)
+
+
+def test_a_forfeit_is_a_loss_to_all_who_stayed() -> None:
+    """Whatever its points were, for `ranks` puts it behind them; how it left makes no difference."""
+    left = [
+        recompute([result(1, FOUR, (1, 2, 3, 4), ending)]).of(FOUR[3])
+        for ending in ("TIMED_OUT", "COMPLETED")
+    ]
+    assert left[0] == left[1]
+    assert left[0].mu < MU
+
+
+def test_a_version_that_sits_twice_or_alone_is_not_rated_by_it() -> None:
+    ratings = recompute([result(1, (FOUR[0], FOUR[0], FOUR[1]), (1, 2, 3)), result(2, (FOUR[2],), (1,))])
+    assert (ratings.seq, ratings.table()) == (2, [])
+
+
+def test_nothing_drifts() -> None:
+    """An old rating is as sure as it was, and a surer one moves less."""
+    log = season(400, 8, seed=1)
+    early, late = recompute(log[:200]), recompute(log)
+    assert all(late.of(bot).sigma < early.of(bot).sigma for bot, _ in early.table())
+    alone = [result(401, ("bots/x/versions/1", "bots/y/versions/1"), (1, 2))]
+    later = recompute(log + alone)
+    assert all(later.of(bot) == rating for bot, rating in late.table())
+
+
+def test_a_result_that_comes_twice_counts_once() -> None:
+    log = season(20, 6, seed=2)
+    ratings = recompute(log)
+    once = ratings.to_json()
+    for again in log:
+        ratings.apply(again)
+    assert ratings.to_json() == once
+
+
+def test_a_gap_in_the_log_is_refused_and_changes_nothing() -> None:
+    log = season(5, 6, seed=3)
+    ratings = recompute(log[:3])
+    before = ratings.to_json()
+    with pytest.raises(OutOfOrder, match="result 5 does not follow upon 3"):
+        ratings.apply(log[4])
+    assert ratings.to_json() == before
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 4), st.lists(st.integers(0, 60), max_size=4))
+def test_kept_or_recomputed_the_table_is_the_same_to_the_last_digit(
+    seed: int, seats: int, stops: list[int]
+) -> None:
+    """However often whoever keeps it stops, writes its snapshot down as text and goes on."""
+    log = season(60, 7, seed, seats)
+    kept = Ratings()
+    for done, entry in enumerate(log):
+        if done in stops:
+            kept = Ratings.from_json(json.loads(json.dumps(kept.to_json())))
+        kept.apply(entry)
+    assert json.dumps(kept.to_json()) == json.dumps(recompute(log).to_json())
+    assert kept.table() == recompute(log).table()
+
+
+def test_another_process_finds_the_same_digits() -> None:
+    """Hash seeds, ids and the order of dictionaries differ there."""
+    program = (
+        "import json, sys; from seatwise_server.competition.results import Result;"
+        "from seatwise_server.competition.ratings import recompute;"
+        "print(json.dumps(recompute(map(Result.from_json, json.load(sys.stdin))).to_json()))"
+    )
+    log = season(50, 6, seed=4)
+    lines = json.dumps([entry.to_json() for entry in log])
+    other = subprocess.run(
+        [sys.executable, "-c", program], input=lines, capture_output=True, text=True, check=True
+    )
+    assert other.stdout.strip() == json.dumps(recompute(log).to_json())
+
+
+def test_what_a_result_is_can_be_known_without_openskill() -> None:
+    program = "import sys; import seatwise_server.competition.ratings; sys.exit('openskill' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_results_are_recomputed_within_ten_seconds() -> None:
+    log = season(100_000, 300, seed=5)
+    began = time.process_time()
+    recompute(log)
+    assert time.process_time() - began < 10
