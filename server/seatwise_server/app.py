@@ -208,7 +208,8 @@ class _Server:
 
     async def _tell_health(self) -> None:
         is_full = any(role.is_full for role in self._roles)
-        await self._doors.set_ready(self._flusher.healthy, is_full=is_full)
+        is_able = all(role.is_able for role in self._roles)
+        await self._doors.set_ready(self._flusher.healthy, is_full=is_full, is_able=is_able)
 
     async def _close_flusher(self) -> None:
         """What is queued is still written, if there is a store to write it."""

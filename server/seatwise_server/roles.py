@@ -62,6 +62,11 @@ class Role(Protocol):
         ...
 
     def open_doors(self, doors: Doors) -> None:
+    @property
+    def is_able(self) -> bool:
+        """Whether it can do its work at all."""
+        ...
+
         """Adds its services."""
         ...
 
@@ -96,8 +101,13 @@ class RefereeRole:
 
     @property
     def is_full(self) -> bool:
-        """See `Role`. A referee that may not speak takes nobody either."""
-        return self.referee.free == 0 or not self.referee.lease.holds()
+        """See `Role`."""
+        return self.referee.free == 0
+
+    @property
+    def is_able(self) -> bool:
+        """See `Role`. Not as long as it may not speak."""
+        return self.referee.lease.holds()
 
     def open_doors(self, doors: Doors) -> None:
         """See `Role`."""
@@ -148,6 +158,7 @@ class LobbyRole:
 
     is_full = False
 
+    is_able = True
     def open_doors(self, doors: Doors) -> None:
         """See `Role`."""
         doors.open_lobby(LobbyDoor(self.lobby, self._common.keeper))
@@ -185,6 +196,7 @@ class GatewayRole:
 
     is_full = False
 
+    is_able = True
     def open_doors(self, doors: Doors) -> None:
         """See `Role`."""
         store, keeper = self._common.store, self._common.keeper

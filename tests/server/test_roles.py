@@ -157,6 +157,7 @@ async def test_when_tables_are_full_bots_wait_in_their_queue_and_know_their_plac
     running = [await processes.seated(house) for _ in range(2)]
     await asyncio.sleep(1.2)  # a heartbeat says that nothing is free
     assert await health(referee.address) == "NOT_SERVING"
+    assert await health(referee.address, "able") == await health(referee.address, "live") == "SERVING"
     bots = [await house.bot() for _ in range(4)]
     waiting = [await bot.attend(["casual-2"], max_matches=1) for bot in bots]
     for place, each in enumerate(waiting, 1):

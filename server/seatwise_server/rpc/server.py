@@ -30,6 +30,10 @@ GATEWAY = (
     "seatwise.v1.GameService",
 )
 SERVICES = (LOBBY, PLAY, *GATEWAY)
+LIVE = "live"
+"""What health calls a process that answers at all: one that does not is to be started anew."""
+ABLE = "able"
+"""... and one that does its work, though it may have no free table for more."""
 
 LARGEST_REQUEST = 256 * 1024
 """Bytes. The transport itself refuses more, with RESOURCE_EXHAUSTED."""
@@ -85,11 +89,13 @@ class Doors:
         await self.set_ready(False)
         await self.server.start()
 
-    async def set_ready(self, is_ready: bool, *, is_full: bool = False) -> None:
+    async def set_ready(self, is_ready: bool, *, is_full: bool = False, is_able: bool = True) -> None:
         """What health says; for the process as a whole, and for Play, a full house is not ready either."""
-        for name in ("", *self._services):
-            takes = is_ready and not (is_full and name in ("", PLAY))
-            await self._health.set(name, _SERVING if takes else _NOT_SERVING)
+        said = dict.fromkeys(self._services, is_ready)
+        said |= dict.fromkeys(("", PLAY) if PLAY in said else ("",), is_ready and is_able and not is_full)
+        said |= {LIVE: True, ABLE: is_ready and is_able}
+        for name, is_so in said.items():
+            await self._health.set(name, _SERVING if is_so else _NOT_SERVING)
 
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
