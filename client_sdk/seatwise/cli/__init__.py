@@ -26,6 +26,7 @@ HELP = {
     "serve": "run a server",
     "demo": "show it all: a server, four bots, matches, verified records",
     "match": "create, list, show and watch the matches of a server",
+    "league": "run a league from a file, and publish its table",
     "ctl": "look after the referees, matches and leases of a server",
 }
 """Said here, so that `seatwise --help` need not import them all."""

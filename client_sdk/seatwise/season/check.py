@@ -1,0 +1,121 @@
+"""Checks a season from its records up: a record proves a result, and the results prove the table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any, TypeAlias
+
+from seatwise.season.bundle import Bundle
+from seatwise.season.fault import BadSeason, at
+from seatwise_referee.verify import verify_line
+
+VERIFIERS = "seatwise.seasons"
+"""Entry points: functions that take an open bundle and raise `BadSeason`."""
+
+_SAME = {"game": "game", "rules_version": "rules_version", "options": "options", "time_control": "time"}
+"""What a record says, and what the settings call it."""
+
+Object: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found right."""
+
+    records: int
+    entrants: int
+    digest: str
+    has_table: bool
+    """Whether the table was worked out again; without the server extra it cannot be."""
+
+
+def check(bundle: Bundle, digest: str = "", advance: Callable[[int], None] = lambda _: None) -> Checked:
+    """Raises `BadSeason` for the first thing that is wrong; `digest` is what the season's is known to be."""
+    bundle.check_manifest()
+    if digest and bundle.digest != digest:
+        raise BadSeason(f"its digest is {bundle.digest}, and published is {digest}: it is not that season")
+    settings = _settings(bundle)
+    results = list(bundle.jsons("results.jsonl"))
+    _check_order(results)
+    count = _check_records(bundle, settings, results, advance)
+    verifiers = [point.load() for point in entry_points(group=VERIFIERS)]
+    for verifier in verifiers:
+        verifier(bundle)
+    return Checked(count, len(settings["entrants"]), bundle.digest, bool(verifiers))
+
+
+def _settings(bundle: Bundle) -> Object:
+    settings = bundle.json("settings.json")
+    if not isinstance(settings, dict) or not isinstance(settings.get("entrants"), list):
+        raise BadSeason("settings.json: has no list of entrants")
+    for key in _SAME.values():
+        if key not in settings:
+            raise BadSeason(f"settings.json: {key} is missing")
+    return settings
+
+
+def _check_order(results: Sequence[Object]) -> None:
+    for number, result in enumerate(results, start=1):
+        if result.get("seq") != number:
+            raise at("results.jsonl", number, f"seq is {result.get('seq')!r}; it must be {number}")
+
+
+def _check_records(
+    bundle: Bundle, settings: Object, results: Sequence[Object], advance: Callable[[int], None]
+) -> int:
+    """How many there are: one for each result, in the same order."""
+    count = 0
+    for number, line in enumerate(bundle.lines("records.jsonl"), start=1):
+        if number > len(results):
+            raise at("records.jsonl", number, "there is no result of this match: it was dropped from the log")
+        try:
+            _check_record(line, settings, results[number - 1])
+        except BadSeason as bad:
+            raise at("records.jsonl", number, str(bad)) from None
+        advance(len(line))
+        count = number
+    if count < len(results):
+        raise at(
+            "results.jsonl", count + 1, f"{results[count].get('match')} has no record: it proves nothing"
+        )
+    return count
+
+
+def _check_record(line: bytes, settings: Object, result: Object) -> None:
+    verdict = verify_line(line)
+    if verdict.fault:
+        raise BadSeason(str(verdict.fault))
+    record = json.loads(line)
+    for key, name in _SAME.items():
+        if record[key] != settings[name]:
+            raise BadSeason(f"{key} is {_short(record[key])}, and settings.json has {_short(settings[name])}")
+    _check_result(result, _told_by(record))
+
+
+def _told_by(record: Mapping[str, Any]) -> Object:
+    """What a record says of the result."""
+    return {
+        "match": record["match"],
+        "bots": [seat["bot"] for seat in record["seats"]],
+        "points": record["outcome"]["points"],
+        "ranks": record["result"]["ranks"],
+        "endings": record["endings"],
+        "chain": record["chain"],
+    }
+
+
+def _check_result(result: Object, told: Object) -> None:
+    for key, right in told.items():
+        if result.get(key) != right:
+            raise BadSeason(
+                f"{told['match']}: by its record {key} is {_short(right)}, "
+                f"and line {result['seq']} of results.jsonl says {_short(result.get(key))}"
+            )
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True)
+    return text if len(text) <= 160 else f"{text[:160]}..."

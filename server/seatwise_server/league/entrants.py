@@ -1,0 +1,135 @@
+"""Who takes part, as the league file says it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from seatwise.samples import SAMPLES
+from seatwise_server.league.mistakes import LeagueFileError
+from seatwise_server.league.reading import TableReader
+from seatwise_server.league.settings import Entrant
+from seatwise_server.store.errors import BadBotName
+from seatwise_server.store.tokens import bot_of, parse_bot
+
+FEWEST = 2
+
+
+def read_entrants(top: TableReader, game: str, folder: Path) -> tuple[Entrant, ...]:
+    """All of them, each with a name of its own, or `LeagueFileError`."""
+    tables = top.tables("entrants")
+    entrants = tuple(_entrant(table, game, folder) for table in tables)
+    if len(entrants) < FEWEST:
+        raise top.mistake(
+            "entrants",
+            f"there {'is 1' if entrants else 'are 0'}; a league has 2 or more, each under [[entrants]]",
+        )
+    _check_names(tables, entrants)
+    return entrants
+
+
+def _entrant(table: TableReader, game: str, folder: Path) -> Entrant:
+    if table.has("registered"):
+        entrant = _registered(table)
+    else:
+        bot = table.text("bot", example='"greedy", or "my_bot.py:MyBot"')
+        name = table.text("name", _named_after(bot), example='"anna"')
+        entrant = Entrant(name, _player(table, name), _found(table, bot, game, folder))
+    table.end()
+    return entrant
+
+
+def _registered(table: TableReader) -> Entrant:
+    player = table.text("registered")
+    try:
+        name, _ = parse_bot(player)
+    except BadBotName:
+        raise table.mistake(
+            "registered", f'is {player!r}; a registered bot is named as in "bots/anna/versions/3"'
+        ) from None
+    if table.has("bot"):
+        raise table.mistake(
+            "bot", "the runner starts a `bot`, and a `registered` one is run by others: write one of them"
+        )
+    return Entrant(table.text("name", name), player)
+
+
+def _player(table: TableReader, name: str) -> str:
+    version = table.text("version", "1")
+    try:
+        return bot_of(name, version)
+    except BadBotName as bad:
+        key = "version" if str(bad).startswith("a bot's version") else "name"
+        raise table.mistake(key, f"is {version if key == 'version' else name!r}; {bad}") from None
+
+
+def _named_after(bot: str) -> str:
+    """Of a class MyBot my-bot."""
+    from seatwise.cli.load import bot_name
+    from seatwise.cli.tokens import slug
+
+    return slug(bot_name(bot))
+
+
+def _check_names(tables: list[TableReader], entrants: tuple[Entrant, ...]) -> None:
+    seen: dict[str, int] = {}
+    for place, (table, entrant) in enumerate(zip(tables, entrants, strict=True)):
+        for what in (entrant.name, entrant.player):
+            first = seen.setdefault(what, place)
+            if first != place:
+                raise table.mistake(
+                    "name",
+                    f'{what!r} is entrants[{first}] already; give each a name of its own, as in name = "{entrant.name}-2"',
+                )
+
+
+# Bots that the runner starts
+
+
+def _found(table: TableReader, bot: str, game: str, folder: Path) -> str:
+    """The bot as the runner is to start it, its file as it is to be found from anywhere."""
+    if bot in SAMPLES[game]:
+        return bot
+    file, colon, cls = bot.rpartition(":")
+    if not colon or not file.endswith(".py"):
+        samples = ", ".join(SAMPLES[game])
+        raise table.mistake(
+            "bot", f"is {bot!r}; for {game} there is {samples}, and for a bot of your own FILE.py:CLASS"
+        )
+    path = folder / file
+    _check_class(table, path, _names_in(table, path), cls)
+    return f"{path.resolve()}:{cls}"
+
+
+def _names_in(table: TableReader, path: Path) -> set[str]:
+    """What the file defines, as far as can be seen without running it."""
+    try:
+        tree = ast.parse(path.read_bytes(), filename=str(path))
+    except OSError as error:
+        raise table.mistake(
+            "bot", f"cannot read {path}: {error.strerror}; files are looked for beside the league file"
+        ) from None
+    except (SyntaxError, ValueError) as error:
+        raise table.mistake("bot", f"{path} is no Python: {error}") from None
+    return {name for node in tree.body for name in _bound_by(node)}
+
+
+def _bound_by(node: ast.stmt) -> list[str]:
+    match node:
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+            return [name]
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return [each.asname or each.name for each in names]
+        case ast.Assign(targets=targets):
+            return [target.id for target in targets if isinstance(target, ast.Name)]
+    return []
+
+
+def _check_class(table: TableReader, path: Path, names: set[str], cls: str) -> None:
+    if cls in names or "*" in names:
+        return
+    there = ", ".join(sorted(names)) or "nothing"
+    raise table.mistake("bot", f"{path} has no {cls!r}; it defines {there}")
+
+
+__all__ = ["LeagueFileError", "read_entrants"]

@@ -1,0 +1,59 @@
+"""Where in a league file something stands, so that a mistake can be pointed at."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from seatwise.bot_errors import UsageError
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?")
+_KEY = re.compile(r"\s*([A-Za-z0-9_\"'-]+)\s*(?:\.|=)")
+
+
+class LeagueFileError(UsageError):
+    """A league file that cannot be played; the text names file, line and key, what is wrong, what would be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text of a league file; the parser of TOML keeps no line numbers, so they are looked up here."""
+
+    path: str
+    text: str
+
+    def mistake(self, table: str, key: str, what: str) -> LeagueFileError:
+        """Points at the key of the table; at the table's head, where the key is what is missing."""
+        line = self.line_of(table, key)
+        place = f"{self.path}: line {line}" if line else self.path
+        named = ".".join(part for part in (table, key) if part)
+        return LeagueFileError(f"{place}: {named}: {what}" if named else f"{place}: {what}")
+
+    def line_of(self, table: str, key: str) -> int:
+        """Counted from 1, or 0: the key's own line, else that of the table that it is or in which it is missing."""
+        lines = self._lines()
+        path = ".".join(part for part in (table, key) if part)
+        parent, _, name = table.rpartition(".")
+        found = lines.get((table, key)) or lines.get((path, "")) or lines.get((f"{path}[0]", ""))
+        return found or lines.get((table, "")) or lines.get((parent, name)) or 0
+
+    def _lines(self) -> dict[tuple[str, str], int]:
+        """The first line of each key of each table; a table's own has no key."""
+        lines: dict[tuple[str, str], int] = {}
+        here, counts = "", dict[str, int]()
+        for number, line in enumerate(self.text.splitlines(), start=1):
+            if header := _HEADER.match(line):
+                here = _numbered(header, counts)
+                lines.setdefault((here, ""), number)
+            elif found := _KEY.match(line):
+                lines.setdefault((here, found[1].strip("\"'")), number)
+        return lines
+
+
+def _numbered(header: re.Match[str], counts: dict[str, int]) -> str:
+    """`entrants[2]` for the third [[entrants]]."""
+    name = header[2].strip("\"'")
+    if header[1] == "[":
+        return name
+    counts[name] = counts.get(name, -1) + 1
+    return f"{name}[{counts[name]}]"

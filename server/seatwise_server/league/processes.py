@@ -1,0 +1,133 @@
+"""The processes of a league: its server, if it has one of its own, and the bots that it starts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from seatwise.bot_errors import UsageError
+from seatwise_server.league.settings import Entrant, League
+
+END_S = 6.0
+START_S = 30.0
+_ON_OTHERS = "SEATWISE_"
+"""What of our environment a bot does not get: an admin's token, above all."""
+
+
+class Process:
+    """One that ends when we do."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is over."""
+        return self._process.returncode is not None
+
+    async def ended(self) -> int:
+        """Waits for it; its exit code."""
+        return await self._process.wait()
+
+    async def said(self) -> str:
+        """The first line that it prints; empty if it ends without."""
+        assert self._process.stdout
+        async with asyncio.timeout(START_S):
+            return (await self._process.stdout.readline()).decode()
+
+    async def stop(self) -> None:
+        """In order; and if that takes too long, not. What it has started itself ends with it."""
+        try:
+            await self._stop()
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def _stop(self) -> None:
+        if self.has_ended:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(END_S):
+                await self._process.wait()
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+
+
+async def started(
+    *command: str, log: Path, variables: Mapping[str, str] | None = None, is_heard: bool = False
+) -> Process:
+    """`seatwise COMMAND ...` as a process of its own; what goes wrong there is in the log."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_ON_OTHERS)}
+    with log.open("ab") as out:
+        return Process(
+            await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "seatwise_server.league.child", "seatwise", *command,
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE if is_heard else out, stderr=out,
+                env={**kept, **(variables or {})},
+                start_new_session=True,  # Ctrl-C is for us; we tell the others
+            )
+        )  # fmt: skip
+
+
+@asynccontextmanager
+async def own_server(folder: Path) -> AsyncIterator[str]:
+    """A server on that folder; its address. It finds all that the last one there has acknowledged."""
+    log = folder / "server.log"
+    command = ("serve", "--port", "0", "--data", str(folder), "--no-house-bots", "--log-level", "warning")
+    server = await started(*command, log=log, is_heard=True)
+    try:
+        line = await server.said()
+        if "listens on " not in line:
+            raise UsageError(f"the league's own server did not start: {_last_line(log)}; see {log}")
+        yield line.partition("listens on ")[2].split(". ")[0]
+    finally:
+        await server.stop()
+
+
+async def bot_process(
+    league: League, entrant: Entrant, address: str, token: str, log: Path, *, most: int, matches: int = 0
+) -> Process:
+    """The entrant as a process; it learns its token from the environment, where nobody can list it."""
+    command = ["bot", entrant.bot, "--game", league.game, "--address", address, "--no-queue", "--quiet"]
+    command += ["--max-matches", str(most)]
+    command += ["--matches", str(matches)] if matches else []
+    return await started(*command, log=log, variables={"SEATWISE_TOKEN": token})
+
+
+async def check_bot_file(league: League, entrant: Entrant) -> None:
+    """Imports the bot where it can do no harm to us; `UsageError` with what it says there."""
+    code = "import sys; from seatwise.cli.load import load_bot; load_bot(*sys.argv[1:])"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, entrant.bot, league.game,
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(START_S):
+            _, said = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        raise UsageError(f"{entrant.bot}: importing it took longer than {START_S:.0f} s") from None
+    if process.returncode:
+        raise UsageError(_reason(said.decode(errors="replace"), entrant))
+
+
+def _reason(said: str, entrant: Entrant) -> str:
+    """What load_bot complained of, without the way to it."""
+    _, found, text = said.partition("UsageError: ")
+    return text.strip() if found else f"{entrant.bot}: cannot be imported\n{said.strip()}"
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing"

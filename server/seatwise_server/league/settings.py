@@ -1,0 +1,115 @@
+"""What a league is, once its file has been read: all of it is fixed before the first match."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from seatwise_referee.clock import TimeControl
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.journal import canonical
+
+FORMATS = ("round-robin", "swiss", "knockout", "gauntlet", "ab-test")
+DEALS = ("independent", "travelling", "rotation")
+"""Each match has a deal of its own; or a deal goes to several tables and no bot meets it twice; or the same
+bots play it from each seat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """One who takes part."""
+
+    name: str
+    """As the report calls it."""
+    player: str
+    """`bots/<name>/versions/<version>`."""
+    bot: str = ""
+    """The sample or FILE.py:CLASS that the runner starts; empty for a bot that others run."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the runner starts it."""
+        return bool(self.bot)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The question that an A-against-B test answers."""
+
+    least_points: float = 2.0
+    """The smallest difference of mean points a match that would matter."""
+    alpha: float = 0.05
+    """How often a difference may be claimed where there is none."""
+    beta: float = 0.05
+    """How often one of `least_points` may be missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class League:
+    """One league."""
+
+    name: str
+    game: str
+    format: str
+    seats: int
+    entrants: tuple[Entrant, ...]
+    rounds: int = 1
+    """How often each plays each; of a swiss league how many rounds; of a knockout how many deals a tie."""
+    deals: str = "travelling"
+    is_trusted: bool = False
+    """With rotation: the operator declares that no bot keeps a deal in mind from one match to the next."""
+    seed: str = "1"
+    """Draws whatever the format leaves open."""
+    tie_breaks: tuple[str, ...] = ()
+    """In the order in which they are asked."""
+    replays: int = 3
+    """How often a void match is played again before it is given up."""
+    champion: str = ""
+    """Of a gauntlet: who meets all others."""
+    trial: Trial = field(default_factory=Trial)
+    options: Mapping[str, int | str] = field(default_factory=dict)
+    """Of the game, complete."""
+    time: TimeControl = field(default_factory=TimeControl)
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        """The entrants as the server knows them."""
+        return tuple(each.player for each in self.entrants)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether every entrant is started anew for each match."""
+        return self.deals == "rotation" and not self.is_trusted
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the settings: the same for the same league, and for no other."""
+        return hashlib.sha256(canonical(self.to_json())).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, from which `from_json` makes the same league again."""
+        plain = asdict(self)
+        return plain | {
+            "entrants": [asdict(each) for each in self.entrants],
+            "tie_breaks": list(self.tie_breaks),
+            "trial": {key: str(value) for key, value in asdict(self.trial).items()},
+            "time": self.time.to_json(),
+            "rules_version": GAMES[self.game].rules_version,
+        }
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> League:
+        """Raises `KeyError`, `TypeError` or `ValueError` where that is no league."""
+        given = {key: value for key, value in plain.items() if key != "rules_version"}
+        if plain["rules_version"] != GAMES[plain["game"]].rules_version:
+            raise ValueError(f"rules_version is {plain['rules_version']!r}, which this program does not know")
+        entrants = tuple(Entrant(**each) for each in given.pop("entrants"))
+        trial = Trial(**{key: float(value) for key, value in given.pop("trial").items()})
+        return cls(
+            **given
+            | {"tie_breaks": tuple(given["tie_breaks"]), "time": TimeControl.from_json(given["time"])},
+            entrants=entrants,
+            trial=trial,
+        )

@@ -1,0 +1,172 @@
+"""Reads a league file: every mistake in it becomes one message that says where it is and what would be right."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from seatwise_referee.clock import LONGEST_MS, TimeControl
+from seatwise_referee.game import BadOptions
+from seatwise_referee.games.registry import GAMES
+from seatwise_server.league.entrants import read_entrants
+from seatwise_server.league.mistakes import LeagueFileError, Source
+from seatwise_server.league.reading import TableReader
+from seatwise_server.league.rules import TIE_BREAKS, USUAL_TIE_BREAKS
+from seatwise_server.league.settings import DEALS, FORMATS, Entrant, League, Trial
+from seatwise_server.lobby.queue import time_control_for
+from seatwise_server.store.errors import BadBotName
+from seatwise_server.store.tokens import bot_of
+
+MOST_ROUNDS = 1000
+MOST_REPLAYS = 100
+SMALLEST_TEST = 2
+
+
+def read_league(path: Path) -> League:
+    """The league in that file, or `LeagueFileError`."""
+    source = Source(str(path), _text(path))
+    try:
+        values = tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError as error:
+        raise LeagueFileError(
+            f"{path}: this is no TOML: {error}; see docs/league.md for an example"
+        ) from None
+    return _league(TableReader(source, "", values), path.parent)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise LeagueFileError(f"cannot read {path}: {error.strerror}; name a league file") from None
+    except UnicodeDecodeError:
+        raise LeagueFileError(f"{path}: this is no text in UTF-8, as TOML must be") from None
+
+
+def _league(top: TableReader, folder: Path) -> League:
+    game = top.choice("game", GAMES)
+    form = top.choice("format", FORMATS, "round-robin")
+    entrants = read_entrants(top, game, folder)
+    league = League(
+        name=_name(top),
+        game=game,
+        format=form,
+        seats=_seats(top, game, form, entrants),
+        entrants=entrants,
+        rounds=top.whole("rounds", 1, least=1, most=MOST_ROUNDS),
+        deals=top.choice("deals", DEALS, "rotation" if form == "ab-test" else "travelling"),
+        is_trusted=top.flag("trust", False),
+        seed=top.text("seed", "1", example='"summer 2026"'),
+        tie_breaks=top.texts("tie_breaks", USUAL_TIE_BREAKS, TIE_BREAKS),
+        replays=top.whole("replays", 3, least=0, most=MOST_REPLAYS),
+        champion=_champion(top, form, entrants),
+        trial=_trial(top),
+        options=_options(top, game, len(entrants)),
+        time=_time(top, game),
+    )
+    top.end()
+    _check_rotation(top, league)
+    return league
+
+
+def _name(top: TableReader) -> str:
+    name = top.text("name", example='"summer"')
+    try:
+        bot_of(name, "1")  # a league is called as bots are
+    except BadBotName:
+        raise top.mistake(
+            "name", f"is {name!r}; at most 40 of a-z, 0-9 and -, the first one a letter"
+        ) from None
+    return name
+
+
+def _seats(top: TableReader, game: str, form: str, entrants: tuple[Entrant, ...]) -> int:
+    sizes = GAMES[game].table_sizes
+    usual = 2 if form in ("knockout", "ab-test") else min(sizes[-1], len(entrants))
+    seats = top.whole("seats", usual, least=1, most=1000)
+    if seats not in sizes:
+        raise top.mistake("seats", f"is {seats}; {game} is played by {sizes[0]} to {sizes[-1]}")
+    if seats > len(entrants):
+        raise top.mistake(
+            "seats", f"is {seats}, but there are {len(entrants)} entrants; no bot sits at a table twice"
+        )
+    if form == "ab-test" and (seats, len(entrants)) != (SMALLEST_TEST, SMALLEST_TEST):
+        raise top.mistake(
+            "format",
+            f"an ab-test is for 2 entrants at tables of 2; here are {len(entrants)} at tables of {seats}",
+        )
+    return seats
+
+
+def _champion(top: TableReader, form: str, entrants: tuple[Entrant, ...]) -> str:
+    names = [each.name for each in entrants]
+    if form == "gauntlet":
+        return top.choice("champion", names, names[0])
+    if top.has("champion"):
+        raise top.mistake(
+            "champion",
+            f'only a gauntlet has one; this is a {form}. Take it out, or write format = "gauntlet"',
+        )
+    return ""
+
+
+def _trial(top: TableReader) -> Trial:
+    table, usual = top.table("test"), Trial()
+    trial = Trial(
+        least_points=table.number("least_points", usual.least_points, least=0, most=1000),
+        alpha=table.number("alpha", usual.alpha, least=0, most=0.5),
+        beta=table.number("beta", usual.beta, least=0, most=0.5),
+    )
+    table.end()
+    return trial
+
+
+def _options(top: TableReader, game: str, seats: int) -> Mapping[str, int | str]:  # noqa: ARG001
+    table = top.table("options")
+    given = table.rest()
+    for key, value in given.items():
+        try:
+            GAMES[game].options({key: value})
+        except (BadOptions, TypeError, ValueError) as error:
+            raise table.mistake(key, str(error)) from None
+    try:
+        return GAMES[game].options(given)
+    except BadOptions as error:
+        raise top.mistake("options", str(error)) from None
+
+
+def _time(top: TableReader, game: str) -> TimeControl:
+    table, usual = top.table("time"), time_control_for(game)
+    numbers: dict[str, Any] = {
+        each.name: table.whole(
+            each.name,
+            getattr(usual, each.name),
+            least=1 if each.name.startswith("max_") else 0,
+            most=LONGEST_MS,
+        )
+        for each in fields(TimeControl)
+        if each.name != "free_ms"
+    }
+    free = table.table("free_ms")
+    paces = {
+        pace: free.whole(pace, usual.free_ms.get(pace, ms), least=1, most=LONGEST_MS)
+        for pace, ms in GAMES[game].paces.items()
+    }
+    free.end()
+    table.end()
+    return TimeControl(free_ms=paces, **numbers)
+
+
+def _check_rotation(top: TableReader, league: League) -> None:
+    if league.is_trusted and league.deals != "rotation":
+        raise top.mistake("trust", f'is of use only where deals = "rotation"; here they are {league.deals!r}')
+    others = [each.name for each in league.entrants if not each.is_local]
+    if league.is_fresh and others:
+        raise top.mistake(
+            "deals",
+            f'with "rotation" a bot meets a deal again, and only what the runner starts can be started afresh: '
+            f'{", ".join(others)} cannot. Write deals = "travelling", or trust = true if you trust them all',
+        )
