@@ -107,14 +107,20 @@ class AsyncClient:
         bots: Sequence[str],
         options: Options | None = None,
         time_control: time_control_pb2.TimeControl | None = None,
+        deal_set: match_pb2.DealSet | None = None,
+        request_id: str = "",
     ) -> match_pb2.Match:
-        """Creates a match between these bots, by seat; it starts when all are present. Admin."""
+        """Creates a match between these bots, by seat; it starts when all are present. Admin.
+
+        A repeat with the same `request_id` gives the same match. `deal_set` makes it one of a set of duplicate deals.
+        """
         request = match_service_pb2.CreateMatchRequest(
-            request_id=str(uuid4()),
+            request_id=request_id or str(uuid4()),
             game=f"games/{game.removeprefix('games/')}",
             bots=bots,
             options={name: str(value) for name, value in (options or {}).items()},
             time_control=time_control,
+            deal_set=deal_set,
         )
         return (await self._matches("CreateMatch", request, match_service_pb2.CreateMatchResponse)).match
 

@@ -55,9 +55,13 @@ class Client:
         bots: Sequence[str],
         options: Options | None = None,
         time_control: time_control_pb2.TimeControl | None = None,
+        deal_set: match_pb2.DealSet | None = None,
+        request_id: str = "",
     ) -> match_pb2.Match:
         """As `AsyncClient.create_match`."""
-        return self._runner.run(self._client.create_match(game, bots, options, time_control))
+        return self._runner.run(
+            self._client.create_match(game, bots, options, time_control, deal_set, request_id)
+        )
 
     def get_match(self, name: str) -> match_pb2.Match:
         """As `AsyncClient.get_match`."""

@@ -30,9 +30,15 @@ def match(meta: MatchMeta) -> match_pb2.Match:
         create_time=timestamp(meta.create_us),
         durability=setup.durability,
         rules_version=setup.rules_version,
+        deal_set=_deal_set(setup),
     )
     _add_end(message, meta)
     return message
+
+
+def _deal_set(setup: Setup) -> match_pb2.DealSet | None:
+    place = setup.deal_set
+    return match_pb2.DealSet(name=place.name, number=place.number, size=place.size) if place else None
 
 
 def _add_end(message: match_pb2.Match, meta: MatchMeta) -> None:

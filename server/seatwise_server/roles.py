@@ -27,6 +27,7 @@ from seatwise_server.rpc.lobby import LobbyDoor
 from seatwise_server.rpc.matches import MatchDoor
 from seatwise_server.rpc.play import PlayDoor
 from seatwise_server.rpc.server import Doors
+from seatwise_server.rpc.sets import Sets
 from seatwise_server.store import Flusher, Store
 
 EVERYWHERE = ("0.0.0.0", "[::]", "::")
@@ -61,12 +62,12 @@ class Role(Protocol):
         """Whether it takes no more for now."""
         ...
 
-    def open_doors(self, doors: Doors) -> None:
     @property
     def is_able(self) -> bool:
         """Whether it can do its work at all."""
         ...
 
+    def open_doors(self, doors: Doors) -> None:
         """Adds its services."""
         ...
 
@@ -92,7 +93,7 @@ class RefereeRole:
 
     def __init__(self, common: Common) -> None:
         config, store = common.config, common.store
-        delivery = Delivery(store.journal, store.matches, store.seats, config.keep_records_s)
+        delivery = Delivery(store, config.keep_records_s)
         place = Place(common.name, _address(common), config.most_tables)
         self.referee = referee = Referee(place, store, common.flusher, common.lag, delivery)
         self._presence = Presence(referee, store, referee.lease)
@@ -157,8 +158,8 @@ class LobbyRole:
         self._common = common
 
     is_full = False
-
     is_able = True
+
     def open_doors(self, doors: Doors) -> None:
         """See `Role`."""
         doors.open_lobby(LobbyDoor(self.lobby, self._common.keeper))
@@ -195,15 +196,16 @@ class GatewayRole:
         self._wake_pairing = wake_pairing
 
     is_full = False
-
     is_able = True
+
     def open_doors(self, doors: Doors) -> None:
         """See `Role`."""
         store, keeper = self._common.store, self._common.keeper
         seating = Seating(store, self._common.durability)
+        sets = Sets(store, self._common.config.keep_records_s)
         doors.open_gateway(
             AdminDoor(store, Aborting(store, seating), keeper),
-            MatchDoor(store, seating, self._wake_pairing, Watch(store), keeper),
+            MatchDoor(store, seating, self._wake_pairing, Watch(store), sets, keeper),
             BotDoor(store, keeper),
             GameDoor(),
         )

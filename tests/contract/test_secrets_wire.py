@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from google.protobuf import descriptor_pool
 from one_match import nonce, setup_of
+from set_scenes import played
 
 from seatwise.codec.offer import encode_offer
 from seatwise.v1 import (
@@ -22,10 +23,11 @@ from seatwise.v1 import (
     match_service_pb2,
     play_service_pb2,
 )
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import canonical, encode
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment
 from seatwise_server import resources
+from seatwise_server.play.delivery import end_of
 from seatwise_server.store import MatchMeta
 
 if TYPE_CHECKING:
@@ -35,11 +37,14 @@ SEEN_BY_ALL: dict[str, str] = {
     "google.protobuf.Timestamp": "seconds nanos",
     "seatwise.v1.AttendResponse": "welcome offer closed queued",
     "seatwise.v1.Bot": "name owner create_time revoked",
+    "seatwise.v1.CloseDealSetResponse": "over",
+    "seatwise.v1.DealSet": "name number size",  # of its seed nothing
     "seatwise.v1.Game": "name rules_version min_seats max_seats paces options",
     "seatwise.v1.Game.OptionsEntry": "key value",
     "seatwise.v1.Game.PacesEntry": "key value",
+    "seatwise.v1.GetDealSetResponse": "size matches over",
     "seatwise.v1.Match": "name game state bots options time_control commitment result void_reason create_time end_time "
-    "durability rules_version void_message",
+    "durability rules_version void_message deal_set",
     "seatwise.v1.Match.OptionsEntry": "key value",
     "seatwise.v1.PlayResponse": "items",
     "seatwise.v1.Ping": "number",
@@ -81,14 +86,14 @@ CARDS: dict[str, str] = {
 """Views: types of their own, built from nothing."""
 
 SEEN_AT_THE_END: dict[str, str] = {
-    "seatwise.v1.MatchEnded": "result void_reason seed",  # the seed, once it can be of no use
+    "seatwise.v1.MatchEnded": "result void_reason seed",  # the seed, once it can be of no use: not in a set of deals
     "seatwise.v1.Result": "points outcome_ranks ranks endings rounds chain",
     "seatwise.v1.RoundResult": "points",
 }
 """What is told when the match is over."""
 
 SEEN_ONCE: dict[str, str] = {
-    "seatwise.v1.GetRecordResponse": "record",  # of a finished match only
+    "seatwise.v1.GetRecordResponse": "record",  # of a finished match only, and of a finished set
     "seatwise.v1.RegisterBotResponse": "bot token",
     "seatwise.v1.RotateTokenResponse": "token",
 }
@@ -142,7 +147,11 @@ def test_no_field_is_named_after_a_secret(word: str) -> None:
         for field in message.fields
         if word in field.name.split("_")
     }
-    allowed = {"seatwise.v1.MatchEnded.seed", "seatwise.v1.ListMatchesResponse.next_page_token"}
+    allowed = {
+        "seatwise.v1.ListMatchesResponse.next_page_token",
+        "seatwise.v1.Match.deal_set",  # a name and a number
+        "seatwise.v1.MatchEnded.seed",
+    }
     assert named <= allowed
 
 
@@ -157,6 +166,17 @@ def test_what_is_known_before_the_deal_cannot_be_put_into_words_that_go_out() ->
     sit = descriptor_pool.Default().FindMessageTypeByName("seatwise.v1.Sit")
     assert "nonce" in sit.fields_by_name
     assert sit.full_name not in responses()
+
+
+def test_an_end_in_a_set_of_deals_tells_no_seed() -> None:
+    it = played()
+    setup, journal = it.setup, [encode(entry) for entry in it.journal]
+    end = end_of(setup, journal)
+    told = end.message.SerializeToString() + resources.match(meta_of(setup)).SerializeToString()
+    assert setup.deal_set
+    assert setup.deal_set.seed not in told
+    assert setup.seed not in told
+    assert not end.message.seed
 
 
 # --- What is made of a setup, in which the seed is --------------------------------------------------------

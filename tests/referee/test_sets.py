@@ -6,11 +6,11 @@ import hmac
 import json
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
 
 import pytest
 from forging import Body, Forgery, chained, fault_of, set_in, the
 from one_match import Desk, nonce
+from set_scenes import SET_SEED, desk, played
 
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Sat, canonical
@@ -18,24 +18,6 @@ from seatwise_referee.match import Match, replay
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import seed_in_set
 from seatwise_referee.verify import verify_line, verify_lines
-
-SET_SEED = bytes(range(100, 132))
-
-
-def desk(number: int = 2, size: int = 3, name: str = "sets/final") -> Desk:
-    """A match of the set, not begun."""
-    it = Desk(2, name=f"matches/number-{number}")
-    place = DealSet(name, number, size, SET_SEED)
-    it.setup = replace(it.setup, seed=seed_in_set(SET_SEED, number), deal_set=place)
-    it.match = Match(it.setup)
-    return it
-
-
-def played(number: int = 2, ms_each: int = 7, **place: Any) -> Desk:
-    it = desk(number, **place)
-    it.sit_all()
-    it.play_out(ms_each=ms_each)
-    return it
 
 
 def body(number: int = 2) -> Body:

@@ -209,7 +209,7 @@ async def opened(store: Store, flusher: Flusher, **meta: bytes) -> tuple[Opening
 
 
 def opening(store: Store, flusher: Flusher, owner: str = "a") -> Opening:
-    return Opening(owner, store, flusher, Delivery(store.journal, store.matches, store.seats, 60))
+    return Opening(owner, store, flusher, Delivery(store, 60))
 
 
 async def die(store: Store, flusher: Flusher, job: Any, heir: str, is_death: bool) -> VoidReason | None:

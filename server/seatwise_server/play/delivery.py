@@ -12,10 +12,8 @@ from seatwise_referee import record
 from seatwise_referee.journal import Finished, Voided, decode
 from seatwise_referee.setup import Setup
 from seatwise_server.play.intake import NotYourSeat
+from seatwise_server.store import Store
 from seatwise_server.store.flusher import Answer
-from seatwise_server.store.journal import Journal
-from seatwise_server.store.matches import Matches
-from seatwise_server.store.seats import Seats
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +32,26 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> End:
 
     Of a match that was voided because its journal cannot be read, only the last entry is looked at.
     """
+    seed = b"" if setup.deal_set else setup.seed  # others may play the same deals yet
     last = decode(journal[-1])
     if isinstance(last, Finished):
         written = record.write(setup, journal)
-        return End(encode_match_ended(last, setup.seed, written.chain), written.line, "FINISHED")
+        return End(encode_match_ended(last, seed, written.chain), written.line, "FINISHED")
     assert isinstance(last, Voided), f"{setup.match} is not over"
-    return End(encode_match_ended(last, setup.seed), b"", "VOIDED")
+    return End(encode_match_ended(last, seed), b"", "VOIDED")
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """Brings a finished match to where it is kept, and frees its bots."""
 
-    journal: Journal
-    matches: Matches
-    seats: Seats
+    store: Store
     keep_s: int
     """How long a record is kept."""
 
     async def end_for(self, match: str, bot: str, seat: int) -> pb.MatchEnded | None:
         """The end of a match that is not here, if it is over; NotYourSeat if the seat is not the bot's."""
-        meta = await self.matches.get(match)
+        meta = await self.store.matches.get(match)
         if meta is None or "setup" not in meta.fields:
             raise NotYourSeat
         bots = Setup.from_json(json.loads(meta.fields["setup"])).bots
@@ -65,19 +62,29 @@ class Delivery:
 
     async def read_end(self, setup: Setup) -> End:
         """From the journal, which alone is the truth."""
-        return end_of(setup, await self.journal.read(setup.match))
+        return end_of(setup, await self.store.journal.read(setup.match))
 
     async def deliver(self, setup: Setup, epoch: int, owner: str, end: End) -> bool:
         """Keeps the record and frees the bots; False if the match belongs to somebody else now."""
-        answer = await self.journal.retire(
+        answer = await self.store.journal.retire(
             setup.match, epoch, owner, end.record, end.message.SerializeToString(), self.keep_s, end.state
         )
         if answer is Answer.FENCED:
             return False
-        await self.matches.forget_later(setup.match, self.keep_s)
-        await self.free_bots(setup)
+        await self.store.matches.forget_later(setup.match, self.keep_s)
+        await self._conclude(setup, end.message)
         return True
 
-    async def free_bots(self, setup: Setup) -> None:
-        """Takes the seats of the match off its bots' books."""
-        await self.seats.release_all(setup.match, setup.bots)
+    async def conclude(self, setup: Setup) -> None:
+        """What an owner may have left undone that died after it had delivered the record."""
+        meta = await self.store.matches.get(setup.match)
+        if meta and "result" in meta.fields:
+            await self._conclude(setup, pb.MatchEnded.FromString(meta.fields["result"]))
+        await self.store.seats.release_all(setup.match, setup.bots)
+
+    async def _conclude(self, setup: Setup, end: pb.MatchEnded) -> None:
+        """What is due once the record is kept: the set hears of it, and the bots are free."""
+        if place := setup.deal_set:
+            state = "VOIDED" if end.void_reason else "FINISHED"
+            await self.store.sets.end(place.name, place.number, setup.match, state, self.keep_s)
+        await self.store.seats.release_all(setup.match, setup.bots)

@@ -70,6 +70,7 @@ class Intake:
             )
             return
         every_change = item.sit.updates == pb.Sit.UPDATES_EVERY_CHANGE
+        stream.sat()
         table.sit(item.seat, nonce, every_change, stream.outbox, at, item.sit.receipt)
 
     def _submit(self, stream: PlayStream, table: Table, item: pb.PlayRequestItem, at: float) -> None:

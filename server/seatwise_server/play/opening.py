@@ -68,7 +68,7 @@ class Opening:
                 job.match, self.owner, expected, confirmed, is_death=estate.is_death
             )
         except MatchRetired:
-            await self.delivery.free_bots(setup)
+            await self.delivery.conclude(setup)
             await self.store.jobs.done(job.job_id)
             return None
         except FenceLost as lost:

@@ -22,8 +22,12 @@ class Viewed(Protocol):
         """The seat's update as of now, and its open prompt (0 if the seat is not asked)."""
         ...
 
-    def handed(self, seat: int, prompt: int, allowance_ms: int) -> None:
-        """The prompt has been given to the transport."""
+    def handed(self, seat: int, prompt: int, allowance_ms: int | None) -> None:
+        """The prompt has been given to the transport; `None` if its round trip is not known yet."""
+        ...
+
+    def measured(self, seat: int, allowance_ms: int) -> None:
+        """The first round trip is known."""
         ...
 
     def leave(self, seat: int, outbox: Outbox) -> None:

@@ -38,9 +38,9 @@ class PlayStream:
         self._round_trips: deque[int] = deque(maxlen=ROUND_TRIPS)
 
     @property
-    def allowance_ms(self) -> int:
-        """The seat's measured round trip; 0 as long as there is none."""
-        return min(self._round_trips, default=0)
+    def allowance_ms(self) -> int | None:
+        """The bot's measured round trip; `None` as long as there is none."""
+        return min(self._round_trips, default=None)
 
     async def write_all(self, write: Callable[[bytes], Awaitable[object]]) -> Refusal | None:
         """Writes what the outbox holds until the stream is to end; says why it ends. The only writer."""
@@ -94,13 +94,24 @@ class PlayStream:
             self.end(Refusal("SLOW_READER", f"nothing was read for {BLOCKED_S:.0f} s"))
             self._stop_writing()
         elif self._write_began is None and len(self._pings) < ROUND_TRIPS:
-            self._ping_number += 1
-            self._pings[self._ping_number] = now
-            self.outbox.answer(items.ping(self._ping_number), at_once=True)
+            self._ping(now)
+
+    def sat(self) -> None:
+        """The bot sits down somewhere: its round trip is wanted before it answers anything."""
+        if not self._ping_number:
+            self._ping(self._loop.time())
+
+    def _ping(self, now: float) -> None:
+        self._ping_number += 1
+        self._pings[self._ping_number] = now
+        self.outbox.answer(items.ping(self._ping_number), at_once=True)
 
     def pong(self, number: int, at: float) -> None:
         """The bot has answered a ping; an answer to no ping counts for nothing."""
         sent = self._pings.pop(number, None)
         if sent is not None:
             self._pings = {each: when for each, when in self._pings.items() if each > number}
+            is_first = not self._round_trips
             self._round_trips.append(int((at - sent) * 1000))
+            for table, seat in list(self.outbox.seats) if is_first else ():
+                table.measured(seat, self._round_trips[0])

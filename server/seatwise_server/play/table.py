@@ -165,9 +165,13 @@ class Table:
         item = items.update(self._places[seat].head, self.match.setup.game, told, receipt)
         return item, told.prompt if told.to_act else 0
 
-    def handed(self, seat: int, prompt: int, allowance_ms: int) -> None:
+    def handed(self, seat: int, prompt: int, allowance_ms: int | None) -> None:
         """See `outbox.Viewed`."""
         self._wake_for(self.match.handed(Seat(seat), prompt, self._ms(self._loop.time()), allowance_ms))
+
+    def measured(self, seat: int, allowance_ms: int) -> None:
+        """See `outbox.Viewed`."""
+        self._wake_for(self.match.measured(Seat(seat), allowance_ms))
 
     # From the house
 

@@ -23,6 +23,7 @@ from seatwise_server.play.watch import Watch
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.keeper import Context, Keeper
 from seatwise_server.rpc.paging import page_size
+from seatwise_server.rpc.sets import Sets
 from seatwise_server.store import MatchMeta, Store
 from seatwise_server.store.errors import BadPageToken
 
@@ -35,7 +36,13 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
     """See match_service.proto."""
 
     def __init__(
-        self, store: Store, seating: Seating, wake: Callable[[], None], watch: Watch, keeper: Keeper
+        self,
+        store: Store,
+        seating: Seating,
+        wake: Callable[[], None],
+        watch: Watch,
+        sets: Sets,
+        keeper: Keeper,
     ) -> None:
         self._store = store
         self._seating = seating
@@ -43,6 +50,7 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
         self._wake = wake
         """Tells the lobby in this process, if there is one, that a match waits."""
         self._watch = watch
+        self._sets = sets
         self._keeper = keeper
 
     async def CreateMatch(  # noqa: N802
@@ -53,6 +61,8 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
         if await self._store.queues.count(CREATED) >= MOST_WAITING:
             raise Refusal("SERVER_FULL", f"{MOST_WAITING} matches wait for their bots", retry_after="10")
         setup = await self._setup_for(request)
+        if request.HasField("deal_set") and await self._store.matches.get(setup.match) is None:
+            setup = await self._sets.joined(setup, request.deal_set)
         await self._seating.create(setup, "WAITING", CREATED)
         match = await self._get(setup.match)
         if match.state == match_pb2.Match.STATE_WAITING:
@@ -85,6 +95,7 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
             raise Refusal(
                 "MATCH_VOIDED", f"{request.name} was voided ({match.void_reason}); it has no record"
             )
+        await self._sets.check_over(match)
         record = await self._store.matches.record(request.name)
         if not record:
             raise Refusal("MATCH_NOT_OVER", f"{request.name} is not over; its record is given when it is")
@@ -98,12 +109,24 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
             await self._aborting.abort(request.name)
         return pb.AbortMatchResponse(match=match)
 
+    async def GetDealSet(self, request: pb.GetDealSetRequest, context: Context) -> pb.GetDealSetResponse:  # noqa: N802
+        """See match_service.proto."""
+        await self._keeper.anybody(context)
+        return await self._sets.get(request.name)
+
+    async def CloseDealSet(  # noqa: N802
+        self, request: pb.CloseDealSetRequest, context: Context
+    ) -> pb.CloseDealSetResponse:
+        """See match_service.proto."""
+        await self._keeper.admin(context)
+        return await self._sets.close(request.name)
+
     async def WatchMatch(  # noqa: N802
         self, request: pb.WatchMatchRequest, context: Context
     ) -> AsyncIterator[pb.WatchMatchResponse]:
         """See match_service.proto."""
         await self._keeper.anybody(context)
-        await self._meta(request.name)
+        await self._sets.check_over(await self._get(request.name))
         async for seen in self._watch.follow(request.name):
             seen.send_time.CopyFrom(_now())
             yield seen

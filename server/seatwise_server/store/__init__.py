@@ -22,6 +22,7 @@ from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Proces
 from seatwise_server.store.queues import Proposal, Queues, Waiting
 from seatwise_server.store.seats import Offer, Reservation, SeatOf, Seats
 from seatwise_server.store.server import NodeFacts, ServerFacts, check_server
+from seatwise_server.store.sets import DealSets, SetOfDeals
 
 __all__ = [
     "Answer",
@@ -31,6 +32,7 @@ __all__ = [
     "BotPage",
     "Bots",
     "Client",
+    "DealSets",
     "DeathWatch",
     "Fence",
     "Flusher",
@@ -57,6 +59,7 @@ __all__ = [
     "SeatOf",
     "Seats",
     "ServerFacts",
+    "SetOfDeals",
     "Store",
     "Wait",
     "Waiting",
@@ -80,6 +83,7 @@ class Store:
     jobs: Jobs
     processes: Processes
     leases: Leases
+    sets: DealSets
 
     @classmethod
     def of(cls, client: Client) -> Store:
@@ -95,4 +99,5 @@ class Store:
             Jobs(client),
             Processes(client),
             Leases(client),
+            DealSets(client),
         )

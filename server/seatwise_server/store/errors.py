@@ -8,6 +8,7 @@
     ├── BadBotName            a name, version or resource name that no bot can have
     ├── BotAbsent             no such bot is registered
     ├── BotExists             that bot is registered already, by another request
+    ├── SetRefused            a match cannot join the set of duplicate deals; `reason` says why
     ├── BadPageToken          a page token that this list never gave out
     └── TokenRefused          a token that opens nothing; `reason` says UNKNOWN or REVOKED
 
@@ -59,6 +60,17 @@ class BotAbsent(StoreError):
 
 class BotExists(StoreError):
     """A bot of that name and version was registered by another request."""
+
+
+class SetRefused(StoreError):
+    """The match cannot join the set."""
+
+    def __init__(self, reason: str, instead: str = "") -> None:
+        super().__init__(f"the set is not to be joined: {reason} {instead}")
+        self.reason = reason
+        """SIZE, KIND, TAKEN or OVER."""
+        self.instead = instead
+        """The size or the kind that the set has, or the match that has the number."""
 
 
 class BadPageToken(StoreError):

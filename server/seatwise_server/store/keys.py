@@ -105,6 +105,11 @@ def queue_seating(queue: str) -> str:
     return f"seatwise:{{queue:{queue}}}:seating"
 
 
+def deal_set(name: str) -> str:
+    """Hash of a set of duplicate deals: its seed, and its matches and their ends by number."""
+    return f"seatwise:{{set:{name}}}:deals"
+
+
 def process_beat(process: str) -> str:
     """Hash of a process's heartbeat count and address."""
     return f"seatwise:{{processes}}:beat:{process}"

@@ -1,0 +1,111 @@
+"""Sets of duplicate deals: who may join, and what is not given before the last match is over."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from dataclasses import dataclass, replace
+
+from seatwise.v1 import match_pb2
+from seatwise.v1 import match_service_pb2 as pb
+from seatwise_referee.journal import canonical
+from seatwise_referee.setup import DealSet, Setup
+from seatwise_referee.shuffle import SEED_BYTES, seed_in_set
+from seatwise_server.refusal import Refusal
+from seatwise_server.store import Store
+from seatwise_server.store.errors import SetRefused
+
+LARGEST = 1000
+"""Matches of one set."""
+
+_NAME = re.compile(r"sets/[a-z0-9][a-z0-9-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True)
+class Sets:
+    """For the door of the matches."""
+
+    store: Store
+    keep_s: int
+    """How long a set is known when it is over: as long as records are kept."""
+
+    async def joined(self, setup: Setup, wanted: match_pb2.DealSet) -> Setup:
+        """The match as one of the set, with a seed of its own; `Refusal` if it cannot be."""
+        _check(wanted)
+        fresh = secrets.token_bytes(SEED_BYTES)
+        args = (wanted.name, wanted.number, setup.match, wanted.size, _kind(setup), fresh)
+        try:
+            seed = await self.store.sets.join(*args)
+        except SetRefused as why:
+            raise _refusal(wanted, why) from None
+        place = DealSet(wanted.name, wanted.number, wanted.size, seed)
+        return replace(setup, seed=seed_in_set(seed, place.number), deal_set=place)
+
+    async def check_over(self, match: match_pb2.Match) -> None:
+        """`Refusal` SET_RUNNING if others may yet play the deals of this match."""
+        name = match.deal_set.name
+        if name and not await self.store.sets.is_over(name):
+            raise Refusal(
+                "SET_RUNNING",
+                f"{match.name} shares its deals with other matches of {name}; "
+                "what it holds is given when the last of them is over",
+                deal_set=name,
+            )
+
+    async def get(self, name: str) -> pb.GetDealSetResponse:
+        """The set as it stands; `Refusal` if there is none."""
+        found = await self.store.sets.get(name) if _NAME.fullmatch(name) else None
+        if found is None:
+            raise _absent(name)
+        return pb.GetDealSetResponse(size=found.size, matches=found.matches, over=found.is_over)
+
+    async def close(self, name: str) -> pb.CloseDealSetResponse:
+        """No more join it; `Refusal` if there is none."""
+        is_over = await self.store.sets.close(name, self.keep_s) if _NAME.fullmatch(name) else None
+        if is_over is None:
+            raise _absent(name)
+        return pb.CloseDealSetResponse(over=is_over)
+
+
+def _check(wanted: match_pb2.DealSet) -> None:
+    if not _NAME.fullmatch(wanted.name):
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"deal_set.name is {wanted.name[:80]!r}; it must be sets/ and 1 to 63 of a-z, 0-9 and -",
+        )
+    if not 1 <= wanted.size <= LARGEST:
+        raise Refusal("INVALID_ARGUMENT", f"deal_set.size is {wanted.size}; it must be 1 to {LARGEST}")
+    if not 1 <= wanted.number <= wanted.size:
+        raise Refusal(
+            "INVALID_ARGUMENT", f"deal_set.number is {wanted.number}; it must be 1 to the size, {wanted.size}"
+        )
+
+
+def _kind(setup: Setup) -> str:
+    """What all matches of a set have in common, for the deals depend on it."""
+    return canonical(
+        {
+            "game": setup.game,
+            "rules_version": setup.rules_version,
+            "options": dict(setup.options.items()),
+            "seats": len(setup.bots),
+        }
+    ).decode()
+
+
+def _refusal(wanted: match_pb2.DealSet, why: SetRefused) -> Refusal:
+    name = wanted.name
+    if why.reason == "SIZE":
+        return Refusal(
+            "INVALID_ARGUMENT", f"deal_set.size is {wanted.size}; {name} has {why.instead} matches"
+        )
+    if why.reason == "KIND":
+        return Refusal("INVALID_ARGUMENT", f"the matches of {name} are all of the kind {why.instead}")
+    if why.reason == "TAKEN":
+        message = f"match {wanted.number} of {name} is {why.instead}"
+        return Refusal("ALREADY_EXISTS", message, match=why.instead)
+    return Refusal("SET_OVER", f"{name} is over or closed; its deals are known", deal_set=name)
+
+
+def _absent(name: str) -> Refusal:
+    return Refusal("NOT_FOUND", f"there is no set of deals {name[:80]!r}", deal_set=name[:80])
