@@ -1,0 +1,233 @@
+"""Holds what bots wrote down against the record of their match: lost, doubled, wrongly flagged.
+
+It knows the rules of time and of the journal only as the documents say them, and shares no code with the
+server: what a seat may be charged is what its own bot reckons.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from chaos.history import Line
+from seatwise.codec import CODECS
+from seatwise.games.ugo.v1 import ugo_pb2
+from seatwise_referee.game import Seat
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.journal import entry_from_json
+from seatwise_referee.position import after, first_position
+from seatwise_referee.verify import verify_line
+from seatwise_referee.verify.header import setup_of
+
+SLACK_MS = 2000
+"""So much more than its bot's own reckoning may a charge be: the machine is crowded, and sitting down takes time."""
+
+Told = Mapping[int, Sequence[Line]]
+"""What the bot of each seat wrote down about one match, in its order."""
+
+
+@dataclass
+class Findings:
+    """What was found, match by match."""
+
+    checked: int = 0
+    """Acknowledged moves."""
+    takeovers: int = 0
+    views: int = 0
+    lost: list[str] = field(default_factory=list)
+    doubled: list[str] = field(default_factory=list)
+    wrong_flags: list[str] = field(default_factory=list)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing is wrong."""
+        return not (self.lost or self.doubled or self.wrong_flags)
+
+
+class Check:
+    """One finished match."""
+
+    def __init__(self, line: bytes, told: Told, excused: Iterable[int], findings: Findings) -> None:
+        self.record: dict[str, Any] = json.loads(line)
+        self.match = self.record["match"]
+        self.told = told
+        self.excused = frozenset(excused)
+        """Seats whose own bot was killed or stopped meanwhile: what they were late for is their fault."""
+        self.findings = findings
+        self._line = line
+
+    def run(self) -> None:
+        """All of it."""
+        fault = verify_line(self._line).fault
+        if fault is not None:
+            self.findings.lost.append(f"{self.match}: its record does not verify: {fault}")
+        self.findings.takeovers += sum(entry["kind"] == "taken_over" for entry in self.record["entries"])
+        self._check_repeats()
+        self._check_flags()
+        views = self._views()
+        for seat, lines in self.told.items():
+            self._check_acknowledged(seat, lines)
+            self._check_shown(seat, lines, views)
+            self._check_end(seat, lines)
+
+    def _moves(self) -> Iterable[dict[str, Any]]:
+        return (entry for entry in self.record["entries"] if entry["kind"] == "move")
+
+    def _say(self, where: list[str], seat: int, text: str) -> None:
+        where.append(f"{self.match} seat {seat}: {text}")
+
+    # What was acknowledged is there, once
+
+    def _check_repeats(self) -> None:
+        played = Counter((move["seat"], move["prompt"]) for move in self._moves())
+        for (seat, prompt), times in played.items():
+            if times > 1:
+                self._say(
+                    self.findings.doubled, seat, f"prompt {prompt} is answered {times} times in the record"
+                )
+
+    def _check_acknowledged(self, seat: int, lines: Sequence[Line]) -> None:
+        said = {line["request_id"]: line for line in lines if line["what"] == "said"}
+        played = {(move["seat"], move["prompt"]): move for move in self._moves()}
+        answers: dict[int, str] = {}
+        for request_id, told in _acknowledged(lines).items():
+            self.findings.checked += 1
+            move = said.get(request_id)
+            if move is None:
+                self._say(self.findings.lost, seat, f"request {request_id} was acknowledged, and never made")
+                continue
+            prompt = move["prompt"]
+            if answers.setdefault(prompt, request_id) != request_id:
+                self._say(self.findings.doubled, seat, f"two answers to prompt {prompt} were acknowledged")
+            self._check_move(seat, move, told, played.get((seat, prompt)), lines)
+
+    def _check_move(
+        self, seat: int, said: Line, told: Line, entry: dict[str, Any] | None, lines: Sequence[Line]
+    ) -> None:
+        if entry is None:
+            self._say(self.findings.lost, seat, f"its answer to prompt {said['prompt']} is not in the record")
+        elif entry["move"] != said["move"]:
+            found = f"{entry['move']} instead of {said['move']}"
+            self._say(self.findings.lost, seat, f"for prompt {said['prompt']} the record has {found}")
+        elif entry["charged_ms"] != told["charged_ms"]:
+            charges = f"{told['charged_ms']} ms, the record says {entry['charged_ms']}"
+            self._say(self.findings.wrong_flags, seat, f"told to be charged {charges}")
+        elif seat not in self.excused:
+            self._check_charge(seat, said, entry["charged_ms"], lines)
+
+    def _check_charge(self, seat: int, said: Line, charged_ms: int, lines: Sequence[Line]) -> None:
+        used_ms = _used_ms(lines, said["prompt"])
+        if used_ms is not None and charged_ms > used_ms + SLACK_MS:
+            text = f"charged {charged_ms} ms for prompt {said['prompt']}, of which it used {used_ms:.0f}"
+            self._say(self.findings.wrong_flags, seat, text)
+
+    # What was shown is what happened
+
+    def _views(self) -> dict[int, tuple[Any, ...]]:
+        """What each seat sees, by prompt; 0 is the end."""
+        setup, game = setup_of(self.record), GAMES[self.record["game"]]
+        position, views = first_position(setup), {}
+        for body in self.record["entries"]:
+            position = after(position, entry_from_json(body), setup, game)
+            if position.state is not None:
+                number = position.prompt.number if position.prompt else 0
+                views[number] = tuple(
+                    game.view(position.state, Seat(seat)) for seat in range(len(setup.bots))
+                )
+        return views
+
+    def _check_shown(self, seat: int, lines: Sequence[Line], views: dict[int, tuple[Any, ...]]) -> None:
+        for line in lines:
+            if line["what"] == "shown" and line["view"]:
+                self.findings.views += 1
+                right = views.get(line["prompt"])
+                if right is None or right[seat] != self._decoded(line["view"]):
+                    text = f"was shown at prompt {line['prompt']} what the record does not have"
+                    self._say(self.findings.lost, seat, text)
+
+    def _decoded(self, view: str) -> Any:
+        return CODECS[self.record["game"]].decode_view(ugo_pb2.View.FromString(base64.b64decode(view)))
+
+    # Nobody is blamed for what was our fault
+
+    def _check_flags(self) -> None:
+        for entry in self.record["entries"]:
+            for seat, text in _blamed(entry):
+                if seat not in self.excused:
+                    self._say(self.findings.wrong_flags, seat, text)
+        for seat, lines in self.told.items():
+            for line in lines:
+                if line["what"] == "rejected" and line["reason"] in BLAMES and seat not in self.excused:
+                    self._say(self.findings.wrong_flags, seat, f"its answer was rejected: {line['reason']}")
+
+    # One result
+
+    def _check_end(self, seat: int, lines: Sequence[Line]) -> None:
+        ends = [line for line in lines if line["what"] == "ended"]
+        right = {"ranks": self.record["result"]["ranks"], "seed": self.record["seed"], "void": ""}
+        for end in ends:
+            if {key: end[key] for key in right} != right:
+                self._say(self.findings.doubled, seat, f"was told another result than the record's: {end}")
+        if not ends and seat not in self.excused:
+            self._say(self.findings.lost, seat, "was never told the result")
+
+
+BLAMES = frozenset({"ILLEGAL", "TOO_LATE", "MALFORMED", "NOT_YOUR_SEAT"})
+"""Reasons that no honest bot which plays legal moves at once should ever hear."""
+
+
+def _acknowledged(lines: Iterable[Line]) -> dict[str, Line]:
+    """By request id. A repeat of the request is acknowledged again, and is the same move."""
+    found: dict[str, Line] = {}
+    for line in lines:
+        if line["what"] == "accepted":
+            found.setdefault(line["request_id"], line)
+    return found
+
+
+def _used_ms(lines: Iterable[Line], prompt: int) -> float | None:
+    """From when the bot was first asked to when it first answered; whatever came after that was not its doing."""
+    asked_at = None
+    for line in lines:
+        if line.get("prompt") == prompt:
+            if line["what"] == "shown" and line["to_act"] and asked_at is None:
+                asked_at = line["at"]
+            elif line["what"] == "said" and asked_at is not None:
+                return float(line["at"] - asked_at) * 1000
+    return None
+
+
+def _blamed(entry: Mapping[str, Any]) -> Iterable[tuple[int, str]]:
+    """Whom an entry of the record blames, and for what."""
+    if entry["kind"] == "forfeited":
+        yield entry["seat"], f"forfeited as {entry['ending']}"
+    elif entry["kind"] == "rejected":
+        yield entry["seat"], f"rejected at prompt {entry['prompt']} as {entry['reason']}"
+    elif entry["kind"] == "default" and entry["reason"] == "TIMED_OUT":
+        for each in entry["moves"]:
+            yield each["seat"], f"timed out at prompt {entry['prompt']}"
+
+
+# Gaps
+
+Spans = Sequence[tuple[float, float]]
+"""From when until when, on the clock of the histories."""
+
+
+def longest_gap(told: Told, excuses: Spans) -> float:
+    """The longest time in which no seat of a match heard or said anything, while no bot of it was away."""
+    at = sorted(
+        line["at"] for lines in told.values() for line in lines if line["what"] in ("shown", "accepted")
+    )
+    gaps = (until - since for since, until in pairwise(at) if not overlap(excuses, since, until))
+    return max(gaps, default=0.0)
+
+
+def overlap(spans: Spans, since: float, until: float) -> bool:
+    """Whether any of the spans has a part of this time."""
+    return any(begin < until and since < end for begin, end in spans)

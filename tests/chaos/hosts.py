@@ -1,0 +1,73 @@
+"""Matches that are created by name, with short clocks, one after the other for each pair of bots."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, Self
+
+import grpc
+from harness.table import Admin
+
+from chaos.world import World
+
+AGAIN_S = 0.3
+SHORT = {"free_ms": {"card": 4000, "arrange": 4000}, "bank_ms": 1, "grace_ms": 50}
+"""Less than a takeover takes, so that whoever is charged for one runs out of time."""
+ROUNDS = (2, 6)
+
+
+class Hosts:
+    """As long as this lasts there are matches."""
+
+    def __init__(self, world: World) -> None:
+        self.matches: set[str] = set()
+        """All that were created."""
+        self._world = world
+        self._is_closing = False
+        self._tasks: list[asyncio.Task[None]] = []
+        self._chance = random.Random(len(world.bots))
+
+    async def __aenter__(self) -> Self:
+        named = [bot.name for bot in self._world.bots if bot.number % 2]
+        tables = [*itertools.combinations(named, 2), *itertools.combinations(named, 3)]
+        self._tasks = [asyncio.create_task(self._host(number, bots)) for number, bots in enumerate(tables)]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def finish(self) -> None:
+        """Returns when all that was created is over."""
+        self._is_closing = True
+        await asyncio.gather(*self._tasks)
+
+    async def _host(self, number: int, bots: tuple[str, ...]) -> None:
+        admin = self._world.admin(number)
+        for each in itertools.count():
+            if self._is_closing:
+                break
+            request_id, rounds = f"chaos-{number}-{each}", self._chance.randint(*ROUNDS)
+            ask = lambda request_id=request_id, rounds=rounds: admin.create(  # noqa: E731
+                bots, rounds=rounds, request_id=request_id, **SHORT
+            )
+            match = await _until_answered(ask)
+            self.matches.add(match.name)
+            await _until_answered(lambda match=match: admin.over(match.name))
+        await admin.drop()
+
+
+async def _until_answered(ask: Callable[[], Awaitable[Any]]) -> Any:
+    """What is answered at last: the front door may be away, its Redis too."""
+    while True:
+        try:
+            return await ask()
+        except (grpc.aio.AioRpcError, TimeoutError):
+            await asyncio.sleep(AGAIN_S)
+
+
+__all__ = ["Admin", "Hosts"]

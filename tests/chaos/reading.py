@@ -1,0 +1,103 @@
+"""What is left of a run when all is over: histories, records, and what should not be left."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+
+from chaos.check import Check, Findings, longest_gap, overlap
+from chaos.history import Line, read
+from chaos.world import World
+from seatwise.v1 import play_service_pb2
+from seatwise_server.store import Store, connect
+
+RETURN_S = 3.0
+"""So long after it was started again a bot may not be back yet."""
+LOOK_S = 0.1
+OVER = ("FINISHED", "VOIDED")
+
+
+class Books:
+    """Collected while Redis is up, looked through when nothing is."""
+
+    def __init__(self, world: World, created: set[str]) -> None:
+        self.problems: list[str] = []
+        self.longest_gap_s = 0.0
+        self.finished = 0
+        self._world = world
+        self._told = _told(world)
+        self._matches = sorted(created | self._told.keys())
+        self._records: dict[str, bytes] = {}
+        self._voided: dict[str, str] = {}
+
+    # While Redis is up
+
+    async def collect(self) -> None:
+        """Reads all records, and makes sure that nothing is held or under way."""
+        client = connect(self._world.redis.server.url)
+        store = Store.of(client)
+        try:
+            await self._nothing_held(store)
+            for match in self._matches:
+                await self._collect(store, match)
+        finally:
+            await client.aclose()
+        for server in (*self._world.fronts, *self._world.referees):
+            self.problems += [f"{server} logged: {line:.300}" for line in server.faults]
+
+    async def _nothing_held(self, store: Store) -> None:
+        """Every match is delivered soon after its end, and its bots are free."""
+        while await _held(store, self._world):  # noqa: ASYNC110  # there is no event to wait for
+            await asyncio.sleep(LOOK_S)
+
+    async def _collect(self, store: Store, match: str) -> None:
+        meta, record = await store.matches.get(match), await store.matches.record(match)
+        state = meta.state if meta else "forgotten"
+        if state == "VOIDED" and meta:
+            self._voided[match] = play_service_pb2.MatchEnded.FromString(meta.fields["result"]).void_reason
+        elif state == "FINISHED" and record:
+            self._records[match] = record
+        else:
+            self.problems.append(f"{match} is not over, it is {state}")
+
+    # When nothing is
+
+    def checked(self) -> Findings:
+        """Holds every history against its record."""
+        findings = Findings()
+        for match in self._matches:
+            seats = self._told.get(match, {})
+            excused = [seat for seat, (bot, lines) in seats.items() if self._was_away(bot, seats)]
+            told = {seat: lines for seat, (_, lines) in seats.items()}
+            if match in self._records:
+                Check(self._records[match], told, excused, findings).run()
+                spans = [span for bot, _ in seats.values() for span in self._away(bot)]
+                self.longest_gap_s = max(self.longest_gap_s, longest_gap(told, spans))
+            elif match in self._voided and len(excused) < len(seats):
+                findings.wrong_flags.append(f"{match}: voided as {self._voided[match]}")
+        self.finished = len(self._records)
+        return findings
+
+    def _was_away(self, bot: int, seats: Mapping[int, tuple[int, list[Line]]]) -> bool:
+        """Whether the bot was killed or stopped while the match was played."""
+        at = [line["at"] for _, lines in seats.values() for line in lines]
+        return overlap(self._away(bot), min(at), max(at))
+
+    def _away(self, bot: int) -> list[tuple[float, float]]:
+        return [(since, until + RETURN_S) for since, until in self._world.bots[bot].away]
+
+
+async def _held(store: Store, world: World) -> bool:
+    """Whether a match waits for a referee or is under way, or a bot holds a seat."""
+    return bool(await store.jobs.waiting() or any([await store.seats.held(bot.name) for bot in world.bots]))
+
+
+def _told(world: World) -> dict[str, dict[int, tuple[int, list[Line]]]]:
+    """By match and seat: the bot's number, and what it wrote down."""
+    found: dict[str, dict[int, tuple[int, list[Line]]]] = defaultdict(dict)
+    for bot in world.bots:
+        for line in read(bot.history):
+            if "match" in line:
+                found[line["match"]].setdefault(line["seat"], (bot.number, []))[1].append(line)
+    return dict(found)

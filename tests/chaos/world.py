@@ -1,0 +1,298 @@
+"""The processes of a run: a Redis, servers of every role, and bots; each may be harmed, and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from abc import abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness.fleet import FRONT, REFEREE
+from harness.process import ServerProcess
+from harness.table import Admin
+
+from seatwise_server.embedded import EmbeddedRedis
+from seatwise_server.store.tokens import load_or_create_admin_token
+
+TESTS = Path(__file__).resolve().parents[1]
+AGAIN_S = 0.3
+"""Between two tries to start something again."""
+DRAIN_S = 20.0
+"""A bot that was told to stop has finished its matches by then."""
+NAMES = ("ann", "ben", "cat", "dan", "eva", "fay", "gus", "ida")
+
+
+class Victim:
+    """A process that may be harmed. All the while somebody looks after it."""
+
+    role = ""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.is_harmed = False
+        self.away: list[tuple[float, float]] = []
+        """When it was not itself, on the clock of the histories."""
+        self.kills = 0
+        """How often it was killed without warning."""
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.number}"
+
+    @property
+    @abstractmethod
+    def pid(self) -> int:
+        """Of the process."""
+
+    @property
+    @abstractmethod
+    def is_alive(self) -> bool:
+        """Whether there is a process, be it a stopped one."""
+
+    @abstractmethod
+    async def start(self) -> None:
+        """Returns when it does its work, however long that takes."""
+
+    @abstractmethod
+    async def gone(self) -> None:
+        """Returns when the process has ended."""
+
+    async def harm(self, way: str, lasts_s: float) -> None:
+        """Kills it, stops it for a while or asks it to end; returns when it does its work again."""
+        self.is_harmed, began = True, time.monotonic()
+        try:
+            await getattr(self, way)(lasts_s)
+        finally:
+            self.is_harmed = False
+            self.away.append((began, time.monotonic()))
+
+    async def kill(self, lasts_s: float) -> None:
+        """As by kill -9, and started again."""
+        self.kills += 1
+        self.signal(signal.SIGKILL)
+        await self.gone()
+        await asyncio.sleep(lasts_s)
+        await self.start()
+
+    async def stop(self, lasts_s: float) -> None:
+        """It stands still, and then goes on as if nothing had been."""
+        self.signal(signal.SIGSTOP)
+        try:
+            await asyncio.sleep(lasts_s)
+        finally:
+            self.signal(signal.SIGCONT)
+
+    async def term(self, lasts_s: float) -> None:
+        """It ends in order, and is started again; who does not end is killed."""
+        self.signal(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(DRAIN_S):
+                await self.gone()
+        except TimeoutError:
+            await self.kill(lasts_s)
+            return
+        await asyncio.sleep(lasts_s)
+        await self.start()
+
+    def signal(self, number: signal.Signals) -> None:
+        """To the process."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+    async def end(self) -> None:
+        """For good."""
+        if self.is_alive:
+            self.signal(signal.SIGCONT)
+            self.signal(signal.SIGKILL)
+            await self.gone()
+
+
+class Server(Victim):
+    """A `seatwise serve`."""
+
+    def __init__(self, number: int, role: str, data: Path, redis_url: str) -> None:
+        super().__init__(number)
+        self.role = role
+        data.mkdir()
+        roles = REFEREE if role == "referee" else FRONT
+        self.process = ServerProcess(data, "--redis", redis_url, "--log-level", "info", *roles)
+
+    @property
+    def pid(self) -> int:
+        """See `Victim`."""
+        return self.process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """See `Victim`."""
+        return self.process.is_alive
+
+    async def start(self) -> None:
+        """See `Victim`. Without its Redis it does not come up, and whoever runs it tries again."""
+        while True:
+            try:
+                await self.process.start()
+                return
+            except (AssertionError, TimeoutError):
+                await self.end()
+                await asyncio.sleep(AGAIN_S)
+
+    async def gone(self) -> None:
+        """See `Victim`."""
+        await self.process.ended(within_s=60)
+
+    @property
+    def faults(self) -> list[str]:
+        """What it logged of its own faults, and what it said that was no log line."""
+        lines = (self.process.data / "server.log").read_text().splitlines()
+        return [line for line in lines if '"level": "error"' in line or "Traceback" in line]
+
+
+class Redis(Victim):
+    """The one Redis, its append-only file written through always."""
+
+    role = "redis"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(0)
+        self.server = EmbeddedRedis(folder)
+
+    @property
+    def pid(self) -> int:
+        """See `Victim`."""
+        return self.server.pid or 0
+
+    @property
+    def is_alive(self) -> bool:
+        """See `Victim`."""
+        return self.server.pid is not None
+
+    async def start(self) -> None:
+        """See `Victim`."""
+        self.server.ensure_running()
+
+    async def gone(self) -> None:
+        """See `Victim`."""
+        while self.is_alive:  # noqa: ASYNC110  # there is no event to wait for
+            await asyncio.sleep(0.01)
+
+
+class Player(Victim):
+    """A bot."""
+
+    role = "bot"
+
+    def __init__(self, number: int, folder: Path, address: str, queues: tuple[str, ...]) -> None:
+        super().__init__(number)
+        self.name = ""
+        """Format: bots/{bot}/versions/{version}."""
+        self.token = ""
+        self.history = folder / f"bot{number}.jsonl"
+        self._log = folder / f"bot{number}.log"
+        self._command = [sys.executable, "-m", "chaos.bot", address, "ugo", str(self.history), *queues]
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def pid(self) -> int:
+        """See `Victim`."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """See `Victim`."""
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> None:
+        """See `Victim`."""
+        env = {**os.environ, "PYTHONPATH": str(TESTS), "SEATWISE_TOKEN": self.token}
+        with self._log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                *self._command, env=env, stdout=log, stderr=log
+            )
+
+    async def gone(self) -> None:
+        """See `Victim`."""
+        assert self._process is not None
+        await self._process.wait()
+
+
+@dataclass
+class World:
+    """All of them."""
+
+    folder: Path
+    redis: Redis
+    referees: list[Server] = field(default_factory=list)
+    fronts: list[Server] = field(default_factory=list)
+    bots: list[Player] = field(default_factory=list)
+
+    @property
+    def victims(self) -> dict[str, list[Any]]:
+        """By role."""
+        return {"referee": self.referees, "front": self.fronts, "bot": self.bots, "redis": [self.redis]}
+
+    @property
+    def all(self) -> list[Victim]:
+        """Those who depend on others first."""
+        return [*self.bots, *self.fronts, *self.referees, self.redis]
+
+    def admin(self, number: int = 0) -> Admin:
+        """The operator, at one of the front doors."""
+        process = self.fronts[number % len(self.fronts)].process
+        return Admin(process.address, self.fronts[0].process.token)
+
+    @property
+    def fallen(self) -> list[Victim]:
+        """Those who ended although nobody had harmed them."""
+        return [each for each in self.all if not each.is_alive and not each.is_harmed]
+
+
+@asynccontextmanager
+async def world(folder: Path, referees: int, fronts: int, bots: int) -> AsyncIterator[World]:
+    """Everything up, and every bot registered; at the end nothing of it is left running."""
+    redis = Redis(folder / "redis")
+    made = World(folder, redis)
+    redis.server.start()
+    try:
+        await _start_servers(made, referees, fronts)
+        await _start_bots(made, bots)
+        yield made
+    finally:
+        await asyncio.gather(*[victim.end() for victim in made.all if victim is not redis])
+        redis.signal(signal.SIGCONT)
+        redis.server.stop()
+
+
+async def _start_servers(made: World, referees: int, fronts: int) -> None:
+    url = made.redis.server.url
+    made.fronts += [Server(each, "front", made.folder / f"front{each}", url) for each in range(fronts)]
+    made.referees += [
+        Server(each, "referee", made.folder / f"referee{each}", url) for each in range(referees)
+    ]
+    tokens = [front.process.data / "admin.token" for front in made.fronts]
+    load_or_create_admin_token(tokens[0])
+    for each in tokens[1:]:  # all have one operator
+        each.hardlink_to(tokens[0])
+    await asyncio.gather(*[server.start() for server in (*made.fronts, *made.referees)])
+
+
+async def _start_bots(made: World, bots: int) -> None:
+    """Even ones wait in a queue, odd ones play what they are named for; each is at one of the front doors."""
+    admin = made.admin()
+    for number in range(bots):
+        address = made.fronts[number % len(made.fronts)].process.address
+        bot = Player(number, made.folder, address, () if number % 2 else ("casual-2",))
+        wire = await admin.register(NAMES[number])
+        bot.name, bot.token = wire.bot, wire.token
+        await wire.drop()
+        made.bots.append(bot)
+        await bot.start()
+    await admin.drop()
