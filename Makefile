@@ -34,12 +34,13 @@ test: setup lint ## what CI runs
 	$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
 	$(BIN)/python tests/mutants/mutants.py --short
 
-lint: setup ## formatting, types, layers, protos
+lint: setup ## formatting, types, layers, protos, deploy/
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --quiet --check .
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
 	$(BIN)/buf lint proto
+	$(BIN)/python deploy/check.py
 
 format: setup ## mends what a tool can mend
 	$(BIN)/ruff check --quiet --fix .

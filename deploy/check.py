@@ -1,0 +1,133 @@
+"""Validates everything in this folder, as far as the tools are here: `python deploy/check.py [FOLDER]`.
+
+None of them needs a container engine, a cluster or a running systemd. What is not checked is said.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+INSTALLED = "/opt/seatwise/bin/seatwise"
+"""Where the units look for it."""
+EXPOSURE = "15"
+"""Tenths of what systemd calls exposure; a unit that says nothing has 96."""
+ELSEWHERE = re.compile(r"(?<=\bserver )[\w.-]+(?=:)|(?<=\bresolver )[\w.-]+")
+"""Names of servers that only the operator's network knows, where nginx looks them up."""
+
+
+class Missing(Exception):
+    """A tool that is not here."""
+
+
+def dockerfile(folder: Path) -> Iterator[str]:
+    """What hadolint finds."""
+    yield from _complaints([_tool("hadolint"), "--no-color", folder / "Dockerfile"])
+
+
+def compose(folder: Path) -> Iterator[str]:
+    """What docker compose finds."""
+    yield from _complaints([_tool("docker-compose"), "--file", folder / "compose.yaml", "config", "--quiet"])
+
+
+def kubernetes(folder: Path) -> Iterator[str]:
+    """What is not as the newest schemas want it."""
+    files = sorted((folder / "kubernetes").glob("*.yaml"))
+    yield from _complaints([_tool("kubernetes-validate"), "--strict", "--quiet", *files])
+
+
+def systemd(folder: Path) -> Iterator[str]:
+    """What systemd does not understand in the units, and units that are not hardened."""
+    analyze = _tool("systemd-analyze")
+    with tempfile.TemporaryDirectory() as scratch:
+        for unit in sorted((folder / "systemd").glob("*.service")):
+            copy = Path(scratch, unit.name.replace("@.", "@7441."))
+            copy.write_text(unit.read_text().replace(INSTALLED, sys.executable))
+            said = _said(_run([analyze, "verify", "--man=no", copy])).splitlines()
+            # It speaks of the other units of this machine as well.
+            yield from (line for line in said if copy.name in line)
+            rating = [analyze, "security", "--offline=true", f"--threshold={EXPOSURE}", "--no-pager", copy]
+            if _run(rating).returncode:
+                yield f"{unit.name}: more is open to it than needs be; see systemd-analyze security"
+
+
+def nginx(folder: Path) -> Iterator[str]:
+    """What nginx does not understand."""
+    tool = _tool("nginx", "/usr/sbin")
+    for name, text in _nginx_files(folder):
+        with tempfile.TemporaryDirectory() as scratch:
+            conf = Path(scratch, "nginx.conf")
+            conf.write_text(ELSEWHERE.sub("127.0.0.1", text))
+            settings = f"pid {scratch}/pid; error_log stderr;"
+            if re.search("^ *pid ", text, re.MULTILINE):
+                settings = "error_log stderr;"
+            yield from _complaints([tool, "-t", "-q", "-c", conf, "-g", settings, "-e", "stderr"], name)
+
+
+def _nginx_files(folder: Path) -> Iterator[tuple[str, str]]:
+    """The front door, and the one that stands in a manifest."""
+    import yaml  # comes with the tools of this page
+
+    yield "nginx.conf", (folder / "nginx.conf").read_text()
+    manifest = folder / "kubernetes" / "front-door.yaml"
+    for resource in yaml.safe_load_all(manifest.read_text()):
+        if resource["kind"] == "ConfigMap":
+            yield manifest.name, resource["data"]["nginx.conf"]
+
+
+CHECKS: dict[str, Callable[[Path], Iterator[str]]] = {
+    "Dockerfile": dockerfile,
+    "compose.yaml": compose,
+    "kubernetes/": kubernetes,
+    "systemd/": systemd,
+    "nginx": nginx,
+}
+
+
+def _tool(name: str, *elsewhere: str) -> str:
+    """Where it is: in this virtual environment first."""
+    found = [shutil.which(name, path=str(place)) for place in (BIN, *elsewhere)]
+    found.append(shutil.which(name))
+    for path in found:
+        if path:
+            return path
+    raise Missing(f"there is no {name}")
+
+
+def _run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def _said(done: subprocess.CompletedProcess[str]) -> str:
+    return (done.stdout + done.stderr).strip()
+
+
+def _complaints(command: Sequence[str | Path], name: str = "") -> Iterator[str]:
+    """What it says: who is content says nothing, and a warning is no content."""
+    done = _run(command)
+    said = _said(done) or (f"{command[0]} ended with {done.returncode}" if done.returncode else "")
+    if said:
+        yield f"{name}: {said}" if name else said
+
+
+def main(folder: Path) -> int:
+    """0 if nothing is wrong."""
+    complaints = 0
+    for what, check in CHECKS.items():
+        try:
+            for complaint in check(folder):
+                complaints += 1
+                print(f"deploy/{what}: {complaint}", file=sys.stderr)
+        except (Missing, ImportError) as missing:
+            print(f"not checked here: deploy/{what} ({missing})", file=sys.stderr)
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent))
