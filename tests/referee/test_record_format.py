@@ -22,7 +22,7 @@ from seatwise_referee.games.ugo.kingdoms import default_order
 from seatwise_referee.games.ugo.tricks import farmers_gained, winner_of
 from seatwise_referee.journal import KINDS, PRIVATE, canonical, decode, encode, entry_from_json
 from seatwise_referee.record import TAIL
-from seatwise_referee.shuffle import commitment, deal_seed, shuffled
+from seatwise_referee.shuffle import commitment, deal_seed, deal_seed_of_set, seed_in_set, shuffled
 
 PAGE = (Path(__file__).parents[2] / "docs" / "record-format.md").read_text()
 EXAMPLE: dict[str, Any] = json.loads(FILE.read_bytes())
@@ -63,6 +63,14 @@ def test_the_vectors_of_chance_are_right() -> None:
         assert found[f"order of {label}"].split() == shuffled(CARDS, seed, label)
     deck = [f"2-{number:02}" for number in range(1, 37)]
     assert found["order of ubongo/deck/2"].split() == shuffled(deck, seed, "ubongo/deck/2")
+
+
+def test_the_vectors_of_a_set_are_right() -> None:
+    found = vectors(section("4 Chance"))
+    for number in (1, 12):
+        assert found[f"seed of match {number}"] == seed_in_set(SEED, number).hex()
+    assert found["commitment of match 1"] == commitment(seed_in_set(SEED, 1)).hex()
+    assert found["deal_seed of the set"] == deal_seed_of_set(SEED).hex()
 
 
 def test_the_vectors_of_the_chain_are_right() -> None:
