@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import Sat, canonical, encode
+from seatwise_referee.journal import Sat, TakenOver, canonical, encode
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.inheritance import Estate, share
 from seatwise_server.play.lease import LEASE_S, MARGIN_S, Lease
@@ -226,6 +226,23 @@ async def test_a_match_whose_third_owner_dies_is_poisoned(store: Store, flusher:
         await die(store, flusher, job, f"heir{number}", is_death=True) for number in range(MOST_DEATHS)
     ]
     assert verdicts == [None, None, VoidReason.POISONED]
+
+
+async def test_who_dies_with_a_match_that_got_on_since_is_not_its_victim(
+    store: Store, flusher: Flusher
+) -> None:
+    _, job = await opened(store, flusher)
+    verdicts, seq = [], 0
+    for number in range(2 * MOST_DEATHS):
+        verdicts.append(await die(store, flusher, job, f"heir{number}", is_death=True))
+        done: tuple[Any, ...] = (TakenOver(seq=seq + 1, at_ms=seq, epoch=number + 1),)
+        if number < MOST_DEATHS:
+            done += (Sat(seq=seq + 2, at_ms=seq, seat=Seat(number % 2), nonce=None),)
+        entries = [encode(entry) for entry in done]
+        answer = await flusher.appended(job.match, number + 1, f"heir{number}", seq + 1, entries)
+        assert answer is Answer.OK
+        seq += len(entries)
+    assert verdicts == [None] * (2 * MOST_DEATHS - 1) + [VoidReason.POISONED]
 
 
 async def test_handing_over_is_no_death(store: Store, flusher: Flusher) -> None:

@@ -10,7 +10,7 @@ import structlog
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import IllegalMove
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import BadEntry, decode
+from seatwise_referee.journal import BadEntry, Frozen, Rejected, TakenOver, decode
 from seatwise_referee.match import Match, replay
 from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
@@ -20,7 +20,9 @@ from seatwise_server.store import Flusher, MatchMeta, Store
 from seatwise_server.store.errors import FenceLost, MatchRetired
 
 MOST_DEATHS = 3
-"""A match whose owners died so often is taken for the cause."""
+"""A match whose owners died so often, and that got nowhere in between, is taken for the cause."""
+NOWHERE = (TakenOver, Frozen, Rejected)
+"""Entries with which a match gets nowhere."""
 
 log = structlog.get_logger()
 
@@ -74,14 +76,20 @@ class Opening:
         except FenceLost as lost:
             log.info("match_belongs_to_another", match=job.match, owner=lost.owner)
             return None
-        is_aborted = "abort" in meta.fields
+        journal = await self._read(setup.match, epoch)
         deaths = estate.is_death + (fence.deaths if fence else 0)
-        return await self._read(setup, epoch, _verdict(is_aborted, deaths))
+        if deaths > 1 and _got_on(journal):
+            await self.store.journal.pardon(setup.match, epoch, self.owner)
+            deaths = 1
+        return self._replayed(setup, epoch, journal, _verdict("abort" in meta.fields, deaths))
 
-    async def _read(self, setup: Setup, epoch: int, void: VoidReason | None) -> Owned:
-        await self.flusher.replicated(setup.match)
-        journal = await self.store.journal.read(setup.match)
-        self.flusher.hold(setup.match, epoch, self.owner, journal)
+    async def _read(self, match: str, epoch: int) -> list[bytes]:
+        await self.flusher.replicated(match)
+        journal = await self.store.journal.read(match)
+        self.flusher.hold(match, epoch, self.owner, journal)
+        return journal
+
+    def _replayed(self, setup: Setup, epoch: int, journal: list[bytes], void: VoidReason | None) -> Owned:
         try:
             return Owned(replay(setup, map(decode, journal)), epoch, void)
         except (BadEntry, IllegalMove):
@@ -111,6 +119,20 @@ def _setup(meta: MatchMeta) -> Setup:
     if game is None or game.rules_version != setup.rules_version:
         raise UnknownFormat(f"it plays {setup.game} by the rules of version {setup.rules_version}")
     return setup
+
+
+def _got_on(journal: list[bytes]) -> bool:
+    """Whether the last owner brought the match any further: then the deaths before that were not its doing."""
+    for data in reversed(journal):
+        try:
+            entry = decode(data)
+        except BadEntry:
+            return False
+        if not isinstance(entry, NOWHERE):
+            return True
+        if isinstance(entry, TakenOver):
+            return False
+    return False
 
 
 def _verdict(is_aborted: bool, deaths: int) -> VoidReason | None:

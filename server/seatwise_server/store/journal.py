@@ -28,7 +28,7 @@ class Fence:
     confirmed: int = 0
     """How often an owner that had been silent has made sure of it; a claimer names what it saw."""
     deaths: int = 0
-    """How many owners have died with the match."""
+    """How many owners have died with the match since it last got on, the one that had brought it there included."""
 
 
 class Journal:
@@ -72,6 +72,11 @@ class Journal:
         """
         args = (epoch, owner)
         return Answer(await lua.run(self._client, "confirm", [keys.match_fence(match)], *args))
+
+    async def pardon(self, match: str, epoch: int, owner: str) -> Answer:
+        """Of the deaths with this match only the last counts from now on; FENCED if it is another's. Repeatable."""
+        named = [keys.match_fence(match)]
+        return Answer(await lua.run(self._client, "pardon", named, epoch, owner))
 
     async def reclaim(self, match: str, owner: str, epoch: int) -> int:
         """The new epoch of a match whose claim, at `epoch`, Redis has forgotten in a failover.
