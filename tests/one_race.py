@@ -105,7 +105,7 @@ class RaceDesk(Desk):
         for seat in sorted(self.match.position.prompt.seats if self.match.position.prompt else ()):
             self.hand_to(seat, allowances[seat] if allowances else 0)
 
-    def hand_to(self, seat: int, allowance_ms: int = 0) -> None:
+    def hand_to(self, seat: int, allowance_ms: int | None = 0) -> None:
         """The prompt reaches this seat's transport."""
         self.do(self.match.handed(Seat(seat), self.prompt, self.now, allowance_ms))
 

@@ -165,10 +165,12 @@ class Link:
         return [item for _, raw in self.messages for item in pb.PlayResponse.FromString(raw).items]
 
     def new(self, kind: str = "") -> list[Any]:
-        """What the bot was told since the last call: items, or of one kind what is in them."""
+        """What the bot was told since the last call: items but no pings, or of one kind what is in them."""
         told = self.items()
         fresh, self._taken = told[self._taken :], len(told)
-        return [getattr(item, kind) for item in fresh if item.HasField(kind)] if kind else fresh  # type: ignore[arg-type]
+        if not kind:
+            return [item for item in fresh if not item.HasField("ping")]
+        return [getattr(item, kind) for item in fresh if item.HasField(kind)]  # type: ignore[arg-type]
 
     def send(self, *items: pb.PlayRequestItem) -> None:
         """The bot says something, and it is read at once."""

@@ -15,7 +15,8 @@ class _Asked:
 
     put_ms: int
     handed_ms: int | None = None
-    allowance_ms: int = 0
+    allowance_ms: int | None = None
+    """`None` as long as its round trip is not known."""
 
 
 class Asking:
@@ -52,14 +53,25 @@ class Asking:
         kept = frozenset(seats)
         self._asked = {seat: asked for seat, asked in self._asked.items() if seat in kept}
 
-    def hand(self, seat: Seat, now: int, allowance_ms: int) -> bool:
+    def hand(self, seat: Seat, now: int, allowance_ms: int | None) -> bool:
         """The prompt is with the transport: the seat's time runs. False if it ran already."""
         asked = self._asked[seat]
         if asked.handed_ms is not None:
             return False
         asked.handed_ms = min(max(now, asked.put_ms), asked.put_ms + self._time_control.handover_ms)
-        asked.allowance_ms = max(0, min(allowance_ms, self._time_control.allowance_cap_ms))
+        asked.allowance_ms = None if allowance_ms is None else self._capped(allowance_ms)
         return True
+
+    def measured(self, seat: Seat, allowance_ms: int) -> bool:
+        """The round trip of a seat that was handed the prompt before it was known. False if that makes no difference."""
+        asked = self._asked[seat]
+        if asked.handed_ms is None or asked.allowance_ms is not None:
+            return False
+        asked.allowance_ms = self._capped(allowance_ms)
+        return True
+
+    def _capped(self, allowance_ms: int) -> int:
+        return max(0, min(allowance_ms, self._time_control.allowance_cap_ms))
 
     def stood_still(self, ms: int, now: int) -> bool:
         """Whether any clock ran in the `ms` before `now`."""
@@ -77,15 +89,15 @@ class Asking:
         return min(now, self._latest_start(self._asked[seat]))
 
     def allowance_ms(self, seat: Seat) -> int:
-        """What is taken off for the network."""
-        return self._asked[seat].allowance_ms
+        """What is taken off for the network, as far as that is known."""
+        return self._asked[seat].allowance_ms or 0
 
     def charge(self, seat: Seat, now: int) -> int:
         """What an answer that arrives now costs."""
-        return self._base_ms + max(0, self._used_ms(seat, now) - self._asked[seat].allowance_ms)
+        return self._base_ms + max(0, self._used_ms(seat, now) - self.allowance_ms(seat))
 
     def least_charge(self, seat: Seat, now: int) -> int:
-        """The same, whatever allowance the seat gets with a hand-over that is still to come."""
+        """The same, whatever allowance the seat is still to get."""
         return self._base_ms + max(0, self._used_ms(seat, now) - self._most_allowance_ms(seat))
 
     def times(self, seat: Seat, now: int) -> dict[str, Json]:
@@ -102,15 +114,15 @@ class Asking:
 
     def deadline(self, seat: Seat, allowed_ms: int) -> int:
         """The last moment at which an answer is charged no more than `allowed_ms`."""
-        return self._when_used(seat, allowed_ms - self._base_ms + self._asked[seat].allowance_ms)
+        return self._when_used(seat, allowed_ms - self._base_ms + self.allowance_ms(seat))
 
     def last_deadline(self, seat: Seat, allowed_ms: int) -> int:
-        """The same, whatever allowance the seat gets with a hand-over that is still to come."""
+        """The same, whatever allowance the seat is still to get."""
         return self._when_used(seat, allowed_ms - self._base_ms + self._most_allowance_ms(seat))
 
     def _most_allowance_ms(self, seat: Seat) -> int:
-        asked = self._asked[seat]
-        return self._time_control.allowance_cap_ms if asked.handed_ms is None else asked.allowance_ms
+        known_ms = self._asked[seat].allowance_ms
+        return self._time_control.allowance_cap_ms if known_ms is None else known_ms
 
     def _used_ms(self, seat: Seat, now: int) -> int:
         started_ms = self.started(seat, now)

@@ -130,12 +130,20 @@ class Match(Racing):
         self._effects.append(Show(seat, prompt.number if prompt else 0))
         return self._done()
 
-    def handed(self, seat: Seat, prompt: int, now: int, allowance_ms: int = 0) -> list[Effect]:
-        """The prompt has been given to the transport: the seat's time runs, less its allowance."""
+    def handed(self, seat: Seat, prompt: int, now: int, allowance_ms: int | None = 0) -> list[Effect]:
+        """The prompt has been given to the transport: the seat's time runs, less its allowance.
+
+        That is `None` as long as it is not known; see `measured`.
+        """
         current = self._confirmed.prompt
         if seat not in self._asking or current is None or current.number != prompt:
             return []
         return [self._wake()] if self._asking.hand(seat, now, allowance_ms) else []
+
+    def measured(self, seat: Seat, allowance_ms: int) -> list[Effect]:
+        """The seat's first round trip is known: it counts for a prompt that is open, too."""
+        is_asked = seat in self._asking and self._asking.measured(seat, allowance_ms)
+        return [self._wake()] if is_asked else []
 
     def submit(self, seat: Seat, prompt: int, request_id: str, move: Any, now: int) -> list[Effect]:
         """A seat answers a prompt; `now` is when the answer arrived."""

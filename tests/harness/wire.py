@@ -136,6 +136,8 @@ class Stream:
         if found.HasField("ping"):
             if self._pongs:
                 pong = play_service_pb2.Pong(number=found.ping.number)
+                # If the end came with the ping, grpc is to notice: a write after it hides why the stream ended.
+                await asyncio.sleep(0)
                 with contextlib.suppress(asyncio.InvalidStateError, grpc.aio.AioRpcError):
                     await self.send(item("", 0, pong=pong))
         else:

@@ -399,9 +399,23 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "charge off by the allowance",
         ASKING,
-        "max(0, self._used_ms(seat, now) - self._asked[seat].allowance_ms)",
+        "max(0, self._used_ms(seat, now) - self.allowance_ms(seat))",
         "max(0, self._used_ms(seat, now))",
         (TABLES,),
+    ),
+    Fault(
+        "the first round trip counts from the second prompt on",
+        STREAM,
+        "                table.measured(seat, self._round_trips[0])\n",
+        "                pass\n",
+        ("tests/server/test_table_races.py",),
+    ),
+    Fault(
+        "nobody waits for who is still to be measured",
+        ASKING,
+        "        return self._time_control.allowance_cap_ms if known_ms is None else known_ms\n",
+        "        return known_ms or 0\n",
+        RACES,
     ),
     Fault(
         "an allowance without a cap",

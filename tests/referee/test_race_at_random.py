@@ -96,9 +96,13 @@ class AnyRace(RuleBasedStateMachine):
         self.do(self.race.match.sit(seat, nonce(seat) if with_nonce else None, self.race.now))
 
     @precondition(is_building)
-    @rule(number=SEATS, allowance_ms=st.integers(0, 150))
-    def hand(self, number: int, allowance_ms: int) -> None:
+    @rule(number=SEATS, allowance_ms=st.none() | st.integers(0, 150))
+    def hand(self, number: int, allowance_ms: int | None) -> None:
         self.race.hand_to(self.seat(number), allowance_ms)
+
+    @rule(number=SEATS, allowance_ms=st.integers(0, 150))
+    def measure(self, number: int, allowance_ms: int) -> None:
+        self.do(self.race.match.measured(self.seat(number), allowance_ms))
 
     # Moves
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from one_match import kinds
-from one_race import BUILD_MS, ROUND_MS, SEVEN, RaceDesk, ready
+from one_race import BUILD_MS, ROUND_MS, SEVEN, WINDOW_MS, RaceDesk, ready
 
 from seatwise_referee.effects import WakeAt
 from seatwise_referee.game import Seat
@@ -33,6 +33,40 @@ def test_a_seat_that_is_not_connected_is_waited_for_no_longer_than_others() -> N
     race = ready(0)
     race.match.handed(Seat(1), 1, 0, 0)  # as the shell says at once of who is not connected
     assert race.at(100).call(0)[-1] == WakeAt(106)
+
+
+def test_who_is_handed_the_prompt_before_its_round_trip_is_known_is_waited_for_like_the_furthest() -> None:
+    race = RaceDesk(2, are_seated=False)
+    race.sit_all()
+    race.hand_to(0), race.hand_to(1, None)
+    race.lay(0, SEVEN)
+    assert race.at(100).call(0)[-1] == WakeAt(100 + 100 + WINDOW_MS + 1)
+    assert race.match.measured(Seat(1), 40) == [WakeAt(100 + 40 + WINDOW_MS + 1)]
+
+
+def test_the_first_round_trip_counts_for_the_prompt_that_is_open_and_no_later_one_does() -> None:
+    race = RaceDesk(2, are_seated=False)
+    race.sit_all()
+    race.hand_to(0), race.hand_to(1, None)
+    race.lay(0, SEVEN), race.lay(1, SEVEN)
+    assert race.update(1).allowance_ms == 0
+    race.at(100).call(0)
+    race.at(139).match.measured(Seat(1), 40)
+    assert race.match.measured(Seat(1), 90) == []
+    race.at(140).call(1)
+    assert race.callers() == [(0, 100), (1, 100)]
+
+
+def test_a_round_trip_is_no_news_to_who_is_not_asked_or_was_never_handed_the_prompt() -> None:
+    race = RaceDesk(2, are_seated=False)
+    race.sit_all()
+    assert race.match.measured(Seat(1), 40) == []
+    race.hand_to(1, 7)
+    race.lay(1, SEVEN)
+    race.at(100).call(1)
+    race.until(500)
+    assert race.match.measured(Seat(1), 40) == []
+    assert race.callers() == [(1, 93)]
 
 
 def test_who_holds_back_its_pongs_gains_no_more_than_the_cap() -> None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from room import Link
 
 SWEEP_MS = SWEEP_S * 1000 + 10
-RELEASE_MS = 20
-"""Longer than a call is held if nobody is far away."""
+RELEASE_MS = 120
+"""Longer than a call is held for somebody whose round trip is not known: these links answer no ping."""
 
 
 def opened(seats: int = 2, **limits: Any) -> Room:
@@ -121,6 +121,24 @@ async def test_a_call_is_charged_from_when_it_came_however_long_the_journal_was_
 
 
 @in_virtual_time
+async def test_the_first_prompt_has_an_allowance_too_as_soon_as_the_first_pong_is_there() -> None:
+    """A ping goes out when a bot sits down, and so before any prompt, or with it."""
+    room = opened()
+    links = await room.seat_all()
+    lay(room, links[1], 1, SEVEN)
+    await room.pass_ms(30)
+    assert [item.ping.number for item in links[1].items() if item.HasField("ping")] == [1]
+    links[1].send(pb.PlayRequestItem(pong=pb.Pong(number=1)))
+    await room.pass_ms(60)
+    links[1].submit(1, CALL, room.prompt, "call")
+    await room.pass_ms(RELEASE_MS)
+    (entry,) = room.entries("called")
+    (call,) = entry.calls
+    assert call["allowance_ms"] == pytest.approx(40, abs=2)
+    assert call["charged_ms"] == call["came_ms"] - call["asked_ms"] - call["allowance_ms"]
+
+
+@in_virtual_time
 async def test_a_stall_while_the_journal_was_busy_is_taken_off_where_it_fell() -> None:
     """One call came just before it, one just after it; the journal answers much later."""
     room = opened(3)
@@ -172,7 +190,7 @@ async def test_of_a_stall_the_window_has_no_more_than_the_bound_for_the_rest_is_
     room.loop.stand_still(5.0)
     await room.pass_ms(10)
     links[0].submit(0, CALL, room.prompt, "call")
-    await room.pass_ms(100)
+    await room.pass_ms(BOUND_S * 1000 + RELEASE_MS)
     (entry,) = room.entries("called")
     assert entry.window_ms == BOUND_S * 1000
     assert entry.calls[0]["charged_ms"] == pytest.approx(520, abs=25)
