@@ -66,6 +66,9 @@ class Setup:
     deal_set: DealSet | None = None
     """Where the match shares its deals with others."""
 
+    competition: str = ""
+    """Whose table the result counts for: ladders/{id} or leagues/{id}; nobody's if empty."""
+
     def deals_from(self, nonces: Iterable[bytes | None]) -> bytes:
         """The seed of the match's deals."""
         if self.deal_set:
@@ -74,7 +77,9 @@ class Setup:
 
     def to_json(self) -> dict[str, Json]:
         """For the store; with the seed in it."""
-        in_set: dict[str, Json] = {"deal_set": self.deal_set.to_json()} if self.deal_set else {}
+        more: dict[str, Json] = {"deal_set": self.deal_set.to_json()} if self.deal_set else {}
+        if self.competition:
+            more["competition"] = self.competition
         return {
             "match": self.match,
             "game": self.game,
@@ -84,7 +89,7 @@ class Setup:
             "time_control": self.time_control.to_json(),
             "seed": self.seed.hex(),
             "durability": self.durability,
-            **in_set,
+            **more,
         }
 
     @classmethod
@@ -101,4 +106,5 @@ class Setup:
             seed=bytes.fromhex(str(json["seed"])),
             durability=str(json["durability"]),
             deal_set=DealSet.from_json(in_set) if in_set else None,
+            competition=str(json.get("competition", "")),
         )

@@ -31,6 +31,7 @@ def match(meta: MatchMeta) -> match_pb2.Match:
         durability=setup.durability,
         rules_version=setup.rules_version,
         deal_set=_deal_set(setup),
+        competition=setup.competition,
     )
     _add_end(message, meta)
     return message

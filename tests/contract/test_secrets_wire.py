@@ -44,7 +44,7 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.Game.PacesEntry": "key value",
     "seatwise.v1.GetDealSetResponse": "size matches over",
     "seatwise.v1.Match": "name game state bots options time_control commitment result void_reason create_time end_time "
-    "durability rules_version void_message deal_set",
+    "durability rules_version void_message deal_set competition",
     "seatwise.v1.Match.OptionsEntry": "key value",
     "seatwise.v1.PlayResponse": "items",
     "seatwise.v1.Ping": "number",

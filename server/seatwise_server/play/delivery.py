@@ -6,11 +6,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seatwise.codec.match import encode_match_ended
+from seatwise.codec.match import decode_ending, encode_match_ended
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
 from seatwise_referee.journal import Finished, Voided, decode
 from seatwise_referee.setup import Setup
+from seatwise_server.competition.results import Result
 from seatwise_server.play.intake import NotYourSeat
 from seatwise_server.store import Store
 from seatwise_server.store.flusher import Answer
@@ -39,6 +40,20 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> End:
         return End(encode_match_ended(last, seed, written.chain), written.line, "FINISHED")
     assert isinstance(last, Voided), f"{setup.match} is not over"
     return End(encode_match_ended(last, seed), b"", "VOIDED")
+
+
+def result_of(setup: Setup, end: pb.MatchEnded) -> Result:
+    """What counts of a finished match; its place in the log is not known yet."""
+    return Result(
+        seq=0,
+        match=setup.match,
+        bots=setup.bots,
+        points=tuple(end.result.points),
+        ranks=tuple(end.result.ranks),
+        endings=tuple(str(decode_ending(each)) for each in end.result.endings),
+        chain=end.result.chain.hex(),
+        deal=setup.deal_set.name if setup.deal_set else "",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +98,9 @@ class Delivery:
         await self.store.seats.release_all(setup.match, setup.bots)
 
     async def _conclude(self, setup: Setup, end: pb.MatchEnded) -> None:
-        """What is due once the record is kept: the set hears of it, and the bots are free."""
+        """What is due once the record is kept; each step may be repeated. Last the bots are free for another match."""
+        if setup.competition and not end.void_reason:
+            await self.store.results.append(setup.competition, result_of(setup, end))
         if place := setup.deal_set:
             state = "VOIDED" if end.void_reason else "FINISHED"
             await self.store.sets.end(place.name, place.number, setup.match, state, self.keep_s)

@@ -20,6 +20,7 @@ from seatwise_server.store.leases import Leases
 from seatwise_server.store.matches import Matches, MatchMeta, MatchPage
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
 from seatwise_server.store.queues import Proposal, Queues, Waiting
+from seatwise_server.store.results import Results
 from seatwise_server.store.seats import Offer, Reservation, SeatOf, Seats
 from seatwise_server.store.server import NodeFacts, ServerFacts, check_server
 from seatwise_server.store.sets import DealSets, SetOfDeals
@@ -56,6 +57,7 @@ __all__ = [
     "Queues",
     "Replaced",
     "Reservation",
+    "Results",
     "SeatOf",
     "Seats",
     "ServerFacts",
@@ -84,6 +86,7 @@ class Store:
     processes: Processes
     leases: Leases
     sets: DealSets
+    results: Results
 
     @classmethod
     def of(cls, client: Client) -> Store:
@@ -100,4 +103,5 @@ class Store:
             Processes(client),
             Leases(client),
             DealSets(client),
+            Results(client),
         )

@@ -105,6 +105,22 @@ def queue_seating(queue: str) -> str:
     return f"seatwise:{{queue:{queue}}}:seating"
 
 
+def _of(competition: str, what: str) -> str:
+    """A key of a ladder or a league, `ladders/{id}` or `leagues/{id}`: all keys of one lie together."""
+    kind = competition.partition("/")[0].removesuffix("s")
+    return f"seatwise:{{{kind}:{competition}}}:{what}"
+
+
+def results_log(competition: str) -> str:
+    """Stream of the results that count, with ids `<place>-0`."""
+    return _of(competition, "results")
+
+
+def results_places(competition: str) -> str:
+    """Hash of match to its place in the log."""
+    return _of(competition, "places")
+
+
 def deal_set(name: str) -> str:
     """Hash of a set of duplicate deals: its seed, and its matches and their ends by number."""
     return f"seatwise:{{set:{name}}}:deals"

@@ -1,0 +1,49 @@
+"""The result logs of ladders and leagues: what everything that is said of them is worked out from."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from seatwise_server.competition.results import Result
+from seatwise_server.store import keys, lua
+from seatwise_server.store.client import Client, call
+
+
+class Results:
+    """All logs on one Redis. A log is there when it has a result; nothing is ever taken out of it."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def append(self, competition: str, result: Result) -> int:
+        """The place of the result, from 1; its own `seq` is not looked at.
+
+        A match that is in the log already keeps its place and its first result: this may be repeated.
+        """
+        body = result.to_json()
+        del body["seq"]
+        named = [keys.results_log(competition), keys.results_places(competition)]
+        written = json.dumps(body, sort_keys=True, separators=(",", ":"))
+        return int(await lua.run(self._client, "result_append", named, result.match, written))
+
+    async def read(self, competition: str, after_seq: int = 0, count: int = 1000) -> list[Result]:
+        """The next results behind that place, in their order; empty when there are none."""
+        args = (f"{after_seq + 1}-0", "+", "COUNT", count)
+        return _results(await call(self._client, "XRANGE", keys.results_log(competition), *args))
+
+    async def read_back(self, competition: str, before_seq: int = 2**53, count: int = 1000) -> list[Result]:
+        """The last results before that place, the newest first; empty when there are none."""
+        args = (f"({before_seq}-0", "-", "COUNT", count)
+        return _results(await call(self._client, "XREVRANGE", keys.results_log(competition), *args))
+
+    async def count(self, competition: str) -> int:
+        """How many there are."""
+        return int(await call(self._client, "XLEN", keys.results_log(competition)))
+
+
+def _results(answer: Any) -> list[Result]:
+    return [
+        Result.from_json({**json.loads(fields[b"r"]), "seq": int(place.partition(b"-")[0])})
+        for place, fields in answer
+    ]

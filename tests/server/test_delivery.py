@@ -1,0 +1,139 @@
+"""Delivery: each of its steps may fail, before or after it was done, and a repeat makes everything good once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from one_match import Desk
+from set_scenes import desk
+
+from seatwise_referee.game import Seat
+from seatwise_referee.journal import canonical, encode
+from seatwise_server.play.delivery import Delivery, end_of
+from seatwise_server.play.inheritance import Estate
+from seatwise_server.play.opening import Opening
+from seatwise_server.store import Attendance, Flusher, Job, Store
+from seatwise_server.store.errors import StoreUnavailable
+
+LADDER = "ladders/main"
+STEPS = ("forget_later", "append", "end", "release_all")
+"""What follows the record, each a script of its own."""
+
+
+class Failing:
+    """A part of the store of which one step fails, before it is done or after."""
+
+    def __init__(self, part: Any, step: str, when: str) -> None:
+        self._part, self._step, self._when = part, step, when
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._part, name)
+        return self._failing(found) if name == self._step else found
+
+    def _failing(self, step: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
+        async def fails(*args: Any) -> object:
+            if self._when == "after":
+                await step(*args)
+            raise StoreUnavailable("the server dies here")
+
+        return fails
+
+
+def dying(store: Store, step: str, when: str) -> Store:
+    parts = ("matches", "results", "sets", "seats")
+    return replace(store, **{part: Failing(getattr(store, part), step, when) for part in parts})
+
+
+async def finished(store: Store, *, is_void: bool = False) -> tuple[Desk, list[bytes], int]:
+    """A match of a ladder and of a set, over and not delivered; its bots hold their seats."""
+    it = desk(1, size=1)
+    it.setup = replace(it.setup, competition=LADDER)
+    it.match.setup = it.setup
+    it.sit_all()
+    if is_void:
+        for seat in (0, 1):
+            it.do(it.match.resign(Seat(seat), it.now))
+    else:
+        it.play_out(ms_each=7)
+    place = it.setup.deal_set
+    assert place
+    await store.sets.join(place.name, 1, it.setup.match, 1, "ugo", place.seed)
+    await store.matches.create(it.setup.match, {"setup": canonical(it.setup.to_json()), "state": "RUNNING"})
+    for seat, bot in enumerate(it.setup.bots):
+        await store.attendances.attend(bot, Attendance("lobby", "one", 1, ()), 60_000)
+        assert (await store.seats.reserve(bot, it.setup.match, seat)).holds
+    return it, [encode(entry) for entry in it.journal], await store.journal.claim(it.setup.match, "a", 0)
+
+
+async def check_all_is_done(store: Store, it: Desk, count: int = 1) -> None:
+    results = await store.results.read(LADDER)
+    assert [each.match for each in results] == [it.setup.match] * count
+    assert await store.sets.is_over("sets/final")
+    for bot in it.setup.bots:
+        assert await store.seats.held(bot) == []
+
+
+def of_record(record: bytes) -> tuple[Sequence[Any], ...]:
+    body = json.loads(record)
+    return body["outcome"]["points"], body["result"]["ranks"], body["endings"], body["chain"]
+
+
+async def test_the_result_in_the_log_is_that_of_the_record(store: Store) -> None:
+    it, journal, epoch = await finished(store)
+    assert await Delivery(store, 60).deliver(it.setup, epoch, "a", end_of(it.setup, journal))
+    [result] = await store.results.read(LADDER)
+    record = await store.matches.record(it.setup.match)
+    assert record
+    told = (list(result.points), list(result.ranks), list(result.endings), result.chain)
+    assert told == of_record(record)
+    assert (result.bots, result.deal) == (it.setup.bots, "sets/final")
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_delivery_that_stops_is_repeated_and_counts_once(store: Store, step: str, when: str) -> None:
+    it, journal, epoch = await finished(store)
+    end = end_of(it.setup, journal)
+    with pytest.raises(StoreUnavailable):
+        await Delivery(dying(store, step, when), 60).deliver(it.setup, epoch, "a", end)
+    assert await Delivery(store, 60).deliver(it.setup, epoch, "a", end)
+    await check_all_is_done(store, it)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", STEPS)
+async def test_what_a_dead_owner_left_of_a_delivery_its_heir_does(
+    store: Store, flusher: Flusher, step: str, when: str
+) -> None:
+    it, journal, epoch = await finished(store)
+    await store.jobs.push(it.setup.match)
+    [job] = await store.jobs.take("a", 1, 100)
+    with pytest.raises(StoreUnavailable):
+        await Delivery(dying(store, step, when), 60).deliver(it.setup, epoch, "a", end_of(it.setup, journal))
+    heir = Opening("b", store, flusher, Delivery(store, 60))
+    fence = await store.journal.fence(it.setup.match)
+    assert await heir.claim(Estate(Job(job.job_id, job.match), "a", fence)) is None
+    await check_all_is_done(store, it)
+    assert await store.jobs.waiting() == 0
+
+
+async def test_two_owners_that_both_deliver_count_once(store: Store) -> None:
+    it, journal, epoch = await finished(store)
+    end = end_of(it.setup, journal)
+    delivery = Delivery(store, 60)
+    assert await delivery.deliver(it.setup, epoch, "a", end)
+    assert await delivery.deliver(it.setup, epoch, "a", end)
+    assert not await delivery.deliver(it.setup, epoch, "b", end)
+    await check_all_is_done(store, it)
+
+
+async def test_a_void_match_never_counts(store: Store) -> None:
+    it, journal, epoch = await finished(store, is_void=True)
+    end = end_of(it.setup, journal)
+    assert (end.state, end.message.void_reason) == ("VOIDED", "ABANDONED")
+    assert await Delivery(store, 60).deliver(it.setup, epoch, "a", end)
+    await check_all_is_done(store, it, count=0)
