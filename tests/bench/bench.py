@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+import ladders
 import rules
 import runs
 import table
@@ -186,14 +187,17 @@ def main() -> None:
     args = parser.parse_args()
     plan = QUICK if args.quick else FULL
     began = time.monotonic()
-    with progress(plan.passes * STEPS_OF_A_PASS + 1) as step:
+    with progress(plan.passes * STEPS_OF_A_PASS + 2) as step:
         passes = [one_pass(plan, args.data, step) for _ in range(plan.passes)]
         step("bots of the SDK")
         sdk_rate, sdk_us = runs.sdk_bots(plan.seconds)
+        step("a ladder's arithmetic")
+        of_ladders = ladders.rows()
     rows = [
         *rows_of(passes),
         Row("bots of the SDK, all processes on this machine", sdk_rate, "moves/s"),
         Row("CPU of such a bot per move", sdk_us, "us"),
+        *of_ladders,
     ]
     table.show(rows)
     for remark in remarks_of(passes):

@@ -1,0 +1,234 @@
+"""Who plays whom on a ladder: one pass over those who attend, a pure function of what is known about them.
+
+Bots are served in the order in which they have waited, and each takes the nearest in rating who may sit with it. Near is
+counted in places of the table, not in points: at the top of a ladder, where ratings are far apart, the next places are as
+near as in its middle. The longer a bot has waited the further it looks, and the sooner it will have met an opponent again;
+after `PATIENCE_S` it plays whoever has waited longest, so that nobody starves, wherever its rating is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from heapq import heappop, heappush
+from itertools import combinations, islice
+from operator import attrgetter
+
+PLACES = 4
+"""A bot that has just come looks so many places up and down for each other seat of its table."""
+DOUBLES_S = 3.0
+"""It looks twice as far after every so many seconds,"""
+FORGETS_S = 10.0
+"""and minds half as many recent opponents after every so many."""
+PATIENCE_S = 20.0
+FIRST = 3
+"""Where there is not room for all, a table's bots are among those first in waiting, so many for each place."""
+LOOKS = 40
+"""So many candidates are looked at for one table at most: one owner's thousand bots shall not hold up a pass."""
+
+Table = tuple[str, ...]
+"""Bots by seat."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attending:
+    """A bot that is present on the ladder, whether it waits or sits at tables."""
+
+    bot: str
+    rating: float
+    """The middle of it, `Rating.mu`: a newcomer is among the others, not below them."""
+    waited: float = 0.0
+    """Seconds since it could have been given the next seat."""
+    owner: str = ""
+    """"" is nobody: a bot of the house is at odds with no other."""
+    recent: tuple[str, ...] = ()
+    """Its last opponents, the latest first."""
+    seats: tuple[int, ...] = (0, 0, 0, 0)
+    """How often it has sat in each seat."""
+    free: int = 1
+    """How many matches more it would take now; with 0 it only counts among those who attend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """What a ladder has laid down about its tables."""
+
+    seats: int
+    owners_apart: bool = True
+    """Never two bots of one owner at a table of three or four, where they could help each other."""
+    memory: int = 9
+    """Nobody meets one of its last so many opponents again, if enough others attend."""
+
+    def tables(self, attending: Sequence[Attending], room: int) -> list[Table]:
+        """At most `room` tables, each bot at no more than one of them."""
+        if room <= 0:
+            return []
+        floor = _Floor(self, sorted(attending, key=attrgetter("rating", "bot")))
+        return floor.seat(room)
+
+    def memory_among(self, attending: int) -> int:
+        """Opponents to be avoided, so that enough others are left even if all their tables end at once."""
+        return max(0, min(self.memory, (attending - self.seats) // (self.seats - 1)))
+
+    def keeps_apart(self) -> bool:
+        return self.owners_apart and self.seats > 2
+
+
+class _Company:
+    """Those who are to share a table, and whom they may not sit with."""
+
+    def __init__(self, first: Attending, memory: int, apart: bool) -> None:
+        self._memory = memory
+        self._owners = {first.owner} if apart and first.owner else set()
+        self._apart = apart
+        self._names = {first.bot}
+        self._met = set(first.recent[:memory])
+
+    def admits(self, other: Attending) -> bool:
+        if other.bot in self._met or not self._names.isdisjoint(other.recent[: self._memory]):
+            return False
+        return other.owner not in self._owners
+
+    def add(self, other: Attending) -> None:
+        self._names.add(other.bot)
+        self._met.update(other.recent[: self._memory])
+        if self._apart and other.owner:
+            self._owners.add(other.owner)
+
+
+class _Floor:
+    """One pass. Bots are numbers here, their places in the order of rating; those still free form a linked list."""
+
+    def __init__(self, rules: Pairing, bots: Sequence[Attending]) -> None:
+        self.rules = rules
+        self.bots = bots
+        self.ratings = [bot.rating for bot in bots]
+        self.waited = [bot.waited for bot in bots]
+        self.memory = rules.memory_among(len(bots))
+        self.is_free = [bot.free > 0 for bot in bots]
+        self.up: list[int] = []
+        self.down: list[int] = []
+
+    def seat(self, room: int) -> list[Table]:
+        waiting = [number for number, free in enumerate(self.is_free) if free]
+        waiting.sort(key=self.waited.__getitem__, reverse=True)
+        first = self._first(waiting, FIRST * room * self.rules.seats)
+        tables = self._near(first, room)
+        if len(first) < len(waiting):
+            tables += self._near(waiting, room - len(tables))
+        return tables + self._overdue(waiting, room - len(tables))
+
+    def _first(self, waiting: Sequence[int], count: int) -> Sequence[int]:
+        """So many, and who has waited as long as the last of them."""
+        if count >= len(waiting):
+            return waiting
+        least = self.waited[waiting[count - 1]]
+        return [number for number in waiting if self.waited[number] >= least]
+
+    def _near(self, waiting: Sequence[int], room: int) -> list[Table]:
+        """Tables of some of those who wait; the longest in waiting comes first."""
+        self._link(waiting)
+        tables: list[Table] = []
+        for first in waiting:
+            if len(tables) == room:
+                break
+            if self.is_free[first] and (table := self._around(first)):
+                tables.append(self._take(table))
+        return tables
+
+    def _link(self, waiting: Iterable[int]) -> None:
+        """For each that is free the next above and below it; past the ends stand -1 and the number of bots."""
+        count = len(self.bots)
+        self.up, self.down = [count] * (count + 1), [-1] * (count + 1)
+        last = -1
+        for number in sorted(waiting):
+            if self.is_free[number]:
+                self.up[last], self.down[number], last = number, last, number
+        self.down[count] = last
+
+    def _around(self, first: int) -> list[int] | None:
+        """The first and the nearest that may sit with it; None if there are not enough within its reach."""
+        anchor, seats = self.bots[first], self.rules.seats
+        reach = PLACES * (seats - 1) << min(int(anchor.waited / DOUBLES_S), 30)
+        memory = self.memory >> min(int(anchor.waited / FORGETS_S), 30)
+        company = _Company(anchor, memory, self.rules.keeps_apart())
+        table = [first]
+        for number in islice(self._nearest(first, reach), LOOKS):
+            if company.admits(other := self.bots[number]):
+                table.append(number)
+                if len(table) == seats:
+                    return table
+                company.add(other)
+        return None
+
+    def _nearest(self, first: int, reach: int) -> Iterator[int]:
+        """Those who are free, no more than so many places away, by how near their ratings are."""
+        ratings, up, down, rating = self.ratings, self.up, self.down, self.ratings[first]
+        lowest, highest = max(first - reach, 0), min(first + reach, len(ratings) - 1)
+        below, above = down[first], up[first]
+        while True:
+            if below >= lowest and not (
+                above <= highest and ratings[above] - rating < rating - ratings[below]
+            ):
+                yield below
+                below = down[below]
+            elif above <= highest:
+                yield above
+                above = up[above]
+            else:
+                return
+
+    def _overdue(self, waiting: Iterable[int], room: int) -> list[Table]:
+        """Those whose patience is at an end, with whoever has waited longest; only owners are kept apart."""
+        tables: list[Table] = []
+        queues = self._left_by_owner(waiting)
+        heads = [(queue[0][0], owner) for owner, queue in queues.items()]  # by place: already a heap
+        while len(tables) < room and len(heads) >= self.rules.seats:
+            called = [heappop(heads) for _ in range(self.rules.seats)]
+            table = [queues[owner].popleft()[1] for _, owner in called]
+            if self.bots[table[0]].waited < PATIENCE_S:
+                break
+            tables.append(self._take(table))
+            for _, owner in called:
+                if queues[owner]:
+                    heappush(heads, (queues[owner][0][0], owner))
+        return tables
+
+    def _left_by_owner(self, waiting: Iterable[int]) -> dict[object, deque[tuple[int, int]]]:
+        """Place in the order of waiting, and number, of those that are still free."""
+        queues: dict[object, deque[tuple[int, int]]] = defaultdict(deque)
+        for place, number in enumerate(waiting):
+            if self.is_free[number]:
+                owner = (self.rules.keeps_apart() and self.bots[number].owner) or number
+                queues[owner].append((place, number))
+        return queues
+
+    def _take(self, table: list[int]) -> Table:
+        up, down = self.up, self.down
+        for number in table:
+            self.is_free[number] = False
+            below, above = down[number], up[number]
+            up[below], down[above] = above, below
+        return seated([self.bots[number] for number in table])
+
+
+def seated(bots: Iterable[Attending]) -> Table:
+    """Each where it has sat least: two change places as long as that makes their counts more even."""
+    order = list(bots)
+    pairs = _pairs(len(order))
+    changes = True
+    while changes:
+        changes = False
+        for one, two in pairs:
+            a, b = order[one].seats, order[two].seats
+            if a[two] + b[one] < a[one] + b[two]:
+                order[one], order[two] = order[two], order[one]
+                changes = True
+    return tuple([bot.bot for bot in order])
+
+
+@cache
+def _pairs(seats: int) -> tuple[tuple[int, int], ...]:
+    return tuple(combinations(range(seats), 2))

@@ -1,0 +1,71 @@
+"""What a ladder's arithmetic costs, by the time that a core really had: a pass of pairing, the ratings of a whole log.
+
+python tests/bench/ladders.py
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from statistics import median
+
+from table import Row, at_most, show
+
+from seatwise_server.competition.pairing import Attending, Pairing
+from seatwise_server.competition.ratings import recompute
+from seatwise_server.competition.results import COMPLETED, Result
+
+ATTENDING = 10_000
+RESULTS = 100_000
+PASSES = 7
+
+
+def rows() -> list[Row]:
+    """Both bars of the ladder."""
+    return [
+        at_most(f"a pass of pairing over {ATTENDING:,} bots, four seats", pairing_ms(4), 50, "ms"),
+        at_most(f"recompute of {RESULTS:,} results, four seats", recompute_s(), 10, "s"),
+    ]
+
+
+def pairing_ms(seats: int) -> float:
+    """All wait, of 3,000 owners, with full memories; every table that can be filled is."""
+    chance = random.Random(1)
+    floor = [_attending(number, chance) for number in range(ATTENDING)]
+    return 1000 * median(_seconds(lambda: Pairing(seats).tables(floor, ATTENDING)) for _ in range(PASSES))
+
+
+def _attending(number: int, chance: random.Random) -> Attending:
+    recent = tuple(_name(chance.randrange(ATTENDING)) for _ in range(12))
+    counts = tuple(chance.randrange(20) for _ in range(4))
+    owner = f"owner{chance.randrange(3000)}"
+    return Attending(_name(number), chance.gauss(25, 6), 10 * chance.random(), owner, recent, counts)
+
+
+def recompute_s() -> float:
+    """Of 300 bots, with ties."""
+    chance = random.Random(2)
+    log = [_result(seq, chance) for seq in range(1, RESULTS + 1)]
+    return _seconds(lambda: recompute(log))
+
+
+def _result(seq: int, chance: random.Random) -> Result:
+    bots = tuple(map(_name, chance.sample(range(300), 4)))
+    points = tuple(chance.randrange(12) for _ in bots)
+    ranks = tuple(1 + sum(other > own for other in points) for own in points)
+    return Result(seq, f"matches/{seq}", bots, points, ranks, (COMPLETED,) * 4)
+
+
+def _name(number: int) -> str:
+    return f"bots/b{number}/versions/1"
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+if __name__ == "__main__":
+    show(rows())

@@ -1,0 +1,88 @@
+"""A ladder in simulated time: bots that attend, tables that last, ratings that follow."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from seatwise_server.competition.form import Forms
+from seatwise_server.competition.pairing import Attending, Pairing, Table
+from seatwise_server.competition.ratings import Ratings
+from seatwise_server.competition.results import Result
+
+Play = Callable[[Sequence[str], random.Random], tuple[int, ...]]
+"""Ranks by seat."""
+
+
+@dataclass
+class Ladder:
+    """All attend all the time, with one match at once; a pass every second."""
+
+    rules: Pairing
+    play: Play
+    owners: dict[str, str]
+    seed: int
+    room: int = 1000
+    lasts: tuple[float, float] = (5.0, 15.0)
+    log: list[Result] = field(default_factory=list)
+    longest_wait: dict[str, float] = field(default_factory=dict)
+    now: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)
+        self.ratings, self.forms = Ratings(), Forms()
+        self.free_since = dict.fromkeys(self.owners, 0.0)
+        self.running: list[tuple[float, Table]] = []
+
+    def come(self, bot: str, owner: str) -> None:
+        self.owners[bot], self.free_since[bot] = owner, self.now
+
+    def attending(self) -> list[Attending]:
+        return [self._attending(bot) for bot in self.owners]
+
+    def _attending(self, bot: str) -> Attending:
+        form, since = self.forms.of(bot), self.free_since.get(bot)
+        waited, free = (0.0, 0) if since is None else (self.now - since, 1)
+        return Attending(
+            bot, self.ratings.of(bot).mu, waited, self.owners[bot], form.recent, form.seats, free
+        )
+
+    def run(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self.now += 1
+            self._end()
+            for table in self.rules.tables(self.attending(), self.room - len(self.running)):
+                self._start(table)
+
+    def _start(self, table: Table) -> None:
+        for bot in table:
+            waited = self.now - self.free_since.pop(bot)
+            self.longest_wait[bot] = max(waited, self.longest_wait.get(bot, 0.0))
+        self.running.append((self.now + self.chance.uniform(*self.lasts), table))
+
+    def _end(self) -> None:
+        for _, table in sorted(end for end in self.running if end[0] <= self.now):
+            ranks = self.play(table, self.chance)
+            seq, endings = len(self.log) + 1, ("COMPLETED",) * len(table)
+            result = Result(seq, f"matches/{seq}", table, tuple(-rank for rank in ranks), ranks, endings)
+            self.log.append(result)
+            self.ratings.apply(result)
+            self.forms.apply(result)
+            self.free_since.update(dict.fromkeys(table, self.now))
+        self.running = [end for end in self.running if end[0] > self.now]
+
+
+def plackett_luce(strength: dict[str, float]) -> Play:
+    """Who is ahead of whom at a table, by the differences of their strengths in log-odds; nothing else plays a part."""
+
+    def play(bots: Sequence[str], chance: random.Random) -> tuple[int, ...]:
+        arrivals = [strength[bot] - _gumbel(chance) for bot in bots]
+        return tuple(1 + sum(other > own for other in arrivals) for own in arrivals)
+
+    return play
+
+
+def _gumbel(chance: random.Random) -> float:
+    return math.log(chance.expovariate(1.0))
