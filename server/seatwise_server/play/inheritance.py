@@ -44,6 +44,10 @@ class Estate(NamedTuple):
     """Its owner did not leave in order."""
 
 
+Part = Callable[[Sequence[Estate]], Sequence[Estate]]
+"""Which of the matches that are nobody's a referee is to take."""
+
+
 class Host(Protocol):
     """A referee, as it inherits."""
 
@@ -112,20 +116,21 @@ class Inheritance:
         """Takes over whatever is pending and fits: nobody else can live, for the store is ours alone."""
         self._beats = await self._store.processes.heartbeats()
         for holder in await self._store.jobs.owners():
-            await self._take(await self._estates(holder, self._host.free), lambda _: True)
+            estates = await self._estates(holder, self._host.free)
+            await self._take(estates, lambda _: True, self._all_that_fit)
 
     async def _look(self) -> None:
         self._owners, self._owners_before = set(), self._owners
         holders = await self._observe()
         for holder in holders.keys() & self._watch.dead():
-            await self._inherit(await self._estates(holder))
+            await self._inherit(await self._estates(holder), self._share)
         if holders.get(self._name, 0) != self._host.hosted:
-            await self._inherit(await self._forgotten())
+            await self._inherit(await self._forgotten(), self._all_that_fit)
 
-    async def _inherit(self, estates: Sequence[Estate]) -> None:
+    async def _inherit(self, estates: Sequence[Estate], part: Part) -> None:
         if estates:
             await self._observe()
-            await self._take(estates, self._is_dead)
+            await self._take(estates, self._is_dead, part)
 
     async def _forgotten(self) -> list[Estate]:
         """Matches whose jobs we took and that are not open: a reply was lost, or the store went away in between."""
@@ -161,18 +166,31 @@ class Inheritance:
         has_left = fence is None or fence.owner == self._name or (beat is not None and beat.has_left)
         return Estate(job, holder, fence, is_death=not has_left)
 
-    async def _take(self, estates: Sequence[Estate], is_dead: Callable[[str], bool]) -> None:
-        """Those that are ours without our knowing, and our share of those that are nobody's."""
+    async def _take(self, estates: Sequence[Estate], is_dead: Callable[[str], bool], part: Part) -> None:
+        """Those that are ours without our knowing, and our part of those that are nobody's."""
         ours = [it for it in estates if it.fence and it.fence.owner == self._name]
         nobodys = [it for it in estates if it.fence is None or is_dead(it.fence.owner)]
-        await _gather(self._host.open(each) for each in (*ours, *self._share(nobodys, is_dead)))
+        await _gather(self._host.open(each) for each in (*ours, *part(nobodys)))
+        if self._host.free == 0:
+            await self._pass_on(it for it in nobodys if it.holder == self._name)
+
+    async def _pass_on(self, estates: Iterable[Estate]) -> None:
+        """For others to take: there is no room here, be it that we are being drained."""
+        for each in estates:
+            if not self._host.has(each.job.match):
+                await self._store.jobs.give_back(each.job.job_id)
 
     def _is_dead(self, owner: str) -> bool:
         return owner in self._watch.dead()
 
-    def _share(self, estates: Sequence[Estate], is_dead: Callable[[str], bool]) -> Sequence[Estate]:
-        living = {name: beat.free for name, beat in self._beats.items() if not is_dead(name)}
+    def _share(self, estates: Sequence[Estate]) -> Sequence[Estate]:
+        """Of what all who live are looking at."""
+        living = {name: beat.free for name, beat in self._beats.items() if not self._is_dead(name)}
         return share(estates, {**living, self._name: self._host.free}, self._name)
+
+    def _all_that_fit(self, estates: Sequence[Estate]) -> Sequence[Estate]:
+        """Of what nobody else looks at."""
+        return estates[: self._host.free]
 
 
 def share(estates: Sequence[T], free: Mapping[str, int], name: str) -> Sequence[T]:

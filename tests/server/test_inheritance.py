@@ -1,0 +1,93 @@
+"""Which matches of the dead a referee takes over, as it finds them in a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from redis.asyncio import Redis
+
+from seatwise_server.play import inheritance
+from seatwise_server.play.inheritance import Estate, Inheritance
+from seatwise_server.store import Store
+
+LEASE_S = 0.3
+
+
+class Host:
+    """A referee with free tables that only notes what it is to open."""
+
+    hosted = 0
+
+    def __init__(self, name: str, free: int = 10) -> None:
+        self.name = name
+        self.free = free
+        self.opened: set[str] = set()
+
+    def has(self, match: str) -> bool:
+        return match in self.opened
+
+    async def open(self, estate: Estate) -> None:
+        self.opened.add(estate.job.match)
+
+
+@pytest.fixture(autouse=True)
+def _short_lease(monkeypatch: pytest.MonkeyPatch, redis_client: Redis) -> None:  # noqa: ARG001 - empty
+    monkeypatch.setattr(inheritance, "LEASE_S", LEASE_S)
+
+
+async def first_found(host: Host, store: Store, living: list[str]) -> set[str]:
+    """What the host opens at the first look that finds anything, while these others live too."""
+    heir = Inheritance(host, store)
+    while not host.opened:  # the test's own time-out ends it
+        for name in (host.name, *living):
+            await store.processes.beat(name, "host:1", 0, 10, is_draining=False)
+        await heir._look()
+        await asyncio.sleep(LEASE_S / 6)
+    return host.opened
+
+
+async def held_by(store: Store, holder: str, matches: list[str]) -> None:
+    """That process has taken the jobs of these matches."""
+    for match in matches:
+        await store.jobs.push(match)
+    assert len(await store.jobs.take(holder, len(matches), 100)) == len(matches)
+
+
+MATCHES = [f"matches/m{number}" for number in range(9)]
+
+
+async def test_the_matches_of_the_dead_are_shared(store: Store) -> None:
+    await held_by(store, "dead", MATCHES)
+    for match in MATCHES:
+        await store.journal.claim(match, "dead", 0)
+    ours = await first_found(Host("b"), store, ["a", "c"])
+    assert len(ours) == 3
+
+
+async def test_whoever_holds_the_job_of_a_dead_ones_match_takes_it_for_nobody_else_looks(
+    store: Store,
+) -> None:
+    """Its owner had taken it over from us and died before it could note that the job was its own."""
+    await held_by(store, "b", MATCHES)
+    for match in MATCHES:
+        epoch = await store.journal.claim(match, "b", 0)
+        await store.journal.claim(match, "dead", epoch, is_death=True)
+    assert await first_found(Host("b"), store, ["a", "c"]) == set(MATCHES)
+
+
+async def test_a_job_that_was_taken_and_never_opened_is_opened_by_who_took_it(store: Store) -> None:
+    await held_by(store, "b", MATCHES)
+    assert await first_found(Host("b"), store, ["a", "c"]) == set(MATCHES)
+
+
+async def test_what_does_not_fit_is_left_to_others(store: Store) -> None:
+    await held_by(store, "b", MATCHES)
+    host = Host("b", free=2)
+    await first_found(host, store, ["a"])
+    assert len(host.opened) == 2
+    assert await store.jobs.owners() == {"b": 9}
+    host.free = 0
+    await Inheritance(host, store)._look()
+    assert await store.jobs.owners() == {"b": 2}
+    assert {job.match for job in await store.jobs.take("a", 10, 100)} == set(MATCHES) - host.opened
