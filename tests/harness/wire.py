@@ -251,7 +251,9 @@ class Wire:
         """Format: bots/{bot}/versions/{version}."""
         self.channel = channel or grpc.aio.insecure_channel(
             address, options=[("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50),
-                              ("grpc.min_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 200)],
+                              ("grpc.max_reconnect_backoff_ms", 200),
+                              # What gRPC calls so is also how long an attempt to connect may take.
+                              ("grpc.min_reconnect_backoff_ms", 5_000)],
         )  # fmt: skip
         self.bots = bot_service_pb2_grpc.BotServiceStub(self.channel)
         self.matches = match_service_pb2_grpc.MatchServiceStub(self.channel)

@@ -38,6 +38,8 @@ from seatwise_server.play.stream import PlayStream
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 MANY = 10_000
+PATIENT = {"free_ms": {"card": 60_000, "arrange": 60_000}}
+"""For a seat that has other things to do than to move, on however slow a machine; bystanders have a second."""
 Sit = play_service_pb2.Sit
 Resign = play_service_pb2.Resign
 
@@ -51,7 +53,7 @@ async def reasons(chair: Chair, count: int) -> Counter[str]:
 
 
 async def test_ten_thousand_messages_at_once_are_all_answered_and_nobody_waits_for_them(house):
-    async with bystanders(house), dealt(house) as (table, asked, _):
+    async with bystanders(house), dealt(house, **PATIENT) as (table, asked, _):
         stale = message([item(table.name, asked.seat, submit_move=submission(99, ugo_pb2.Move(play=1)))])
         counting = asyncio.create_task(reasons(asked, MANY))
         for _ in range(MANY):
@@ -74,7 +76,7 @@ async def test_ten_thousand_messages_at_once_are_all_answered_and_nobody_waits_f
     ids=["empty", "broken", "pong", "sit elsewhere", "resign elsewhere"],
 )
 async def test_ten_thousand_items_in_one_message_keep_nobody_waiting(house, body):
-    async with bystanders(house), dealt(house) as (table, asked, _):
+    async with bystanders(house), dealt(house, **PATIENT) as (table, asked, _):
         await asked.stream.send_raw(field_of(1, body) * MANY)
         await asked.sit(asked.stream)
         await asked.asked()
@@ -82,7 +84,7 @@ async def test_ten_thousand_items_in_one_message_keep_nobody_waiting(house, body
 
 
 async def test_a_seat_that_is_taken_ten_thousand_times_over_is_told_that_this_is_too_many(house):
-    async with bystanders(house), dealt(house) as (table, asked, _):
+    async with bystanders(house), dealt(house, **PATIENT) as (table, asked, _):
         sit = field_of(1, item("m" * 20, asked.seat, sit=Sit()).SerializeToString())
         sit = field_of(1, item(table.name, asked.seat, sit=Sit()).SerializeToString())
         await asked.stream.send_raw(sit * (250_000 // len(sit)))
