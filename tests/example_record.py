@@ -16,7 +16,7 @@ FILE = Path(__file__).parent / "referee" / "data" / "example-record.jsonl"
 
 def example() -> Desk:
     """Two seats, one round: an illegal move, a standstill of ours, a time-out, no nonce from seat 1."""
-    desk = Desk(2, 1, name="matches/example", increment_ms=5)
+    desk = Desk(2, 1, name="matches/example", increment_ms=5, tie_window_ms=5)
     desk.sit(0)
     desk.now = 31
     desk.do(desk.match.sit(Seat(1), None, desk.now))

@@ -36,7 +36,13 @@ SEVEN = 7
 
 def race_setup(seats: int = 2, rounds: int = 1, false_call: str = "out", **limits: Any) -> Setup:
     """A match of Ubongo with short limits."""
-    limits = {"free_ms": {"build": BUILD_MS}, "grace_ms": GRACE_MS, "setup_ms": 5000, **limits}
+    limits = {
+        "free_ms": {"build": BUILD_MS},
+        "grace_ms": GRACE_MS,
+        "setup_ms": 5000,
+        "tie_window_ms": WINDOW_MS,
+        **limits,
+    }
     return Setup(
         match="matches/test",
         game="ubongo",

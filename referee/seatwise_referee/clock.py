@@ -47,8 +47,12 @@ class TimeControl:
     handover_ms: int = 250
     """A prompt's time starts at the latest this long after it was put."""
 
-    tie_window_ms: int = 5
-    """In a race, calls that are charged at most so much more than the first are simultaneous with it."""
+    tie_window_ms: int = 10
+    """In a race, calls that are charged at most so much more than the first are simultaneous with it.
+
+    So much of a charge is noise: two seats that think as long are charged 0 to 3 ms apart on a quiet machine
+    and up to 10 ms, in nine rounds of ten, on one that has twice as much to do as it can.
+    """
 
     max_strikes: int = 3
     """With this many time-outs a seat is forfeited."""

@@ -33,11 +33,11 @@ class Thinking(seatwise.Bot):
 
 
 class ABitLater(Thinking):
-    ms = 105
+    ms = 110
 
 
 class Later(Thinking):
-    ms = 106
+    ms = 111
 
 
 def played(*bots: Any, rounds: int = 1, seed: int = 4, **others: Any) -> Any:

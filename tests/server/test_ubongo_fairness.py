@@ -20,14 +20,19 @@ from seatwise_referee.games.ubongo import GOAL, ROUNDS
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ENOUGH = 100
-MOST_MATCHES = 22
+MOST_UNTIED = 5
+FEWEST = 20
+"""Undisturbed rounds; with fewer this machine is too busy to tell anything."""
+LONGEST_S = 11.0
 NEAR_S, FAR_S = 0.0005, 0.020
 """One way: a millisecond and forty for a round trip."""
+FAR_MS = 40
 THINKS_S = 0.020
 TICK_S = 0.001
-LATE_S = 0.002
+LATE_S = 0.004
 """When the machine makes us all wait longer than this, nobody has thought as long as he meant to."""
-AROUND_S = 0.060
+AROUND_S = 0.025
+"""A round begins and ends one way to the far seat before and after what it sees of it."""
 
 Spans = dict[int, list[float]]
 """By round, all the times at which a seat was asked or called."""
@@ -96,22 +101,22 @@ async def one_match(house, wires: list[Wire], streams: list[Stream], hiccups: Hi
         await chair.sit(stream_of[chair.wire])
     await asyncio.gather(*(thinks_and_calls(chair, spans) for chair in table.chairs))
     await house.admin.over(table.name)
-    first: dict[int, list[int]] = {}
+    first: dict[int, dict[int, int]] = {}
     for entry in json.loads(await house.admin.record(table.name))["entries"]:
         if entry["kind"] == "called":
-            first.setdefault(entry["prompt"], [call["seat"] for call in entry["calls"]])
+            first.setdefault(entry["prompt"], {call["seat"]: call["allowance_ms"] for call in entry["calls"]})
     assert len(first) == ROUNDS
-    near = next(chair.seat for chair in table.chairs if chair.wire is wires[0])
+    near, far = (next(each.seat for each in table.chairs if each.wire is wire) for wire in wires)
+    assert all(calls.get(far, FAR_MS) >= FAR_MS for calls in first.values()), "not measured in time"
     return Counter(
         "spoiled" if hiccups.spoiled(spans[prompt])
-        else "tied" if len(seats) == 2
-        else "near" if seats == [near]
+        else "tied" if len(calls) == 2
+        else "near" if near in calls
         else "far"
-        for prompt, seats in first.items()
+        for prompt, calls in first.items()
     )  # fmt: skip
 
 
-@pytest.mark.slow  # measures the machine as much as the referee: `make soak`, on a quiet one
 async def test_a_seat_40_ms_away_ties_with_one_1_ms_away(house):
     async with (
         proxy_to(house.address, NEAR_S) as near,
@@ -123,15 +128,13 @@ async def test_a_seat_40_ms_away_ties_with_one_1_ms_away(house):
             Wire(proxy.address, bot.token, bot.bot) for proxy, bot in zip((near, far), bots, strict=True)
         ]
         streams = [wire.play() for wire in wires]
-        for stream in streams:
-            await stream.send_raw(b"")
-        await asyncio.sleep(2.3)  # until their round trips have been measured
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + LONGEST_S
         counted: Counter[str] = Counter()
-        for _ in range(MOST_MATCHES):
+        while counted.total() - counted["spoiled"] < ENOUGH and loop.time() < until_s:
             counted += await one_match(house, wires, streams, hiccups)
-            if counted.total() - counted["spoiled"] >= ENOUGH:
-                break
         await asyncio.gather(*[wire.drop() for wire in wires])
     good = counted.total() - counted["spoiled"]
-    assert good, "this machine is too busy to tell"
-    assert counted["tied"] >= 0.95 * good, counted
+    assert counted["near"] + counted["far"] <= MOST_UNTIED, counted
+    if good < FEWEST:
+        pytest.skip(f"this machine is too busy to tell: {dict(counted)}")
