@@ -271,7 +271,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "closed tables are remembered",
         OUTBOX,
-        "        self.seats.discard((table, seat))\n",
+        "        self.seats.pop((table, seat), None)\n",
         "",
         (TABLES,),
     ),

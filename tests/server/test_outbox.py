@@ -146,7 +146,7 @@ async def test_with_too_many_answers_there_is_no_room_until_they_are_taken_out()
 @in_virtual_time
 async def test_views_of_a_table_that_closed_are_not_shown_but_its_end_is() -> None:
     box, table = outbox(), FakeTable()
-    box.seats.add((table, 0))
+    box.seats[table, 0] = None
     box.show(table, 0, at_once=True)
     box.let_go(table, 0, may_show=False)
     assert box.drain().items == []

@@ -51,7 +51,7 @@ class Outbox:
         self._answers: list[bytes] = []
         self._views: dict[tuple[Viewed, int], None] = {}
         self._ends: dict[tuple[Viewed, int], bytes] = {}
-        self.seats: set[tuple[Viewed, int]] = set()
+        self.seats: dict[tuple[Viewed, int], None] = {}
         """Where the bot sits through here, as long as those tables are open."""
         self._sweep: asyncio.TimerHandle | None = None
         self._due = asyncio.Event()
@@ -79,7 +79,7 @@ class Outbox:
 
     def let_go(self, table: Viewed, seat: int, *, may_show: bool) -> None:
         """The table closes. What is due of a match that is over may still be shown, of any other not."""
-        self.seats.discard((table, seat))
+        self.seats.pop((table, seat), None)
         if not may_show:
             self._views.pop((table, seat), None)
 

@@ -131,7 +131,7 @@ class Table:
             self._log.error("journal_lost", seat=seat, seq=self.match.position.seq)
             self.void(VoidReason.JOURNAL_LOST)
         place.outbox, place.every_change = outbox, every_change
-        outbox.seats.add((self, seat))
+        outbox.seats[self, seat] = None
         if self._ended:
             outbox.end(self, seat, items.ended(place.head, self._ended))
         elif self.match.position.seats[seat].has_sat:

@@ -49,7 +49,7 @@ class Keeper:
         self._bots = bots
         self._admin_token = admin_token
         self._open: dict[Endable, Caller] = {}
-        self._fresh: set[Endable] = set()
+        self._fresh: dict[Endable, None] = {}
         """Opened since the last look: their token may have gone after it was read and before they were open."""
 
     async def caller(self, context: Context) -> Caller:
@@ -87,12 +87,12 @@ class Keeper:
     def open(self, caller: Caller, stream: Endable) -> Iterator[None]:
         """As long as this lasts the stream is ended when the token is taken away."""
         self._open[stream] = caller
-        self._fresh.add(stream)
+        self._fresh[stream] = None
         try:
             yield
         finally:
             del self._open[stream]
-            self._fresh.discard(stream)
+            self._fresh.pop(stream, None)
 
     def end_all(self, why: Refusal) -> None:
         """Ends every open stream."""
@@ -119,7 +119,7 @@ class Keeper:
                 await self._bots.authenticate(caller.token)
             except TokenRefused:
                 stream.end(Refusal("TOKEN_REVOKED", "this token was rotated or revoked", bot=caller.bot))
-        self._fresh.discard(stream)
+        self._fresh.pop(stream, None)
 
 
 def _token(context: Context) -> str:
