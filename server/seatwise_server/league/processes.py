@@ -88,7 +88,7 @@ async def own_server(folder: Path) -> AsyncIterator[str]:
     try:
         line = await server.said()
         if "listens on " not in line:
-            raise UsageError(f"the league's own server did not start: {_last_line(log)}; see {log}")
+            raise UsageError(f"the league's own server did not start: {last_line(log)}; see {log}")
         yield line.partition("listens on ")[2].split(". ")[0]
     finally:
         await server.stop()
@@ -128,6 +128,7 @@ def _reason(said: str, entrant: Entrant) -> str:
     return text.strip() if found else f"{entrant.bot}: cannot be imported\n{said.strip()}"
 
 
-def _last_line(log: Path) -> str:
+def last_line(log: Path) -> str:
+    """What a process said last."""
     lines = log.read_text(errors="replace").strip().splitlines()
     return lines[-1] if lines else "it said nothing"

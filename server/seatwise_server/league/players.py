@@ -1,0 +1,115 @@
+"""Keeps the league's bots at play: starts them, starts them again, and gives up those that will not stay."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import structlog
+
+from seatwise_server.competition.results import COMPLETED, Result
+from seatwise_server.league.diary import Diary
+from seatwise_server.league.processes import Process, bot_process, last_line
+from seatwise_server.league.settings import Entrant, League
+from seatwise_server.league.standin import stand_in
+
+MOST_FAILURES = 4
+"""So many starts in a row that came to nothing; after that a stand-in resigns the entrant's matches."""
+WAITS_S = (0.2, 1.0, 2.0, 4.0)
+
+log = structlog.get_logger()
+
+
+class Players:
+    """The entrants that the runner starts. Use it in an `async with` statement."""
+
+    def __init__(
+        self, league: League, address: str, tokens: dict[str, str], diary: Diary, logs: Path, tables: int
+    ) -> None:
+        self._league = league
+        self._address = address
+        self._tokens = tokens
+        self._diary = diary
+        self._logs = logs
+        self._tables = tables
+        """How many matches a bot may have at once."""
+        self._failures: Counter[str] = Counter()
+        self._local = {each.player: each for each in league.entrants if each.is_local}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, Process] = {}
+
+    async def __aenter__(self) -> Players:
+        self._logs.mkdir(parents=True, exist_ok=True)
+        if not self._league.is_fresh:
+            self.start(self._local)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop(list(self._tasks))
+
+    def start(self, players: Iterable[str], matches: int = 0) -> None:
+        """Has those of them that are ours attend, for so many matches or until they are stopped."""
+        for player in players:
+            if player in self._local and player not in self._tasks:
+                self._tasks[player] = asyncio.create_task(self._keep(self._local[player], matches))
+
+    async def stop(self, players: Iterable[str]) -> None:
+        """Ends them."""
+        ending = [self._tasks.pop(player) for player in players if player in self._tasks]
+        for task in ending:
+            task.cancel()
+        for task in ending:
+            await asyncio.wait({task})
+            if not task.cancelled() and (error := task.exception()):
+                raise error
+
+    def played(self, result: Result) -> None:
+        """Who saw a match through is well."""
+        for player, ending in zip(result.bots, result.endings, strict=True):
+            if ending == COMPLETED:
+                self._failures.pop(player, None)
+
+    async def start_again(self, players: Iterable[str]) -> None:
+        """These do not attend: ends their processes, which counts as a failure, and so has them started anew."""
+        running = [self._running[player] for player in players if player in self._running]
+        await asyncio.gather(*(process.stop() for process in running))
+
+    def is_ours(self, player: str) -> bool:
+        """Whether the runner has to see to it that the player attends."""
+        return player in self._local
+
+    async def _keep(self, entrant: Entrant, matches: int) -> None:
+        """Until cancelled, or until the matches are played."""
+        player = entrant.player
+        while player not in self._diary.season.entrants:
+            code = await self._play(entrant, matches)
+            if matches and code == 0:
+                return
+            self._failed(entrant, code)
+            await asyncio.sleep(WAITS_S[min(self._failures[player], len(WAITS_S)) - 1])
+        await stand_in(self._address, self._tokens[player])
+
+    async def _play(self, entrant: Entrant, matches: int) -> int:
+        """One process from its start to its end; its exit code."""
+        process = self._running[entrant.player] = await bot_process(
+            self._league, entrant, self._address, self._tokens[entrant.player], self._log_of(entrant),
+            most=1 if matches else self._tables, matches=matches,
+        )  # fmt: skip
+        try:
+            return await process.ended()
+        finally:
+            del self._running[entrant.player]
+            await process.stop()
+
+    def _failed(self, entrant: Entrant, code: int) -> None:
+        self._failures[entrant.player] += 1
+        why = f"its process ended with {code}: {last_line(self._log_of(entrant))}"
+        log.warning("entrant_failed", player=entrant.player, times=self._failures[entrant.player], why=why)
+        if self._failures[entrant.player] >= MOST_FAILURES:
+            told = f"started {MOST_FAILURES} times in a row and never saw a match through; {why}"
+            self._diary.given_up(entrant.player, told)
+
+    def _log_of(self, entrant: Entrant) -> Path:
+        return self._logs / f"{entrant.name}.log"

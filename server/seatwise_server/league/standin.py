@@ -1,0 +1,76 @@
+"""Sits in for a bot that cannot be got to play, and resigns: it loses its own matches, and nobody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from seatwise.errors import SeatwiseError
+from seatwise.link.wire import GrpcWire
+from seatwise.v1.lobby_service_pb2 import AttendRequest, SeatOffer
+from seatwise.v1.play_service_pb2 import PlayRequest, PlayRequestItem, PlayResponseItem, Resign, Sit
+
+Write: TypeAlias = Callable[[PlayRequest], Awaitable[None]]
+
+MOST = 1000
+AGAIN_S = 1.0
+NONCE = bytes(32)
+"""It wants no say in the deal."""
+
+
+async def stand_in(address: str, token: str) -> None:
+    """Takes every seat that the bot is offered, and resigns there. Runs until cancelled."""
+    while True:
+        try:
+            async with asyncio.TaskGroup() as group:
+                await _attend(GrpcWire(address, token), group)
+                raise _LinkLost  # ends what was begun at the tables
+        except* (SeatwiseError, _LinkLost):
+            await asyncio.sleep(AGAIN_S)
+
+
+class _LinkLost(Exception):  # not a fault: it begins anew
+    pass
+
+
+async def _attend(wire: GrpcWire, group: asyncio.TaskGroup) -> None:
+    referees: dict[str, _Referee] = {}
+    async with wire.attend() as lobby:
+        await lobby.write(AttendRequest(max_matches=MOST))
+        while (response := await lobby.read()) is not None:
+            if not response.HasField("offer"):
+                continue
+            address = response.offer.address or wire.address
+            if address not in referees:
+                referees[address] = _Referee()
+                group.create_task(referees[address].play(wire, address))
+            referees[address].sit(response.offer)
+
+
+class _Referee:
+    """All seats at one referee: there is one stream for them, and it has one writer."""
+
+    def __init__(self) -> None:
+        self._outbox: asyncio.Queue[PlayRequestItem] = asyncio.Queue()
+
+    def sit(self, offer: SeatOffer) -> None:
+        """Who never sits forfeits too, but only when the set-up time is over, and at a table of two for nothing."""
+        self._outbox.put_nowait(PlayRequestItem(match=offer.match, seat=offer.seat, sit=Sit(nonce=NONCE)))
+
+    async def play(self, wire: GrpcWire, address: str) -> None:
+        """Says what is to be said; resigns as soon as the cards are dealt, which the first update tells."""
+        async with wire.play(address) as stream, asyncio.TaskGroup() as group:
+            writer = group.create_task(self._write(stream.write))
+            while (response := await stream.read()) is not None:
+                for item in response.items:
+                    self._take(item)
+            writer.cancel()
+
+    def _take(self, item: PlayResponseItem) -> None:
+        if item.HasField("update"):
+            self._outbox.put_nowait(PlayRequestItem(match=item.match, seat=item.seat, resign=Resign()))
+
+    async def _write(self, write: Write) -> None:
+        while True:
+            await write(PlayRequest(items=[await self._outbox.get()]))
