@@ -10,13 +10,35 @@ import asyncio
 import json
 import sys
 from contextlib import suppress
+from typing import Final, NamedTuple
 
 import structlog
 
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotExists, StoreUnavailable
 
-STRONGEST_FIRST = ("counting", "greedy", "random")
+
+class HouseBot(NamedTuple):
+    """One of the house's own; there are as many for a game as may be missing at a table."""
+
+    game: str
+    name: str
+    sample: str
+
+    @property
+    def bot(self) -> str:
+        """Format: bots/{bot}/versions/{version}."""
+        return f"bots/{self.name}/versions/1"
+
+
+STRONGEST_FIRST: Final = (
+    HouseBot("ugo", "house-counting", "counting"),
+    HouseBot("ugo", "house-greedy", "greedy"),
+    HouseBot("ugo", "house-random", "random"),
+    HouseBot("ubongo", "house-solver", "solver"),
+    HouseBot("ubongo", "house-builder", "random"),
+    HouseBot("ubongo", "house-builder-twin", "random"),
+)
 OWNER = "house"
 AGAIN_S = 5.0
 END_S = 3.0
@@ -26,9 +48,10 @@ LEASE_S = 10.0
 log = structlog.get_logger()
 
 
-def house_bots() -> tuple[str, ...]:
-    """Their names, in the order in which they are asked to fill places."""
-    return tuple(f"bots/house-{sample}/versions/1" for sample in STRONGEST_FIRST)
+def house_bots() -> dict[str, tuple[str, ...]]:
+    """Their names by game, in the order in which they are asked to fill places."""
+    games = {each.game for each in STRONGEST_FIRST}
+    return {game: tuple(each.bot for each in STRONGEST_FIRST if each.game == game) for game in games}
 
 
 async def run_house_bots(store: Store, address: str, process: str) -> None:
@@ -66,21 +89,24 @@ async def _stopped(task: asyncio.Task[None]) -> None:
 async def _keep_running(store: Store, address: str) -> None:
     while True:
         try:
-            tokens = {sample: await _token(store, f"house-{sample}") for sample in STRONGEST_FIRST}
-            code = await _run(address, tokens)
+            players = [
+                {"game": each.game, "sample": each.sample, "token": await _token(store, each)}
+                for each in STRONGEST_FIRST
+            ]
+            code = await _run(address, players)
             log.warning("house_bots_ended", code=code)
         except StoreUnavailable:
             log.debug("house_bots_wait_for_the_store")
         await asyncio.sleep(AGAIN_S)
 
 
-async def _run(address: str, tokens: dict[str, str]) -> int:
+async def _run(address: str, players: list[dict[str, str]]) -> int:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "seatwise_server.house_process", stdin=asyncio.subprocess.PIPE
     )
     assert process.stdin
     try:
-        process.stdin.write(json.dumps({"address": address, "tokens": tokens}).encode() + b"\n")
+        process.stdin.write(json.dumps({"address": address, "players": players}).encode() + b"\n")
         await process.stdin.drain()
         return await process.wait()
     finally:
@@ -99,12 +125,12 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-async def _token(store: Store, name: str) -> str:
+async def _token(store: Store, house_bot: HouseBot) -> str:
     """A new token at each start: nobody else ever has it."""
     try:
-        await store.bots.register(name, "1", OWNER, "")
+        await store.bots.register(house_bot.name, "1", OWNER, "")
     except BotExists:
-        log.debug("house_bot_known", bot=name)
-    issued = await store.bots.rotate(f"bots/{name}/versions/1")
+        log.debug("house_bot_known", bot=house_bot.name)
+    issued = await store.bots.rotate(house_bot.bot)
     assert issued.token
     return issued.token

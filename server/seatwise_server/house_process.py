@@ -1,6 +1,6 @@
 """The process in which the house's bots think; started by `house`, which holds its leash.
 
-Reads one line of JSON from standard input ({"address", "tokens" by sample}), and ends when that closes.
+Reads one line of JSON from standard input ({"address", "players": [{"game", "sample", "token"}]}), and ends when that closes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's business
     told = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_the_leash, daemon=True).start()
-    asyncio.run(_run(told["address"], told["tokens"]))
+    asyncio.run(_run(told["address"], told["players"]))
 
 
 def _end_with_the_leash() -> None:
@@ -33,14 +33,14 @@ def _end_with_the_leash() -> None:
     os._exit(0)
 
 
-async def _run(address: str, tokens: dict[str, str]) -> None:
+async def _run(address: str, players: list[dict[str, str]]) -> None:
     async with asyncio.TaskGroup() as group:
-        for sample, token in tokens.items():
-            group.create_task(_play(sample, address, token))
+        for player in players:
+            group.create_task(_play(address, **player))
 
 
-async def _play(sample: str, address: str, token: str) -> None:
-    await run_async(sample, game="ugo", address=address, token=token, queues=(), max_matches=MOST_MATCHES)
+async def _play(address: str, sample: str, game: str, token: str) -> None:
+    await run_async(sample, game=game, address=address, token=token, queues=(), max_matches=MOST_MATCHES)
 
 
 if __name__ == "__main__":

@@ -104,7 +104,8 @@ async def test_a_match_that_came_to_nothing_is_not_listed():
 
 def house_bots_gone(house: House) -> None:
     """The bots of the house are named, and none of them is there."""
-    house.server.lobby._pairing._house = tuple(f"bots/house-{each}/versions/9" for each in "abc")
+    gone = tuple(f"bots/house-{each}/versions/9" for each in "abc")
+    house.server.lobby._pairing._house = {"ugo": gone}
 
 
 @pytest.mark.usefixtures("impatience")

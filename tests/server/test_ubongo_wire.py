@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from pathlib import Path
 
 import pytest
-from harness.ubongo import CALL, best, build, building, builds_on, lay, offer, view_of
+from harness import Chair, house_in, in_memory
+from harness.ubongo import CALL, best, build, building, builds_on, builds_out, lay, offer, view_of
 
 from seatwise.codec.ubongo import decode_view
 from seatwise.games.ubongo.v1 import ubongo_pb2
@@ -14,8 +17,12 @@ from seatwise.v1 import play_service_pb2
 from seatwise_referee.games.ubongo import BOUND, GOAL
 from seatwise_referee.race import MOST_LAYS
 from seatwise_server.cli.show import line_of
+from seatwise_server.house import house_bots
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+FARTHER_S = 0.15
+"""What comes so much later is charged more, however far away this machine makes the two look."""
 
 
 def layout(cards: list[int], xs: list[int], ys: list[int], turns: list[int]) -> ubongo_pb2.Move:
@@ -27,6 +34,7 @@ async def test_a_round_is_won_by_who_calls_and_all_see_what_was_laid(house):
         one, other = table.chairs
         cards = best(one)
         await build(other, lay(best(other)[:3]))
+        await asyncio.sleep(FARTHER_S)
         await build(one, lay(cards), CALL)
         await one.expect("move_accepted")
         for chair in table.chairs:
@@ -173,6 +181,24 @@ async def test_the_queue_of_ubongo_seats_four_and_no_bot_of_the_house(house):
     assert {(offer.match, offer.game) for offer in offers} == {(offers[0].match, "games/ubongo")}
     assert sorted(offers[0].bots) == sorted(bot.bot for bot in bots)
     await house.admin.abort(offers[0].match)
+
+
+async def test_a_lone_builder_is_seated_with_the_bots_of_the_house():
+    with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
+        async with house_in(Path(folder), house_bots=True) as house:
+            bot = await house.bot()
+            attending = await bot.attend(["casual-ubongo"], max_matches=1)
+            offer = await attending.offer(within_s=8)
+            assert sorted({*offer.bots} - {bot.bot}) == sorted(house_bots()["ubongo"])
+            chair = Chair(bot, offer.match, offer.seat)
+            await chair.sit()
+            await builds_out(chair)
+            over = await house.admin.over(offer.match)
+            solver = list(offer.bots).index("bots/house-solver/versions/1")
+            assert set(over.result.endings) == {1}  # COMPLETED
+            assert over.result.points[solver] >= 10
+            await house.admin.record(offer.match)
+            assert not house.logs.faults()
 
 
 async def test_who_wants_every_change_sees_how_many_cards_lie(house):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import structlog
 
 from seatwise_server.lobby.capacity import Capacity
-from seatwise_server.lobby.queue import CREATED, HOUSE_GAME, QUEUES, Queue, time_control_for
+from seatwise_server.lobby.queue import CREATED, QUEUES, Queue, time_control_for
 from seatwise_server.lobby.seating import Seating, new_match_name
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
@@ -30,11 +30,11 @@ log = structlog.get_logger()
 class Pairing:
     """The pairing of one lobby; several may run against one Redis."""
 
-    def __init__(self, store: Store, seating: Seating, house: tuple[str, ...]) -> None:
+    def __init__(self, store: Store, seating: Seating, house: Mapping[str, Sequence[str]]) -> None:
         self._store = store
         self._seating = seating
         self._house = house
-        """Bots of the house that fill free places, by name."""
+        """By game, the names of the house's bots that fill free places."""
         self._created: dict[str, tuple[str, ...]] = {}
         """The bots of the matches that wait for them, as far as they have been read."""
         self._capacity = Capacity(store)
@@ -78,7 +78,7 @@ class Pairing:
 
     async def _pair(self, queue: Queue) -> None:
         """Tables as long as there are bots for them. Where the house cannot help out, patience does not end."""
-        helps = queue.game == HOUSE_GAME and len(self._house) >= queue.seats - 1
+        helps = len(self._house.get(queue.game, ())) >= queue.seats - 1
         patience_ms = queue.patience_ms if helps else FOR_EVER_MS
         while await self._capacity.look() > 0:
             began, match = _now(), new_match_name()
@@ -89,7 +89,7 @@ class Pairing:
     async def _seat(self, queue: Queue, proposal: Proposal, began: float) -> bool:
         """Whether the queue is shorter now; else there is no use in trying again at once."""
         bots = [waiting.bot for waiting in proposal.bots]
-        bots += self._house[: queue.seats - len(bots)]
+        bots += self._house.get(queue.game, ())[: queue.seats - len(bots)]
         secrets.SystemRandom().shuffle(bots)
         missing = await self._reserve(queue, proposal.match, bots)
         if missing:

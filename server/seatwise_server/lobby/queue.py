@@ -9,9 +9,6 @@ from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Options
 from seatwise_referee.games.registry import GAMES
 
-HOUSE_GAME = "ugo"
-"""What the house's bots play."""
-
 CREATED = "~created"
 """The queue of matches that were created by name and wait for their bots; no bot can ask for it."""
 
