@@ -19,6 +19,7 @@ from seatwise.codec.offer import encode_offer
 from seatwise.v1 import (
     bot_service_pb2,
     game_service_pb2,
+    ladder_service_pb2,
     lobby_service_pb2,
     match_service_pb2,
     play_service_pb2,
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
 SEEN_BY_ALL: dict[str, str] = {
     "google.protobuf.Timestamp": "seconds nanos",
-    "seatwise.v1.AttendResponse": "welcome offer closed queued",
-    "seatwise.v1.Bot": "name owner create_time revoked",
+    "seatwise.v1.AttendResponse": "welcome offer closed queued taken_off",
+    "seatwise.v1.Bot": "name owner create_time revoked taken_off",
     "seatwise.v1.CloseDealSetResponse": "over",
     "seatwise.v1.DealSet": "name number size",  # of its seed nothing
     "seatwise.v1.Game": "name rules_version min_seats max_seats paces options",
@@ -51,6 +52,12 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.SeatClosed": "match seat",
     "seatwise.v1.SeatOffer": "match seat epoch address game commitment bots time_control options",
     "seatwise.v1.SeatOffer.OptionsEntry": "key value",
+    "seatwise.v1.Ladder": "name game seats options time_control owners_together create_time results",
+    "seatwise.v1.Ladder.OptionsEntry": "key value",
+    "seatwise.v1.ListStandingsResponse": "standings next_page_token results",
+    "seatwise.v1.Standing": "bot place matches mu sigma strength low high provisional not_distinguishable_from off_reason",
+    "seatwise.v1.TakenOff": "queue reason",
+    "seatwise.v1.TakenOffLadder": "ladder reason",
     "seatwise.v1.TimeControl": "free_ms bank_ms increment_ms grace_ms setup_ms allowance_cap_ms handover_ms max_strikes "
     "max_rejections tie_window_ms",
     "seatwise.v1.Queued": "queue place",
@@ -87,6 +94,7 @@ CARDS: dict[str, str] = {
 
 SEEN_AT_THE_END: dict[str, str] = {
     "seatwise.v1.MatchEnded": "result void_reason seed",  # the seed, once it can be of no use: not in a set of deals
+    "seatwise.v1.LadderResult": "place match bots points ranks endings chain",
     "seatwise.v1.Result": "points outcome_ranks ranks endings rounds chain",
     "seatwise.v1.RoundResult": "points",
 }
@@ -100,7 +108,14 @@ SEEN_ONCE: dict[str, str] = {
 
 DECIDED = SEEN_BY_ALL | SEEN_BY_ITS_SEAT | CARDS | SEEN_AT_THE_END | SEEN_ONCE
 
-FILES = (bot_service_pb2, game_service_pb2, lobby_service_pb2, match_service_pb2, play_service_pb2)
+FILES = (
+    bot_service_pb2,
+    game_service_pb2,
+    ladder_service_pb2,
+    lobby_service_pb2,
+    match_service_pb2,
+    play_service_pb2,
+)
 RUNNING = ("PlayResponse", "AttendResponse", "WatchMatchResponse", "GetMatchResponse", "ListMatchesResponse")
 """What is sent of matches that are not over."""
 

@@ -99,6 +99,8 @@ class Lobby:
                 self._on_closed(response.closed)
             case "queued":
                 log.debug("place %d in queue %s", response.queued.place, response.queued.queue)
+            case "taken_off":
+                log.error("off %s: %s", response.taken_off.queue, response.taken_off.reason)
 
     def _welcomed(self, bot: str, max_matches: int) -> None:
         if bot != self._bot:

@@ -27,6 +27,8 @@ class Attendance:
         """The epoch of the last offer of each open seat."""
         self.places: dict[str, int] = {}
         """What was told last of each queue in which the bot waits."""
+        self.off: dict[str, str] = {}
+        """The ladders that the bot was told it is off, and why."""
         self._unread: asyncio.Queue[pb.AttendResponse | None] = asyncio.Queue(MOST_UNREAD)
         self._ending: Refusal | None = None
         self._is_ending = False
@@ -58,6 +60,13 @@ class Attendance:
         elif self.places.get(queue) != place:
             self.places[queue] = place
             self.tell(pb.AttendResponse(queued=pb.Queued(queue=queue, place=place)))
+
+    def take_off(self, off: dict[str, str]) -> None:
+        """The bot is off these ladders and no other; told when that is news."""
+        for ladder, reason in off.items():
+            if self.off.get(ladder) != reason:
+                self.tell(pb.AttendResponse(taken_off=pb.TakenOff(queue=ladder, reason=reason)))
+        self.off = off
 
     def end(self, why: Refusal | None) -> None:
         """Ends the stream, when what was told is written, if that is read soon."""

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from seatwise.v1 import lobby_service_pb2 as pb
+from seatwise_server.ladder.settings import PREFIX
 from seatwise_server.lobby.attendance import Attendance
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES
@@ -44,6 +45,19 @@ class Lobby:
         """Those among them that may attend elsewhere by now."""
         self._news = asyncio.Event()
 
+    async def known_queues(self, queues: list[str]) -> tuple[str, ...]:
+        """The queues and ladders, each once; `Refusal` if there is none of that name."""
+        for queue in queues:
+            is_known = queue in QUEUES or (queue.startswith(PREFIX) and await self._store.ladders.get(queue))
+            if not is_known:
+                known = ", ".join(sorted(QUEUES))
+                raise Refusal(
+                    "NOT_FOUND",
+                    f"there is no queue {queue[:80]!r}; there are {known}, and ladders as in ladders/main",
+                    queue=queue[:80],
+                )
+        return tuple(dict.fromkeys(queues))
+
     def __len__(self) -> int:
         return len(self._present)
 
@@ -75,7 +89,8 @@ class Lobby:
     async def _arrive(self, attendance: Attendance) -> None:
         await self._store.attendances.attend(attendance.bot, self._presence(attendance), LEASE_MS)
         attendance.is_written = True
-        await self._leave_queues(attendance.bot, QUEUES.keys() - set(attendance.queues))
+        all_queues = QUEUES.keys() | set(await self._store.ladders.names())
+        await self._leave_queues(attendance.bot, all_queues - set(attendance.queues))
         _welcome(attendance)
         await self._tell_open_seats(attendance)
         await self._wait_in_queues(attendance)
@@ -113,14 +128,23 @@ class Lobby:
     async def _wait_in_queues(self, attendance: Attendance) -> None:
         """Each bot that has a place free waits, once, in each queue it named."""
         held = await self._store.seats.held(attendance.bot)
+        off = await self._taken_off(attendance)
         for queue in attendance.queues:
-            if len(held) < attendance.max_matches:
+            if len(held) < attendance.max_matches and queue not in off:
                 await self._store.queues.enter(queue, attendance.bot)
             else:
                 await self._store.queues.leave(queue, attendance.bot)
         if attendance.bot not in self._present:  # it has gone meanwhile
             await self._leave_queues(attendance.bot, attendance.queues)
         self._pairing.wake()
+
+    async def _taken_off(self, attendance: Attendance) -> dict[str, str]:
+        """The ladders among its queues that it may not play on, of which it is told."""
+        if not any(queue.startswith(PREFIX) for queue in attendance.queues):
+            return {}
+        off = await self._store.ladders.off(attendance.bot)
+        attendance.take_off({name: why for name, why in off.items() if name in attendance.queues})
+        return off
 
     async def _leave_queues(self, bot: str, queues: Iterable[str]) -> None:
         for queue in queues:
@@ -195,15 +219,6 @@ def _replace(attendance: Attendance) -> None:
 def _welcome(attendance: Attendance) -> None:
     welcome = pb.Welcome(bot=attendance.bot, max_matches=attendance.max_matches)
     attendance.tell(pb.AttendResponse(welcome=welcome))
-
-
-def check_queues(queues: list[str]) -> tuple[str, ...]:
-    """The queues, each once; `Refusal` if there is none of that name."""
-    for queue in queues:
-        if queue not in QUEUES:
-            known = ", ".join(sorted(QUEUES))
-            raise Refusal("NOT_FOUND", f"there is no queue {queue!r}; there are {known}", queue=queue)
-    return tuple(dict.fromkeys(queues))
 
 
 def check_limit(max_matches: int) -> int:

@@ -14,6 +14,18 @@ CREATED = "~created"
 
 
 @dataclass(frozen=True, slots=True)
+class Kind:
+    """What the matches of a queue, or of a ladder, have in common."""
+
+    queue: str
+    game: str
+    options: Options
+    time_control: TimeControl
+    competition: str = ""
+    """What their results count for."""
+
+
+@dataclass(frozen=True, slots=True)
 class Queue:
     """Where bots wait for a match of one kind."""
 
@@ -25,6 +37,12 @@ class Queue:
     """What differs from the default time control."""
     patience_ms: int = 3000
     """After this the free places go to house bots, if they play its game."""
+
+    @property
+    def kind(self) -> Kind:
+        """What is played there."""
+        limits = time_control_for(self.game, **self.time_control)
+        return Kind(self.name, self.game, self.options, limits)
 
 
 def time_control_for(game: str, **changes: int) -> TimeControl:

@@ -37,7 +37,13 @@ class Seating:
         self._durability = durability
 
     def setup(
-        self, match: str, game: str, bots: Sequence[str], options: Options, time_control: TimeControl
+        self,
+        match: str,
+        game: str,
+        bots: Sequence[str],
+        options: Options,
+        time_control: TimeControl,
+        competition: str = "",
     ) -> Setup:
         """A match with a new seed. `BadOptions` if the game cannot be played so."""
         rules = GAMES[game]
@@ -50,6 +56,7 @@ class Seating:
             time_control=time_control,
             seed=secrets.token_bytes(SEED_BYTES),
             durability=self._durability,
+            competition=competition,
         )
 
     async def create(self, setup: Setup, state: str, queue: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise.v1 import lobby_service_pb2_grpc
 from seatwise_server.lobby.attendance import Attendance
-from seatwise_server.lobby.lobby import Lobby, check_limit, check_queues
+from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.guard import check_readable
 from seatwise_server.rpc.keeper import Context, Keeper
@@ -30,7 +30,8 @@ class LobbyDoor(lobby_service_pb2_grpc.LobbyServiceServicer):
         """One stream, from its first request to its end."""
         caller = await self._keeper.bot(context)
         first = await _first(requests)
-        attendance = Attendance(caller.bot, check_queues(list(first.queues)), check_limit(first.max_matches))
+        queues = await self._lobby.known_queues(list(first.queues))
+        attendance = Attendance(caller.bot, queues, check_limit(first.max_matches))
         with self._keeper.open(caller, attendance):
             async with self._lobby.present(attendance):
                 reader = asyncio.create_task(self._read(requests, attendance))

@@ -16,6 +16,7 @@ from seatwise_server.store.connecting import connect
 from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience, Wait
 from seatwise_server.store.jobs import Job, Jobs, PendingJob
 from seatwise_server.store.journal import Fence, Journal
+from seatwise_server.store.ladders import LadderMeta, Ladders, Shown
 from seatwise_server.store.leases import Leases
 from seatwise_server.store.matches import Matches, MatchMeta, MatchPage
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
@@ -42,6 +43,8 @@ __all__ = [
     "Job",
     "Jobs",
     "Journal",
+    "LadderMeta",
+    "Ladders",
     "Leases",
     "Listeners",
     "MatchMeta",
@@ -62,6 +65,7 @@ __all__ = [
     "Seats",
     "ServerFacts",
     "SetOfDeals",
+    "Shown",
     "Store",
     "Wait",
     "Waiting",
@@ -87,6 +91,7 @@ class Store:
     leases: Leases
     sets: DealSets
     results: Results
+    ladders: Ladders
 
     @classmethod
     def of(cls, client: Client) -> Store:
@@ -104,4 +109,5 @@ class Store:
             Leases(client),
             DealSets(client),
             Results(client),
+            Ladders(client),
         )

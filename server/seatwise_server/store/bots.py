@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatwise_server.store import keys, lua
@@ -117,6 +118,12 @@ class Bots:
 
     async def _read(self, bot: str) -> tuple[bytes, Bot] | None:
         return _bot(bot, await call(self._client, *_reading(bot)))
+
+    async def owners(self, bots: Sequence[str]) -> dict[str, str]:
+        """Who answers for each of these; who is not registered has nobody."""
+        commands = [("HGET", keys.bot_registration(bot), "owner") for bot in bots]
+        answers = await call_many(self._client, commands) if commands else []
+        return {bot: (owner or b"").decode() for bot, owner in zip(bots, answers, strict=True)}
 
     async def page(self, page_size: int, page_token: str = "", prefix: str = "bots/") -> BotPage:
         """The bots whose resource name starts with the prefix, in the order of their names.

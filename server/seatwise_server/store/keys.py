@@ -27,6 +27,9 @@ TOKENS_REVISION = "seatwise:tokens:revision"
 BOT_INDEX = "seatwise:bots"
 """Sorted set of all registered bots, in the order of their names."""
 
+LADDER_INDEX = "seatwise:{ladders}:index"
+"""Sorted set of all ladders, in the order of their names."""
+
 MATCH_INDEX = "seatwise:{matches}:index"
 """Sorted set of matches, the score is the creation time in microseconds of Redis's clock."""
 
@@ -90,6 +93,11 @@ def bot_attendance(bot: str) -> str:
     return f"seatwise:{{bot:{bot}}}:attendance"
 
 
+def bot_off(bot: str) -> str:
+    """Hash of the ladders that the bot was taken off to the reason."""
+    return f"seatwise:{{bot:{bot}}}:off"
+
+
 def bot_offers(bot: str) -> str:
     """Hash of `<match>/<seat>` to `<epoch> <offer>`."""
     return f"seatwise:{{bot:{bot}}}:offers"
@@ -119,6 +127,16 @@ def results_log(competition: str) -> str:
 def results_places(competition: str) -> str:
     """Hash of match to its place in the log."""
     return _of(competition, "places")
+
+
+def ladder(name: str) -> str:
+    """Hash of a ladder's settings and the table that is shown."""
+    return _of(name, "ladder")
+
+
+def ladder_pardons(name: str) -> str:
+    """Hash of bot to the result up to which its forfeits are forgotten."""
+    return _of(name, "pardons")
 
 
 def deal_set(name: str) -> str:

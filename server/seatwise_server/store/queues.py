@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from seatwise_server.store import keys, lua
@@ -58,6 +58,15 @@ class Queues:
         note = await lua.run(self._client, "queue_take", named, match, seats, patience_ms)
         return _proposal(match, note) if note else None
 
+    async def take_these(self, queue: str, match: str, bots: Sequence[str]) -> Proposal | None:
+        """These bots, in this order, as a proposal; None when one of them does not wait (any more).
+
+        Asked again for the same match it is the same.
+        """
+        named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
+        note = await lua.run(self._client, "queue_take_these", named, match, *bots)
+        return _proposal(match, note) if note else None
+
     async def pick(self, queue: str, name: str) -> Proposal | None:
         """The one of this name, out of its order, as a proposal of the same name; None when it does not wait."""
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
@@ -90,6 +99,11 @@ class Queues:
         answer = await call(self._client, "HGETALL", keys.queue_seating(queue))
         found = [_proposal(match.decode(), note) for match, note in pairs(answer)]
         return sorted(found, key=lambda proposal: proposal.taken_ms)
+
+    async def waiting(self, queue: str) -> list[Waiting]:
+        """All that wait, oldest first; they stay where they are."""
+        answer = await call(self._client, "ZRANGE", keys.queue_waiting(queue), 0, -1, "WITHSCORES")
+        return [Waiting(bot.decode(), int(since)) for bot, since in pairs(answer)]
 
     async def front(self, queue: str, count: int) -> list[str]:
         """The first that wait, oldest first; they stay where they are."""

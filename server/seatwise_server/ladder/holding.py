@@ -1,0 +1,158 @@
+"""The ladders that this process looks after: one process each, by a lease.
+
+Two may think so for a moment, and nothing comes of it: what they work out is the same, bots are taken off the queue by a
+script, and a newer table is never replaced by an older one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import structlog
+
+from seatwise_server.ladder.book import Book
+from seatwise_server.ladder.settings import Ladder
+from seatwise_server.ladder.table import table_of
+from seatwise_server.store import Store
+from seatwise_server.store.errors import StoreUnavailable
+
+BEAT_S = 0.5
+LEASE_S = 10.0
+REST = 10
+"""A table that took a second to work out is not worked out again for so many."""
+LEAST_REST_S = 1.0
+
+log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class Held:
+    """A ladder that is ours to look after."""
+
+    ladder: Ladder
+    book: Book
+    off: dict[str, str] | None = None
+    """Those whom everybody is told to be off it, and why; None before it is known."""
+    shown: int = -1
+    """The edition of the book that is in the table which everybody sees."""
+    show_at: float = 0.0
+    at_tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The bots of matches that were paired here and whose result has not come yet."""
+    _until: dict[str, float] = field(default_factory=dict)
+    _read: int = 0
+
+    def note_table(self, match: str, bots: Sequence[str], until: float) -> None:
+        """These are at a table, until its result comes; it may never come, if the match is voided."""
+        self.at_tables[match] = tuple(bots)
+        self._until[match] = until
+
+    def clear_tables(self, now: float) -> None:
+        """Forgets those that are over."""
+        over = {result.match for result in self.book.results[self._read :]}
+        over |= {match for match, until in self._until.items() if until < now}
+        self._read = self.book.seq
+        for match in over & self.at_tables.keys():
+            del self.at_tables[match], self._until[match]
+
+
+class Holding:
+    """Those of one process."""
+
+    def __init__(self, store: Store, process: str) -> None:
+        self._store = store
+        self._process = process
+        self.held: dict[str, Held] = {}
+        self._shows: dict[str, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Looks after them. Runs until cancelled."""
+        try:
+            while True:
+                try:
+                    await self._look_round()
+                except StoreUnavailable:
+                    log.debug("ladders_paused")
+                await asyncio.sleep(BEAT_S)
+        finally:
+            for task in self._shows.values():
+                task.cancel()
+            await asyncio.gather(*self._shows.values(), return_exceptions=True)
+
+    async def release(self) -> None:
+        """Gives all of them back, so that others need not wait."""
+        with suppress(StoreUnavailable):
+            for name in list(self.held):
+                del self.held[name]
+                await self._store.leases.release(_lease(name), self._process)
+
+    async def _look_round(self) -> None:
+        for name in await self._names():
+            if await self._store.leases.hold(_lease(name), self._process, int(LEASE_S * 1000)):
+                await self._look_after(name)
+            elif self.held.pop(name, None):
+                log.info("ladder_left", ladder=name)
+
+    async def _names(self) -> list[str]:
+        names: list[str] = []
+        while page := await self._store.ladders.names(names[-1] if names else ""):
+            names += page
+        return names
+
+    async def _look_after(self, name: str) -> None:
+        held = self.held.get(name) or await self._take(name)
+        if held is None:
+            return
+        await held.book.catch_up()
+        held.clear_tables(asyncio.get_running_loop().time())
+        await self._tell_who_is_off(held)
+        self._show_soon(held)
+
+    async def _take(self, name: str) -> Held | None:
+        """The ladder with its whole book, before anybody is paired by it."""
+        meta = await self._store.ladders.get(name)
+        if meta is None:
+            return None
+        held = Held(Ladder.from_bytes(meta.settings), Book(self._store, name))
+        await held.book.catch_up()
+        self.held[name] = held
+        log.info("ladder_held", ladder=name, results=held.book.seq)
+        return held
+
+    async def _tell_who_is_off(self, held: Held) -> None:
+        """With the bot, where its owner looks for it. All that is told may be told again."""
+        name, faults = held.ladder.name, dict(held.book.faults)
+        for bot, reason in faults.items():
+            if (held.off or {}).get(bot) != reason:
+                await self._store.ladders.take_off(bot, name, reason)
+                await self._store.queues.leave(name, bot)
+                log.warning("bot_taken_off", ladder=name, bot=bot, reason=reason)
+        before = held.book.pardoned if held.off is None else held.off.keys()
+        for bot in before - faults.keys():
+            await self._store.ladders.let_back(bot, name)
+        held.off = faults
+
+    def _show_soon(self, held: Held) -> None:
+        """Works the table out beside everything else, one at a time, and not all the time."""
+        task, now = self._shows.get(held.ladder.name), asyncio.get_running_loop().time()
+        is_free = task is None or task.done()
+        if is_free and held.shown != held.book.edition and now >= held.show_at:
+            self._shows[held.ladder.name] = asyncio.create_task(self._show(held))
+
+    async def _show(self, held: Held) -> None:
+        loop, book = asyncio.get_running_loop(), held.book
+        began, edition, results = loop.time(), book.edition, book.seq
+        work = table_of(tuple(book.results), book.ratings.table(), dict(book.faults))
+        try:
+            table = await asyncio.to_thread(work)
+            await self._store.ladders.show(held.ladder.name, results, table)
+        except StoreUnavailable:
+            return
+        held.shown = edition
+        held.show_at = loop.time() + max(LEAST_REST_S, REST * (loop.time() - began))
+
+
+def _lease(name: str) -> str:
+    return f"ladder/{name}"

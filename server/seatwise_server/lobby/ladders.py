@@ -1,0 +1,107 @@
+"""The pairing of ladders: by rating, in place of first come, first served. The path after it is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+
+import structlog
+
+from seatwise_server.competition.pairing import Attending
+from seatwise_server.ladder.holding import Held, Holding
+from seatwise_server.ladder.settings import Ladder
+from seatwise_server.lobby.capacity import Capacity
+from seatwise_server.lobby.proposals import OLD_MS, Proposals, now
+from seatwise_server.lobby.queue import Kind
+from seatwise_server.lobby.seating import new_match_name
+from seatwise_server.store import Proposal, Store, Waiting, now_ms
+
+SHARE = 20
+"""Passes take at most one part in so many of the process's time."""
+FORGOTTEN_S = 900.0
+"""A match whose result has not come by then was voided."""
+
+log = structlog.get_logger()
+
+
+class LadderPairing:
+    """The pairing of those ladders that this process holds."""
+
+    def __init__(self, store: Store, holding: Holding, proposals: Proposals, capacity: Capacity) -> None:
+        self._store = store
+        self._holding = holding
+        self._proposals = proposals
+        self._capacity = capacity
+        self._owners: dict[str, str] = {}
+        """Of the bots that were seen here; they never change."""
+        self._rests_until = 0.0
+
+    async def pair(self) -> None:
+        """One pass over each ladder, unless the last one took so long that others must have their turn."""
+        if now() < self._rests_until:
+            return
+        busy_s = 0.0
+        for held in list(self._holding.held.values()):
+            busy_s += await self._pair(held)
+        self._rests_until = now() + SHARE * busy_s
+
+    async def take_up_unfinished(self) -> None:
+        """Proposals that a lobby left when it died."""
+        for held in list(self._holding.held.values()):
+            name = held.ladder.name
+            for left in await self._store.queues.unfinished(name):
+                began = now()
+                if proposal := await self._store.queues.adopt(name, left.match, OLD_MS):
+                    await self._seat(held.ladder, proposal, began)
+
+    async def _pair(self, held: Held) -> float:
+        """The seconds that the thinking took."""
+        waiting = await self._who_waits(held)
+        room = await self._capacity.look() if len(waiting) >= held.ladder.seats else 0
+        if room <= 0:
+            return 0.0
+        await self._learn_owners([each.bot for each in waiting])
+        at_ms = await now_ms(self._store.client)
+        began = perf_counter()
+        attending = self._attending(held, waiting, at_ms)
+        tables = held.ladder.pairing.tables(attending, room)
+        took_s = perf_counter() - began
+        for table in tables:
+            await self._call(held, table)
+        return took_s
+
+    async def _who_waits(self, held: Held) -> list[Waiting]:
+        """Without those who are off the ladder: they leave the queue."""
+        waiting = await self._store.queues.waiting(held.ladder.name)
+        off = held.book.faults
+        for bot in [each.bot for each in waiting if each.bot in off]:
+            await self._store.queues.leave(held.ladder.name, bot)
+        return [each for each in waiting if each.bot not in off]
+
+    async def _learn_owners(self, bots: Sequence[str]) -> None:
+        unknown = [bot for bot in bots if bot not in self._owners]
+        self._owners.update(await self._store.bots.owners(unknown))
+
+    def _attending(self, held: Held, waiting: Sequence[Waiting], at_ms: int) -> list[Attending]:
+        """Those who wait, and those at tables: they are among the others when it comes to whom one meets again."""
+        free = [self._one(held, each.bot, (at_ms - each.since_ms) / 1000, 1) for each in waiting]
+        names = {each.bot for each in waiting}
+        busy = {bot for bots in held.at_tables.values() for bot in bots} - names - held.book.faults.keys()
+        return free + [self._one(held, bot, 0.0, 0) for bot in sorted(busy)]
+
+    def _one(self, held: Held, bot: str, waited_s: float, free: int) -> Attending:
+        form = held.book.forms.of(bot)
+        rating = held.book.ratings.of(bot).mu
+        owner = self._owners.get(bot, "")
+        return Attending(bot, rating, max(0.0, waited_s), owner, form.recent, form.seats, free)
+
+    async def _call(self, held: Held, table: Sequence[str]) -> None:
+        """Takes these off the queue, if all of them are still there, and seats them in this order."""
+        began, match = now(), new_match_name()
+        proposal = await self._store.queues.take_these(held.ladder.name, match, table)
+        if proposal and await self._seat(held.ladder, proposal, began):
+            held.note_table(match, table, now() + FORGOTTEN_S)
+
+    async def _seat(self, ladder: Ladder, proposal: Proposal, began: float) -> bool:
+        kind = Kind(ladder.name, ladder.game, ladder.options, ladder.time_control, ladder.name)
+        return await self._proposals.seat(kind, proposal, [each.bot for each in proposal.bots], began)

@@ -1,0 +1,84 @@
+"""Ladders: what they are, what is shown of them, and who was taken off them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seatwise_server.store import keys, lua
+from seatwise_server.store.client import Client, call, pairs
+
+
+@dataclass(frozen=True, slots=True)
+class LadderMeta:
+    """A ladder as it is kept."""
+
+    name: str
+    settings: bytes
+    create_us: int
+    """When it was created, in microseconds of Redis's clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A ladder's table as it was last worked out."""
+
+    results: int
+    """How many results are in it."""
+    table: bytes
+
+
+class Ladders:
+    """All ladders on one Redis; their results are in `Results`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def create(self, name: str, settings: bytes) -> bytes:
+        """The settings of the ladder of that name: these, or those it was created with before."""
+        held: bytes = await lua.run(self._client, "ladder_create", [keys.ladder(name)], settings)
+        await call(self._client, "ZADD", keys.LADDER_INDEX, 0, name)
+        return held
+
+    async def get(self, name: str) -> LadderMeta | None:
+        """The ladder; None when there is none."""
+        settings, create_us = await call(self._client, "HMGET", keys.ladder(name), "settings", "create_us")
+        return None if settings is None else LadderMeta(name, settings, int(create_us))
+
+    async def names(self, after: str = "", count: int = 1000) -> list[str]:
+        """The ladders behind that name, in the order of their names."""
+        limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
+        answer = await call(self._client, "ZRANGE", keys.LADDER_INDEX, *limits)
+        return [name.decode() for name in answer]
+
+    async def show(self, name: str, results: int, table: bytes) -> bool:
+        """Shows a table with so many results in it; False when a newer one is shown."""
+        args = (results, table)
+        return bool(await lua.run(self._client, "ladder_publish", [keys.ladder(name)], *args))
+
+    async def shown(self, name: str) -> Shown | None:
+        """The table; None when none was ever worked out."""
+        results, table = await call(self._client, "HMGET", keys.ladder(name), "table_results", "table")
+        return None if results is None else Shown(int(results), table)
+
+    async def pardon(self, name: str, bot: str) -> int:
+        """Forgets what the bot has forfeited there so far: in the results from the first to this one."""
+        named = [keys.ladder_pardons(name), keys.results_places(name)]
+        return int(await lua.run(self._client, "ladder_pardon", named, bot))
+
+    async def pardons(self, name: str) -> dict[str, int]:
+        """Each bot that was pardoned there, and up to which result."""
+        answer = await call(self._client, "HGETALL", keys.ladder_pardons(name))
+        return {bot.decode(): int(results) for bot, results in pairs(answer)}
+
+    async def take_off(self, bot: str, name: str, reason: str) -> None:
+        """Notes with the bot that it is off the ladder, and why."""
+        await call(self._client, "HSET", keys.bot_off(bot), name, reason)
+
+    async def let_back(self, bot: str, name: str) -> None:
+        """Takes that back; nothing happens when it is on it."""
+        await call(self._client, "HDEL", keys.bot_off(bot), name)
+
+    async def off(self, bot: str) -> dict[str, str]:
+        """The ladders that the bot is off, and why."""
+        answer = await call(self._client, "HGETALL", keys.bot_off(bot))
+        return {name.decode(): reason.decode() for name, reason in pairs(answer)}

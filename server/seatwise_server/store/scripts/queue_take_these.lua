@@ -1,0 +1,19 @@
+#!lua
+-- Takes these bots off the queue, all or none, and notes them in this order under the match.
+-- KEYS: waiting, seating. ARGV: match, bot, bot, ...
+-- Answers the note "<taken ms> <since ms> <bot> <since ms> <bot> ...", or nil when one of them does not wait.
+local noted = redis.call('HGET', KEYS[2], ARGV[1])
+if noted then return noted end
+
+local time = redis.call('TIME')
+local note = {string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))}
+for i = 2, #ARGV do
+  local since = redis.call('ZSCORE', KEYS[1], ARGV[i])
+  if not since then return false end
+  note[#note + 1] = since
+  note[#note + 1] = ARGV[i]
+end
+redis.call('ZREM', KEYS[1], unpack(ARGV, 2))
+note = table.concat(note, ' ')
+redis.call('HSET', KEYS[2], ARGV[1], note)
+return note
