@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from seatwise_server.config import Config
 from seatwise_server.house import house_bots, run_house_bots
+from seatwise_server.ladder.holding import Holding
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
@@ -153,7 +154,8 @@ class LobbyRole:
     def __init__(self, common: Common) -> None:
         seating = Seating(common.store, common.durability)
         house = house_bots() if common.config.house_bots else {}
-        self.pairing = Pairing(common.store, seating, house)
+        self.ladders = Holding(common.store, common.name)
+        self.pairing = Pairing(common.store, seating, house, self.ladders)
         self.lobby = Lobby(common.name, common.store, self.pairing)
         self._common = common
 
@@ -172,6 +174,7 @@ class LobbyRole:
             "lobby listen": self.lobby.listen(),
             "lobby look after": self.lobby.look_after_changed(),
             "pairing": self.pairing.run(),
+            "ladders": self.ladders.run(),
         }
         if common.config.house_bots:
             tasks["house bots"] = run_house_bots(common.store, common.listens_on, common.name)
@@ -179,6 +182,7 @@ class LobbyRole:
 
     async def stop(self) -> None:
         """See `Role`. Attendances end with their streams, or with their lease."""
+        await self.ladders.release()
 
     def store_is_back(self, gap_s: float) -> None:
         """See `Role`. Nothing of it has a clock."""
