@@ -74,6 +74,14 @@ def test_an_answer_that_comes_after_a_stall_brings_nothing_back() -> None:
     assert not lease.renew()
 
 
+def test_who_gives_its_matches_up_says_nothing_any_more() -> None:
+    clock, lease = held()
+    lease.give_up()
+    lease.confirmed(clock.now)
+    assert not lease.holds()
+    assert (lease.lapses, lease.silent_since) == (1, clock.now)
+
+
 def test_before_the_first_heartbeat_nothing_may_be_said() -> None:
     assert not Lease(Clock()).holds()
 

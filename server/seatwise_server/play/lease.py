@@ -53,6 +53,13 @@ class Lease:
         self.breaks += self._clock() >= self._until
         self._until = max(self._until, sent + self._certain_s)
 
+    def give_up(self) -> None:
+        """Others may have what we owned, from now on: nothing is said any more."""
+        if self.holds():
+            self._holds = False
+            self.lapses += 1
+            self.silent_since = self._clock()
+
     def renew(self) -> bool:
         """All fences are confirmed to be ours; False when the lease is too old again meanwhile."""
         self._holds = self._clock() < self._until

@@ -240,6 +240,12 @@ class Referee:
                 return
             await asyncio.sleep(ANSWER_S)
 
+    async def _fall_silent(self) -> None:
+        """What is acknowledged leaves at once; after the farewell not even that may be said."""
+        self.streams.wake()
+        await asyncio.sleep(ANSWER_S)
+        self.lease.give_up()
+
     # The lease
 
     def owned(self) -> dict[str, int]:
@@ -289,6 +295,7 @@ class Referee:
         await self._all_answered()
         if self._work:
             await asyncio.wait(self._work, timeout=RETRY_S * 4)
+        await self._fall_silent()
         with suppress(StoreUnavailable, TimeoutError):
             async with asyncio.timeout(FAREWELL_S):
                 await self._store.processes.farewell(self.name)
