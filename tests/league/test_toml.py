@@ -75,7 +75,7 @@ def test_what_is_not_said_has_a_usual_value(file):
     league = read(
         file, 'name = "a"\ngame = "ubongo"\n[[entrants]]\nbot = "random"\n[[entrants]]\nbot = "solver"\n'
     )
-    assert (league.format, league.seats, league.deals, league.rounds) == ("round-robin", 2, "travelling", 1)
+    assert (league.format, league.seats, league.deals, league.rounds) == ("round-robin", 2, "travelling", 0)
     assert league.time.free_ms == {"build": 60_000}
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from seatwise.cli.command import Command
 
+INTERRUPTED = 130
 DEFAULT_RESULTS = Path("league-results")
 
 
@@ -42,11 +44,40 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Runs the sub-command."""
+    return _RUNS[args.command](args)
+
+
+def _run(args: Namespace) -> int:
+    import asyncio
+
+    from seatwise_server.league import season
+    from seatwise_server.league.progress import shown
     from seatwise_server.league.toml import read_league
 
-    if args.command == "run":
-        print(read_league(args.file), file=sys.stderr)
+    league = read_league(args.file)
+    with shown(is_quiet=args.json) as show:
+        played = asyncio.run(season.play(league, args.results, args.address or "", _token(args), show))
+    if not played.is_over:
+        print("The league is not over; the same command goes on with it.", file=sys.stderr)
+        return INTERRUPTED
+    if played.matches:
+        rate = played.matches / played.seconds
+        print(f"{played.matches} matches in {played.seconds:.1f} s, {rate:.2f} a second", file=sys.stderr)
+    return 0
+
+
+def _token(args: Namespace) -> str:
+    """The admin's, for a server that is not our own."""
+    from seatwise.cli.tokens import admin_token, is_here
+
+    given = args.token or os.environ.get("SEATWISE_TOKEN") or ""
+    return given or (admin_token() if args.address and is_here(args.address) else None) or ""
+
+
+def _report(args: Namespace) -> int:
     return 1
 
+
+_RUNS = {"run": _run, "report": _report}
 
 COMMAND = Command("league", "run a league from a file, and publish its table", configure, run)

@@ -10,11 +10,10 @@ from typing import Any
 from seatwise_referee.clock import TimeControl
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import canonical
+from seatwise_server.competition.schedule import Duplicate
 
 FORMATS = ("round-robin", "swiss", "knockout", "gauntlet", "ab-test")
-DEALS = ("independent", "travelling", "rotation")
-"""Each match has a deal of its own; or a deal goes to several tables and no bot meets it twice; or the same
-bots play it from each seat."""
+DEALS = tuple(str(each) for each in Duplicate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +54,8 @@ class League:
     format: str
     seats: int
     entrants: tuple[Entrant, ...]
-    rounds: int = 1
-    """How often each plays each; of a swiss league how many rounds; of a knockout how many deals a tie."""
+    rounds: int = 0
+    """What the format takes for a round; 0 is as many as it needs."""
     deals: str = "travelling"
     is_trusted: bool = False
     """With rotation: the operator declares that no bot keeps a deal in mind from one match to the next."""
@@ -64,8 +63,6 @@ class League:
     """Draws whatever the format leaves open."""
     tie_breaks: tuple[str, ...] = ()
     """In the order in which they are asked."""
-    replays: int = 3
-    """How often a void match is played again before it is given up."""
     champion: str = ""
     """Of a gauntlet: who meets all others."""
     trial: Trial = field(default_factory=Trial)

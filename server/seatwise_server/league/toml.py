@@ -21,7 +21,6 @@ from seatwise_server.store.errors import BadBotName
 from seatwise_server.store.tokens import bot_of
 
 MOST_ROUNDS = 1000
-MOST_REPLAYS = 100
 SMALLEST_TEST = 2
 
 
@@ -56,12 +55,11 @@ def _league(top: TableReader, folder: Path) -> League:
         format=form,
         seats=_seats(top, game, form, entrants),
         entrants=entrants,
-        rounds=top.whole("rounds", 1, least=1, most=MOST_ROUNDS),
+        rounds=top.whole("rounds", 0, least=0, most=MOST_ROUNDS),
         deals=top.choice("deals", DEALS, "rotation" if form == "ab-test" else "travelling"),
         is_trusted=top.flag("trust", False),
         seed=top.text("seed", "1", example='"summer 2026"'),
         tie_breaks=top.texts("tie_breaks", USUAL_TIE_BREAKS, TIE_BREAKS),
-        replays=top.whole("replays", 3, least=0, most=MOST_REPLAYS),
         champion=_champion(top, form, entrants),
         trial=_trial(top),
         options=_options(top, game, len(entrants)),

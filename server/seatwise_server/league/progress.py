@@ -1,0 +1,93 @@
+"""Shows how far a league is, and when it will be over: a bar on a terminal, a line now and then anywhere else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from seatwise_server.league.runner import Runner
+
+EVERY_S = 5.0
+KNOWN_AFTER = 4
+"""Matches of this run, after which its pace says something about the rest."""
+
+Show = Callable[["Runner"], None]
+
+
+class Pace:
+    """How quick this run is. What was played before it says nothing: another day, another machine."""
+
+    def __init__(self) -> None:
+        self._began = monotonic()
+
+    def per_s(self, played: int) -> float:
+        """Matches a second of this run."""
+        return played / max(monotonic() - self._began, 0.001)
+
+    def line(self, runner: Runner) -> str:
+        """One line."""
+        done, total = done_of(runner), runner.schedule.length(runner.so_far)
+        parts = [f"{done} of {total} matches", f"{self.per_s(runner.played):.2f} a second"]
+        if runner.played >= KNOWN_AFTER and done < total:
+            parts.append(f"{_duration((total - done) / self.per_s(runner.played))} left")
+        if runner.waits_for:
+            parts.append(f"waiting for {', '.join(sorted(runner.waits_for))} to attend")
+        return ", ".join(parts)
+
+
+def done_of(runner: Runner) -> int:
+    """Matches that count, whoever's run they were played in."""
+    return len(runner.diary.season.results)
+
+
+@contextmanager
+def shown(is_quiet: bool) -> Iterator[Show]:
+    """Shows it while the context lasts."""
+    if is_quiet:
+        yield lambda _: None
+    elif sys.stderr.isatty():
+        with _bar() as show:
+            yield show
+    else:
+        yield _lines()
+
+
+def _lines() -> Show:
+    pace, due_s = Pace(), monotonic() + EVERY_S
+
+    def show(runner: Runner) -> None:
+        nonlocal due_s
+        if monotonic() >= due_s:
+            due_s = monotonic() + EVERY_S
+            print(pace.line(runner), file=sys.stderr, flush=True)
+
+    return show
+
+
+@contextmanager
+def _bar() -> Iterator[Show]:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    pace = Pace()
+    columns = (BarColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting")
+
+        def show(runner: Runner) -> None:
+            total = runner.schedule.length(runner.so_far)
+            bar.update(task, total=total, completed=done_of(runner), description=pace.line(runner))
+
+        yield show
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    if seconds < 90 * 60:
+        return f"about {round(seconds / 60)} min"
+    return f"about {seconds / 3600:.1f} h"

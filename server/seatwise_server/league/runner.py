@@ -1,0 +1,215 @@
+"""Plays a league: asks the schedule what is due, has it played, and writes down what came of it.
+
+Nothing here has to be remembered. The schedule says the same matches again, under the same ids; the id of
+a match is in the request that creates it, so that the server gives the same match again; and the diary holds
+what is over. Whoever is killed at any point starts again and goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from seatwise.async_client import AsyncClient
+from seatwise.codec.match import decode_ending
+from seatwise.codec.time_control import encode_time_control
+from seatwise.errors import SeatwiseError, ServerFullError, WrongStateError
+from seatwise.v1.match_pb2 import DealSet, Match
+from seatwise_server.competition.results import Result
+from seatwise_server.competition.schedule import Schedule, ScheduledMatch, SoFar
+from seatwise_server.league.diary import Diary, Void
+from seatwise_server.league.players import Players
+from seatwise_server.league.settings import League
+
+SHORTEST_POLL_S = 0.03
+POLL_SHARE = 0.05
+"""A match is looked at again after this share of the time that it has taken so far."""
+LONGEST_POLL_S = 2.0
+FULL_S = 1.0
+ABSENT_S = 20.0
+"""A match that waits so long for bots of ours has them started again: they do not attend."""
+PATIENCE_S = 600.0
+"""So long a match waits for a bot that others run; then it is void."""
+
+Progress = Callable[["Runner"], None]
+
+
+@dataclass
+class Runner:
+    """One run of one league, until the season is over or it is told to stop."""
+
+    league: League
+    schedule: Schedule
+    diary: Diary
+    client: AsyncClient
+    players: Players
+    tables: int
+    """How many matches at once."""
+    on_progress: Progress = lambda _: None
+    patience_s: float = PATIENCE_S
+    is_stopping: bool = False
+    played: int = 0
+    """Matches that this run has seen end."""
+    waits_for: set[str] = field(default_factory=set)
+    """Bots of others that do not attend."""
+    _open: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _busy: set[str] = field(default_factory=set)
+    _unrecorded: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """By deal, matches that count and whose records are not here yet."""
+
+    @property
+    def so_far(self) -> SoFar:
+        """As the schedule wants to know it."""
+        season = self.diary.season
+        return SoFar(season.results, {void.table for void in season.voids})
+
+    async def run(self) -> bool:
+        """Whether the season is over, and all its records are here."""
+        season = self.diary.season
+        for result in season.results.values():
+            if result.match not in season.records:
+                self._unrecorded[result.deal].append(result.match)
+        try:
+            while self._start_due() or self._open:
+                await self._one_is_over()
+        finally:
+            for task in self._open.values():
+                task.cancel()
+            await asyncio.gather(*self._open.values(), return_exceptions=True)
+        for deal in list(self._unrecorded):
+            await self._fetch_records(deal)
+        return not self.schedule.due(self.so_far) and not self._unrecorded
+
+    def _start_due(self) -> bool:
+        """Starts as many as there is room for; whether there was one."""
+        has_started = False
+        for match in () if self.is_stopping else self.schedule.due(self.so_far):
+            if len(self._open) >= self.tables:
+                break
+            if match.id not in self._open and not self._must_wait(match):
+                self._open[match.id] = asyncio.create_task(self._play(match))
+                self._busy.update(match.bots)
+                has_started = True
+        return has_started
+
+    def _must_wait(self, match: ScheduledMatch) -> bool:
+        """A bot that is started afresh for each match plays one at a time."""
+        return self.league.is_fresh and not self._busy.isdisjoint(match.bots)
+
+    async def _one_is_over(self) -> None:
+        await asyncio.wait(self._open.values(), return_when=asyncio.FIRST_COMPLETED)
+        for name in [name for name, task in self._open.items() if task.done()]:
+            self._open.pop(name).result()
+
+    # One match
+
+    async def _play(self, scheduled: ScheduledMatch) -> None:
+        match = await self._created(scheduled)
+        if self.league.is_fresh:
+            self.players.start(scheduled.bots, matches=1)
+        match = await self._over(match)
+        if self.league.is_fresh:
+            await self.players.stop(scheduled.bots)
+        self._busy.difference_update(scheduled.bots)
+        await self._write_down(scheduled, match)
+        self.played += 1
+        self.on_progress(self)
+
+    async def _created(self, scheduled: ScheduledMatch) -> Match:
+        """The same match for the same id, however often it is asked for."""
+        season = self.diary.season
+        request_id = hashlib.sha256(f"{season.league}/{scheduled.id}".encode()).hexdigest()[:40]
+        while True:
+            try:
+                return await self.client.create_match(
+                    self.league.game, scheduled.bots, self.league.options, encode_time_control(self.league.time),
+                    self._deal_set(scheduled), request_id,
+                )  # fmt: skip
+            except ServerFullError:
+                await asyncio.sleep(FULL_S)
+            except SeatwiseError as error:
+                if error.reason != "SET_OVER":
+                    raise
+                return await self._created(without_deal(scheduled))
+
+    def _deal_set(self, scheduled: ScheduledMatch) -> DealSet | None:
+        deal = scheduled.deal
+        if deal is None:
+            return None
+        return DealSet(name=deal_name(self.diary.season.league, deal.set), number=deal.number, size=deal.size)
+
+    async def _over(self, match: Match) -> Match:
+        """Waits for its end, and sees to it that it has a beginning."""
+        loop = asyncio.get_running_loop()
+        began = acted = loop.time()
+        while not match.HasField("end_time"):
+            now = loop.time()
+            if match.state == Match.STATE_WAITING and now - acted > ABSENT_S:
+                acted = now
+                await self._look_after_absent(match, is_too_long=now - began > self.patience_s)
+            await asyncio.sleep(min(LONGEST_POLL_S, max(SHORTEST_POLL_S, POLL_SHARE * (now - began))))
+            match = await self.client.get_match(match.name)
+        self.waits_for.difference_update(match.bots)
+        return match
+
+    async def _look_after_absent(self, match: Match, *, is_too_long: bool) -> None:
+        absent = [bot for bot in match.bots if not (await self.client.get_bot(bot)).attending]
+        ours = [bot for bot in absent if self.players.is_ours(bot)]
+        await self.players.start_again(ours)
+        others = set(absent) - set(ours)
+        self.waits_for |= others
+        self.on_progress(self)
+        if others and is_too_long:
+            await self.client.abort_match(match.name)
+
+    # What came of it
+
+    async def _write_down(self, scheduled: ScheduledMatch, match: Match) -> None:
+        if match.state == Match.STATE_VOIDED:
+            reason = ": ".join(filter(None, (match.void_reason, match.void_message)))
+            self.diary.void(Void(scheduled.id, match.name, reason))
+            return
+        result = result_of(match, seq=len(self.diary.season.results) + 1)
+        self.diary.result(scheduled.id, result)
+        self.players.played(result)
+        self._unrecorded[result.deal].append(result.match)
+        await self._fetch_records(result.deal)
+
+    async def _fetch_records(self, deal: str) -> None:
+        """Of all matches of one deal, unless others may still play it."""
+        while matches := self._unrecorded.get(deal):
+            match = matches.pop()  # ours until it is here: others may ask for the rest meanwhile
+            try:
+                record = await self.client.get_record(match)
+            except WrongStateError:  # SET_RUNNING
+                matches.append(match)
+                return
+            self.diary.record(match, record)
+        self._unrecorded.pop(deal, None)
+
+
+def without_deal(scheduled: ScheduledMatch) -> ScheduledMatch:
+    """The match to be played again where the deal's other matches are over, and so the deal is known."""
+    return ScheduledMatch(f"{scheduled.id}-new", scheduled.round, scheduled.bots)
+
+
+def deal_name(league: str, deal: str) -> str:
+    """What the server calls the deal: no other league's has this name."""
+    return f"sets/{league.removeprefix('leagues/')}-{deal}"
+
+
+def result_of(match: Match, seq: int) -> Result:
+    """What counts of a finished match."""
+    return Result(
+        seq=seq,
+        match=match.name,
+        bots=tuple(match.bots),
+        points=tuple(match.result.points),
+        ranks=tuple(match.result.ranks),
+        endings=tuple(str(decode_ending(each)) for each in match.result.endings),
+        chain=match.result.chain.hex(),
+        deal=match.deal_set.name,
+    )

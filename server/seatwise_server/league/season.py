@@ -1,0 +1,140 @@
+"""One run of a league from its file to its season, with all that has to be up meanwhile and is ended after."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import secrets
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from seatwise.async_client import AsyncClient
+from seatwise.bot_errors import UsageError
+from seatwise.errors import AlreadyExistsError, NotFoundError
+from seatwise_server.league import diary
+from seatwise_server.league.players import Players
+from seatwise_server.league.processes import check_bot_file, own_server
+from seatwise_server.league.progress import Show
+from seatwise_server.league.rules import schedule_of
+from seatwise_server.league.runner import Runner
+from seatwise_server.league.settings import Entrant, League
+
+PATIENCE_S = 30.0
+"""A server that is started anew is waited for."""
+TABLES_A_CORE = 4
+"""UGO! is all waiting for one another: more matches than cores keep the cores busy."""
+LONGEST_NAME = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a run has come to."""
+
+    is_over: bool
+    matches: int
+    """Played in this run."""
+    seconds: float
+    """From the first match to the last."""
+
+
+async def play(
+    league: League, results: Path, address: str, token: str, show: Show, tables: int = 0
+) -> Played:
+    """Plays what has not been played yet. Ctrl-C ends it in order, a second one at once."""
+    schedule = schedule_of(league)
+    await asyncio.gather(*(check_bot_file(league, each) for each in league.entrants if each.is_local))
+    new_name = f"leagues/{league.name[:LONGEST_NAME].rstrip('-')}-{secrets.token_hex(3)}"
+    book = diary.opened(results, league, new_name)
+    tables = tables or usual_tables(league)
+    async with AsyncExitStack() as stack:
+        stack.callback(book.close)
+        client = await stack.enter_async_context(_client(results, address, token))
+        tokens = {each.player: await _token(client.admin, league, each) for each in league.entrants}
+        players = Players(league, client.address, tokens, book, results / "logs", tables)
+        await stack.enter_async_context(players)
+        runner = Runner(league, schedule, book, client.admin, players, tables, on_progress=show)
+        with _ending_in_order(runner):
+            return await _timed(runner)
+
+
+def usual_tables(league: League) -> int:
+    """How many matches at once. Where all build against the clock, none has to share its core."""
+    cores = os.cpu_count() or 1
+    return max(1, cores // league.seats) if league.game == "ubongo" else TABLES_A_CORE * cores
+
+
+async def _timed(runner: Runner) -> Played:
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    is_over = await runner.run()
+    return Played(is_over, runner.played, loop.time() - began)
+
+
+# The server
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    address: str
+    admin: AsyncClient
+
+
+@asynccontextmanager
+async def _client(results: Path, address: str, token: str) -> AsyncIterator[_Server]:
+    async with AsyncExitStack() as stack:
+        if not address:
+            folder = results / "server"
+            folder.mkdir(exist_ok=True)
+            address = await stack.enter_async_context(own_server(folder))
+            token = (folder / "admin.token").read_text().strip()
+        admin = await stack.enter_async_context(AsyncClient(address, token, patience_s=PATIENCE_S))
+        yield _Server(address, admin)
+
+
+async def _token(admin: AsyncClient, league: League, entrant: Entrant) -> str:
+    """That of an entrant that we start, who is registered if need be; of another one none, but it must be there."""
+    if not entrant.is_local:
+        await _known(admin, entrant)
+        return ""
+    _, name, _, version = entrant.player.split("/")
+    request_id = hashlib.sha256(f"league/{league.name}/{entrant.player}".encode()).hexdigest()[:40]
+    try:
+        return (await admin.register_bot(name, version, f"league {league.name}", request_id)).token
+    except AlreadyExistsError:
+        raise UsageError(
+            f"{entrant.player} is another's on this server; give {entrant.name} another name or version in the league "
+            f'file, or write registered = "{entrant.player}" if its owner is to run it'
+        ) from None
+
+
+async def _known(admin: AsyncClient, entrant: Entrant) -> None:
+    try:
+        await admin.get_bot(entrant.player)
+    except NotFoundError:
+        raise UsageError(
+            f"{entrant.player} is not registered on this server; its owner gets a token from who runs the server"
+        ) from None
+
+
+@contextmanager
+def _ending_in_order(runner: Runner) -> Iterator[None]:
+    """The first signal lets open matches end, the second one ends us."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task
+
+    def stop() -> None:
+        if runner.is_stopping:
+            task.cancel()
+        runner.is_stopping = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
