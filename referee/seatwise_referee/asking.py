@@ -14,6 +14,8 @@ class _Asked:
     """The clock of one seat."""
 
     put_ms: int
+    latest_ms: int
+    """When the seat's time begins if nobody says sooner that it was handed the prompt."""
     handed_ms: int | None = None
     allowance_ms: int | None = None
     """`None` as long as its round trip is not known."""
@@ -30,6 +32,9 @@ class Asking:
         """Since the prompt was put, each from when until when."""
         self._put = (0, 0)
         """The epoch and the number of the prompt that `_asked` is about."""
+        self._away: frozenset[Seat] = frozenset()
+        """Seats whose bots have not come back since the match was taken over."""
+        self._back_by_ms = 0
 
     def __contains__(self, seat: Seat) -> bool:
         return seat in self._asked
@@ -46,7 +51,24 @@ class Asking:
         self._put = (epoch, prompt.number)
         self._base_ms = base_ms
         self._standstills = []
-        self._asked = {seat: _Asked(put_ms=now) for seat in prompt.seats}
+        self._asked = {seat: _Asked(now, self._latest_start(seat, now)) for seat in prompt.seats}
+
+    def expect(self, away: Iterable[Seat], by_ms: int) -> None:
+        """These lost their link through a takeover: until they are back, or until then, none of their time runs."""
+        self._away, self._back_by_ms = frozenset(away), by_ms
+
+    def back(self, seat: Seat, now: int) -> bool:
+        """The seat's bot is here again: from now on it is as any other. False if that makes no difference."""
+        was_away, self._away = seat in self._away, self._away - {seat}
+        asked = self._asked.get(seat)
+        if not was_away or asked is None:
+            return False
+        asked.latest_ms = min(asked.latest_ms, now + self._time_control.handover_ms)
+        return True
+
+    def _latest_start(self, seat: Seat, put_ms: int) -> int:
+        latest_ms = put_ms + self._time_control.handover_ms
+        return max(latest_ms, self._back_by_ms) if seat in self._away else latest_ms
 
     def keep(self, seats: Iterable[Seat]) -> None:
         """Only these are still asked."""
@@ -54,11 +76,11 @@ class Asking:
         self._asked = {seat: asked for seat, asked in self._asked.items() if seat in kept}
 
     def hand(self, seat: Seat, now: int, allowance_ms: int | None) -> bool:
-        """The prompt is with the transport: the seat's time runs. False if it ran already."""
+        """The prompt is with the transport: the seat's time runs. False if it ran already, or does not yet."""
         asked = self._asked[seat]
-        if asked.handed_ms is not None:
+        if asked.handed_ms is not None or seat in self._away:
             return False
-        asked.handed_ms = min(max(now, asked.put_ms), asked.put_ms + self._time_control.handover_ms)
+        asked.handed_ms = min(max(now, asked.put_ms), asked.latest_ms)
         asked.allowance_ms = None if allowance_ms is None else self._capped(allowance_ms)
         return True
 
@@ -84,9 +106,10 @@ class Asking:
     def started(self, seat: Seat, now: int) -> int:
         """When the seat's time began: at the hand-over, or at the latest `handover_ms` after the put.
 
+        After a takeover not before its bot is back, in the set-up time.
         Who guesses the prompt and answers before it is put has used no time.
         """
-        return min(now, self._latest_start(self._asked[seat]))
+        return min(now, self._start(self._asked[seat]))
 
     def allowance_ms(self, seat: Seat) -> int:
         """What is taken off for the network, as far as that is known."""
@@ -130,7 +153,7 @@ class Asking:
 
     def _when_used(self, seat: Seat, ms: int) -> int:
         """When the seat has used so much; all standstills so far are over."""
-        started_ms = self._latest_start(self._asked[seat])
+        started_ms = self._start(self._asked[seat])
         return (
             started_ms
             + ms
@@ -140,7 +163,6 @@ class Asking:
     def _stood_still_ms(self, started_ms: int, now: int) -> int:
         return sum(max(0, min(now, until) - max(started_ms, since)) for since, until in self._standstills)
 
-    def _latest_start(self, asked: _Asked) -> int:
-        if asked.handed_ms is not None:
-            return asked.handed_ms
-        return asked.put_ms + self._time_control.handover_ms
+    @staticmethod
+    def _start(asked: _Asked) -> int:
+        return asked.latest_ms if asked.handed_ms is None else asked.handed_ms

@@ -205,12 +205,20 @@ class Match(Racing):
         self._asking.freeze(ms, now)
         return self._done()
 
-    def take_over(self, epoch: int, now: int) -> list[Effect]:
-        """Another referee owns the match from here on: whoever is asked is asked again in full."""
+    def take_over(self, epoch: int, now: int, away: Iterable[Seat] = ()) -> list[Effect]:
+        """Another referee owns the match from here on: whoever is asked is asked again in full.
+
+        That bots are `away` is no fault of theirs: they have a set-up time to come back in, see `back`.
+        """
         if self._position.end is not None:
             return []
         self._record(TakenOver(epoch=epoch, **self._stamp(self._clamped(now))))
+        self._asking.expect(away, self._setup_ends())
         return self._done()
+
+    def back(self, seat: Seat, now: int) -> list[Effect]:
+        """The seat's bot has come back after a takeover, or has only sat down once more."""
+        return [self._wake()] if self._asking.back(seat, now) else []
 
     def void(self, reason: VoidReason, now: int) -> list[Effect]:
         """The match counts for nobody. Nothing happens if it is over."""

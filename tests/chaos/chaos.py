@@ -166,7 +166,7 @@ async def run(folder: Path, seconds: float, seed: int, size: Size) -> tuple[Resu
 def main(args: argparse.Namespace) -> int:
     """Runs, prints, writes the results; 1 if anything is wrong."""
     seed = secrets.randbelow(10**6) if args.seed is None else args.seed
-    folder = Path(tempfile.mkdtemp(prefix="sw-chaos-"))
+    folder = Path(tempfile.mkdtemp(prefix="sw-chaos-", dir=args.keep))
     size = Size(args.referees, args.fronts, args.bots)
     results, wrong = asyncio.run(_until_told(run(folder, args.seconds, seed, size)))
     RESULTS.write_text(json.dumps(results.as_json) + "\n")
@@ -175,9 +175,9 @@ def main(args: argparse.Namespace) -> int:
         print(f"WRONG: {each}", file=sys.stderr)
     if wrong:
         print(f"Histories and logs are in {folder}; the same again: SEED={seed}", file=sys.stderr)
-        return 1
-    shutil.rmtree(folder)
-    return 0
+    elif not args.keep:
+        shutil.rmtree(folder)
+    return 1 if wrong else 0
 
 
 async def _until_told(work: object) -> tuple[Results, list[str]]:
@@ -193,7 +193,8 @@ def _arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int)
+    parser.add_argument("--seed", type=int, help="drawn by lot if not given")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leaves histories and logs there")
     for name, number in (("referees", 3), ("fronts", 2), ("bots", 6)):
         parser.add_argument(f"--{name}", type=int, default=number)
     return parser.parse_args()

@@ -509,6 +509,13 @@ FAULTS: tuple[Fault, ...] = (
         "return prompt is None or self._put[1] == prompt.number",
         (MATCHES, "tests/referee/test_match_clocks.py"),
     ),
+    Fault(
+        "a gap is charged: who has yet to come back after a takeover",
+        ASKING,
+        "        return max(latest_ms, self._back_by_ms) if seat in self._away else latest_ms\n",
+        "        return latest_ms\n",
+        ("tests/referee/test_match_clocks.py",),
+    ),
     # The end
     Fault(
         "result ranks ignore exits",

@@ -277,6 +277,66 @@ def test_after_a_takeover_the_open_prompt_is_asked_again_in_full() -> None:
     assert only(Accept, desk.submit()).charged_ms == 100
 
 
+def taken_over(**limits: int) -> Desk:
+    """At 9000 another referee has it, and none of its bots."""
+    desk = dealt(setup_ms=5000, **limits)
+    desk.match = replay(desk.setup, desk.journal)
+    desk.now = 9000
+    desk.do(desk.match.take_over(2, 9000, away=[Seat(0), Seat(1)]))
+    return desk
+
+
+def test_after_a_takeover_no_time_runs_before_the_bot_is_back() -> None:
+    desk = taken_over()
+    desk.hand()  # as the table says of whoever is not connected
+    desk.now = 13_000
+    assert desk.match.update(Seat(0), desk.now).move_ms == FREE_MS
+    assert only(WakeAt, desk.match.back(Seat(0), desk.now)).at_ms == 13_000 + 250 + ALLOWED_MS + 1
+    desk.now = 13_100
+    desk.hand()
+    desk.now = 13_140
+    assert only(Accept, desk.submit()).charged_ms == 40
+
+
+def test_who_comes_back_and_is_not_handed_the_prompt_is_as_any_other_seat() -> None:
+    desk = taken_over()
+    desk.match.back(Seat(0), 10_000)
+    desk.now = 10_350
+    assert only(Accept, desk.submit()).charged_ms == 100
+
+
+def test_who_does_not_come_back_in_the_set_up_time_runs_out_of_time() -> None:
+    desk = taken_over()
+    desk.now = 14_000 + ALLOWED_MS
+    assert not [each for each in desk.tick() if not isinstance(each, WakeAt)]
+    desk.now += 1
+    desk.tick()
+    (default,) = (entry for entry in desk.journal if isinstance(entry, Defaulted))
+    assert default.moves[0]["asked_ms"] == 14_000
+
+
+def test_a_seat_that_is_asked_later_has_the_same_time_to_come_back() -> None:
+    desk = taken_over()
+    desk.match.back(Seat(0), 9100)
+    desk.now = 9200
+    desk.submit()
+    assert desk.asked == 1
+    desk.now = 13_500
+    desk.match.back(Seat(1), 13_500)
+    desk.hand()
+    desk.now = 13_510
+    assert only(Accept, desk.submit()).charged_ms == 10
+
+
+def test_who_was_back_and_goes_again_has_no_more_time_than_others() -> None:
+    desk = taken_over()
+    desk.match.back(Seat(0), 9100)
+    assert desk.match.back(Seat(0), 9900) == []
+    desk.hand()
+    desk.now = 9900
+    assert only(Accept, desk.submit()).charged_ms == 900
+
+
 def test_after_a_takeover_the_setup_time_starts_anew() -> None:
     desk = Desk(setup_ms=5000)
     desk.sit(0)

@@ -360,6 +360,23 @@ async def test_a_new_owner_says_so_first_and_asks_again_in_full() -> None:
 
 
 @in_virtual_time
+async def test_who_finds_the_new_owner_late_is_not_charged_for_the_search() -> None:
+    room = Room()
+    await room.seat_all()
+    heir = Room(setup=room.setup, position=replay(room.setup, room.entries()).position, epoch=2)
+    heir.journal.start_with(heir.table.name, map(encode, room.entries()))
+    heir.table.open()
+    await heir.pass_ms(LIMIT_MS + 500)
+    link = heir.link(heir.asked)
+    link.sit(heir.asked)
+    await heir.pass_ms(30)
+    link.submit(heir.asked, heir.legal_move(), heir.prompt, "found it")
+    await heir.pass_ms(200)
+    (accepted,) = [item.move_accepted for item in link.new() if item.HasField("move_accepted")]
+    assert accepted.charged_ms == pytest.approx(30, abs=15)
+
+
+@in_virtual_time
 async def test_a_match_that_is_over_has_nothing_to_open() -> None:
     room = Room()
     await room.play_out(await room.seat_all())

@@ -135,6 +135,7 @@ class Table:
         if self._ended:
             outbox.end(self, seat, items.ended(place.head, self._ended))
         elif self.match.position.seats[seat].has_sat:
+            self._wake_for(self.match.back(Seat(seat), self._ms(at)))
             self._show(seat)
         elif self._has_room(seat, ""):
             self._command(seat, lambda now: self.match.sit(Seat(seat), nonce or None, now), at)
@@ -180,9 +181,13 @@ class Table:
         if self.match.is_over:
             self._on_end(self)
         elif self.epoch > 1:
-            self._command(None, lambda now: self.match.take_over(self.epoch, now), self._loop.time())
+            self._command(None, self._take_over, self._loop.time())
         else:
             self._tick()
+
+    def _take_over(self, now: int) -> list[Effect]:
+        away = [Seat(seat) for seat, place in enumerate(self._places) if place.outbox is None]
+        return self.match.take_over(self.epoch, now, away)
 
     def void(self, reason: VoidReason) -> None:
         """Ends the match; it counts for nobody."""
