@@ -7,14 +7,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from harness import Chair, house_in, in_memory
+from harness import Chair, House, Table, house_in, in_memory
 from harness.ubongo import CALL, best, build, building, builds_on, builds_out, lay, offer, view_of
 
 from seatwise.codec.ubongo import decode_view
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import play_service_pb2
-from seatwise_referee.games.ubongo import BOUND, GOAL
+from seatwise_referee.games.ubongo import BOUND, GOAL, View
 from seatwise_referee.race import MOST_LAYS
 from seatwise_server.cli.show import line_of
 from seatwise_server.house import house_bots
@@ -212,15 +212,26 @@ async def test_who_wants_every_change_sees_how_many_cards_lie(house):
         await builds_on(house, table)
 
 
+async def watched(house: House, table: Table) -> View:
+    """What a spectator who comes now is shown first."""
+    async for seen in house.admin.watch(table.name):
+        if seen.HasField("ubongo"):
+            return decode_view(seen.ubongo)
+    raise AssertionError("the spectator was shown nothing")
+
+
 async def test_spectators_see_ubongo_and_nothing_of_what_lies_before_the_round_is_over(house):
     async with building(house, rounds=2) as table:
-        one, _ = table.chairs
-        await build(one, lay(best(one)), CALL)
+        one, other = table.chairs
+        await other.sit(updates=play_service_pb2.Sit.UPDATES_EVERY_CHANGE)
+        await other.asked("build")
+        await build(one, lay(best(one)))
+        await other.expect("update")
+        assert max(view_of(other).laid) >= GOAL
+        assert (await watched(house, table)).laid == (0, 0)
+        await build(one, CALL)
         await one.expect("move_accepted")
-        async for seen in house.admin.watch(table.name):
-            if seen.HasField("ubongo"):
-                view = decode_view(seen.ubongo)
-                break
+        view = await watched(house, table)
         assert (view.seat, view.hand, view.layout, view.laid) == (None, (), (), (0, 0))
         assert line_of(view) == "round 2  laid 0 0  points 10 0"
         await asyncio.gather(*(chair.asked("build") for chair in table.chairs))

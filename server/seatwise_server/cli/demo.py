@@ -163,7 +163,8 @@ def _report(records: list[str], args: Namespace) -> int:
         )
         print("Your own bot: see the README, or write my_bot.py and run")
         print("  seatwise serve                        # in one terminal")
-        print("  seatwise bot my_bot.py:MyBot          # in another")
+        game = "" if args.game == "ugo" else f" --game {args.game}"
+        print(f"  {'seatwise bot my_bot.py:MyBot' + game:37} # in another")
     return 1 if faults else 0
 
 

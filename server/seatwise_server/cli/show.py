@@ -1,17 +1,20 @@
-"""Ubongo for people: the layouts of a match as text, side by side."""
+"""Ubongo for people: the layouts of a match as text, side by side where there is room."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
 from seatwise.ubongo import Card, Layout, View, draw
 from seatwise_referee.games.ubongo import layout_from_json
 
+GAP = "   "
+
 
 def final_layouts(record: dict[str, Any]) -> str:
-    """What each seat had laid in the last round, with its points."""
+    """What each seat had laid in the last round, with its points, as wide as the terminal."""
     deal = record["deals"][-1]
     symbols = {Card.parse(card): each for card, each in deal["symbols"].items()}
     bots = [seat["bot"].removeprefix("bots/").partition("/")[0] for seat in record["seats"]]
@@ -19,7 +22,8 @@ def final_layouts(record: dict[str, Any]) -> str:
     heads = [f"{bot}: {score}" for bot, score in zip(bots, points, strict=True)]
     drawn = [draw(layout, symbols) for layout in _last_layouts(record)]
     title = f"Round {deal['round']} of {record['match']}, as it ended:"
-    return "\n".join([title, "", beside(list(zip(heads, drawn, strict=True))), ""])
+    rows = rows_of(list(zip(heads, drawn, strict=True)), shutil.get_terminal_size().columns)
+    return "\n".join([title, "", *(f"{row}\n" for row in rows)])
 
 
 def _last_layouts(record: dict[str, Any]) -> list[Layout]:
@@ -28,12 +32,26 @@ def _last_layouts(record: dict[str, Any]) -> list[Layout]:
     return [layout_from_json(layout) for layout in closing[-1]]
 
 
-def beside(parts: Sequence[tuple[str, str]]) -> str:
-    """Drawings side by side, each under its head."""
-    columns = [[head, *drawn.splitlines()] for head, drawn in parts]
+def rows_of(parts: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
+    """Drawings, each under its head: as many side by side as there is room for, the others below."""
+    row: list[list[str]] = []
+    for head, drawn in parts:
+        column = [head, *drawn.splitlines()]
+        if row and _width_of([*row, column]) > width:
+            yield _beside(row)
+            row = []
+        row.append(column)
+    yield _beside(row)
+
+
+def _width_of(columns: Sequence[Sequence[str]]) -> int:
+    return sum(max(map(len, column)) for column in columns) + len(GAP) * (len(columns) - 1)
+
+
+def _beside(columns: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in columns]
     return "\n".join(
-        "   ".join(line.ljust(width) for line, width in zip(lines, widths, strict=True)).rstrip()
+        GAP.join(line.ljust(width) for line, width in zip(lines, widths, strict=True)).rstrip()
         for lines in zip_longest(*columns, fillvalue="")
     )
 
