@@ -4,7 +4,7 @@ A schedule keeps nothing. It is settings and entrants; what is due follows from 
 whoever was killed asks again, is told the same ids, and plays no match twice.
 
 - A void match is played again, under the next attempt's id, with the same deal and seats.
-- After `ATTEMPTS` void matches it is given up: it counts for nobody.
+- After three void matches (`SoFar.attempts`) it is given up: it counts for nobody.
 - A forfeited match counts as it ended.
 """
 
@@ -76,6 +76,8 @@ class SoFar:
     results: Mapping[str, Result] = field(default_factory=dict)
     voids: Collection[str] = ()
     """Those that ended void."""
+    attempts: int = ATTEMPTS
+    """How often a match may be void before it is given up."""
 
 
 class Schedule(Protocol):
@@ -99,7 +101,7 @@ def due_of(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[ScheduledM
 
 def next_attempt(match: ScheduledMatch, so_far: SoFar) -> ScheduledMatch | None:
     """The match as it is to be played now; `None` where it has a result or is given up."""
-    for attempt in _attempts(match.id):
+    for attempt in _attempts(match.id, so_far):
         if attempt in so_far.results:
             return None
         if attempt not in so_far.voids:
@@ -109,7 +111,7 @@ def next_attempt(match: ScheduledMatch, so_far: SoFar) -> ScheduledMatch | None:
 
 def result_of(match: str, so_far: SoFar) -> Result | None:
     """That of whichever attempt was not void."""
-    return next((so_far.results[each] for each in _attempts(match) if each in so_far.results), None)
+    return next((so_far.results[each] for each in _attempts(match, so_far) if each in so_far.results), None)
 
 
 def results_of(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[Result, ...]:
@@ -119,11 +121,13 @@ def results_of(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[Result
 
 def given_up(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[str, ...]:
     """Those that were void as often as they may be."""
-    return tuple(match.id for match in matches if all(each in so_far.voids for each in _attempts(match.id)))
+    return tuple(
+        match.id for match in matches if all(each in so_far.voids for each in _attempts(match.id, so_far))
+    )
 
 
-def _attempts(match: str) -> tuple[str, ...]:
-    return (match, *(f"{match}.{attempt}" for attempt in range(2, ATTEMPTS + 1)))
+def _attempts(match: str, so_far: SoFar) -> tuple[str, ...]:
+    return (match, *(f"{match}.{attempt}" for attempt in range(2, so_far.attempts + 1)))
 
 
 def check_entrants(entrants: Sequence[str], table_size: int, *, least: int | None = None) -> None:

@@ -1,0 +1,89 @@
+"""Round robin over tables of two, three or four: everybody meets everybody equally often, as far as arithmetic allows.
+
+A round seats everybody who finds a full table; where entrants remain they sit out in turn, which costs and brings nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+
+from seatwise_server.competition.balance import Spread, balance_of
+from seatwise_server.competition.deals import matches_at
+from seatwise_server.competition.planes import PRIMITIVE, plane_rounds
+from seatwise_server.competition.schedule import (
+    BadSchedule,
+    Duplicate,
+    ScheduledMatch,
+    SoFar,
+    Table,
+    check_entrants,
+    due_of,
+    given_up,
+)
+from seatwise_server.competition.seats import balanced
+from seatwise_server.competition.starter import Round, modulus_of, rounds_of
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRobin:
+    """All matches are known from the beginning, and each may be played at any time."""
+
+    entrants: tuple[str, ...]
+    table_size: int = 2
+    rounds: int = 0
+    """0 is one cycle: the fewest rounds in which all pairs meet equally often, or nearly."""
+    duplicate: Duplicate = Duplicate.TRAVELLING
+    seed: str = ""
+    """Of the draw: who stands where in the plan."""
+
+    def __post_init__(self) -> None:
+        check_entrants(self.entrants, self.table_size)
+        if self.rounds < 0:
+            raise BadSchedule(f"rounds: must be 0 or more, not {self.rounds}")
+
+    def matches(self) -> tuple[ScheduledMatch, ...]:
+        """All of the season."""
+        return _matches(self)
+
+    def due(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+        return due_of(self.matches(), so_far)
+
+    def length(self, so_far: SoFar) -> int:
+        return len(self.matches()) - len(given_up(self.matches(), so_far))
+
+    def byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
+        """Nobody has one: to sit out is part of the plan and the same for all."""
+        return ()
+
+    def balance(self) -> tuple[Spread, ...]:
+        """How even the schedule is."""
+        return balance_of(self.entrants, [match.bots for match in self.matches()])
+
+
+@lru_cache(maxsize=64)
+def _matches(plan: RoundRobin) -> tuple[ScheduledMatch, ...]:
+    return matches_at(_tables(plan), plan.duplicate)
+
+
+def _tables(plan: RoundRobin) -> list[Table]:
+    chance = Random(f"round-robin/{plan.seed}")
+    drawn = chance.sample(plan.entrants, len(plan.entrants))
+    rounds = _rounds(len(drawn), plan.table_size, plan.rounds)
+    named = [tuple(drawn[each] for each in table) for tables in rounds for table in tables]
+    seated = iter(balanced(named, chance))
+    return [
+        Table(f"r{number}-t{place}", number, next(seated))
+        for number, tables in enumerate(rounds, 1)
+        for place in range(1, len(tables) + 1)
+    ]
+
+
+def _rounds(entrants: int, size: int, wanted: int) -> tuple[Round, ...]:
+    if size == 4 and entrants in PRIMITIVE:
+        cycle = plane_rounds(entrants)
+        cycles = -(-wanted // len(cycle)) or 1
+        return (cycle * cycles)[: wanted or None]
+    cycles = -(-wanted // modulus_of(entrants, size)) or 1
+    return rounds_of(entrants, size, cycles)[: wanted or None]
