@@ -491,8 +491,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "who does not read never starts",
         ASKING,
-        "return asked.put_ms + self._time_control.handover_ms",
-        "return asked.put_ms + 1000 * self._time_control.handover_ms",
+        "        latest_ms = put_ms + self._time_control.handover_ms\n",
+        "        latest_ms = put_ms + 1000 * self._time_control.handover_ms\n",
         (TABLES,),
     ),
     Fault(
