@@ -24,6 +24,7 @@ from seatwise_server.rpc.admin import AdminDoor
 from seatwise_server.rpc.bots import BotDoor
 from seatwise_server.rpc.games import GameDoor
 from seatwise_server.rpc.keeper import Keeper
+from seatwise_server.rpc.ladders import LadderDoor
 from seatwise_server.rpc.lobby import LobbyDoor
 from seatwise_server.rpc.matches import MatchDoor
 from seatwise_server.rpc.play import PlayDoor
@@ -212,6 +213,7 @@ class GatewayRole:
             MatchDoor(store, seating, self._wake_pairing, Watch(store), sets, keeper),
             BotDoor(store, keeper),
             GameDoor(),
+            LadderDoor(store, keeper),
         )
 
     async def start(self) -> Tasks:

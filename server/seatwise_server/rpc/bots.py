@@ -20,6 +20,8 @@ class BotDoor(bot_service_pb2_grpc.BotServiceServicer):
 
     def __init__(self, store: Store, keeper: Keeper) -> None:
         self._bots = store.bots
+        self._ladders = store.ladders
+        self._attendances = store.attendances
         self._keeper = keeper
 
     async def RegisterBot(self, request: pb.RegisterBotRequest, context: Context) -> pb.RegisterBotResponse:  # noqa: N802
@@ -57,7 +59,11 @@ class BotDoor(bot_service_pb2_grpc.BotServiceServicer):
     async def GetBot(self, request: pb.GetBotRequest, context: Context) -> pb.GetBotResponse:  # noqa: N802
         """See bot_service.proto."""
         await self._keeper.anybody(context)
-        return pb.GetBotResponse(bot=resources.bot(await self._known(request.name)))
+        bot = resources.bot(await self._known(request.name))
+        bot.attending = bool(await self._attendances.present([bot.name]))
+        for ladder, reason in sorted((await self._ladders.off(bot.name)).items()):
+            bot.taken_off.add(ladder=ladder, reason=reason)
+        return pb.GetBotResponse(bot=bot)
 
     async def ListBots(self, request: pb.ListBotsRequest, context: Context) -> pb.ListBotsResponse:  # noqa: N802
         """See bot_service.proto."""

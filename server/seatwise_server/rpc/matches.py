@@ -8,22 +8,21 @@ from collections.abc import AsyncIterator, Callable
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from seatwise.codec.time_control import requested_time_control
 from seatwise.v1 import match_pb2, match_service_pb2_grpc
 from seatwise.v1 import match_service_pb2 as pb
-from seatwise_referee.clock import BadTimeControl, TimeControl
-from seatwise_referee.game import BadOptions, Options
-from seatwise_referee.games.registry import GAMES
+from seatwise_referee.clock import BadTimeControl
+from seatwise_referee.game import BadOptions
 from seatwise_referee.setup import Setup
 from seatwise_server import resources
 from seatwise_server.lobby.aborting import Aborting
-from seatwise_server.lobby.queue import CREATED, time_control_for
+from seatwise_server.lobby.queue import CREATED
 from seatwise_server.lobby.seating import ID_ALPHABET, ID_LENGTH, Seating
 from seatwise_server.play.watch import Watch
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.keeper import Context, Keeper
 from seatwise_server.rpc.paging import page_size
 from seatwise_server.rpc.sets import Sets
+from seatwise_server.rpc.wanted import check_seats, game_of, limits_of, options_of
 from seatwise_server.store import MatchMeta, Store
 from seatwise_server.store.errors import BadPageToken
 
@@ -145,56 +144,21 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
         return resources.match(await self._meta(name))
 
     async def _setup_for(self, request: pb.CreateMatchRequest) -> Setup:
-        game = request.game.removeprefix("games/")
-        if game not in GAMES:
-            raise Refusal(
-                "NOT_FOUND",
-                f"there is no game {request.game[:80]!r}; there are {_games()}",
-                game=request.game[:80],
-            )
+        game = game_of(request.game)
         for bot in request.bots:
             if await self._store.bots.get(bot) is None:
                 raise Refusal("NOT_FOUND", f"no bot {bot[:80]!r} is registered", bot=bot[:80])
+        check_seats(game, len(request.bots), f"{len(request.bots)} bots are named")
         try:
             return self._seating.setup(
                 _match_name(request.request_id),
                 game,
-                _table(game, list(request.bots)),
-                _options(game, dict(request.options)),
-                _time_control(game, request),
+                request.bots,
+                options_of(game, request.options),
+                limits_of(game, request.time_control),
             )
         except (BadOptions, BadTimeControl) as bad:
             raise Refusal("INVALID_ARGUMENT", str(bad)) from None
-
-
-def _games() -> str:
-    return ", ".join(f"games/{name}" for name in GAMES)
-
-
-def _table(game: str, bots: list[str]) -> list[str]:
-    sizes = GAMES[game].table_sizes
-    if len(bots) not in sizes:
-        raise Refusal(
-            "INVALID_ARGUMENT", f"{game} is for {sizes[0]} to {sizes[-1]} seats; {len(bots)} bots are named"
-        )
-    return bots
-
-
-def _options(game: str, given: dict[str, str]) -> Options:
-    """Options travel as text; what the game knows as a number becomes one."""
-    defaults = GAMES[game].options({})
-    return {
-        name: int(text) if isinstance(defaults.get(name), int) and _is_number(text) else text
-        for name, text in given.items()
-    }
-
-
-def _is_number(text: str) -> bool:
-    return len(text) < 10 and text.removeprefix("-").isdecimal() and text.isascii()
-
-
-def _time_control(game: str, request: pb.CreateMatchRequest) -> TimeControl:
-    return requested_time_control(request.time_control, GAMES[game].paces, time_control_for(game))
 
 
 def _match_name(request_id: str) -> str:

@@ -10,6 +10,7 @@ from seatwise.v1 import (
     admin_service_pb2_grpc,
     bot_service_pb2_grpc,
     game_service_pb2_grpc,
+    ladder_service_pb2_grpc,
     lobby_service_pb2_grpc,
     match_service_pb2_grpc,
 )
@@ -17,6 +18,7 @@ from seatwise_server.rpc.admin import AdminDoor
 from seatwise_server.rpc.bots import BotDoor
 from seatwise_server.rpc.games import GameDoor
 from seatwise_server.rpc.guard import Guard
+from seatwise_server.rpc.ladders import LadderDoor
 from seatwise_server.rpc.lobby import LobbyDoor
 from seatwise_server.rpc.matches import MatchDoor
 from seatwise_server.rpc.play import PlayDoor
@@ -28,6 +30,7 @@ GATEWAY = (
     "seatwise.v1.MatchService",
     "seatwise.v1.BotService",
     "seatwise.v1.GameService",
+    "seatwise.v1.LadderService",
 )
 SERVICES = (LOBBY, PLAY, *GATEWAY)
 LIVE = "live"
@@ -73,12 +76,15 @@ class Doors:
         self.server.add_generic_rpc_handlers((play.handler(),))
         self._services.append(PLAY)
 
-    def open_gateway(self, admin: AdminDoor, matches: MatchDoor, bots: BotDoor, games: GameDoor) -> None:
+    def open_gateway(
+        self, admin: AdminDoor, matches: MatchDoor, bots: BotDoor, games: GameDoor, ladders: LadderDoor
+    ) -> None:
         """All that is asked and answered once, and watching."""
         admin_service_pb2_grpc.add_AdminServiceServicer_to_server(admin, self.server)  # type: ignore[no-untyped-call]  # generated
         match_service_pb2_grpc.add_MatchServiceServicer_to_server(matches, self.server)  # type: ignore[no-untyped-call]  # generated
         bot_service_pb2_grpc.add_BotServiceServicer_to_server(bots, self.server)  # type: ignore[no-untyped-call]  # generated
         game_service_pb2_grpc.add_GameServiceServicer_to_server(games, self.server)  # type: ignore[no-untyped-call]  # generated
+        ladder_service_pb2_grpc.add_LadderServiceServicer_to_server(ladders, self.server)  # type: ignore[no-untyped-call]  # generated
         self._services += GATEWAY
 
     async def start(self) -> None:
