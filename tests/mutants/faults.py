@@ -320,8 +320,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a lease that a heartbeat brings back",
         "server/seatwise_server/play/lease.py",
-        "            self._holds = False\n",
-        "            self._holds = True\n",
+        "            self._holds = False\n            self.lapses += 1\n            self.silent_since = self._until\n",
+        "            self._holds = True\n            self.lapses += 1\n            self.silent_since = self._until\n",
         ("tests/server/test_leases.py",),
     ),
     Fault(
@@ -427,8 +427,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the longest round trip is allowed",
         STREAM,
-        "return min(self._round_trips, default=0)",
-        "return max(self._round_trips, default=0)",
+        "return min(self._round_trips, default=None)",
+        "return max(self._round_trips, default=None)",
         ("tests/server/test_stream.py",),
     ),
     Fault(
