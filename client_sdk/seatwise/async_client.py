@@ -74,10 +74,12 @@ class AsyncClient:
 
     # Bots
 
-    async def register_bot(self, bot: str, version: str = "1", owner: str = "") -> Registered:
-        """Registers a bot version. Admin."""
+    async def register_bot(
+        self, bot: str, version: str = "1", owner: str = "", request_id: str = ""
+    ) -> Registered:
+        """Registers a bot version. A repeat with the same `request_id` gives it a new token. Admin."""
         request = bot_service_pb2.RegisterBotRequest(
-            request_id=str(uuid4()), bot=bot, version=version, owner=owner
+            request_id=request_id or str(uuid4()), bot=bot, version=version, owner=owner
         )
         answer = await self._bots("RegisterBot", request, bot_service_pb2.RegisterBotResponse)
         # Without a token it is the answer to a repeat: the first one was lost with the link.

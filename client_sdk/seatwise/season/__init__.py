@@ -14,6 +14,6 @@ results only the server's arithmetic can say; it registers under the entry point
 
 from seatwise.season.bundle import FILES, FORMAT, Bundle, is_bundle, opened, written
 from seatwise.season.check import Checked, check
-from seatwise.season.fault import BadSeason
+from seatwise.season.fault import BadSeason, at
 
-__all__ = ["FILES", "FORMAT", "BadSeason", "Bundle", "Checked", "check", "is_bundle", "opened", "written"]
+__all__ = ["FILES", "FORMAT", "BadSeason", "Bundle", "Checked", "at", "check", "is_bundle", "opened", "written"]

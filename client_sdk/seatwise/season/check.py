@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, TypeAlias
 
 from seatwise.season.bundle import Bundle
 from seatwise.season.fault import BadSeason, at
-from seatwise_referee.verify import verify_line
+from seatwise_referee.verify import Verdict, verify_lines
 
 VERIFIERS = "seatwise.seasons"
 """Entry points: functions that take an open bundle and raise `BadSeason`."""
@@ -68,27 +68,36 @@ def _check_records(
 ) -> int:
     """How many there are: one for each result, in the same order."""
     count = 0
-    for number, line in enumerate(bundle.lines("records.jsonl"), start=1):
-        if number > len(results):
-            raise at("records.jsonl", number, "there is no result of this match: it was dropped from the log")
+    for line, verdict in _verified(bundle.lines("records.jsonl")):
+        if verdict.fault:
+            raise at("records.jsonl", verdict.line, str(verdict.fault))
+        if verdict.line > len(results):
+            raise at("records.jsonl", verdict.line, f"{verdict.match} has no result: it was dropped from the log")
         try:
-            _check_record(line, settings, results[number - 1])
+            _check_record(json.loads(line), settings, results[verdict.line - 1])
         except BadSeason as bad:
-            raise at("records.jsonl", number, str(bad)) from None
+            raise at("records.jsonl", verdict.line, str(bad)) from None
         advance(len(line))
-        count = number
+        count = verdict.line
     if count < len(results):
-        raise at(
-            "results.jsonl", count + 1, f"{results[count].get('match')} has no record: it proves nothing"
-        )
+        raise at("results.jsonl", count + 1, f"{results[count].get('match')} has no record: it proves nothing")
     return count
 
 
-def _check_record(line: bytes, settings: Object, result: Object) -> None:
-    verdict = verify_line(line)
-    if verdict.fault:
-        raise BadSeason(str(verdict.fault))
-    record = json.loads(line)
+def _verified(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Verdict]]:
+    """Each line with its verdict, and no more than one of them in memory."""
+    last = b""
+
+    def kept() -> Iterator[bytes]:
+        nonlocal last
+        for last in lines:
+            yield last
+
+    for verdict in verify_lines(kept()):
+        yield last, verdict
+
+
+def _check_record(record: Object, settings: Object, result: Object) -> None:
     for key, name in _SAME.items():
         if record[key] != settings[name]:
             raise BadSeason(f"{key} is {_short(record[key])}, and settings.json has {_short(settings[name])}")
@@ -104,6 +113,7 @@ def _told_by(record: Mapping[str, Any]) -> Object:
         "ranks": record["result"]["ranks"],
         "endings": record["endings"],
         "chain": record["chain"],
+        "deal": record.get("deal_set", {}).get("name", ""),
     }
 
 

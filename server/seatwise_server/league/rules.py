@@ -13,3 +13,8 @@ USUAL_TIE_BREAKS = ("points",)
 def schedule_of(league: League) -> Schedule:
     """What is to be played, and when. Raises `BadSchedule`."""
     return RoundRobin(league.players, league.seats, league.rounds, Duplicate(league.deals), league.seed)
+
+
+def is_repeat(match: str) -> bool:
+    """Whether that id is of a match that was void before."""
+    return "." in match

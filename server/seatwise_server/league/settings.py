@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from seatwise_referee.clock import TimeControl
@@ -95,6 +96,13 @@ class League:
             "time": self.time.to_json(),
             "rules_version": GAMES[self.game].rules_version,
         }
+
+    def published(self) -> dict[str, Any]:
+        """The same without what is nobody's business: where on our disk a bot lies."""
+        plain = self.to_json()
+        for entrant in plain["entrants"]:
+            entrant["bot"] = PurePath(entrant["bot"]).name
+        return plain
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> League:

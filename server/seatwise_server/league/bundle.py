@@ -1,0 +1,43 @@
+"""Writes what is published of a season: the bundle, from which anybody can work the table out again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from seatwise import season as bundles
+from seatwise_referee.journal import canonical
+from seatwise_server.league.diary import Season
+from seatwise_server.league.settings import League
+
+BUNDLE = "season.bundle"
+
+
+def write_bundle(folder: Path, league: League, season: Season, standings: Mapping[str, Any]) -> str:
+    """The digest of the bundle that is in the folder now."""
+    with TemporaryDirectory(dir=folder, prefix=".bundle-") as drafts:
+        files = {name: Path(drafts) / name for name in bundles.FILES}
+        files["settings.json"].write_bytes(canonical(league.published()) + b"\n")
+        _write(files["results.jsonl"], (_result_line(table, season) for table in season.results))
+        _write(files["voids.jsonl"], ({"table": v.table, "match": v.match, "reason": v.reason} for v in season.voids))
+        with files["records.jsonl"].open("w", encoding="ascii") as out:
+            out.writelines(f"{season.records[result.match]}\n" for result in season.results.values())
+        files["standings.json"].write_text(readable(standings))
+        return bundles.written(folder / BUNDLE, files)
+
+
+def readable(value: Mapping[str, Any]) -> str:
+    """JSON for people and programs, always the same for the same value."""
+    return json.dumps(value, indent=2, sort_keys=True) + "\n"
+
+
+def _result_line(table: str, season: Season) -> dict[str, Any]:
+    return {"table": table, **season.results[table].to_json()}
+
+
+def _write(path: Path, lines: Iterable[dict[str, Any]]) -> None:
+    with path.open("w", encoding="ascii") as out:
+        out.writelines(json.dumps(line, sort_keys=True) + "\n" for line in lines)

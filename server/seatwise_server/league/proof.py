@@ -1,0 +1,102 @@
+"""Works a published season out again: that what was played is what the settings say, and the table what follows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from seatwise.season import BadSeason, Bundle, at
+from seatwise_server.competition.results import Result
+from seatwise_server.competition.schedule import BadSchedule, Schedule, ScheduledMatch, SoFar
+from seatwise_server.league.bundle import readable
+from seatwise_server.league.rules import is_repeat, schedule_of
+from seatwise_server.league.settings import League
+from seatwise_server.league.table import standings_of
+
+
+def check_table(bundle: Bundle) -> None:
+    """Raises `BadSeason` for the first thing that does not follow."""
+    league = _league(bundle)
+    results = dict(_tables(bundle))
+    voids = {str(void.get("table")) for void in bundle.jsons("voids.jsonl")}
+    try:
+        _check_played(schedule_of(league), results, voids)
+    except BadSchedule as bad:
+        raise BadSeason(f"settings.json: {bad}") from None
+    _check_standings(bundle.json("standings.json"), standings_of(league, results, voids))
+
+
+def _league(bundle: Bundle) -> League:
+    try:
+        return League.from_json(bundle.json("settings.json"))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadSeason(f"settings.json: these are no settings of a league: {error!r}") from None
+
+
+def _tables(bundle: Bundle) -> Iterator[tuple[str, Result]]:
+    seen: dict[str, int] = {}
+    for number, line in enumerate(bundle.jsons("results.jsonl"), start=1):
+        try:
+            result, table = Result.from_json(line), str(line["table"])
+        except (KeyError, ValueError) as error:
+            raise at("results.jsonl", number, str(error)) from None
+        first = seen.setdefault(table, number)
+        if first != number:
+            raise at("results.jsonl", number, f"{table} was played in line {first} already")
+        yield table, result
+
+
+def _check_played(schedule: Schedule, results: Mapping[str, Result], voids: set[str]) -> None:
+    """Goes through the season as it was due; all of it was played, and nothing else."""
+    known: dict[str, Result] = {}
+    while due := [match for match in schedule.due(SoFar(known, voids)) if match.id not in known]:
+        for match in due:
+            _check_match(match, results, voids)
+            known[match.id] = results[match.id]
+    for table, result in results.items():
+        if table not in known:
+            raise at("results.jsonl", result.seq, f"{table} ({result.match}) is not in the schedule of these settings")
+
+
+def _check_match(match: ScheduledMatch, results: Mapping[str, Result], voids: set[str]) -> None:
+    result = results.get(match.id)
+    who = ", ".join(match.bots)
+    if result is None:
+        raise BadSeason(f"results.jsonl: the match {match.id} between {who} is missing")
+    if result.bots != match.bots:
+        raise at("results.jsonl", result.seq, f"{match.id} is between {who}, not {', '.join(result.bots)}")
+    _check_deal(match, result)
+
+
+def _check_deal(match: ScheduledMatch, result: Result) -> None:
+    """A void match that was its deal's last is played again with cards of its own: the old ones are known."""
+    wanted = match.deal.set if match.deal else ""
+    if result.deal.endswith(f"-{wanted}") if wanted else not result.deal:
+        return
+    if result.deal or not is_repeat(match.id):
+        wants = f"of the set {wanted}" if wanted else "of its own"
+        raise at("results.jsonl", result.seq, f"{match.id} has a deal {wants}, not {result.deal or 'of its own'}")
+
+
+def _check_standings(published: Any, right: Mapping[str, Any]) -> None:
+    if published == json.loads(readable(right)):
+        return
+    place = _first_difference(published, json.loads(readable(right)), "")
+    raise BadSeason(f"standings.json: {place}")
+
+
+def _first_difference(published: Any, right: Any, where: str) -> str:
+    """Where two values differ first, and how."""
+    if isinstance(published, dict) and isinstance(right, dict) and published.keys() == right.keys():
+        pairs = [(f"{where}.{key}".strip("."), published[key], right[key]) for key in right]
+    elif isinstance(published, list) and isinstance(right, list) and len(published) == len(right):
+        pairs = [(f"{where}[{place}]", one, other) for place, (one, other) in enumerate(zip(published, right, strict=True))]
+    else:
+        return f"{where or 'all of it'} is {_short(published)}; from the results follows {_short(right)}"
+    return next(_first_difference(one, other, place) for place, one, other in pairs if one != other)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True)
+    return text if len(text) <= 120 else f"{text[:120]}..."
