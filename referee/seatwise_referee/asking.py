@@ -154,6 +154,8 @@ class Asking:
     def _when_used(self, seat: Seat, ms: int) -> int:
         """When the seat has used so much; all standstills so far are over."""
         started_ms = self._start(self._asked[seat])
+        if not self._standstills:
+            return started_ms + ms
         return (
             started_ms
             + ms
@@ -161,6 +163,8 @@ class Asking:
         )
 
     def _stood_still_ms(self, started_ms: int, now: int) -> int:
+        if not self._standstills:  # nearly always
+            return 0
         return sum(max(0, min(now, until) - max(started_ms, since)) for since, until in self._standstills)
 
     @staticmethod

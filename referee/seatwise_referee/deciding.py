@@ -51,7 +51,7 @@ class Deciding:
 
     def _must_be_put(self) -> None:
         """`Unconfirmed` if the prompt on the table has not been put yet."""
-        if not self._is_put():
+        if not self._asking.is_put(self._position.epoch, self._position.prompt):
             raise Unconfirmed(
                 f"{self.setup.match}: confirm entry {self._position.seq} before the next command"
             )
@@ -102,7 +102,7 @@ class Deciding:
     def _go_on(self, now: int) -> None:
         """Plays for seats that have left until somebody who has not is asked, or the match is over."""
         while self._position.state is not None and self._position.end is None:
-            if all(own.left for own in self._position.seats):
+            if None not in [own.left for own in self._position.seats]:
                 self._record(Voided(reason=VoidReason.ABANDONED, **self._stamp(now)))
             elif self._position.prompt is None:
                 self._finish(now)
@@ -116,6 +116,8 @@ class Deciding:
 
     def _play_for_the_gone(self, prompt: Prompt, now: int) -> bool:
         gone = [seat for seat in sorted(prompt.seats) if self._position.seats[seat].left]
+        if not gone:
+            return False
         for reason in ("RESIGNED", "FORFEITED"):
             seats = [seat for seat in gone if (reason == "RESIGNED") is self._resigned(seat)]
             if seats:

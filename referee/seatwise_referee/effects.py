@@ -22,14 +22,14 @@ class Reason(StrEnum):
     TOO_MANY = "TOO_MANY"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Record:
     """Write this to the journal before anything else of the same command is done."""
 
     entry: Entry
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Show:
     """Show the seat its view. The shell asks `Match.update` for it, at the moment of writing."""
 
@@ -37,7 +37,7 @@ class Show:
     prompt: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Accept:
     """Tell the seat that its move stands."""
 
@@ -46,7 +46,7 @@ class Accept:
     charged_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reject:
     """Tell the seat that its request does not stand."""
 
@@ -56,21 +56,21 @@ class Reject:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WakeAt:
     """Call `tick` then, in the match's own milliseconds; `None` is never."""
 
     at_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Changed:
     """These seats see something else now, without an entry: show it to those who want every change."""
 
     seats: tuple[Seat, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finish:
     """The match is over: tell all seats."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from json.encoder import encode_basestring_ascii
 from typing import Any, ClassVar, TypeAlias
 
 from seatwise_referee.ending import Ending
@@ -280,7 +281,7 @@ def encode(entry: Entry) -> bytes:
     if type(entry) is Moved:
         text = _MOVED % (
             entry.allowance_ms, entry.asked_ms, entry.at_ms, entry.charged_ms,
-            _ENCODE(entry.move), entry.prompt, entry.seat, entry.seq, _ENCODE(entry.request_id),
+            _ENCODE(entry.move), entry.prompt, entry.seat, entry.seq, encode_basestring_ascii(entry.request_id),
         )  # fmt: skip  # as it reads in the template
         return text.encode()
     body = entry.to_json()

@@ -13,13 +13,12 @@ we stood still in between is a `frozen` entry, and so comes off the charge.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from seatwise_referee.deciding import Unconfirmed
 from seatwise_referee.effects import Accept, Effect, Finish, Reason, Reject, Show, WakeAt
 from seatwise_referee.ending import Ending, VoidReason
-from seatwise_referee.game import IllegalMove, Seat
+from seatwise_referee.game import IllegalMove, Prompt, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import (
     Dealt,
@@ -42,8 +41,7 @@ FEWEST_SEATS = 2
 NONCE_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(NamedTuple):
     """All that a seat is told of a match, from the last confirmed position."""
 
     prompt: int
@@ -156,15 +154,27 @@ class Match(Racing):
             return [Reject(seat, request_id, *refusal)]
         if self._race is not None:
             return [*self._race_submit(self._race, seat, request_id, move, now), self._wake()]
-        now = self._clamped(now)
-        if self._is_late(seat, now):
+        now = max(now, self._position.at_ms)
+        charged_ms = self._asking.charge(seat, now)
+        if charged_ms > self._allowed(cast("Prompt", self._position.prompt), seat):
             return self._too_late(seat, prompt, request_id, now)
         try:
             state = self.game.play(self._position.state, seat, move)
         except IllegalMove as illegal:
             self._illegal(seat, prompt, request_id, str(illegal), now)
             return self._done()
-        return self._moved(seat, prompt, request_id, move, state, now)
+        entry = Moved(
+            seq=self._position.seq + 1,
+            at_ms=now,
+            seat=seat,
+            prompt=prompt,
+            move=self.game.move_to_json(move),
+            asked_ms=self._asking.started(seat, now),
+            allowance_ms=self._asking.allowance_ms(seat),
+            charged_ms=charged_ms,
+            request_id=request_id,
+        )
+        return self._moved(entry, state)
 
     def resign(self, seat: Seat, now: int) -> list[Effect]:
         """The seat gives up; its default moves are played to the end. Only who has sat can."""
@@ -252,23 +262,10 @@ class Match(Racing):
         self._record(Dealt(**self._stamp(now)))
         self._go_on(now)
 
-    def _moved(
-        self, seat: Seat, prompt: int, request_id: str, move: Any, state: Any, now: int
-    ) -> list[Effect]:
-        charged_ms = self._asking.charge(seat, now)
-        entry = Moved(
-            seat=seat,
-            prompt=prompt,
-            move=self.game.move_to_json(move),
-            asked_ms=self._asking.started(seat, now),
-            allowance_ms=self._asking.allowance_ms(seat),
-            charged_ms=charged_ms,
-            request_id=request_id,
-            **self._stamp(now),
-        )
+    def _moved(self, entry: Moved, state: Any) -> list[Effect]:
         self._record(entry, state)
-        self._effects.append(Accept(seat, request_id, charged_ms))
-        self._go_on(now)
+        self._effects.append(Accept(entry.seat, entry.request_id, entry.charged_ms))
+        self._go_on(entry.at_ms)
         return self._done()
 
     def _too_late(self, seat: Seat, prompt: int, request_id: str, now: int) -> list[Effect]:

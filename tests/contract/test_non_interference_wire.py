@@ -15,6 +15,7 @@ from room import Room
 from two_worlds import Course, Moment, Plan, compared, comparisons, plan_for, renamed_receipts
 
 from seatwise.v1 import play_service_pb2 as pb
+from seatwise_referee.effects import Accept
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode
 from seatwise_server.play import items, watch
@@ -117,8 +118,8 @@ def leak_in_updates(patch: pytest.MonkeyPatch) -> None:
 def leak_in_acceptances(patch: pytest.MonkeyPatch) -> None:
     clean = Table._accept
 
-    def leaky(self: Table, place: Any, seat: int, request_id: str, charged_ms: int) -> None:
-        clean(self, place, seat, request_id, charged_ms + secret(self))
+    def leaky(self: Table, it: Accept) -> None:
+        clean(self, Accept(it.seat, it.request_id, it.charged_ms + secret(self)))
 
     patch.setattr(Table, "_accept", leaky)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,7 +123,7 @@ def test_the_caller_knows_that_it_has_called() -> None:
     race = ready(0)
     before = race.at(100).update(0)
     race.call(0)
-    assert race.update(0) == replace(before, to_act=False, move_ms=0, allowance_ms=0)
+    assert race.update(0) == before._replace(to_act=False, move_ms=0, allowance_ms=0)
     assert race.answers(0) == []
 
 

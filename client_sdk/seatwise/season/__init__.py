@@ -16,4 +16,15 @@ from seatwise.season.bundle import FILES, FORMAT, Bundle, is_bundle, opened, wri
 from seatwise.season.check import Checked, check
 from seatwise.season.fault import BadSeason, at
 
-__all__ = ["FILES", "FORMAT", "BadSeason", "Bundle", "Checked", "at", "check", "is_bundle", "opened", "written"]
+__all__ = [
+    "FILES",
+    "FORMAT",
+    "BadSeason",
+    "Bundle",
+    "Checked",
+    "at",
+    "check",
+    "is_bundle",
+    "opened",
+    "written",
+]

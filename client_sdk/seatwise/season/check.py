@@ -72,7 +72,9 @@ def _check_records(
         if verdict.fault:
             raise at("records.jsonl", verdict.line, str(verdict.fault))
         if verdict.line > len(results):
-            raise at("records.jsonl", verdict.line, f"{verdict.match} has no result: it was dropped from the log")
+            raise at(
+                "records.jsonl", verdict.line, f"{verdict.match} has no result: it was dropped from the log"
+            )
         try:
             _check_record(json.loads(line), settings, results[verdict.line - 1])
         except BadSeason as bad:
@@ -80,7 +82,9 @@ def _check_records(
         advance(len(line))
         count = verdict.line
     if count < len(results):
-        raise at("results.jsonl", count + 1, f"{results[count].get('match')} has no record: it proves nothing")
+        raise at(
+            "results.jsonl", count + 1, f"{results[count].get('match')} has no record: it proves nothing"
+        )
     return count
 
 

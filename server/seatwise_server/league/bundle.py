@@ -22,7 +22,10 @@ def write_bundle(folder: Path, league: League, season: Season, standings: Mappin
         files = {name: Path(drafts) / name for name in bundles.FILES}
         files["settings.json"].write_bytes(canonical(league.published()) + b"\n")
         _write(files["results.jsonl"], (_result_line(table, season) for table in season.results))
-        _write(files["voids.jsonl"], ({"table": v.table, "match": v.match, "reason": v.reason} for v in season.voids))
+        _write(
+            files["voids.jsonl"],
+            ({"table": v.table, "match": v.match, "reason": v.reason} for v in season.voids),
+        )
         with files["records.jsonl"].open("w", encoding="ascii") as out:
             out.writelines(f"{season.records[result.match]}\n" for result in season.results.values())
         files["standings.json"].write_text(readable(standings))

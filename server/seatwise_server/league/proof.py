@@ -56,7 +56,11 @@ def _check_played(schedule: Schedule, results: Mapping[str, Result], voids: set[
             known[match.id] = results[match.id]
     for table, result in results.items():
         if table not in known:
-            raise at("results.jsonl", result.seq, f"{table} ({result.match}) is not in the schedule of these settings")
+            raise at(
+                "results.jsonl",
+                result.seq,
+                f"{table} ({result.match}) is not in the schedule of these settings",
+            )
 
 
 def _check_match(match: ScheduledMatch, results: Mapping[str, Result], voids: set[str]) -> None:
@@ -76,7 +80,9 @@ def _check_deal(match: ScheduledMatch, result: Result) -> None:
         return
     if result.deal or not is_repeat(match.id):
         wants = f"of the set {wanted}" if wanted else "of its own"
-        raise at("results.jsonl", result.seq, f"{match.id} has a deal {wants}, not {result.deal or 'of its own'}")
+        raise at(
+            "results.jsonl", result.seq, f"{match.id} has a deal {wants}, not {result.deal or 'of its own'}"
+        )
 
 
 def _check_standings(published: Any, right: Mapping[str, Any]) -> None:
@@ -91,7 +97,10 @@ def _first_difference(published: Any, right: Any, where: str) -> str:
     if isinstance(published, dict) and isinstance(right, dict) and published.keys() == right.keys():
         pairs = [(f"{where}.{key}".strip("."), published[key], right[key]) for key in right]
     elif isinstance(published, list) and isinstance(right, list) and len(published) == len(right):
-        pairs = [(f"{where}[{place}]", one, other) for place, (one, other) in enumerate(zip(published, right, strict=True))]
+        pairs = [
+            (f"{where}[{place}]", one, other)
+            for place, (one, other) in enumerate(zip(published, right, strict=True))
+        ]
     else:
         return f"{where or 'all of it'} is {_short(published)}; from the results follows {_short(right)}"
     return next(_first_difference(one, other, place) for place, one, other in pairs if one != other)

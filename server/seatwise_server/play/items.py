@@ -23,15 +23,14 @@ LENGTH_DELIMITED = 2
 RECEIPT_BYTES = 16
 REASONS = {name.removeprefix("REASON_"): number for name, number in pb.MoveRejected.Reason.items()}
 
-_ONE_BYTE = tuple(bytes((number,)) for number in range(0x80))
+_SHORT = tuple(bytes((it,)) if it < 0x80 else bytes((it & 0x7F | 0x80, it >> 7)) for it in range(0x4000))
+"""Lengths and milliseconds are mostly of one or two bytes."""
 
 
 def varint(number: int) -> bytes:
     """A non-negative number as protobuf writes it."""
-    if number < 0x80:
-        return _ONE_BYTE[number]
     if number < 0x4000:
-        return bytes((number & 0x7F | 0x80, number >> 7))
+        return _SHORT[number]
     return bytes((number & 0x7F | 0x80,)) + varint(number >> 7)
 
 
@@ -59,29 +58,35 @@ def response(items: Iterable[bytes]) -> bytes:
 
 def update(head: bytes, game: str, told: Update, receipt: bytes) -> bytes:
     """What a seat sees and is asked."""
-    body = pb.Update(
-        prompt=told.prompt,
-        to_act=told.to_act,
-        pace=told.pace,
-        time=pb.TimeLeft(
-            move_ms=told.move_ms,
-            bank_ms=told.bank_ms,
-            charged_ms=told.charged_ms,
-            latency_ms=told.allowance_ms,
-            strikes=told.strikes,
-        ),
-        receipt=receipt,
-    ).SerializeToString()
+    view = b""
     if told.view is not None:
         codec = CODECS[game]
-        body += field(codec.number, codec.encode_view(told.view))
-    return head + field(_UPDATE, body)
+        view = field(codec.number, codec.encode_view(told.view))
+    asked = b"%b%b%b" % (
+        b"\x08" + varint(told.prompt) if told.prompt else b"",
+        b"\x10\x01" if told.to_act else b"",
+        field(3, told.pace.encode()) if told.pace else b"",
+    )
+    return head + field(_UPDATE, b"%b%b\x2a%c%b%b" % (asked, _time_left(told), len(receipt), receipt, view))
+
+
+def _time_left(told: Update) -> bytes:
+    """As `pb.Update.time`, in a third of the time that protobuf takes; proto3 leaves noughts out."""
+    times = b"".join((
+        b"\x08" + varint(told.move_ms) if told.move_ms else b"",
+        b"\x10" + varint(told.bank_ms) if told.bank_ms else b"",
+        b"\x18" + varint(told.charged_ms) if told.charged_ms else b"",
+        b"\x20" + varint(told.allowance_ms) if told.allowance_ms else b"",
+        b"\x28" + varint(told.strikes) if told.strikes else b"",
+    ))  # fmt: skip
+    return b"\x22%c%b" % (len(times), times)
 
 
 def accepted(head: bytes, request_id: str, charged_ms: int, receipt: bytes) -> bytes:
     """The move stands."""
-    body = pb.MoveAccepted(request_id=request_id, charged_ms=charged_ms, receipt=receipt)
-    return head + field(_ACCEPTED, body.SerializeToString())
+    charged = b"\x10" + varint(charged_ms) if charged_ms else b""
+    body = b"%b%b\x1a%c%b" % (field(1, request_id.encode()), charged, len(receipt), receipt)
+    return head + field(_ACCEPTED, body)
 
 
 def rejected(head: bytes, request_id: str, reason: str, message: str) -> bytes:

@@ -53,7 +53,8 @@ class Outbox:
         self._ends: dict[tuple[Viewed, int], bytes] = {}
         self.seats: dict[tuple[Viewed, int], None] = {}
         """Where the bot sits through here, as long as those tables are open."""
-        self._sweep: asyncio.TimerHandle | None = None
+        self._is_swept = False
+        """A sweep is coming. It is not called off when all is written before: most are, and timers cost."""
         self._due = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -112,7 +113,6 @@ class Outbox:
     def drain(self) -> Draft:
         """Takes out all there is; views are made now, from what is in the journal now."""
         self._due.clear()
-        self._cancel_sweep()
         draft = Draft(items=self._answers)
         self._answers = []
         self._room.set()
@@ -129,10 +129,11 @@ class Outbox:
     def _wake(self, at_once: bool) -> None:
         if at_once:
             self._due.set()
-        elif self._sweep is None and not self._due.is_set():
-            self._sweep = self._loop.call_later(SWEEP_S, self._due.set)
+        elif not self._is_swept:
+            self._is_swept = True
+            self._loop.call_later(SWEEP_S, self._sweep)
 
-    def _cancel_sweep(self) -> None:
-        if self._sweep is not None:
-            self._sweep.cancel()
-            self._sweep = None
+    def _sweep(self) -> None:
+        self._is_swept = False
+        if self._answers or self._views:
+            self._due.set()

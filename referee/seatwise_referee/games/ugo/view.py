@@ -78,7 +78,7 @@ def view_of(state: State, seat: Seat | None) -> View:
         rounds=round_.rounds,
         starter=starter_of(round_.number, len(state.hands)),
         hand=cards_of(hand),
-        hand_sizes=tuple(cards.bit_count() for cards in state.hands),
+        hand_sizes=tuple(map(int.bit_count, state.hands)),
         leader=table.leader,
         trick=state.trick,
         legal_cards=cards_of(legal_mask(hand, state.trick)) if is_asked_for_card else (),
