@@ -572,8 +572,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in an acceptance: another seat's clock",
         TABLE,
-        "item = items.accepted(place.head, request_id, charged_ms, receipt)",
-        "item = items.accepted(place.head, request_id, self.match.position.seats[-1].charged_ms, receipt)",
+        "item = items.accepted(place.head, it.request_id, it.charged_ms, receipt)",
+        "item = items.accepted(place.head, it.request_id, self.match.position.seats[-1].charged_ms, receipt)",
         (WIRE,),
     ),
     Fault(
@@ -600,8 +600,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in a receipt: rejections of others, in acceptances",
         TABLE,
-        "            seen_seq = self.match.position.seen_seq(Seat(seat))\n",
-        "            seen_seq = self.match.position.seats[-1].rejected_seq\n",
+        "seen_seq = self.match.position.seen_seq(it.seat)",
+        "seen_seq = self.match.position.seats[-1].rejected_seq",
         (WIRE,),
     ),
     Fault(
@@ -658,8 +658,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in the log: the hands",
         TABLE,
-        'self._log.debug("move_rejected", seat=seat, reason=str(reason))',
-        'self._log.debug("move_rejected", seat=seat, reason=str(reason), state=self.match.position.state)',
+        'self._log.debug("move_rejected", seat=effect.seat, reason=str(effect.reason))',
+        'self._log.debug("move_rejected", seat=effect.seat, state=self.match.position.state)',
         (WIRE,),
     ),
     Fault(
