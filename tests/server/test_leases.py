@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from one_match import setup_of
+from one_race import race_setup
 from redis.asyncio import Redis
 
 from seatwise_referee.ending import VoidReason
@@ -273,6 +274,18 @@ async def test_rules_of_another_version_are_left_to_it(store: Store, flusher: Fl
     ours, job = await opened(store, flusher)
     with pytest.raises(UnknownFormat):
         await ours.claim(Estate(type(job)("1-0", "matches/newer"), "a", None))
+
+
+async def test_a_match_with_a_deck_that_is_not_here_is_left_to_those_who_have_it(
+    store: Store, flusher: Flusher
+) -> None:
+    setup = race_setup().to_json()
+    setup["options"] = {**setup["options"], "deck": "theirs:" + "0" * 64}
+    await store.matches.create("matches/theirs", {"setup": json.dumps(setup), "state": "SEATING"})
+    ours, job = await opened(store, flusher)
+    with pytest.raises(UnknownFormat, match="deck"):
+        await ours.claim(Estate(type(job)("1-0", "matches/theirs"), "a", None))
+    assert await store.journal.fence("matches/theirs") is None
 
 
 async def test_what_a_failover_forgot_is_written_again_under_an_epoch_that_nobody_had(

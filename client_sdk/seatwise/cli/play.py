@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from seatwise.cli import decks
 from seatwise.cli.command import Command
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def configure(parser: ArgumentParser) -> None:
         "--option", action="append", default=[], type=_option, metavar="NAME=VALUE",
         help="an option of the game, as in rounds=1; may be repeated",
     )  # fmt: skip
+    decks.add_to(parser)
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
@@ -47,6 +49,7 @@ def run(arguments: Namespace) -> int:
     """Plays, and prints the table; 1 if not one match came to an end that counts."""
     from seatwise.local import play
 
+    decks.use(arguments.deck)
     with _progress(arguments.matches, is_quiet=arguments.json) as on_match:
         results = play(
             arguments.bots,

@@ -6,9 +6,12 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from seatwise.cli import decks
 from seatwise.cli.command import Command
+from seatwise.season.bundle import is_bundle
 
 if TYPE_CHECKING:
     from seatwise.client import Client
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 EPILOG = """\
 FILE holds one record a line, as `seatwise play --records FILE` writes it; - reads standard input.
 Of each record the first thing that is wrong is printed: FILE: line 3: seq 17: what is wrong.
+A season bundle, as `seatwise league` writes it, is worked out again from its records to its table.
 Whether a record is the one that was published only its chain can tell: give it with --chain, or let
 --server ask the server that held the match.
 """
@@ -39,16 +43,20 @@ def configure(parser: ArgumentParser) -> None:
         "--chain",
         type=_chain,
         metavar="HEX",
-        help="what the record's chain must end with; for a file of one record",
+        help="what the record's chain must end with, for a file of one record; or the digest of a season bundle",
     )
     parser.add_argument(
         "--server", metavar="ADDR", help="host:port of the server that published the chains of these matches"
     )
+    decks.add_to(parser)
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
 
 
 def run(arguments: Namespace) -> int:
     """Checks all, and prints what is wrong; 1 if anything is."""
+    decks.use(arguments.deck)
+    if is_bundle(Path(arguments.file)):
+        return _run_season(arguments)
     name = "standard input" if arguments.file == "-" else arguments.file
     wrong: list[Verdict] = []
     count = 0
@@ -64,6 +72,13 @@ def run(arguments: Namespace) -> int:
     else:
         print(_summary(name, count, len(wrong)))
     return 1 if wrong or not count else 0
+
+
+def _run_season(arguments: Namespace) -> int:
+    from seatwise.cli import seasons
+
+    with _opened(arguments.file) as file, _progress(file, is_quiet=arguments.json) as read:
+        return seasons.run(arguments, read)
 
 
 def _chain(text: str) -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from seatwise_referee.game import Game
-from seatwise_referee.games.ubongo import Ubongo
+from seatwise_referee.games.ubongo import Deck, Ubongo
 from seatwise_referee.games.ugo import Ugo
 
 GAMES: dict[str, Game[Any, Any, Any]] = {game.name: game for game in (Ugo(), Ubongo())}
 """By name."""
+
+
+def use_decks(decks: Iterable[Deck]) -> None:
+    """From now on Ubongo knows these decks beside the house's; `BadDeck` if two have one name."""
+    GAMES[Ubongo.name] = Ubongo(decks)

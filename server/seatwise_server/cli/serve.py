@@ -10,6 +10,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seatwise.cli import decks
 from seatwise.cli.command import Command
 from seatwise_server.config import DEFAULT_PORT, KEEP_RECORDS_S, ROLES, Config, default_data_folder
 
@@ -74,6 +75,7 @@ def configure(parser: ArgumentParser) -> None:
         metavar="PORT",
         help="serve /metrics for Prometheus there; 0 takes a free one",
     )
+    decks.add_to(parser)
     parser.add_argument("--no-house-bots", action="store_true", help="leave free places free")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
 
@@ -116,6 +118,7 @@ def run(args: Namespace) -> int:
             file=sys.stderr,
         )
         return 2
+    decks.use(args.deck)
     log.configure(args.log_level)
     config = config_of(args)
     embedded = None

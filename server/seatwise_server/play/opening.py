@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import structlog
 
 from seatwise_referee.ending import VoidReason
-from seatwise_referee.game import IllegalMove
+from seatwise_referee.game import BadOptions, IllegalMove
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import BadEntry, Frozen, Rejected, TakenOver, decode
 from seatwise_referee.match import Match, replay
@@ -118,6 +118,10 @@ def _setup(meta: MatchMeta) -> Setup:
     game = GAMES.get(setup.game)
     if game is None or game.rules_version != setup.rules_version:
         raise UnknownFormat(f"it plays {setup.game} by the rules of version {setup.rules_version}")
+    try:
+        game.options(setup.options)
+    except BadOptions as unknown:
+        raise UnknownFormat(f"it is played with what is not here: {unknown}") from None
     return setup
 
 
