@@ -212,14 +212,14 @@ class Referee:
 
     async def _deliver(self, table: Table) -> None:
         """Repeats until it is done: the journal has the result, so nothing can be lost by waiting."""
-        setup = table.match.setup
+        setup, job = table.match.setup, self._jobs.get(table.name)
         end: End | None = None
-        while not table.is_fenced:
+        while job and not table.is_fenced:
             try:
                 end = end or await self._delivery.read_end(setup)
                 table.tell_end(end.message)
                 if await self._delivery.deliver(setup, table.epoch, self.name, end):
-                    await self._store.jobs.done(self._jobs[table.name].job_id)
+                    await self._store.jobs.done(job.job_id)
                     log_end(table, end.message)
                 break
             except StoreUnavailable:
@@ -227,10 +227,12 @@ class Referee:
         self._let_go(table)
 
     def _let_go(self, table: Table) -> None:
+        """This table; by now the match may be open again at another one."""
         table.close()
-        self._flusher.release(table.name)
-        self._jobs.pop(table.name, None)
-        self.tables.pop(table.name, None)
+        if self.tables.get(table.name) is table:
+            self._flusher.release(table.name)
+            self._jobs.pop(table.name, None)
+            self.tables.pop(table.name, None)
 
     async def _all_answered(self) -> None:
         """What is with the journal is acknowledged before the next owner asks again, if that is soon."""
