@@ -20,6 +20,8 @@ from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.notices import LobbyNotice, lobby_notices
 
 BEAT_S = 3.0
+GATHER_S = 0.01
+"""What changes for a bot within so long is looked at together."""
 LEASE_MS = 10_000
 """An attendance that is not refreshed for so long is gone."""
 MOST_PRESENT = 20_000
@@ -201,6 +203,7 @@ class Lobby:
         """
         while True:
             await self._news.wait()
+            await asyncio.sleep(GATHER_S)
             self._news.clear()
             changed, self._changed = self._changed, set()
             doubtful, self._doubtful = self._doubtful, set()

@@ -19,6 +19,11 @@ from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.queues import Proposal
 
 PASS_S = 0.2
+"""A pass at least so often,"""
+REST_S = 0.02
+"""and at most: much that changes at the same time is one change."""
+UNFINISHED_S = 1.0
+"""How often is looked for what dead lobbies have left: nobody may take it up for much longer."""
 LOOK_AHEAD = 10_000
 """How many created matches one pass looks at: a match whose bots are busy does not block the next."""
 FOR_EVER_MS = 10**15
@@ -42,6 +47,8 @@ class Pairing:
         self._proposals = Proposals(store, seating)
         self._ladders = LadderPairing(store, holding, self._proposals, self._capacity)
         self._wake = asyncio.Event()
+        self._unfinished_at = now()
+        """When to look next for what others have left."""
 
     def wake(self) -> None:
         """Something has changed: look at once."""
@@ -52,7 +59,8 @@ class Pairing:
         while True:
             self._wake.clear()
             try:
-                await self.take_up_unfinished()
+                if now() >= self._unfinished_at:
+                    await self.take_up_unfinished()
                 for queue in QUEUES.values():
                     await self._pair(queue)
                 await self._ladders.pair()
@@ -62,6 +70,7 @@ class Pairing:
             await self._rest()
 
     async def _rest(self) -> None:
+        await asyncio.sleep(REST_S)
         try:
             async with asyncio.timeout(PASS_S):
                 await self._wake.wait()
@@ -70,6 +79,7 @@ class Pairing:
 
     async def take_up_unfinished(self) -> None:
         """Proposals that a lobby left when it died are seated now, by one of those who find them."""
+        self._unfinished_at = now() + UNFINISHED_S
         for queue in QUEUES.values():
             for left in await self._store.queues.unfinished(queue.name):
                 began = now()
