@@ -135,7 +135,7 @@ class Table:
         if self._ended:
             outbox.end(self, seat, items.ended(place.head, self._ended))
         elif self.match.position.seats[seat].has_sat:
-            self._wake_for(self.match.back(Seat(seat), self._ms(at)))
+            self._perform(self.match.back(Seat(seat), self._ms(at)))
             self._show(seat)
         elif self._has_room(seat, ""):
             self._command(seat, lambda now: self.match.sit(Seat(seat), nonce or None, now), at)
