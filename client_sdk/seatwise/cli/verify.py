@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from seatwise.cli import decks
 from seatwise.cli.command import Command
-from seatwise.season.bundle import is_bundle
 
 if TYPE_CHECKING:
     from seatwise.client import Client
@@ -55,7 +54,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Checks all, and prints what is wrong; 1 if anything is."""
     decks.use(arguments.deck)
-    if is_bundle(Path(arguments.file)):
+    if _is_season(arguments.file):
         return _run_season(arguments)
     name = "standard input" if arguments.file == "-" else arguments.file
     wrong: list[Verdict] = []
@@ -72,6 +71,12 @@ def run(arguments: Namespace) -> int:
     else:
         print(_summary(name, count, len(wrong)))
     return 1 if wrong or not count else 0
+
+
+def _is_season(path: str) -> bool:
+    from seatwise.season.bundle import is_bundle
+
+    return path != "-" and is_bundle(Path(path))
 
 
 def _run_season(arguments: Namespace) -> int:

@@ -13,7 +13,7 @@ results only the server's arithmetic can say; it registers under the entry point
 """
 
 from seatwise.season.bundle import FILES, FORMAT, Bundle, is_bundle, opened, written
-from seatwise.season.check import Checked, check
+from seatwise.season.checking import Checked, check
 from seatwise.season.fault import BadSeason, at
 
 __all__ = [

@@ -75,7 +75,10 @@ def _token(args: Namespace) -> str:
 
 
 def _report(args: Namespace) -> int:
-    return 1
+    from seatwise_server.league.publishing import publish
+
+    publish(args.results)
+    return 0
 
 
 _RUNS = {"run": _run, "report": _report}

@@ -101,7 +101,7 @@ def opened(folder: Path, league: League, new_name: str) -> Diary:
         raise
 
 
-def seasons_in(folder: Path) -> tuple[dict[str, Any], Season]:
+def season_in(folder: Path) -> tuple[dict[str, Any], Season]:
     """Settings and season of the diary in that folder, to be read only; `UsageError` if there is none."""
     try:
         lines = list(_lines((folder / "season.jsonl").read_bytes()))

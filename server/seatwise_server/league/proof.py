@@ -52,7 +52,7 @@ def _check_played(schedule: Schedule, results: Mapping[str, Result], voids: set[
     known: dict[str, Result] = {}
     while due := [match for match in schedule.due(SoFar(known, voids)) if match.id not in known]:
         for match in due:
-            _check_match(match, results, voids)
+            _check_match(match, results)
             known[match.id] = results[match.id]
     for table, result in results.items():
         if table not in known:
@@ -63,7 +63,7 @@ def _check_played(schedule: Schedule, results: Mapping[str, Result], voids: set[
             )
 
 
-def _check_match(match: ScheduledMatch, results: Mapping[str, Result], voids: set[str]) -> None:
+def _check_match(match: ScheduledMatch, results: Mapping[str, Result]) -> None:
     result = results.get(match.id)
     who = ", ".join(match.bots)
     if result is None:

@@ -1,0 +1,59 @@
+"""`seatwise verify season.bundle`: works a whole season out again, from its records to its table."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seatwise.bot_errors import UsageError
+from seatwise.cli import SERVER_EXTRA
+from seatwise.season import BadSeason, check, opened
+
+if TYPE_CHECKING:
+    from seatwise.season import Checked
+
+
+def run(arguments: Namespace, read: Callable[[int], None]) -> int:
+    """Checks all, and prints the first thing that is wrong; 1 if there is one."""
+    if arguments.server:
+        raise UsageError("--server is for a file of records; compare a bundle by its digest, with --chain")
+    try:
+        with opened(Path(arguments.file)) as bundle:
+            checked = check(bundle, arguments.chain or "", read)
+    except BadSeason as bad:
+        return _wrong(arguments, str(bad))
+    except OSError as error:
+        raise UsageError(f"cannot read {arguments.file}: {error.strerror}") from None
+    _right(arguments, checked)
+    return 0
+
+
+def _wrong(arguments: Namespace, fault: str) -> int:
+    if arguments.json:
+        print(dumps({"file": arguments.file, "wrong": 1, "faults": [{"message": fault}]}, indent=2))
+    else:
+        print(f"{arguments.file}: {fault}")
+    return 1
+
+
+def _right(arguments: Namespace, checked: Checked) -> None:
+    if arguments.json:
+        found = {
+            "file": arguments.file,
+            "records": checked.records,
+            "wrong": 0,
+            "faults": [],
+            "table": checked.has_table,
+            "digest": checked.digest,
+        }
+        print(dumps(found, indent=2))
+        return
+    print(f"{arguments.file}: {checked.records} records verified, and each result is what its record says")
+    if checked.has_table:
+        print(f"the schedule and the table of its {checked.entrants} entrants follow from them")
+    else:
+        print(f"NOT CHECKED: schedule and table; that needs the server extra: {SERVER_EXTRA}")
+    print(f"digest {checked.digest}")

@@ -1,0 +1,46 @@
+"""Publishes a season: report, tables and bundle, all worked out from the diary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seatwise.bot_errors import UsageError
+from seatwise_server.competition.schedule import SoFar
+from seatwise_server.league import diary
+from seatwise_server.league.bundle import readable, write_bundle
+from seatwise_server.league.rules import schedule_of
+from seatwise_server.league.settings import League
+from seatwise_server.league.table import standings_of
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What is in the folder now."""
+
+    standings: dict[str, Any]
+    digest: str
+    """Of the bundle; empty while the season goes on, for then there is none."""
+
+
+def publish(folder: Path) -> Published:
+    """Writes all of it anew. `UsageError` where the folder holds no league."""
+    settings, season = diary.season_in(folder)
+    league = _league(folder, settings)
+    voids = {void.table for void in season.voids}
+    standings = standings_of(league, season.results, voids)
+    (folder / "standings.json").write_text(readable(standings))
+    is_over = not schedule_of(league).due(SoFar(season.results, voids))
+    is_complete = is_over and all(result.match in season.records for result in season.results.values())
+    digest = write_bundle(folder, league, season, standings) if is_complete else ""
+    return Published(standings, digest)
+
+
+def _league(folder: Path, settings: dict[str, Any]) -> League:
+    try:
+        return League.from_json(settings)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"{folder}/season.jsonl was written by another version of seatwise: {error!r}"
+        ) from None

@@ -1,0 +1,240 @@
+"""From the bundle of a season anybody works out its whole table; whatever was changed in it is named."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from one_season import files_in, forged, league_of, played
+
+from seatwise.cli import main
+from seatwise_server.league.publishing import publish
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a season that is over."""
+    folder = tmp_path_factory.mktemp("season")
+    played(folder, league_of()).close()
+    assert publish(folder).digest
+    return folder / "season.bundle"
+
+
+def said_of(bundle: Path, capsys: pytest.CaptureFixture[str], *more: str) -> tuple[int, str]:
+    """What `seatwise verify` says of it."""
+    code = main(["verify", str(bundle), *more])
+    return code, capsys.readouterr().out
+
+
+Lines = list[dict[str, Any]]
+
+
+def changed(content: bytes, change: Callable[[Lines], Any]) -> bytes:
+    """Lines of JSON, changed."""
+    lines = [json.loads(line) for line in content.splitlines()]
+    change(lines)
+    return b"".join(json.dumps(line, sort_keys=True).encode() + b"\n" for line in lines)
+
+
+def changed_settings(content: bytes, **changes: Any) -> bytes:
+    """Settings with other values."""
+    return json.dumps(json.loads(content) | changes).encode()
+
+
+def test_a_season_is_worked_out_again_from_its_bundle(bundle, capsys):
+    code, said = said_of(bundle, capsys)
+    assert code == 0
+    assert "6 records verified" in said
+    assert "the schedule and the table of its 4 entrants follow from them" in said
+
+
+def test_the_digest_says_whether_it_is_the_season_that_was_published(bundle, capsys):
+    code, said = said_of(bundle, capsys, "--json")
+    digest = json.loads(said)["digest"]
+    assert said_of(bundle, capsys, "--chain", digest)[0] == 0
+    code, said = said_of(bundle, capsys, "--chain", "0" * 64)
+    assert code == 1
+    assert "it is not that season" in said
+
+
+def test_the_same_season_is_the_same_bundle_to_the_last_byte(bundle):
+    before = bundle.read_bytes()
+    publish(bundle.parent)
+    assert bundle.read_bytes() == before
+
+
+def test_a_file_that_was_changed_is_named_by_its_hash(bundle, tmp_path, capsys):
+    files = files_in(bundle)
+    with zipfile.ZipFile(bundle) as archive:
+        manifest = archive.read("manifest.json")
+    with zipfile.ZipFile(tmp_path / "changed", "w") as archive:
+        archive.writestr("manifest.json", manifest)
+        for name, content in files.items():
+            archive.writestr(name, content + b"\n" if name == "voids.jsonl" else content)
+    code, said = said_of(tmp_path / "changed", capsys)
+    assert code == 1
+    assert "voids.jsonl: SHA-256 is" in said
+
+
+def forge_score(files: dict[str, bytes]) -> dict[str, bytes]:
+    """A result that its record does not bear out."""
+
+    def more_points(results: Lines) -> None:
+        results[1]["points"][0] += 5
+
+    return {"results.jsonl": changed(files["results.jsonl"], more_points)}
+
+
+def forge_record(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Result and record alike."""
+
+    def more_points(lines: Lines) -> None:
+        points = lines[1]["points"] if "points" in lines[1] else lines[1]["outcome"]["points"]
+        points[0] += 5
+
+    record = changed(files["records.jsonl"], more_points).replace(b", ", b",").replace(b": ", b":")
+    return {"results.jsonl": changed(files["results.jsonl"], more_points), "records.jsonl": record}
+
+
+def drop_result(files: dict[str, bytes]) -> dict[str, bytes]:
+    """A match less in the log, its record left behind."""
+    return {"results.jsonl": b"".join(files["results.jsonl"].splitlines(keepends=True)[:-1])}
+
+
+def drop_match(files: dict[str, bytes]) -> dict[str, bytes]:
+    """A match less, with all that speaks of it."""
+
+    def drop(results: Lines) -> None:
+        del results[2]
+        for number, result in enumerate(results, start=1):
+            result["seq"] = number
+
+    lines = files["records.jsonl"].splitlines(keepends=True)
+    return {
+        "results.jsonl": changed(files["results.jsonl"], drop),
+        "records.jsonl": b"".join(lines[:2] + lines[3:]),
+    }
+
+
+def drop_record(files: dict[str, bytes]) -> dict[str, bytes]:
+    """A result without proof."""
+    return {"records.jsonl": b"".join(files["records.jsonl"].splitlines(keepends=True)[:-1])}
+
+
+def swap_results(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Results under each other's names."""
+
+    def swap(results: Lines) -> None:
+        results[0]["table"], results[1]["table"] = results[1]["table"], results[0]["table"]
+
+    return {"results.jsonl": changed(files["results.jsonl"], swap)}
+
+
+def repeat_table(files: dict[str, bytes]) -> dict[str, bytes]:
+    """One table played twice."""
+
+    def repeat(results: Lines) -> None:
+        results[1]["table"] = results[0]["table"]
+
+    return {"results.jsonl": changed(files["results.jsonl"], repeat)}
+
+
+def forge_standings(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Another winner."""
+    standings = json.loads(files["standings.json"])
+    rows = standings["rows"]
+    rows[0]["name"], rows[1]["name"] = rows[1]["name"], rows[0]["name"]
+    return {"standings.json": json.dumps(standings).encode()}
+
+
+FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]] = {
+    "a forged score": (forge_score, "by its record points is"),
+    "a score forged in its record too": (forge_record, "records.jsonl: line 2"),
+    "a result that is gone": (drop_result, "matches/m6 has no result: it was dropped from the log"),
+    "a match that is gone": (drop_match, "is missing"),
+    "a record that is gone": (drop_record, "matches/m6 has no record"),
+    "results that were exchanged": (swap_results, "results.jsonl: line"),
+    "a table that was played twice": (repeat_table, "was played in line 1 already"),
+    "changed standings": (forge_standings, "standings.json: rows[0].name is"),
+    "a changed limit": (
+        lambda files: {
+            "settings.json": changed_settings(files["settings.json"], time={"free_ms": {"card": 1}})
+        },
+        "time_control is",
+    ),
+    "a changed option": (
+        lambda files: {"settings.json": changed_settings(files["settings.json"], options={"rounds": 2})},
+        "options is",
+    ),
+    "changed rules": (
+        lambda files: {"settings.json": changed_settings(files["settings.json"], rules_version="2")},
+        "rules_version is",
+    ),
+    "another draw": (
+        lambda files: {"settings.json": changed_settings(files["settings.json"], seed="7")},
+        "results.jsonl: line",
+    ),
+    "more rounds": (
+        lambda files: {"settings.json": changed_settings(files["settings.json"], rounds=50)},
+        "results.jsonl: ",
+    ),
+    "no settings at all": (lambda _: {"settings.json": b"[]"}, "settings.json: has no list of entrants"),
+    "settings of no league": (
+        lambda files: {"settings.json": changed_settings(files["settings.json"], entrants=[{"x": 1}])},
+        "settings.json: these are no settings",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FORGERIES)
+def test_a_forgery_is_named_though_all_hashes_are_right(bundle, tmp_path, capsys, kind):
+    forge, expected = FORGERIES[kind]
+    code, said = said_of(forged(bundle, tmp_path, forge(files_in(bundle))), capsys)
+    assert code == 1
+    assert expected in said
+    assert said.count("\n") == 1
+
+
+def test_a_match_that_was_dropped_is_named_by_who_played_it(bundle, tmp_path, capsys):
+    said = said_of(forged(bundle, tmp_path, drop_match(files_in(bundle))), capsys)[1]
+    assert "the match r" in said
+    assert "bots/random" in said
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04", b"PK\x03\x04" + bytes(100)])
+def test_what_only_begins_as_a_bundle_is_none(tmp_path, capsys, content):
+    (tmp_path / "none").write_bytes(content)
+    code, said = said_of(tmp_path / "none", capsys)
+    assert code == 1
+    assert "this is no bundle" in said
+
+
+def test_a_strange_file_does_not_belong_into_a_bundle(bundle, tmp_path, capsys):
+    path = tmp_path / "more.bundle"
+    path.write_bytes(bundle.read_bytes())
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("../evil", b"")
+    assert "'../evil' does not belong into a bundle" in said_of(path, capsys)[1]
+
+
+def test_without_the_server_extra_the_table_is_said_not_to_be_checked(bundle, capsys, monkeypatch):
+    monkeypatch.setattr("seatwise.season.checking.entry_points", lambda **_: [])
+    code, said = said_of(bundle, capsys)
+    assert code == 0
+    assert "6 records verified" in said
+    assert "NOT CHECKED: schedule and table; that needs the server extra" in said
+
+
+def test_nothing_of_our_disk_is_published(bundle):
+    assert json.loads(files_in(bundle)["settings.json"])["entrants"][0]["bot"] == "random"
+
+
+def test_a_season_that_goes_on_has_no_bundle_yet(tmp_path):
+    played(tmp_path, league_of(), most=3).close()
+    assert not publish(tmp_path).digest
+    assert (tmp_path / "standings.json").exists()
+    assert not (tmp_path / "season.bundle").exists()
