@@ -167,6 +167,8 @@ class Attending:
         """All so far."""
         self.places: list[tuple[str, int]] = []
         """Where it stood in its queues, as it was told."""
+        self.taken_off: list[lobby_service_pb2.TakenOff] = []
+        """The ladders that it was told it is off."""
         self.how: Refused | None = None
         """How it ended."""
         self.welcomes: list[lobby_service_pb2.Welcome] = []
@@ -230,6 +232,8 @@ class Attending:
                 self.closed.append(response.closed)
             case "queued":
                 self.places.append((response.queued.queue, response.queued.place))
+            case "taken_off":
+                self.taken_off.append(response.taken_off)
         async with self._news:
             self._news.notify_all()
 

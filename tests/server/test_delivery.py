@@ -137,3 +137,21 @@ async def test_a_void_match_never_counts(store: Store) -> None:
     assert (end.state, end.message.void_reason) == ("VOIDED", "ABANDONED")
     assert await Delivery(store, 60).deliver(it.setup, epoch, "a", end)
     await check_all_is_done(store, it, count=0)
+
+
+async def test_who_never_sat_in_a_void_match_is_noted_once(store: Store) -> None:
+    it = desk(1, size=1)
+    it.setup = replace(it.setup, competition=LADDER)
+    it.match.setup = it.setup
+    it.sit(1)
+    it.now = it.setup.time_control.setup_ms
+    it.tick()
+    journal = [encode(entry) for entry in it.journal]
+    end = end_of(it.setup, journal)
+    assert end.message.void_reason == "TOO_FEW_SAT"
+    epoch = await store.journal.claim(it.setup.match, "a", 0)
+    for _ in range(2):
+        assert await Delivery(store, 60).deliver(it.setup, epoch, "a", end)
+    [event] = await store.ladders.events(LADDER)
+    assert (event.absent, event.match, event.at) == ((it.setup.bots[0],), it.setup.match, 0)
+    assert await store.results.count(LADDER) == 0

@@ -62,6 +62,11 @@ class Forms:
         for seat, bot in enumerate(result.bots):
             self._forms[bot] = self.of(bot).after(result, seat)
 
+    def miss(self, bot: str, match: str) -> None:
+        """It never sat down in a match that was void for it, and so has no result."""
+        form = self.of(bot)
+        self._forms[bot] = replace(form, forfeits=(*form.forfeits, (match, "NEVER_SAT")))
+
     def pardon(self, bot: str) -> None:
         """Its owner says that it is mended: what it forfeited until now is not counted against it any more."""
         self._forms[bot] = replace(self.of(bot), forfeits=())

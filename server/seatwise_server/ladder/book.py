@@ -3,78 +3,76 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 
 from seatwise_server.competition.form import Forms
 from seatwise_server.competition.ratings import Ratings
 from seatwise_server.competition.results import Result
-from seatwise_server.store import Store
+from seatwise_server.store import Event, Store
 
 AT_ONCE = 200
 """Results that are folded up between two breaths of the event loop: some ten milliseconds."""
 
 
 class Book:
-    """What follows from a ladder's log and its pardons, and from nothing else: whoever reads them has the same."""
+    """What follows from a ladder's log and its events, and from nothing else: whoever reads them has the same."""
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self.name = name
         self.edition = 0
         """Rises with all that changes what is worked out of it."""
-        self._pardons: dict[str, int] = {}
-        self._restart()
-
-    def _restart(self) -> None:
         self.results: list[Result] = []
         self.ratings, self.forms = Ratings(), Forms()
         self.faults: dict[str, str] = {}
         """Those who may not be paired, and why."""
+        self.pardoned: set[str] = set()
+        """Bots that were let back on at some time."""
+        self._events: deque[Event] = deque()
+        """Those that were read and have not come yet."""
+        self._last_event = "0-0"
+        self._reading = asyncio.Lock()
 
     @property
     def seq(self) -> int:
         """The place of the last result that is in it."""
         return len(self.results)
 
-    @property
-    def pardoned(self) -> set[str]:
-        """Bots that were let back on at some time."""
-        return set(self._pardons)
+    async def catch_up(self) -> None:
+        """Reads what is new."""
+        async with self._reading:  # for two ask for it: who pairs, and who shows the table
+            while await self._read_some():  # noqa: ASYNC110  # others have their turn
+                await asyncio.sleep(0)
 
-    async def catch_up(self) -> bool:
-        """Reads what is new; whether there was anything."""
-        changed = await self._read_pardons()
-        while found := await self._store.results.read(self.name, self.seq, AT_ONCE):
-            for result in found:
-                self._take(result)
-            changed = True
-            await asyncio.sleep(0)
-        self.edition += changed
-        return changed
-
-    async def _read_pardons(self) -> bool:
-        """One for what is folded up already means to fold it up again: its bot may have forfeited since."""
-        pardons = await self._store.ladders.pardons(self.name)
-        if pardons == self._pardons:
-            return False
-        fresh = dict(pardons.items() - self._pardons.items())
-        self._pardons = pardons
-        if any(seq < self.seq for seq in fresh.values()):
-            self._restart()
-        self._pardon(fresh)
-        return True
+    async def _read_some(self) -> bool:
+        """Results before events: an event that is read later has come after all of them."""
+        results = await self._store.results.read(self.name, self.seq, AT_ONCE)
+        events = await self._store.ladders.events(self.name, self._last_event)
+        if events:
+            self._events.extend(events)
+            self._last_event = events[-1].place
+        for result in results:
+            self._take_events()
+            self._take(result)
+        self._take_events()
+        self.edition += bool(results or events)
+        return len(results) == AT_ONCE
 
     def _take(self, result: Result) -> None:
         self.results.append(result)
         self.ratings.apply(result)
         self.forms.apply(result)
         self._look_at(*result.bots)
-        self._pardon(self._pardons)
 
-    def _pardon(self, pardons: dict[str, int]) -> None:
-        for bot, seq in pardons.items():
-            if seq == self.seq:
+    def _take_events(self) -> None:
+        while self._events and self._events[0].at <= self.seq:
+            event = self._events.popleft()
+            for bot in event.absent:
+                self.forms.miss(bot, event.match)
+            for bot in event.pardoned:
                 self.forms.pardon(bot)
-                self._look_at(bot)
+            self.pardoned.update(event.pardoned)
+            self._look_at(*event.absent, *event.pardoned)
 
     def _look_at(self, *bots: str) -> None:
         for bot in bots:

@@ -55,7 +55,8 @@ class LadderPairing:
                     await self._seat(held.ladder, proposal, began)
 
     async def _pair(self, held: Held) -> float:
-        """The seconds that the thinking took."""
+        """The seconds that the thinking took. A bot is free when its last result is in the log, so that is read first."""
+        await held.book.catch_up()
         waiting = await self._who_waits(held)
         room = await self._capacity.look() if len(waiting) >= held.ladder.seats else 0
         if room <= 0:

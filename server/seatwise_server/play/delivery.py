@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from seatwise.codec.match import decode_ending, encode_match_ended
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
-from seatwise_referee.journal import Finished, Voided, decode
+from seatwise_referee.ending import VoidReason
+from seatwise_referee.journal import Finished, Sat, Voided, decode
 from seatwise_referee.setup import Setup
 from seatwise_server.competition.results import Result
+from seatwise_server.ladder.settings import PREFIX
 from seatwise_server.play.intake import NotYourSeat
 from seatwise_server.store import Store
 from seatwise_server.store.flusher import Answer
@@ -26,6 +28,8 @@ class End:
     """One line; empty for a voided match."""
     state: str
     """FINISHED or VOIDED."""
+    absent: tuple[str, ...] = ()
+    """Bots for which it is void: they never sat down."""
 
 
 def end_of(setup: Setup, journal: Sequence[bytes]) -> End:
@@ -39,7 +43,13 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> End:
         written = record.write(setup, journal)
         return End(encode_match_ended(last, seed, written.chain), written.line, "FINISHED")
     assert isinstance(last, Voided), f"{setup.match} is not over"
-    return End(encode_match_ended(last, seed), b"", "VOIDED")
+    absent = _absent(setup, journal) if last.reason == VoidReason.TOO_FEW_SAT else ()
+    return End(encode_match_ended(last, seed), b"", "VOIDED", absent)
+
+
+def _absent(setup: Setup, journal: Sequence[bytes]) -> tuple[str, ...]:
+    taken = {entry.seat for entry in map(decode, journal) if isinstance(entry, Sat)}
+    return tuple(bot for seat, bot in enumerate(setup.bots) if seat not in taken)
 
 
 def result_of(setup: Setup, end: pb.MatchEnded) -> Result:
@@ -81,6 +91,10 @@ class Delivery:
 
     async def deliver(self, setup: Setup, epoch: int, owner: str, end: End) -> bool:
         """Keeps the record and frees the bots; False if the match belongs to somebody else now."""
+        if end.absent and setup.competition.startswith(
+            PREFIX
+        ):  # before the journal goes, from which it is known
+            await self.store.ladders.note_absence(setup.competition, setup.match, end.absent)
         answer = await self.store.journal.retire(
             setup.match, epoch, owner, end.record, end.message.SerializeToString(), self.keep_s, end.state
         )

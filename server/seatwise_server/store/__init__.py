@@ -16,7 +16,7 @@ from seatwise_server.store.connecting import connect
 from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience, Wait
 from seatwise_server.store.jobs import Job, Jobs, PendingJob
 from seatwise_server.store.journal import Fence, Journal
-from seatwise_server.store.ladders import LadderMeta, Ladders, Shown
+from seatwise_server.store.ladders import Event, LadderMeta, Ladders, Shown
 from seatwise_server.store.leases import Leases
 from seatwise_server.store.matches import Matches, MatchMeta, MatchPage
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
@@ -36,6 +36,7 @@ __all__ = [
     "Client",
     "DealSets",
     "DeathWatch",
+    "Event",
     "Fence",
     "Flusher",
     "Heartbeat",

@@ -134,9 +134,14 @@ def ladder(name: str) -> str:
     return _of(name, "ladder")
 
 
-def ladder_pardons(name: str) -> str:
-    """Hash of bot to the result up to which its forfeits are forgotten."""
-    return _of(name, "pardons")
+def ladder_events(name: str) -> str:
+    """Stream of what counts for a ladder and is no result: absences, and pardons."""
+    return _of(name, "events")
+
+
+def ladder_event_names(name: str) -> str:
+    """Hash of the events of which there is one each."""
+    return _of(name, "event-names")
 
 
 def deal_set(name: str) -> str:

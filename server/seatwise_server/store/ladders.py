@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from seatwise_server.store import keys, lua
 from seatwise_server.store.client import Client, call, pairs
@@ -25,6 +28,22 @@ class Shown:
     results: int
     """How many results are in it."""
     table: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that counts and is no result."""
+
+    place: str
+    """In its log; opaque."""
+    at: int
+    """How many results there were."""
+    pardoned: tuple[str, ...]
+    """What these bots had forfeited is forgotten."""
+    absent: tuple[str, ...]
+    """These bots never sat down,"""
+    match: str
+    """in this match."""
 
 
 class Ladders:
@@ -60,15 +79,22 @@ class Ladders:
         results, table = await call(self._client, "HMGET", keys.ladder(name), "table_results", "table")
         return None if results is None else Shown(int(results), table)
 
-    async def pardon(self, name: str, bot: str) -> int:
-        """Forgets what the bot has forfeited there so far: in the results from the first to this one."""
-        named = [keys.ladder_pardons(name), keys.results_places(name)]
-        return int(await lua.run(self._client, "ladder_pardon", named, bot))
+    async def pardon(self, name: str, bot: str) -> None:
+        """Forgets what the bot has forfeited there so far."""
+        await self._note(name, "", {"pardon": [bot]})
 
-    async def pardons(self, name: str) -> dict[str, int]:
-        """Each bot that was pardoned there, and up to which result."""
-        answer = await call(self._client, "HGETALL", keys.ladder_pardons(name))
-        return {bot.decode(): int(results) for bot, results in pairs(answer)}
+    async def note_absence(self, name: str, match: str, bots: Sequence[str]) -> None:
+        """Notes that these never sat down in a match that was void for it. May be repeated."""
+        await self._note(name, match, {"absent": list(bots), "match": match})
+
+    async def _note(self, name: str, only: str, event: dict[str, Any]) -> None:
+        named = [keys.ladder_events(name), keys.ladder_event_names(name), keys.results_places(name)]
+        await lua.run(self._client, "ladder_event", named, only, json.dumps(event))
+
+    async def events(self, name: str, after: str = "0-0") -> list[Event]:
+        """What was noted behind that place, in its order. What is noted later has come after all results there are."""
+        answer = await call(self._client, "XRANGE", keys.ladder_events(name), f"({after}", "+")
+        return [_event(place.decode(), fields) for place, fields in answer]
 
     async def take_off(self, bot: str, name: str, reason: str) -> None:
         """Notes with the bot that it is off the ladder, and why."""
@@ -82,3 +108,9 @@ class Ladders:
         """The ladders that the bot is off, and why."""
         answer = await call(self._client, "HGETALL", keys.bot_off(bot))
         return {name.decode(): reason.decode() for name, reason in pairs(answer)}
+
+
+def _event(place: str, fields: dict[bytes, bytes]) -> Event:
+    body = json.loads(fields[b"e"])
+    pardoned, absent = body.get("pardon", ()), body.get("absent", ())
+    return Event(place, int(fields[b"at"]), tuple(pardoned), tuple(absent), body.get("match", ""))

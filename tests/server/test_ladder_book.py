@@ -1,0 +1,117 @@
+"""A ladder's book: the same whoever reads it and in however many pieces, and what is known of the absent."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+from seatwise_server.competition.ratings import recompute
+from seatwise_server.competition.results import Result
+from seatwise_server.ladder.book import Book
+from seatwise_server.ladder.settings import Ladder
+from seatwise_server.lobby.queue import time_control_for
+from seatwise_server.store import Store
+
+LADDER = "ladders/main"
+
+
+def bot(number: int) -> str:
+    return f"bots/b{number}/versions/1"
+
+
+def result(number: int, seats: tuple[int, ...] = (0, 1), *endings: str) -> Result:
+    count = len(seats)
+    ranks = tuple(range(1, count + 1))
+    told = endings or ("COMPLETED",) * count
+    return Result(0, f"matches/{number}", tuple(map(bot, seats)), ranks, ranks, told)
+
+
+async def forfeit(store: Store, first: int, count: int, seat: int = 1) -> None:
+    """So many matches in which bot 1, and nobody else, never sat."""
+    endings = ["COMPLETED", "COMPLETED", "COMPLETED"]
+    endings[seat] = "NEVER_SAT"
+    for number in range(first, first + count):
+        await store.results.append(LADDER, result(number, (0, 1, 2), *endings))
+
+
+async def fresh(store: Store) -> Book:
+    book = Book(store, LADDER)
+    await book.catch_up()
+    return book
+
+
+async def test_a_book_that_grew_is_one_that_was_read_at_once(store: Store) -> None:
+    chance, grown = random.Random(7), Book(store, LADDER)
+    for number in range(120):
+        if chance.random() < 0.1:
+            await store.ladders.note_absence(LADDER, f"matches/void-{number}", [bot(chance.randrange(6))])
+        if chance.random() < 0.05:
+            await store.ladders.pardon(LADDER, bot(chance.randrange(6)))
+        seats = tuple(chance.sample(range(6), 3))
+        endings = chance.choices(["COMPLETED", "TIMED_OUT"], [4, 3], k=3)
+        await store.results.append(LADDER, result(number, seats, *endings))
+        if chance.random() < 0.2:
+            await grown.catch_up()
+    await grown.catch_up()
+    again = await fresh(store)
+    assert again.ratings.table() == grown.ratings.table() == recompute(grown.results).table()
+    assert again.faults == grown.faults
+    assert all(again.forms.of(bot(number)) == grown.forms.of(bot(number)) for number in range(6))
+
+
+async def test_two_that_read_at_the_same_time_read_nothing_twice(store: Store) -> None:
+    for number in range(450):
+        await store.results.append(LADDER, result(number))
+    book = Book(store, LADDER)
+    await asyncio.gather(*(book.catch_up() for _ in range(4)))
+    assert [each.seq for each in book.results] == list(range(1, 451))
+    assert book.ratings.of(bot(0)).matches == 450
+
+
+async def test_three_forfeits_in_a_row_are_a_fault_until_it_is_pardoned(store: Store) -> None:
+    await forfeit(store, 1, 2)
+    assert (await fresh(store)).faults == {}
+    await forfeit(store, 3, 1)
+    book = await fresh(store)
+    assert list(book.faults) == [bot(1)]
+    await store.ladders.pardon(LADDER, bot(1))
+    await book.catch_up()
+    assert book.faults == (await fresh(store)).faults == {}
+    await forfeit(store, 10, 2)
+    assert (await fresh(store)).faults == {}
+    await forfeit(store, 20, 1)
+    assert list((await fresh(store)).faults) == [bot(1)]
+
+
+async def test_who_never_sits_is_at_fault_though_the_matches_are_void(store: Store) -> None:
+    for number in range(3):
+        match = f"matches/{number}"
+        await store.ladders.note_absence(LADDER, match, [bot(1)])
+        await store.ladders.note_absence(LADDER, match, [bot(1)])  # delivered twice
+        assert list((await fresh(store)).faults) == [bot(1)] * (number == 2)
+    assert (await fresh(store)).results == []
+
+
+async def test_a_match_that_was_played_makes_good_for_an_absence(store: Store) -> None:
+    for number in range(2):
+        await store.ladders.note_absence(LADDER, f"matches/{number}", [bot(1)])
+    await store.results.append(LADDER, result(9))
+    await store.ladders.note_absence(LADDER, "matches/10", [bot(1)])
+    assert (await fresh(store)).faults == {}
+
+
+async def test_a_new_edition_means_that_something_changed(store: Store) -> None:
+    book = await fresh(store)
+    seen = [book.edition]
+    for change in (store.results.append(LADDER, result(1)), store.ladders.pardon(LADDER, bot(0))):
+        await change
+        await book.catch_up()
+        await book.catch_up()
+        seen.append(book.edition)
+    assert seen == sorted(set(seen))
+
+
+def test_the_settings_of_a_ladder_are_written_and_read_back() -> None:
+    ladder = Ladder(LADDER, "ugo", 3, {"rounds": 2}, time_control_for("ugo", bank_ms=7), owners_together=True)
+    assert Ladder.from_bytes(ladder.to_bytes()) == ladder
+    assert not ladder.pairing.owners_apart
