@@ -73,6 +73,16 @@ def matches(
         return _load(folder, *what, *_window(seconds, rate), *pids)
 
 
+def builders(seconds: float, count: int, data: Path | None = None) -> dict[str, Any]:
+    """Ubongo: what `ubongo_load` has found."""
+    with _server(data, "always") as (folder, told):
+        pids = ("--pids", told["pid"], told["redis"])
+        what = (told["address"], "--admin", told["admin"], "--matches", count, "--seconds", seconds)
+        with child("ubongo_load.py", *what, *pids, log=folder / "load.log") as load:
+            heard: dict[str, Any] = load.hear()
+            return heard
+
+
 def sdk_bots(seconds: float) -> tuple[float, float]:
     """Durable moves a second by bots of the SDK, and the CPU of a bot for each, in microseconds."""
     with _server(None, "always") as (folder, told), ExitStack() as stack:
