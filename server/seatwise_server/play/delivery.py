@@ -85,10 +85,6 @@ class Delivery:
         result = meta.fields.get("result")
         return pb.MatchEnded.FromString(result) if result else None
 
-    async def read_end(self, setup: Setup) -> End:
-        """From the journal, which alone is the truth."""
-        return end_of(setup, await self.store.journal.read(setup.match))
-
     async def deliver(self, setup: Setup, epoch: int, owner: str, end: End) -> bool:
         """Keeps the record and frees the bots; False if the match belongs to somebody else now."""
         if end.absent and setup.competition.startswith(

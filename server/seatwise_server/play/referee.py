@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from seatwise_referee.ending import VoidReason
-from seatwise_server.play.delivery import Delivery, End
+from seatwise_server.play.delivery import Delivery, End, end_of
 from seatwise_server.play.inheritance import Estate
 from seatwise_server.play.intake import Intake
 from seatwise_server.play.lag import Lag
@@ -216,7 +216,7 @@ class Referee:
         end: End | None = None
         while job and not table.is_fenced:
             try:
-                end = end or await self._delivery.read_end(setup)
+                end = end or end_of(setup, self._flusher.held(table.name))
                 table.tell_end(end.message)
                 if await self._delivery.deliver(setup, table.epoch, self.name, end):
                     await self._store.jobs.done(job.job_id)
