@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 import structlog
 
 from seatwise_server.ladder.book import Book
+from seatwise_server.ladder.refitting import RefitFailed, Refitting
 from seatwise_server.ladder.settings import Ladder
-from seatwise_server.ladder.table import table_of
+from seatwise_server.ladder.table import table_of, written
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 
@@ -65,6 +66,7 @@ class Holding:
         self._store = store
         self._process = process
         self.held: dict[str, Held] = {}
+        self._refitting = Refitting()
         self._shows: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
@@ -80,6 +82,7 @@ class Holding:
             for task in self._shows.values():
                 task.cancel()
             await asyncio.gather(*self._shows.values(), return_exceptions=True)
+            await self._refitting.close()
 
     async def release(self) -> None:
         """Gives all of them back, so that others need not wait."""
@@ -144,13 +147,15 @@ class Holding:
     async def _show(self, held: Held) -> None:
         loop, book = asyncio.get_running_loop(), held.book
         began, edition, results = loop.time(), book.edition, book.seq
-        work = table_of(tuple(book.results), book.ratings.table(), dict(book.faults))
+        rated, off = book.ratings.table(), dict(book.faults)
         try:
-            table = await asyncio.to_thread(work)
+            order = [bot for bot, _ in rated]
+            strengths = await self._refitting.strengths(held.ladder.name, book.results[:results], order)
+            table = written(table_of(rated, strengths, off))
             await self._store.ladders.show(held.ladder.name, results, table)
-        except StoreUnavailable:
-            return
-        held.shown = edition
+            held.shown = edition
+        except (StoreUnavailable, RefitFailed) as failed:
+            log.warning("table_not_shown", ladder=held.ladder.name, why=str(failed))
         held.show_at = loop.time() + max(LEAST_REST_S, REST * (loop.time() - began))
 
 

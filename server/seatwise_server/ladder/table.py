@@ -3,44 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from seatwise_server.competition.ratings import Rating
-from seatwise_server.competition.results import Result
+from seatwise_server.ladder.refit_process import Answer
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Where one bot stands."""
+    """Where one bot stands. Ratings order the table and pair its bots; the strength is what it says of them."""
 
     bot: str
     mu: float
     sigma: float
     matches: int
-    strength: float = 0.0
-    low: float = 0.0
-    high: float = 0.0
-    provisional: bool = True
-    peers: tuple[str, ...] = ()
+    strength: float
+    low: float
+    high: float
+    provisional: bool
+    peers: tuple[str, ...]
     """Those near it in the table from whom its results do not tell it apart."""
-    off: str = ""
-    """Why it is off the ladder."""
+    off: str
+    """Why it is off the ladder; empty if it is on it."""
 
 
-def table_of(
-    _results: Sequence[Result], rated: Sequence[tuple[str, Rating]], off: Mapping[str, str]
-) -> Callable[[], bytes]:
-    """Works out the table; it takes a while, so it is done beside everything else."""
-
-    def work() -> bytes:
-        return written([_line(bot, rating, off) for bot, rating in rated])
-
-    return work
-
-
-def _line(bot: str, rating: Rating, off: Mapping[str, str]) -> Line:
-    return Line(bot, rating.mu, rating.sigma, rating.matches, off=off.get(bot, ""))
+def table_of(rated: Sequence[tuple[str, Rating]], strengths: Answer, off: Mapping[str, str]) -> list[Line]:
+    """In the order of the ratings; of whom nothing is known yet but that, that is said."""
+    unknown = [0.0, 0.0, 0.0, True, []]
+    lines = []
+    for bot, rating in rated:
+        strength, low, high, provisional, peers = strengths.get(bot, unknown)
+        known = (strength, low, high, provisional, tuple(peers))
+        lines.append(Line(bot, rating.mu, rating.sigma, rating.matches, *known, off.get(bot, "")))
+    return lines
 
 
 def written(lines: Sequence[Line]) -> bytes:

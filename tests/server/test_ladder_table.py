@@ -1,0 +1,171 @@
+"""The table of a ladder: strengths from a process of its own, which may die and is started again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from seatwise_server.competition.ratings import recompute
+from seatwise_server.competition.refit import refit
+from seatwise_server.competition.results import Result
+from seatwise_server.ladder.holding import Holding
+from seatwise_server.ladder.refit_process import NEAR, answer
+from seatwise_server.ladder.refitting import RefitFailed, Refitting
+from seatwise_server.ladder.settings import Ladder
+from seatwise_server.ladder.table import read, table_of, written
+from seatwise_server.lobby.queue import time_control_for
+from seatwise_server.store import Store
+
+LADDER = "ladders/main"
+
+
+def season(matches: int, bots: int = 5, seed: int = 3) -> list[Result]:
+    """Bots of which each is a little stronger than the one before."""
+    chance = random.Random(seed)
+    found = []
+    for seq in range(1, matches + 1):
+        seats = chance.sample(range(bots), 3)
+        order = sorted(seats, key=lambda number: chance.gauss(-number, 1.5))
+        ranks = tuple(order.index(number) + 1 for number in seats)
+        names = tuple(f"bots/b{number}/versions/1" for number in seats)
+        found.append(Result(seq, f"matches/{seq}", names, (0, 0, 0), ranks, ("COMPLETED",) * 3))
+    return found
+
+
+@pytest_asyncio.fixture
+async def refitting() -> AsyncIterator[Refitting]:
+    it = Refitting()
+    yield it
+    await it.close()
+
+
+def order_of(results: list[Result]) -> list[str]:
+    return [bot for bot, _ in recompute(results).table()]
+
+
+async def test_strengths_are_those_of_the_refit_to_the_last_digit(refitting: Refitting) -> None:
+    results = season(450)
+    order = order_of(results)
+    found = await refitting.strengths(LADDER, results, order)
+    assert {bot: tuple(told[:4]) for bot, told in found.items()} == {
+        each.bot: (each.value, each.low, each.high, each.provisional) for each in refit(results).strengths
+    }
+
+
+async def test_what_was_told_before_is_not_told_again(refitting: Refitting) -> None:
+    results = season(60)
+    for count in (20, 20, 60):
+        part = results[:count]
+        assert await refitting.strengths(LADDER, part, order_of(part)) == answer(part, order_of(part))
+    other = season(30, seed=4)
+    assert await refitting.strengths("ladders/other", other, order_of(other)) == answer(
+        other, order_of(other)
+    )
+
+
+async def test_a_process_that_died_is_started_again_and_told_everything(refitting: Refitting) -> None:
+    results = season(30)
+    order = order_of(results)
+    first = await refitting.strengths(LADDER, results, order)
+    assert refitting._process
+    os.kill(refitting._process.pid, signal.SIGKILL)
+    await refitting._process.wait()
+    with pytest.raises(RefitFailed):
+        await refitting.strengths(LADDER, results, order)
+    assert await refitting.strengths(LADDER, results, order) == first
+
+
+async def test_the_process_ends_with_its_leash(refitting: Refitting) -> None:
+    await refitting.strengths(LADDER, season(3), [])
+    process = refitting._process
+    assert process
+    assert process.stdin
+    process.stdin.close()
+    async with asyncio.timeout(10):
+        assert await process.wait() == 0
+
+
+def test_those_who_cannot_be_told_apart_know_of_each_other() -> None:
+    results = season(80, bots=6)
+    found = answer(results, order_of(results))
+    peers = {bot: set(told[4]) for bot, told in found.items()}
+    assert any(peers.values())
+    assert all(bot in peers[other] for bot, others in peers.items() for other in others)
+    assert all(peers[bot] == set(refit(results).indistinct(bot)) for bot in peers)
+
+
+def test_only_neighbours_are_named() -> None:
+    results = season(40, bots=40)
+    order = order_of(results)
+    found = answer(results, order)
+    for bot, told in found.items():
+        assert all(abs(order.index(bot) - order.index(peer)) <= NEAR for peer in told[4])
+
+
+def test_a_table_is_written_and_read_back_to_the_last_digit() -> None:
+    results = season(25)
+    rated = recompute(results).table()
+    strengths = answer(results, [bot for bot, _ in rated[1:]])
+    lines = table_of(rated, strengths, {rated[2][0]: "forfeited"})
+    assert read(written(lines)) == lines
+    assert [line.bot for line in lines] == [bot for bot, _ in rated]
+    assert [line.off for line in lines] == ["", "", "forfeited", "", ""]
+    assert (lines[0].provisional, lines[0].strength) == (True, 0.0)  # nothing is known of it yet
+
+
+# Who holds a ladder
+
+
+async def made(store: Store, results: list[Result]) -> None:
+    ladder = Ladder(LADDER, "ugo", 3, {"rounds": 1}, time_control_for("ugo"))
+    await store.ladders.create(LADDER, ladder.to_bytes())
+    for result in results:
+        await store.results.append(LADDER, result)
+
+
+async def until_shown(store: Store, results: int) -> None:
+    async with asyncio.timeout(20):
+        while (shown := await store.ladders.shown(LADDER)) is None or shown.results < results:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+async def test_one_process_holds_a_ladder_and_the_next_goes_on_where_it_let_go(store: Store) -> None:
+    results = season(30)
+    await made(store, results[:20])
+    one, other = Holding(store, "one"), Holding(store, "other")
+    first = asyncio.create_task(one.run())
+    await until_shown(store, 20)
+    second = asyncio.create_task(other.run())
+    for result in results[20:]:
+        await store.results.append(LADDER, result)
+    await until_shown(store, 30)
+    assert (list(one.held), list(other.held)) == ([LADDER], [])
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    await one.release()
+    await store.results.append(LADDER, season(31)[30])
+    await until_shown(store, 31)
+    assert list(other.held) == [LADDER]
+    second.cancel()
+    await asyncio.gather(second, return_exceptions=True)
+    shown = await store.ladders.shown(LADDER)
+    assert shown
+    rated = recompute(season(31)).table()
+    assert [(line.bot, line.mu, line.sigma) for line in read(shown.table)] == [
+        (bot, rating.mu, rating.sigma) for bot, rating in rated
+    ]
+
+
+async def test_an_older_table_does_not_replace_a_newer_one(store: Store) -> None:
+    assert await store.ladders.show(LADDER, 5, b"five")
+    assert not await store.ladders.show(LADDER, 4, b"four")
+    assert await store.ladders.show(LADDER, 5, b"five again")
+    shown = await store.ladders.shown(LADDER)
+    assert shown
+    assert (shown.results, shown.table) == (5, b"five again")
