@@ -1,0 +1,178 @@
+"""Every 95 % interval that `refit` shows holds the truth in 93 to 97 of 100 seasons, played by bots whose strength is known."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import pytest
+from virtual_ladder import Ladder, plackett_luce
+
+from seatwise_server.competition.pairing import Pairing
+from seatwise_server.competition.refit import ELO, Refit, refit
+from seatwise_server.competition.results import Result
+
+
+@dataclass(frozen=True)
+class League:
+    """Tables drawn by lot; a truth for every bot; as many seasons as are asked for."""
+
+    bots: int
+    seats: int
+    matches: int
+    spread: float
+    """The strongest is so much in log-odds above the mean, the weakest below."""
+    deal: int = 1
+    """So many tables share the cards."""
+    luck: float = 0.0
+    """The part of the luck, of 2.4 points, that the cards of a seat are. Only where points decide, and ties are frequent."""
+    by_points: bool = False
+
+    def names(self) -> list[str]:
+        return [f"bots/b{number:02}/versions/1" for number in range(self.bots)]
+
+    def strength(self) -> dict[str, float]:
+        step = 2 * self.spread / (self.bots - 1)
+        return {name: number * step - self.spread for number, name in enumerate(self.names())}
+
+    def truth(self) -> dict[str, float]:
+        """In Plackett and Luce's model it is what was put in; else what a season without end comes to."""
+        if not self.by_points:
+            return {bot: ELO * value for bot, value in self.strength().items()}
+        endless = replace(self, matches=40_000)
+        return {found.bot: found.value for found in refit(endless.season(random.Random(0))).strengths}
+
+    def season(self, chance: random.Random) -> list[Result]:
+        strength, cards = self.strength(), [0.0] * self.seats
+        play, log = plackett_luce(strength), []
+        for seq in range(1, self.matches + 1):
+            table = tuple(chance.sample(self.names(), self.seats))
+            if self.by_points:
+                if seq % self.deal == 0:
+                    cards = [chance.gauss(0, self.luck) for _ in range(self.seats)]
+                own = math.sqrt(2.4**2 - self.luck**2)
+                points = [
+                    round(1.7 * strength[bot] + luck + chance.gauss(0, own))
+                    for bot, luck in zip(table, cards, strict=True)
+                ]
+                ranks = tuple(1 + sum(other > point for other in points) for point in points)
+            else:
+                ranks = play(table, chance)
+            deal = f"deals/{seq // self.deal}" if self.deal > 1 else ""
+            log.append(
+                Result(seq, f"matches/{seq}", table, ranks, ranks, ("COMPLETED",) * self.seats, deal=deal)
+            )
+        return log
+
+
+@dataclass
+class Tally:
+    """How often the truth lay in what was shown."""
+
+    truth: dict[str, float]
+    seasons: int = 0
+    held: Counter[str] = field(default_factory=Counter)
+    held_differences: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, found: Refit) -> None:
+        self.seasons += 1
+        mean = sum(self.truth[strength.bot] for strength in found.strengths) / len(found.strengths)
+        for strength in found.strengths:
+            self.held[strength.bot] += strength.low <= self.truth[strength.bot] - mean <= strength.high
+        for one, other in combinations(sorted(self.truth), 2):
+            difference = found.difference(one, other)
+            true = self.truth[one] - self.truth[other]
+            self.held_differences[one, other] += difference.low <= true <= difference.high
+
+    def of_bots(self) -> list[float]:
+        return [self.held[bot] / self.seasons for bot in self.truth]
+
+    def of_differences(self) -> list[float]:
+        return [count / self.seasons for count in self.held_differences.values()]
+
+
+def tally(truth: dict[str, float], seasons: int, play: Callable[[int], list[Result]]) -> Tally:
+    found = Tally(truth)
+    for seed in range(1, seasons + 1):
+        found.add(refit(play(seed)))
+    return found
+
+
+def ladder_season(strength: dict[str, float], seconds: int, seats: int) -> Callable[[int], list[Result]]:
+    """As it really comes about: pairings follow ratings, which follow results."""
+
+    def season(seed: int) -> list[Result]:
+        ladder = Ladder(Pairing(seats), plackett_luce(strength), dict.fromkeys(strength, ""), seed)
+        ladder.run(seconds)
+        return ladder.log
+
+    return season
+
+
+def mean(parts: list[float]) -> float:
+    return sum(parts) / len(parts)
+
+
+def leagues() -> Iterator[tuple[str, League]]:
+    yield "four seats", League(8, 4, 60, 1.3)
+    yield "three seats", League(6, 3, 80, 1.3)
+    yield "two seats", League(8, 2, 160, 1.3)
+    yield "far apart", League(8, 4, 100, 2.5)
+    yield "points and ties", League(8, 4, 100, 1.3, by_points=True)
+    yield "travelling deals", League(8, 4, 120, 1.3, deal=4, luck=2.0, by_points=True)
+
+
+LEAGUES = dict(leagues())
+
+
+@pytest.mark.parametrize("name", ["four seats", "two seats"])
+def test_intervals_hold_as_often_as_they_say(name: str) -> None:
+    found = tally(LEAGUES[name].truth(), 250, lambda seed: LEAGUES[name].season(random.Random(seed)))
+    assert 0.93 <= mean(found.of_bots()) <= 0.97
+    assert 0.93 <= mean(found.of_differences()) <= 0.97
+
+
+STRENGTHS = {f"bots/b{number:02}/versions/1": number / 4 for number in range(10)}
+
+
+def test_intervals_hold_on_a_ladder_that_pairs_by_rating() -> None:
+    truth = {bot: ELO * value for bot, value in STRENGTHS.items()}
+    found = tally(truth, 100, ladder_season(STRENGTHS, 300, 4))
+    assert 0.93 <= mean(found.of_bots()) <= 0.97
+    assert 0.93 <= mean(found.of_differences()) <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEAGUES)
+def test_every_bots_interval_holds_as_often_as_it_says(name: str) -> None:
+    """The strongest's and the weakest's too. For each bot by itself 2,000 seasons leave half a percent of chance."""
+    found = tally(LEAGUES[name].truth(), 2000, lambda seed: LEAGUES[name].season(random.Random(seed)))
+    print(f"{name}: {shown(found)}")
+    assert min(found.of_bots()) >= 0.93
+    assert max(found.of_bots()) <= 0.97
+    assert min(found.of_differences()) >= 0.93
+    assert max(found.of_differences()) <= 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seats", [2, 4])
+def test_every_bots_interval_holds_on_a_ladder(seats: int) -> None:
+    truth = {bot: ELO * value for bot, value in STRENGTHS.items()}
+    found = tally(truth, 1000, ladder_season(STRENGTHS, 500, seats))
+    print(f"ladder, {seats} seats: {shown(found)}")
+    assert min(found.of_bots()) >= 0.93
+    assert max(found.of_bots()) <= 0.97
+    assert 0.93 <= mean(found.of_differences()) <= 0.97
+
+
+def shown(found: Tally) -> str:
+    """A line for docs/statistics.md."""
+    bots, differences = found.of_bots(), found.of_differences()
+    return (
+        f"bots {mean(bots):.3f} ({min(bots):.3f} to {max(bots):.3f}), "
+        f"differences {mean(differences):.3f} ({min(differences):.3f} to {max(differences):.3f})"
+    )
