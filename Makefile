@@ -1,9 +1,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 GAME ?= ugo
+SECONDS ?= 60
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help setup demo test lint format bench golden proto mutants soak clean
+.PHONY: help setup demo test lint format bench golden proto mutants chaos soak clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -49,6 +50,9 @@ format: setup ## mends what a tool can mend
 bench: setup ## the table of docs/benchmarks.md, into bench-results.json too
 	@$(BIN)/python -c 'import pyspiel' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]' || true
 	$(BIN)/python tests/bench/bench.py
+
+chaos: setup ## kills real processes while real bots play, and looks for what is lost (SECONDS=60 SEED=...)
+	PYTHONPATH=tests $(BIN)/python -m chaos.chaos --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 golden: setup ## writes tests/golden/ anew: a difference is a change of the rules
 	$(BIN)/python tests/golden/golden.py --write

@@ -19,15 +19,19 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from chaos.harm import Harm, schedule
 from chaos.hosts import Hosts
 from chaos.reading import Books
 from chaos.screen import Screen, screen
 from chaos.world import Victim, World, world
+from seatwise_server import log
 
 RESULTS = Path("chaos-results.json")
 LOOK_S = 0.25
+FEWEST_BOTS = 4
+"""Two who wait in a queue, and two for matches by name."""
 DRAIN_S = 40.0
 """So long may what was begun take to come to its end when nothing is harmed any more."""
 
@@ -75,15 +79,26 @@ class Run:
         self._harms = harms
         self._screen = screen
         self._under_way: set[asyncio.Task[None]] = set()
+        self._watching: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._watching = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._end_watch()
+        for task in self._under_way:
+            task.cancel()
+        await self._settled()
 
     async def chaos(self, seconds: float) -> Books:
         """Harms for so long, lets everything come to its end, and hands over what there is to be checked."""
-        watching = asyncio.create_task(self._watch())
         async with Hosts(self._world) as hosts:
+            await self._tried("the first matches", self._world.begun())
             await self._harm_all(seconds)
             self._screen.say("nothing is harmed any more: all matches come to their end")
             await self._settled()
-            watching.cancel()
+            await self._end_watch()
             await self._tried("the last matches", hosts.finish())
         await self._tried("the bots", self._drain())
         books = Books(self._world, hosts.matches)
@@ -95,18 +110,20 @@ class Run:
         began = loop.time()
         for harm in self._harms:
             await self._screen.wait(began + harm.at_s)
-            if victim := self._victim(harm):
+            if victim := await self._victim(harm):
                 self._screen.say(f"{harm.way} {victim}")
                 task = asyncio.create_task(victim.harm(harm.way, harm.lasts_s))
                 self._under_way.add(task)
                 task.add_done_callback(self._under_way.discard)
         await self._screen.wait(began + seconds)
 
-    def _victim(self, harm: Harm) -> Victim | None:
-        """That one, or the next of its kind that is itself."""
+    async def _victim(self, harm: Harm) -> Victim | None:
+        """That one, or the next of its kind that is itself; of referees rather one that has matches."""
         kind = self._world.victims[harm.role]
         turned = kind[harm.number :] + kind[: harm.number]
-        return next((each for each in turned if each.is_alive and not each.is_harmed), None)
+        well = [each for each in turned if each.is_alive and not each.is_harmed]
+        busy = await self._world.busy() if harm.role == "referee" else ()
+        return next((each for each in well if str(each) in busy), well[0] if well else None)
 
     async def _watch(self) -> None:
         """Nobody may fall by itself."""
@@ -117,6 +134,11 @@ class Run:
                 await fallen.start()
                 fallen.is_harmed = False
             await asyncio.sleep(LOOK_S)
+
+    async def _end_watch(self) -> None:
+        if self._watching:
+            self._watching.cancel()
+            await asyncio.wait([self._watching])
 
     async def _settled(self) -> None:
         if self._under_way:
@@ -143,8 +165,8 @@ async def run(folder: Path, seconds: float, seed: int, size: Size) -> tuple[Resu
             f"seed {seed}: starting {size.referees} referees, {size.fronts} fronts, {size.bots} bots, a Redis"
         )
         async with world(folder, size.referees, size.fronts, size.bots) as made:
-            this = Run(made, harms, told)
-            books = await this.chaos(seconds)
+            async with Run(made, harms, told) as this:
+                books = await this.chaos(seconds)
             kills = sum(victim.kills for victim in made.all)
     findings = books.checked()
     results = Results(
@@ -166,6 +188,7 @@ async def run(folder: Path, seconds: float, seed: int, size: Size) -> tuple[Resu
 def main(args: argparse.Namespace) -> int:
     """Runs, prints, writes the results; 1 if anything is wrong."""
     seed = secrets.randbelow(10**6) if args.seed is None else args.seed
+    log.configure("error")
     folder = Path(tempfile.mkdtemp(prefix="sw-chaos-", dir=args.keep))
     size = Size(args.referees, args.fronts, args.bots)
     results, wrong = asyncio.run(_until_told(run(folder, args.seconds, seed, size)))
@@ -197,7 +220,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leaves histories and logs there")
     for name, number in (("referees", 3), ("fronts", 2), ("bots", 6)):
         parser.add_argument(f"--{name}", type=int, default=number)
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.bots < FEWEST_BOTS or args.referees < 1 or args.fronts < 1:
+        parser.error(f"at least one referee, one front and {FEWEST_BOTS} bots are needed")
+    return args
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from seatwise_referee.position import after, first_position
 from seatwise_referee.verify import verify_line
 from seatwise_referee.verify.header import setup_of
 
-SLACK_MS = 1000
+SLACK_MS = 2000
 """So much more than its bot's own reckoning may a charge be: the machine is crowded, and sitting down takes time."""
 
 Told = Mapping[int, Sequence[Line]]

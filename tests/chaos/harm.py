@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-FIRST_S = 2.0
-"""Then matches are under way."""
+FIRST_S = 1.0
 EVERY_S = (3.0, 5.0)
 REDIS_EVERY_S = 9.0
 """A private Redis that dies five times in half a minute is taken for incurable."""

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from chaos.check import Check, Findings, longest_gap, overlap
 from chaos.history import Line, read
-from chaos.world import World
+from chaos.world import World, opened
 from seatwise.v1 import play_service_pb2
-from seatwise_server.store import Store, connect
+from seatwise_server.store import Store
 
 RETURN_S = 3.0
 """So long after it was started again a bot may not be back yet."""
@@ -35,14 +35,10 @@ class Books:
 
     async def collect(self) -> None:
         """Reads all records, and makes sure that nothing is held or under way."""
-        client = connect(self._world.redis.server.url)
-        store = Store.of(client)
-        try:
+        async with opened(self._world.redis) as store:
             await self._nothing_held(store)
             for match in self._matches:
                 await self._collect(store, match)
-        finally:
-            await client.aclose()
         for server in (*self._world.fronts, *self._world.referees):
             self.problems += [f"{server} logged: {line:.300}" for line in server.faults]
 

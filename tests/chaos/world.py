@@ -20,6 +20,8 @@ from harness.process import ServerProcess
 from harness.table import Admin
 
 from seatwise_server.embedded import EmbeddedRedis
+from seatwise_server.store import Store, connect
+from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.tokens import load_or_create_admin_token
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -27,7 +29,6 @@ AGAIN_S = 0.3
 """Between two tries to start something again."""
 DRAIN_S = 20.0
 """A bot that was told to stop has finished its matches by then."""
-NAMES = ("ann", "ben", "cat", "dan", "eva", "fay", "gus", "ida")
 
 
 class Victim:
@@ -210,6 +211,11 @@ class Player(Victim):
         """See `Victim`."""
         return self._process is not None and self._process.returncode is None
 
+    @property
+    def has_moved(self) -> bool:
+        """Whether a move of its has been acknowledged."""
+        return self.history.exists() and b'"accepted"' in self.history.read_bytes()
+
     async def start(self) -> None:
         """See `Victim`."""
         env = {**os.environ, "PYTHONPATH": str(TESTS), "SEATWISE_TOKEN": self.token}
@@ -222,6 +228,16 @@ class Player(Victim):
         """See `Victim`."""
         assert self._process is not None
         await self._process.wait()
+
+
+@asynccontextmanager
+async def opened(redis: Redis) -> AsyncIterator[Store]:
+    """What is in it, for those who look from outside."""
+    client = connect(redis.server.url)
+    try:
+        yield Store.of(client)
+    finally:
+        await client.aclose()
 
 
 @dataclass
@@ -248,6 +264,21 @@ class World:
         """The operator, at one of the front doors."""
         process = self.fronts[number % len(self.fronts)].process
         return Admin(process.address, self.fronts[0].process.token)
+
+    async def begun(self) -> None:
+        """Returns when every bot has made a move."""
+        while not all(bot.has_moved for bot in self.bots):  # noqa: ASYNC110  # there is no event to wait for
+            await asyncio.sleep(AGAIN_S)
+
+    async def busy(self) -> frozenset[str]:
+        """Referees that have matches, as far as Redis can tell just now."""
+        try:
+            async with asyncio.timeout(AGAIN_S), opened(self.redis) as store:
+                beats = await store.processes.heartbeats()
+        except (TimeoutError, StoreUnavailable):
+            return frozenset()
+        at = {beat.address for beat in beats.values() if beat.tables}
+        return frozenset(str(each) for each in self.referees if each.process.address in at)
 
     @property
     def fallen(self) -> list[Victim]:
@@ -290,7 +321,7 @@ async def _start_bots(made: World, bots: int) -> None:
     for number in range(bots):
         address = made.fronts[number % len(made.fronts)].process.address
         bot = Player(number, made.folder, address, () if number % 2 else ("casual-2",))
-        wire = await admin.register(NAMES[number])
+        wire = await admin.register(f"chaotic-{number}")
         bot.name, bot.token = wire.bot, wire.token
         await wire.drop()
         made.bots.append(bot)
