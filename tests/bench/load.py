@@ -70,6 +70,10 @@ class Pace:
         while self._ready and not self._rate:
             self._ready.popleft()()
 
+    def slow_down(self, rate: float) -> None:
+        """From now on evenly at this rate; `run` has to be started anew."""
+        self._rate = rate
+
     async def run(self) -> None:
         """Sends what is due at each tick. Where nobody was ready the turn is lost."""
         await self._is_open.wait()

@@ -66,6 +66,12 @@ class Child:
             raise RuntimeError(f"{self.name} ended with code {self._process.wait()}: {words}")
         return json.loads(line)
 
+    def tell(self) -> None:
+        """An empty line, for one that waits for it."""
+        assert self._process.stdin
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+
 
 @contextmanager
 def child(script: str, *args: object, log: Path) -> Iterator[Child]:
