@@ -149,7 +149,7 @@ class Deciding:
         seats = self._position.seats
         outcome = self.game.outcome(self._position.state)
         assert outcome is not None
-        ranks = result_ranks(outcome.points, [own.left for own in seats])
+        ranks = result_ranks(outcome.ranks, [own.left for own in seats])
         rounds: list[Json] = [list(each) for each in outcome.rounds]
         entry = Finished(
             outcome={"points": list(outcome.points), "ranks": list(outcome.ranks), "rounds": rounds},

@@ -48,13 +48,11 @@ class Exit:
     """The journal entry with which it left; 0 for those who never sat: they left together."""
 
 
-def result_ranks(points: Sequence[int], exits: Sequence[Exit | None]) -> tuple[int, ...]:
-    """What counts for ratings: seats that left rank behind all others, a later exit before an earlier one.
+def result_ranks(ranks: Sequence[int], exits: Sequence[Exit | None]) -> tuple[int, ...]:
+    """What counts for ratings: as the rules rank them, but seats that left behind all others, a later exit
+    before an earlier one.
 
     1 + the number of seats that did better; equals share a rank.
     """
-    merits = [
-        (1, seat_points) if left is None else (0, left.seq)
-        for seat_points, left in zip(points, exits, strict=True)
-    ]
+    merits = [(1, -rank) if left is None else (0, left.seq) for rank, left in zip(ranks, exits, strict=True)]
     return tuple(1 + sum(other > own for other in merits) for own in merits)

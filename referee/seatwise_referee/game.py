@@ -63,7 +63,9 @@ class Outcome:
     """By seat."""
 
     ranks: tuple[int, ...]
-    """By seat: 1 + the number of seats with more points; equal ranks are shared."""
+    """By seat: 1 + the number of seats that did better, which share a rank if they are equal. More points are
+    better; what breaks a tie the game says: nothing in UGO!, in Ubongo more rounds with 10 points (K15).
+    """
 
     rounds: tuple[tuple[int, ...], ...]
     """Points of each round, by seat."""

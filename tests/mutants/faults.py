@@ -520,8 +520,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "result ranks ignore exits",
         "referee/seatwise_referee/ending.py",
-        "(1, seat_points) if left is None else (0, left.seq)",
-        "(1, seat_points)",
+        "(1, -rank) if left is None else (0, left.seq)",
+        "(1, -rank)",
         ("tests/referee/test_ending.py",),
     ),
     Fault(
@@ -796,6 +796,13 @@ FAULTS: tuple[Fault, ...] = (
         "referee/seatwise_referee/deciding.py",
         "        return [] if lay is None else [lay]\n",
         "        return []\n",
+        RACES,
+    ),
+    Fault(
+        "a race: what breaks a tie is forgotten in the result",
+        "referee/seatwise_referee/deciding.py",
+        "        ranks = result_ranks(outcome.ranks, [own.left for own in seats])\n",
+        "        ranks = result_ranks([-each for each in outcome.points], [own.left for own in seats])\n",
         RACES,
     ),
     Fault(

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatwise_referee.ending import Ending, Exit, result_ranks
+from seatwise_referee.game import ranks_of
 
 
 def left(seq: int) -> Exit:
@@ -27,11 +28,17 @@ def left(seq: int) -> Exit:
 def test_who_left_ranks_behind_all_others_and_the_later_exit_before_the_earlier(
     points: tuple[int, ...], exits: tuple[Exit | None, ...], ranks: tuple[int, ...]
 ) -> None:
-    assert result_ranks(points, exits) == ranks
+    assert result_ranks(ranks_of(points), exits) == ranks
 
 
 def test_those_who_never_sat_left_together() -> None:
-    assert result_ranks((1, 0, 0), (None, left(0), left(0))) == (1, 2, 2)
+    assert result_ranks((1, 2, 2), (None, left(0), left(0))) == (1, 2, 2)
+
+
+def test_those_who_stayed_rank_as_the_rules_rank_them() -> None:
+    """Of equal points too: a game may say what breaks a tie."""
+    assert result_ranks((2, 1, 2, 4), (None, None, None, None)) == (2, 1, 2, 4)
+    assert result_ranks((2, 1, 2, 4), (None, left(9), None, None)) == (1, 4, 1, 3)
 
 
 @given(
@@ -39,7 +46,7 @@ def test_those_who_never_sat_left_together() -> None:
 )
 def test_a_rank_is_one_and_the_number_of_those_who_did_better(seats: list[tuple[int, int | None]]) -> None:
     points = [each for each, _ in seats]
-    ranks = result_ranks(points, [None if seq is None else left(seq) for _, seq in seats])
+    ranks = result_ranks(ranks_of(tuple(points)), [None if seq is None else left(seq) for _, seq in seats])
     assert min(ranks) == 1
     for rank in ranks:
         assert rank == 1 + sum(other < rank for other in ranks)

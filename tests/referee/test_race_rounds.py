@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from one_match import kinds
-from one_race import BUILD_MS, GRACE_MS, ROUND_MS, RaceDesk, ready
+from one_race import BUILD_MS, GRACE_MS, ROUND_MS, SEVEN, RaceDesk, ready
 
 from seatwise_referee.effects import Accept, Reject, Show
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import Lay
+from seatwise_referee.verify import verify_line
 
 # --- False calls ----------------------------------------------------------------------------------------
 
@@ -276,3 +277,17 @@ def test_who_leaves_takes_its_held_call_back_and_is_told() -> None:
     race.until(300)
     assert "called" not in kinds(race.journal)
     assert race.match.view(None).laid == (7, 0, 0)
+
+
+def test_of_equal_points_the_one_with_more_tens_is_ranked_first_in_ratings_too() -> None:
+    race = ready(0, rounds=2)
+    race.lay(1, 5)
+    race.at(100).call(0)
+    race.until(200)
+    race.hand_all()
+    race.lay(0, 2), race.lay(1, SEVEN)
+    race.offer(0), race.offer(1)
+    finished = race.last("finished")
+    assert (finished.outcome["points"], finished.outcome["ranks"]) == ([12, 12], [1, 2])
+    assert finished.result == {"ranks": [1, 2]}
+    assert verify_line(race.line()).fault is None

@@ -111,7 +111,7 @@ def test_the_vector_of_ranks_is_right() -> None:
     points = (5, 9, 8, 1)
     exits = (None, Exit(Ending.RESIGNED, 40), Exit(Ending.NEVER_SAT, 0), Exit(Ending.TIMED_OUT, 60))
     assert ", ".join(map(str, ranks_of(points))) == "3, 1, 2, 4"
-    assert ", ".join(map(str, result_ranks(points, exits))) == "1, 3, 4, 2"
+    assert ", ".join(map(str, result_ranks(ranks_of(points), exits))) == "1, 3, 4, 2"
     assert "`outcome.ranks` 3, 1, 2, 4; `result.ranks` 1, 3, 4, 2" in PAGE
 
 

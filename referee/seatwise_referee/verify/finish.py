@@ -20,7 +20,7 @@ def check_finished(entry: Finished, outcome: Outcome | None, position: Position)
         "outcome.rounds": (entry.outcome["rounds"], [list(points) for points in outcome.rounds]),
         "outcome.points": (entry.outcome["points"], list(outcome.points)),
         "outcome.ranks": (entry.outcome["ranks"], list(outcome.ranks)),
-        "result.ranks": (entry.result["ranks"], list(result_ranks(outcome.points, exits))),
+        "result.ranks": (entry.result["ranks"], list(result_ranks(outcome.ranks, exits))),
         "endings": (list(entry.endings), endings),
     }
     for key, (found, right) in given.items():
