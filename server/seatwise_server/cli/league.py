@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from seatwise.cli.command import Command
+
+if TYPE_CHECKING:
+    from seatwise_server.league.season import Played
 
 INTERRUPTED = 130
 DEFAULT_RESULTS = Path("league-results")
@@ -55,15 +60,44 @@ def _run(args: Namespace) -> int:
     from seatwise_server.league.toml import read_league
 
     league = read_league(args.file)
-    with shown(is_quiet=args.json) as show:
-        played = asyncio.run(season.play(league, args.results, args.address or "", _token(args), show))
+    with shown(is_quiet=args.json) as screen:
+        played = asyncio.run(season.play(league, args.results, args.address or "", _token(args), screen))
+    _print_pace(played)
+    _publish(args)
     if not played.is_over:
         print("The league is not over; the same command goes on with it.", file=sys.stderr)
         return INTERRUPTED
-    if played.matches:
-        rate = played.matches / played.seconds
-        print(f"{played.matches} matches in {played.seconds:.1f} s, {rate:.2f} a second", file=sys.stderr)
     return 0
+
+
+def _print_pace(played: Played) -> None:
+    if played.matches:
+        rate = f"{played.matches / played.seconds:.2f} matches/s"
+        print(f"{played.matches} matches in {played.seconds:.1f} s: {rate}", file=sys.stderr)
+
+
+def _report(args: Namespace) -> int:
+    _publish(args)
+    return 0
+
+
+def _publish(args: Namespace) -> None:
+    """Writes all that is published, and prints the table."""
+    from seatwise_server.cli import table
+    from seatwise_server.league.publishing import publish
+
+    published = publish(args.results)
+    standings = published.standings
+    if args.json:
+        print(json.dumps(standings | {"digest": published.digest or None}, indent=2))
+        return
+    rows = [[row["name"], str(row["rank"]), *row["cells"]] for row in standings["rows"]]
+    table.show(standings["league"], ["entrant", "rank", *standings["heads"]], rows)
+    print(f"The page is {args.results / 'report.html'}")
+    if published.digest:
+        print(
+            f"Anybody can check it all: seatwise verify {args.results / 'season.bundle'} --chain {published.digest}"
+        )
 
 
 def _token(args: Namespace) -> str:
@@ -72,13 +106,6 @@ def _token(args: Namespace) -> str:
 
     given = args.token or os.environ.get("SEATWISE_TOKEN") or ""
     return given or (admin_token() if args.address and is_here(args.address) else None) or ""
-
-
-def _report(args: Namespace) -> int:
-    from seatwise_server.league.publishing import publish
-
-    publish(args.results)
-    return 0
 
 
 _RUNS = {"run": _run, "report": _report}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-
-import structlog
 
 from seatwise_server.competition.results import COMPLETED, Result
 from seatwise_server.league.diary import Diary
@@ -19,30 +18,32 @@ MOST_FAILURES = 4
 """So many starts in a row that came to nothing; after that a stand-in resigns the entrant's matches."""
 WAITS_S = (0.2, 1.0, 2.0, 4.0)
 
-log = structlog.get_logger()
 
-
+@dataclass
 class Players:
     """The entrants that the runner starts. Use it in an `async with` statement."""
 
-    def __init__(
-        self, league: League, address: str, tokens: dict[str, str], diary: Diary, logs: Path, tables: int
-    ) -> None:
-        self._league = league
-        self._address = address
-        self._tokens = tokens
-        self._diary = diary
-        self._logs = logs
-        self._tables = tables
-        """How many matches a bot may have at once."""
+    league: League
+    address: str
+    tokens: Mapping[str, str]
+    """By player."""
+    diary: Diary
+    logs: Path
+    """Where what they say goes, a file each."""
+    tables: int
+    """How many matches a bot may have at once."""
+    tell: Callable[[str], None] = lambda _: None
+    """What an operator should know."""
+
+    def __post_init__(self) -> None:
         self._failures: Counter[str] = Counter()
-        self._local = {each.player: each for each in league.entrants if each.is_local}
+        self._local = {each.player: each for each in self.league.entrants if each.is_local}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._running: dict[str, Process] = {}
 
     async def __aenter__(self) -> Players:
-        self._logs.mkdir(parents=True, exist_ok=True)
-        if not self._league.is_fresh:
+        self.logs.mkdir(parents=True, exist_ok=True)
+        if not self.league.is_fresh:
             self.start(self._local)
         return self
 
@@ -83,19 +84,19 @@ class Players:
     async def _keep(self, entrant: Entrant, matches: int) -> None:
         """Until cancelled, or until the matches are played."""
         player = entrant.player
-        while player not in self._diary.season.entrants:
+        while player not in self.diary.season.entrants:
             code = await self._play(entrant, matches)
             if matches and code == 0:
                 return
             self._failed(entrant, code)
             await asyncio.sleep(WAITS_S[min(self._failures[player], len(WAITS_S)) - 1])
-        await stand_in(self._address, self._tokens[player])
+        await stand_in(self.address, self.tokens[player])
 
     async def _play(self, entrant: Entrant, matches: int) -> int:
         """One process from its start to its end; its exit code."""
         process = self._running[entrant.player] = await bot_process(
-            self._league, entrant, self._address, self._tokens[entrant.player], self._log_of(entrant),
-            most=1 if matches else self._tables, matches=matches,
+            self.league, entrant, self.address, self.tokens[entrant.player], self._log_of(entrant),
+            most=1 if matches else self.tables, matches=matches,
         )  # fmt: skip
         try:
             return await process.ended()
@@ -106,10 +107,11 @@ class Players:
     def _failed(self, entrant: Entrant, code: int) -> None:
         self._failures[entrant.player] += 1
         why = f"its process ended with {code}: {last_line(self._log_of(entrant))}"
-        log.warning("entrant_failed", player=entrant.player, times=self._failures[entrant.player], why=why)
-        if self._failures[entrant.player] >= MOST_FAILURES:
+        times = self._failures[entrant.player]
+        self.tell(f"{entrant.name}: {why} ({times} of {MOST_FAILURES} times in a row)")
+        if times >= MOST_FAILURES:
             told = f"started {MOST_FAILURES} times in a row and never saw a match through; {why}"
-            self._diary.given_up(entrant.player, told)
+            self.diary.given_up(entrant.player, told)
 
     def _log_of(self, entrant: Entrant) -> Path:
-        return self._logs / f"{entrant.name}.log"
+        return self.logs / f"{entrant.name}.log"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,15 @@ EVERY_S = 5.0
 KNOWN_AFTER = 4
 """Matches of this run, after which its pace says something about the rest."""
 
-Show = Callable[["Runner"], None]
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Where an operator sees what goes on."""
+
+    show: Callable[[Runner], None]
+    """How far it is."""
+    tell: Callable[[str], None]
+    """What he should know."""
 
 
 class Pace:
@@ -45,31 +54,35 @@ def done_of(runner: Runner) -> int:
 
 
 @contextmanager
-def shown(is_quiet: bool) -> Iterator[Show]:
+def shown(is_quiet: bool) -> Iterator[Screen]:
     """Shows it while the context lasts."""
     if is_quiet:
-        yield lambda _: None
+        yield Screen(lambda _: None, _say)
     elif sys.stderr.isatty():
-        with _bar() as show:
-            yield show
+        with _bar() as screen:
+            yield screen
     else:
-        yield _lines()
+        yield Screen(_lines(), _say)
 
 
-def _lines() -> Show:
+def _say(told: str) -> None:
+    print(told, file=sys.stderr, flush=True)
+
+
+def _lines() -> Callable[[Runner], None]:
     pace, due_s = Pace(), monotonic() + EVERY_S
 
     def show(runner: Runner) -> None:
         nonlocal due_s
         if monotonic() >= due_s:
             due_s = monotonic() + EVERY_S
-            print(pace.line(runner), file=sys.stderr, flush=True)
+            _say(pace.line(runner))
 
     return show
 
 
 @contextmanager
-def _bar() -> Iterator[Show]:
+def _bar() -> Iterator[Screen]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -82,7 +95,7 @@ def _bar() -> Iterator[Show]:
             total = runner.schedule.length(runner.so_far)
             bar.update(task, total=total, completed=done_of(runner), description=pace.line(runner))
 
-        yield show
+        yield Screen(show, lambda told: bar.console.print(told, markup=False))
 
 
 def _duration(seconds: float) -> str:

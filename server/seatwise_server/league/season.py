@@ -18,7 +18,7 @@ from seatwise.errors import AlreadyExistsError, NotFoundError
 from seatwise_server.league import diary
 from seatwise_server.league.players import Players
 from seatwise_server.league.processes import check_bot_file, own_server
-from seatwise_server.league.progress import Show
+from seatwise_server.league.progress import Screen
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import Runner
 from seatwise_server.league.settings import Entrant, League
@@ -42,7 +42,7 @@ class Played:
 
 
 async def play(
-    league: League, results: Path, address: str, token: str, show: Show, tables: int = 0
+    league: League, results: Path, address: str, token: str, screen: Screen, tables: int = 0
 ) -> Played:
     """Plays what has not been played yet. Ctrl-C ends it in order, a second one at once."""
     schedule = schedule_of(league)
@@ -54,9 +54,9 @@ async def play(
         stack.callback(book.close)
         client = await stack.enter_async_context(_client(results, address, token))
         tokens = {each.player: await _token(client.admin, league, each) for each in league.entrants}
-        players = Players(league, client.address, tokens, book, results / "logs", tables)
+        players = Players(league, client.address, tokens, book, results / "logs", tables, screen.tell)
         await stack.enter_async_context(players)
-        runner = Runner(league, schedule, book, client.admin, players, tables, on_progress=show)
+        runner = Runner(league, schedule, book, client.admin, players, tables, on_progress=screen.show)
         with _ending_in_order(runner):
             return await _timed(runner)
 

@@ -14,10 +14,18 @@ def standings_of(league: League, results: Mapping[str, Result], voids: Collectio
     """Plain values, the same on every machine."""
     found = tallies(list(results.values()))
     rows = sorted(
-        ((found[each.player].points if each.player in found else 0.0, each.name) for each in league.entrants),
+        (
+            (found[each.player].points if each.player in found else 0.0, each.name, each.player)
+            for each in league.entrants
+        ),
         reverse=True,
     )
     return {
         "league": league.name,
-        "rows": [{"rank": i, "name": n, "mean_points": p} for i, (p, n) in enumerate(rows, 1)],
+        "rule": "By mean points.",
+        "heads": ["mean points"],
+        "rows": [
+            {"rank": i, "name": n, "player": pl, "mean_points": p, "cells": [f"{p:.2f}"]}
+            for i, (p, n, pl) in enumerate(rows, 1)
+        ],
     }

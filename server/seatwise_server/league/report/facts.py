@@ -1,0 +1,176 @@
+"""What the page of a season tells, worked out from its results and records."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from seatwise_server.competition.ratings import Ratings
+from seatwise_server.competition.results import COMPLETED, Result
+from seatwise_server.competition.tables import counted_points
+from seatwise_server.league.settings import League
+
+MOST_CURVE_POINTS = 240
+"""Of a rating curve: more would be finer than the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """How one entrant did against another at the tables where both sat."""
+
+    matches: int
+    ahead: float
+    """The share of matches in which it finished ahead; a tie is half."""
+    points: float
+    """By how many points a match it was ahead, on average."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """A seat that did not come to the end by its bot, with what the record holds against it."""
+
+    match: str
+    table: str
+    seat: int
+    name: str
+    ending: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeatRow:
+    """How often an entrant sat where, and what it made there."""
+
+    name: str
+    counts: tuple[int, ...]
+    means: tuple[float | None, ...]
+
+
+class Facts:
+    """Everything by name, in the order of the table."""
+
+    def __init__(
+        self, league: League, results: Mapping[str, Result], records: Mapping[str, str], order: Sequence[str]
+    ) -> None:
+        self.league = league
+        self.results = results
+        self.names = {each.player: each.name for each in league.entrants}
+        self.order = tuple(order)
+        """Players, the first of the table first."""
+        self._records = records
+
+    def points(self) -> dict[str, list[int]]:
+        """What each made in each match, by player."""
+        found: dict[str, list[int]] = {player: [] for player in self.order}
+        for result in self.results.values():
+            for player, points in zip(result.bots, counted_points(result), strict=True):
+                found[player].append(points)
+        return found
+
+    def meetings(self) -> dict[tuple[str, str], Meeting]:
+        """By pair of players, both ways."""
+        seen: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
+        for result in self.results.values():
+            points = counted_points(result)
+            for one, other in _pairs(len(result.bots)):
+                ahead = _ahead(result.ranks[one], result.ranks[other])
+                seen[result.bots[one], result.bots[other]].append((ahead, points[one] - points[other]))
+        return {pair: _meeting(each) for pair, each in seen.items()}
+
+    def curves(self) -> dict[str, list[tuple[float, float]]]:
+        """How the ratings went, by name: match of the season and rating."""
+        ratings, every = Ratings(), max(1, len(self.results) // MOST_CURVE_POINTS)
+        found: dict[str, list[tuple[float, float]]] = {self.names[player]: [] for player in self.order}
+        for result in self.results.values():
+            ratings.apply(result)
+            if result.seq % every == 0 or result.seq == len(self.results):
+                for player in self.order:
+                    found[self.names[player]].append((result.seq, ratings.of(player).ordinal))
+        return found
+
+    def seats(self) -> list[SeatRow]:
+        """By entrant, and at the end of all of them."""
+        found: dict[tuple[str, int], list[int]] = defaultdict(list)
+        for result in self.results.values():
+            for seat, (player, points) in enumerate(zip(result.bots, counted_points(result), strict=True)):
+                found[player, seat].append(points)
+                found["", seat].append(points)
+        rows = [(player, self.names[player]) for player in self.order] + [("", "all")]
+        return [
+            _seat_row(name, [found[player, seat] for seat in range(self.league.seats)])
+            for player, name in rows
+        ]
+
+    def incidents(self) -> list[Incident]:
+        """All that were forfeited or resigned."""
+        return [
+            Incident(
+                result.match, table, seat, self.names[player], ending, self._evidence(result.match, seat)
+            )
+            for table, result in self.results.items()
+            for seat, (player, ending) in enumerate(zip(result.bots, result.endings, strict=True))
+            if ending != COMPLETED
+        ]
+
+    def charged(self) -> dict[str, tuple[float, int]]:
+        """Mean and most milliseconds that a move was charged, by player."""
+        found: dict[str, list[int]] = {player: [] for player in self.order}
+        for record in map(json.loads, self._records.values()):
+            bots = [seat["bot"] for seat in record["seats"]]
+            for seat, charged_ms in _charges(record["entries"]):
+                found[bots[seat]].append(charged_ms)
+        return {player: (sum(each) / len(each), max(each)) for player, each in found.items() if each}
+
+    def _evidence(self, match: str, seat: int) -> tuple[str, ...]:
+        record = self._records.get(match)
+        if record is None:
+            return ("its record is not given yet: others may still play the same deal",)
+        return tuple(_told(entry) for entry in json.loads(record)["entries"] if _concerns(entry, seat))
+
+
+def _pairs(seats: int) -> Iterator[tuple[int, int]]:
+    return ((one, other) for one in range(seats) for other in range(seats) if one != other)
+
+
+def _ahead(own: int, other: int) -> float:
+    return (own < other) + (own == other) / 2
+
+
+def _meeting(each: Sequence[tuple[float, float]]) -> Meeting:
+    aheads, points = zip(*each, strict=True)
+    return Meeting(len(each), sum(aheads) / len(each), sum(points) / len(each))
+
+
+def _seat_row(name: str, points: Sequence[Sequence[int]]) -> SeatRow:
+    means = tuple(sum(each) / len(each) if each else None for each in points)
+    return SeatRow(name, tuple(map(len, points)), means)
+
+
+def _charges(entries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
+    for entry in entries:
+        if entry["kind"] == "move":
+            yield entry["seat"], entry["charged_ms"]
+        elif entry["kind"] == "called":
+            yield from ((call["seat"], call["charged_ms"]) for call in entry["calls"])
+
+
+def _concerns(entry: Mapping[str, Any], seat: int) -> bool:
+    """Whether the entry is held against that seat."""
+    if entry["kind"] == "default":
+        return entry["reason"] == "TIMED_OUT" and any(move["seat"] == seat for move in entry["moves"])
+    return entry["kind"] in ("rejected", "forfeited", "resigned") and entry.get("seat") == seat
+
+
+def _told(entry: Mapping[str, Any]) -> str:
+    what = {
+        "default": "ran out of time",
+        "rejected": "was rejected",
+        "forfeited": "forfeited",
+        "resigned": "resigned",
+    }
+    reason = entry.get("ending") or (entry.get("reason") if entry["kind"] == "rejected" else "")
+    told = f"seq {entry['seq']}, {entry['at_ms']} ms: {what[entry['kind']]}"
+    return f"{told} ({reason})" if reason else told

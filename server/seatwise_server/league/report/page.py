@@ -1,0 +1,224 @@
+"""Puts the page of a season together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from seatwise_server.competition.refit import Refit, Strength, refit
+from seatwise_server.competition.schedule import Schedule, SoFar
+from seatwise_server.league.diary import Season
+from seatwise_server.league.report import figures
+from seatwise_server.league.report.facts import Facts, Meeting
+from seatwise_server.league.report.sections import Section, extra_sections
+from seatwise_server.league.settings import League
+
+GAMES = {"ugo": "UGO!", "ubongo": "Ubongo - Das Kartenspiel"}
+FORMATS = {"ab-test": "A against B", "round-robin": "round robin", "swiss": "Swiss"}
+DEALS = {
+    "none": "Each match has cards of its own.",
+    "travelling": "Duplicate deals travel: a deal goes to several tables, and no bot meets it twice.",
+    "rotation": "Duplicate deals rotate: the same bots play each deal from every seat, and {how}.",
+}
+FRESH = "every bot is started afresh for each match"
+TRUSTED = "the operator trusts them not to keep a deal in mind"
+MOST_INCIDENTS = 200
+NOBODY = Meeting(0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the standings."""
+
+    rank: int
+    player: str
+    cells: tuple[str, ...]
+    indistinct: str
+
+
+def report_page(
+    league: League, season: Season, schedule: Schedule, standings: Mapping[str, Any], digest: str
+) -> str:
+    """The whole page. Without a digest the season goes on."""
+    voids = {void.table for void in season.voids}
+    so_far = SoFar(season.results, voids)
+    order = [row["player"] for row in standings["rows"]]
+    facts = Facts(league, season.results, season.records, order)
+    found = refit(season.results.values()) if season.results else None
+    extra = extra_sections(league, facts, so_far)
+    page: str = _template().render(
+        league=league,
+        facts=facts,
+        digest=digest,
+        style=Markup(_resource("style.css")),
+        game=GAMES.get(league.game, league.game),
+        format=FORMATS.get(league.format, league.format),
+        deals=DEALS[league.deals].format(how=TRUSTED if league.is_trusted else FRESH),
+        due=len(schedule.due(so_far)),
+        overview=_overview(season, facts),
+        sections=_sections(extra),
+        standings=_standings(standings, found, facts),
+        strengths=_strengths(found, facts),
+        crosstable=_crosstable(facts),
+        curves=_curves(facts),
+        histograms=_histograms(facts),
+        extra=extra,
+        seats=facts.seats(),
+        balance=[str(spread) for spread in schedule.balance()] if hasattr(schedule, "balance") else [],
+        **_incidents(facts, season),
+        settings=_settings(league),
+    )
+    return page
+
+
+def _template() -> Any:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
+    return environment.from_string(_resource("report.html.j2"))
+
+
+def _resource(name: str) -> str:
+    return (files("seatwise_server.league.report") / name).read_text(encoding="utf-8")
+
+
+def _sections(extra: Sequence[Section]) -> list[tuple[str, str]]:
+    return [
+        ("standings", "Standings"),
+        ("crosstable", "Crosstable"),
+        ("curves", "Rating curves"),
+        ("points", "Points"),
+        *((section.id, section.title) for section in extra),
+        ("seats", "Seats"),
+        ("incidents", "Forfeits and voids"),
+        ("settings", "Settings"),
+        ("verify", "Check it yourself"),
+    ]
+
+
+def _overview(season: Season, facts: Facts) -> list[tuple[str, str]]:
+    deals = {result.deal for result in season.results.values() if result.deal}
+    seats = sum(len(result.bots) for result in season.results.values())
+    return [
+        ("entrants", str(len(facts.order))),
+        ("matches", str(len(season.results))),
+        ("shared deals", str(len(deals))),
+        ("void matches", str(len(season.voids))),
+        ("seats played to the end", f"{seats - len(facts.incidents())} of {seats}"),
+    ]
+
+
+def _standings(standings: Mapping[str, Any], found: Refit | None, facts: Facts) -> dict[str, Any]:
+    strengths = {each.bot: each for each in found.strengths} if found else {}
+    heads = ["", "entrant", *standings["heads"], "strength", "not to be told apart from"]
+    rows = [
+        Row(
+            row["rank"],
+            row["player"],
+            (*row["cells"], _strength(strengths.get(row["player"]))),
+            _indistinct(row["player"], found, facts),
+        )
+        for row in standings["rows"]
+    ]
+    has_provisional = any(each.provisional for each in strengths.values())
+    return {"heads": heads, "rows": rows, "rule": standings["rule"], "has_provisional": has_provisional}
+
+
+def _strength(strength: Strength | None) -> str:
+    if strength is None:
+        return "-"
+    half = (strength.high - strength.low) / 2
+    return f"{strength.value:+.0f} ± {half:.0f}{' prov.' if strength.provisional else ''}"
+
+
+def _indistinct(player: str, found: Refit | None, facts: Facts) -> str:
+    if found is None or player not in {each.bot for each in found.strengths}:
+        return ""
+    others = found.indistinct(player)
+    if len(others) == len(facts.order) - 1 > 1:
+        return "anybody"
+    return ", ".join(facts.names[other] for other in others) or "nobody else"
+
+
+def _strengths(found: Refit | None, facts: Facts) -> Markup | None:
+    if found is None:
+        return None
+    known = {each.bot: each for each in found.strengths}
+    rows = [
+        figures.Whisker(facts.names[player], known[player].value, known[player].low, known[player].high)
+        for player in facts.order
+        if player in known
+    ]
+    return figures.whiskers(
+        "Strengths with their intervals", rows, "Elo above the mean of the field", middle=0
+    )
+
+
+def _crosstable(facts: Facts) -> list[dict[str, Any]]:
+    meetings = facts.meetings()
+    return [
+        {
+            "player": player,
+            "cells": [
+                None if other == player else meetings.get((player, other), NOBODY) for other in facts.order
+            ],
+        }
+        for player in facts.order
+    ]
+
+
+def _curves(facts: Facts) -> Markup:
+    return figures.curves(
+        "Ratings over the season", facts.curves(), "rating, cautiously", "matches of the season"
+    )
+
+
+def _histograms(facts: Facts) -> list[dict[str, Any]]:
+    points = facts.points()
+    everything = [each for values in points.values() for each in values] or [0]
+    low, high = min(everything), max(everything)
+    most = figures.fullest(list(points.values()), low, high)
+    return [
+        {
+            "name": facts.names[player],
+            "plot": figures.histogram(f"Points of {facts.names[player]}", values, low, high, most, series),
+            "told": _spread(values),
+        }
+        for series, (player, values) in enumerate(points.items())
+    ]
+
+
+def _spread(values: Sequence[int]) -> str:
+    if not values:
+        return "no matches yet"
+    ordered = sorted(values)
+    middle = ordered[len(ordered) // 2]
+    return f"mean {sum(values) / len(values):.1f}, median {middle}, {ordered[0]} to {ordered[-1]} in {len(values)} matches"
+
+
+def _incidents(facts: Facts, season: Season) -> dict[str, Any]:
+    incidents = facts.incidents()
+    return {
+        "incidents": incidents[:MOST_INCIDENTS],
+        "more_incidents": max(0, len(incidents) - MOST_INCIDENTS),
+        "voids": season.voids[:MOST_INCIDENTS],
+        "given_up": sorted(season.entrants.items()),
+    }
+
+
+def _settings(league: League) -> list[tuple[str, str]]:
+    plain = league.published()
+    told = {key: value for key, value in plain.items() if key not in ("entrants", "time", "options", "trial")}
+    told |= {f"option {key}": value for key, value in plain["options"].items()}
+    told |= {f"time {key}": value for key, value in plain["time"].items()}
+    told |= {f"entrant {each['name']}": f"{each['player']} {each['bot']}" for each in plain["entrants"]}
+    return [(key, _flat(value)) for key, value in told.items() if value not in ("", [])]
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {each}" for key, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

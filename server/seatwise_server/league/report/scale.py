@@ -1,0 +1,55 @@
+"""Axes: from values to places on paper, with round numbers to read them by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+STEPS = (1, 2, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A straight axis; `start` and `end` are where `low` and `high` are drawn."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        """Where the value is drawn."""
+        share = (value - self.low) / (self.high - self.low)
+        return round(self.start + share * (self.end - self.start), 1)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """Round numbers within, about so many."""
+        step = _round_step((self.high - self.low) / count)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        return [number * step for number in range(first, last + 1)]
+
+
+def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
+    """An axis on which all values have their place, with a little room at both ends."""
+    known = list(values) or [0.0, 1.0]
+    low, high = min(known), max(known)
+    room = (high - low) * 0.05 or 1.0
+    return Scale(low - room, high + room, start, end)
+
+
+def shown(value: float) -> str:
+    """A tick's label."""
+    return (
+        f"{value:.0f}"
+        if value == round(value)
+        else f"{value:.1f}"
+        if value * 10 == round(value * 10)
+        else f"{value:.2f}"
+    )
+
+
+def _round_step(about: float) -> float:
+    power = 10.0 ** math.floor(math.log10(about))
+    return power * next(step for step in STEPS if about <= step * power * 1.0001)
