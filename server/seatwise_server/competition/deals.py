@@ -37,11 +37,16 @@ def _by_round(tables: Iterable[Table]) -> Iterable[list[Table]]:
     return rounds.values()
 
 
+def _may_share(table: Table, other: Table) -> bool:
+    """A deal has as many hands at every table."""
+    return len(table.bots) == len(other.bots) and not set(table.bots) & set(other.bots)
+
+
 def _travelling(tables: Sequence[Table]) -> Iterable[ScheduledMatch]:
     """Each table takes the first deal that none of its bots has met; a deal that stays at one table is none."""
     sets: list[list[Table]] = []
     for table in tables:
-        free = (each for each in sets if not any(set(table.bots) & set(other.bots) for other in each))
+        free = (each for each in sets if all(_may_share(table, other) for other in each))
         chosen = next(free, None)
         if chosen is None:
             sets.append(chosen := [])

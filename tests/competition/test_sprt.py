@@ -1,0 +1,130 @@
+"""Sequential tests, against published figures and against their own promise."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from seatwise_server.competition.sprt import (
+    PointsTest,
+    Verdict,
+    bounds,
+    expected_score,
+    normal_ratio,
+    outcome_ratio,
+    verdict_of,
+)
+
+
+def test_the_bounds_for_errors_of_five_percent_are_the_known_ones() -> None:
+    # "LLR: ... (-2.94, 2.94)" in every report of fishtest, OpenBench and fastchess
+    assert bounds(0.05, 0.05) == pytest.approx((-2.944, 2.944), abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "draws", "elos", "ratio"),
+    [
+        (21404, 21184, 40708, (0.5, 2.5), -1.57),  # "logistic trinomial 1"
+        (57433, 57030, 106593, (0.0, 2.0), -2.59),  # "logistic trinomial 2"
+    ],
+)
+def test_wins_draws_and_losses_weigh_as_published(
+    wins: int, losses: int, draws: int, elos: tuple[float, float], ratio: float
+) -> None:
+    # fastchess, app/tests/sprt_test.cpp, which gives two digits
+    assert outcome_ratio((losses, draws, wins), elos) == pytest.approx(ratio, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "elos", "ratio"),
+    [
+        ((223, 9863, 20279 + 1000, 10037, 246), (0.5, 2.5), -3.07),  # "logistic pentanomial 1"
+        ((871, 26175, 55003 + 980, 26678, 821), (0.0, 2.0), -4.98),  # "logistic pentanomial 2"
+    ],
+)
+def test_pairs_of_games_weigh_as_published(
+    pairs: tuple[int, ...], elos: tuple[float, float], ratio: float
+) -> None:
+    # fastchess, app/tests/sprt_test.cpp: lost twice, lost and drawn, level, won and drawn, won twice
+    assert outcome_ratio(pairs, elos) == pytest.approx(ratio, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "draws", "elos", "ratio"),
+    [(21404, 21184, 40708, (0.5, 2.5), -1.57), (57433, 57030, 106593, (0.0, 2.0), -2.59)],
+)
+def test_points_weigh_as_published_where_points_are_scores(
+    wins: int, losses: int, draws: int, elos: tuple[float, float], ratio: float
+) -> None:
+    # the two of fastchess again: with so many matches nothing but mean and spread matters
+    means = (expected_score(elos[0]), expected_score(elos[1]))
+    count = wins + losses + draws
+    assert normal_ratio(count, wins + draws / 2, wins + draws / 4, means) == pytest.approx(ratio, abs=0.01)
+
+
+def test_with_many_matches_both_ratios_are_one() -> None:
+    wins, draws, losses = 5100, 2000, 4900
+    means = (expected_score(0), expected_score(10))
+    by_spread = normal_ratio(12000, wins + draws / 2, wins + draws / 4, means)
+    assert outcome_ratio((losses, draws, wins), (0, 10)) == pytest.approx(by_spread, rel=0.01)
+
+
+def test_an_outcome_that_never_occurred_is_no_proof_of_anything() -> None:
+    assert 0 < outcome_ratio((0, 0, 0, 0, 10), (0, 5)) < 1
+
+
+def test_a_ratio_between_the_bounds_decides_nothing() -> None:
+    assert [verdict_of(ratio, 0.05, 0.05) for ratio in (-2.95, -2.94, 2.94, 2.95)] == [
+        Verdict.H0,
+        Verdict.OPEN,
+        Verdict.OPEN,
+        Verdict.H1,
+    ]
+
+
+def test_nothing_is_decided_before_enough_units_are_played() -> None:
+    ratios, verdict = PointsTest(least_units=10).course([5.0, 6.0] * 20)
+    assert verdict is Verdict.H1
+    assert len(ratios) == 10
+
+
+def test_what_comes_after_the_verdict_changes_nothing() -> None:
+    differences = [5.0, 6.0] * 20
+    assert PointsTest().verdict([*differences, *[-50.0] * 100]) is Verdict.H1
+
+
+def test_equal_differences_do_not_break_the_test() -> None:
+    assert PointsTest().verdict([2.0] * 50) is Verdict.H1
+    assert PointsTest().verdict([0.0] * 50) is Verdict.H0
+    assert PointsTest().verdict([1.0] * 50) is Verdict.OPEN
+
+
+@pytest.mark.parametrize("shape", ["normal", "heavy"])
+@pytest.mark.parametrize(("truth", "wrong"), [(0.0, Verdict.H1), (4.0, Verdict.H0)])
+def test_errors_are_as_rare_as_was_asked_for(shape: str, truth: float, wrong: Verdict) -> None:
+    """Wald's bounds promise alpha / (1 - beta) at the most, 0.0526 here; 2000 tests see that within 0.01."""
+    chance = Random(f"sprt/{shape}/{truth}")
+    test = PointsTest(least_points=4.0)
+
+    def difference() -> float:
+        noise = (
+            chance.gauss() if shape == "normal" else (chance.expovariate(1) - chance.expovariate(1)) / 2**0.5
+        )
+        return truth + 12 * noise
+
+    errors = sum(test.verdict(difference() for _ in range(2000)) is wrong for _ in range(2000))
+    assert 0.02 <= errors / 2000 <= 0.065
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"least_points": 0.0}, "least_points: must be more than 0"),
+        ({"alpha": 0.5}, "alpha: must be between 0 and 0.5"),
+        ({"beta": 0.0}, "beta: must be between 0 and 0.5"),
+    ],
+)
+def test_settings_that_make_no_test_are_named(settings: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        PointsTest(**settings)  # type: ignore[arg-type]
