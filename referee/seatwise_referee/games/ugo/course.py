@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_new: Final = tuple.__new__
+"""What a named tuple's constructor calls; straight, for every card comes here, it takes half the time (measured)."""
+
+_NEXT: Final = tuple(tuple(Seat((seat + 1) % seats) for seat in range(seats)) for seats in range(5))
+"""The left neighbour, by how many seats there are and by seat."""
+
 _CLOCKWISE: Final = tuple(
     tuple((*range(first, seats), *range(first)) for first in range(seats)) for seats in range(5)
 )
@@ -29,12 +35,14 @@ def first_state(seats: int, seed: bytes, rounds: int) -> State:
 
 def after_card(state: State, seat: Seat, card: Card) -> State:
     """The card lies on the table; the next seat clockwise is asked, or the trick is full (U9)."""
-    _, prompt, hands, trick, table, round_ = state
-    hands = _replaced(hands, seat, hands[seat] ^ 1 << card)
+    _, prompt, before, trick, table, round_ = state
+    held = list(before)
+    held[seat] ^= 1 << card
+    hands = tuple(held)
     trick = (*trick, card)
     if len(trick) == len(hands):
         return _after_trick(prompt, hands, trick, table, round_)
-    return State(Seat((seat + 1) % len(hands)), prompt + 1, hands, trick, table, round_)
+    return _new(State, (_NEXT[len(hands)][seat], prompt + 1, hands, trick, table, round_))
 
 
 def _after_trick(
@@ -44,8 +52,9 @@ def _after_trick(
     place = winner_of(trick)
     winner = Seat((table.leader + place) % len(hands))
     kingdoms, supply = _with_farmers(table, winner, farmers_gained(trick, place))
-    tricks = (*table.tricks, Trick(table.leader, trick, winner, ()))
-    state = State(winner, prompt + 1, hands, (), Table(winner, kingdoms, supply, tricks, trick), round_)
+    tricks = (*table.tricks, _new(Trick, (table.leader, trick, winner, ())))
+    laying = _new(Table, (winner, kingdoms, supply, tricks, trick))
+    state = _new(State, (winner, prompt + 1, hands, (), laying, round_))
     if has_choice(kingdoms[winner], trick):
         return state
     return after_laying(state, prompt, default_order(trick))
@@ -78,11 +87,11 @@ def after_laying(state: State, prompt: int, cards: tuple[Card, ...]) -> State:
     winner, kingdoms, supply, tricks, _ = table
     kingdoms = _replaced(kingdoms, winner, lay(kingdoms[winner], cards))
     last = tricks[-1]
-    tricks = (*tricks[:-1], Trick(last.leader, last.cards, winner, cards))
-    table = Table(winner, kingdoms, supply, tricks, ())
+    tricks = (*tricks[:-1], _new(Trick, (last.leader, last.cards, winner, cards)))
+    table = _new(Table, (winner, kingdoms, supply, tricks, ()))
     if not hands[winner]:
         return _after_round(prompt, hands, table, round_)
-    return State(winner, prompt + 1, hands, (), table, round_)
+    return _new(State, (winner, prompt + 1, hands, (), table, round_))
 
 
 def _after_round(prompt: int, hands: tuple[int, ...], table: Table, round_: Round) -> State:
