@@ -190,13 +190,25 @@ MISTAKES = {
         "line 5: trust",
         "rotation",
     ),
-    "a champion outside of a gauntlet": (
+    "challengers outside of a gauntlet": (
         "seats = 2",
-        'seats = 2\nchampion = "mine"',
-        "line 5: champion",
-        "gauntlet",
+        'seats = 2\nchallengers = ["mine"]',
+        "line 5: challengers",
+        "only a gauntlet",
     ),
-    "a test of more than two": ("round-robin", "ab-test", "line 3: format: an ab-test is for 2 entrants"),
+    "a challenger who is no entrant": (
+        'round-robin"',
+        'gauntlet"\nchallengers = ["myne"]',
+        "did you mean 'mine'?",
+    ),
+    "a second bye": ('round-robin"', 'swiss"\nrounds = 9', "line 4: rounds: at most 3"),
+    "a knockout at whose tables nobody is out": ('round-robin"', 'knockout"\nadvance = 2', "line 4: advance"),
+    "a test that is none": ("[options]", "[test]\nalpha = 0.1\n[options]", "line 6: test", "only an ab-test"),
+    "a test of more than two": (
+        "round-robin",
+        "ab-test",
+        "line 3: format: an ab-test is for 2 entrants, and here are 3",
+    ),
 }
 
 

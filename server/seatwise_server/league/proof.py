@@ -10,7 +10,7 @@ from seatwise.season import BadSeason, Bundle, at
 from seatwise_server.competition.results import Result
 from seatwise_server.competition.schedule import BadSchedule, Schedule, ScheduledMatch, SoFar
 from seatwise_server.league.bundle import readable
-from seatwise_server.league.rules import is_repeat, schedule_of
+from seatwise_server.league.rules import is_repeat, schedule_of, started_by
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import standings_of
 
@@ -50,25 +50,32 @@ def _tables(bundle: Bundle) -> Iterator[tuple[str, Result]]:
 def _check_played(schedule: Schedule, results: Mapping[str, Result], voids: set[str]) -> None:
     """Goes through the season as it was due; all of it was played, and nothing else."""
     known: dict[str, Result] = {}
-    while due := [match for match in schedule.due(SoFar(known, voids)) if match.id not in known]:
-        for match in due:
-            _check_match(match, results)
+    while due := schedule.due(SoFar(known, voids)):
+        played = [match for match in due if match.id in results]
+        if not played:
+            raise BadSeason(
+                f"results.jsonl: the match {due[0].id} between {', '.join(due[0].bots)} is missing"
+            )
+        for match in played:
+            _check_match(match, results[match.id])
             known[match.id] = results[match.id]
+    under_way = {match.id: match for match in started_by(schedule)}
     for table, result in results.items():
         if table not in known:
-            raise at(
-                "results.jsonl",
-                result.seq,
-                f"{table} ({result.match}) is not in the schedule of these settings",
-            )
+            _check_late(table, result, under_way)
 
 
-def _check_match(match: ScheduledMatch, results: Mapping[str, Result]) -> None:
-    result = results.get(match.id)
-    who = ", ".join(match.bots)
-    if result is None:
-        raise BadSeason(f"results.jsonl: the match {match.id} between {who} is missing")
+def _check_late(table: str, result: Result, under_way: Mapping[str, ScheduledMatch]) -> None:
+    if table not in under_way:
+        raise at(
+            "results.jsonl", result.seq, f"{table} ({result.match}) is not in the schedule of these settings"
+        )
+    _check_match(under_way[table], result)
+
+
+def _check_match(match: ScheduledMatch, result: Result) -> None:
     if result.bots != match.bots:
+        who = ", ".join(match.bots)
         raise at("results.jsonl", result.seq, f"{match.id} is between {who}, not {', '.join(result.bots)}")
     _check_deal(match, result)
 

@@ -2,19 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from seatwise_server.competition.ab_test import ABTest
+from seatwise_server.competition.gauntlet import Gauntlet
+from seatwise_server.competition.knockout import Knockout
 from seatwise_server.competition.round_robin import RoundRobin
-from seatwise_server.competition.schedule import Duplicate, Schedule
+from seatwise_server.competition.schedule import Duplicate, Schedule, ScheduledMatch, SoFar
+from seatwise_server.competition.sprt import PointsTest
+from seatwise_server.competition.swiss import Swiss
 from seatwise_server.league.settings import League
 
 TIE_BREAKS = ("points", "mean_rank")
 USUAL_TIE_BREAKS = ("points",)
 
+NAMES = {"table_size": "seats", "deals": "rounds", "most_units": "rounds", "field": "entrants"}
+"""What a setting of competition/ is called in a league file, where that differs."""
+MOST_UNITS = 1000
+
 
 def schedule_of(league: League) -> Schedule:
     """What is to be played, and when. Raises `BadSchedule`."""
-    return RoundRobin(league.players, league.seats, league.rounds, Duplicate(league.deals), league.seed)
+    players, duplicate = league.players, Duplicate(league.deals)
+    match league.format:
+        case "swiss":
+            rounds = league.rounds or _usual_rounds(len(players))
+            return Swiss(players, rounds, league.seats, duplicate, league.seed)
+        case "knockout":
+            return Knockout(players, league.seats, league.advance, league.rounds or 1, duplicate, league.seed)
+        case "gauntlet":
+            sides = _sides(league)
+            return Gauntlet(*sides, league.seats, league.rounds, duplicate, league.seed)
+        case "ab-test":
+            a, b = players
+            most = league.rounds or MOST_UNITS
+            return ABTest(a, b, league.seats, _test(league), most_units=most, duplicate=duplicate)
+    return RoundRobin(players, league.seats, league.rounds, duplicate, league.seed)
+
+
+def started_by(schedule: Schedule) -> tuple[ScheduledMatch, ...]:
+    """What may have been under way when a season was decided, beyond what it took to decide it."""
+    if not isinstance(schedule, ABTest):
+        return ()
+    return replace(schedule, ahead=schedule.most_units).due(SoFar())
 
 
 def is_repeat(match: str) -> bool:
     """Whether that id is of a match that was void before."""
     return "." in match
+
+
+def _usual_rounds(entrants: int) -> int:
+    """Enough that one of them could win all."""
+    return max(1, (entrants - 1).bit_length())
+
+
+def _sides(league: League) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    challengers = [each.player for each in league.entrants if each.name in league.challengers]
+    return tuple(challengers), _without(league.players, challengers)
+
+
+def _without(players: Sequence[str], some: Sequence[str]) -> tuple[str, ...]:
+    return tuple(player for player in players if player not in some)
+
+
+def _test(league: League) -> PointsTest:
+    trial = league.trial
+    return PointsTest(trial.least_points, trial.alpha, trial.beta, trial.least_units)

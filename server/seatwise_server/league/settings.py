@@ -44,6 +44,18 @@ class Trial:
     """How often a difference may be claimed where there is none."""
     beta: float = 0.05
     """How often one of `least_points` may be missed."""
+    least_units: int = 16
+    """Before so many there is no verdict."""
+
+    def to_json(self) -> dict[str, str]:
+        """As texts, for canonical JSON has no fractions."""
+        return {key: str(value) for key, value in asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, str]) -> Trial:
+        """The inverse of `to_json`."""
+        points, alpha, beta = (float(plain[key]) for key in ("least_points", "alpha", "beta"))
+        return cls(points, alpha, beta, int(plain["least_units"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +76,10 @@ class League:
     """Draws whatever the format leaves open."""
     tie_breaks: tuple[str, ...] = ()
     """In the order in which they are asked."""
-    champion: str = ""
-    """Of a gauntlet: who meets all others."""
+    challengers: tuple[str, ...] = ()
+    """Of a gauntlet, by name: who meets all others."""
+    advance: int = 1
+    """Of a knockout: how many of a table go on."""
     trial: Trial = field(default_factory=Trial)
     options: Mapping[str, int | str] = field(default_factory=dict)
     """Of the game, complete."""
@@ -92,7 +106,8 @@ class League:
         return plain | {
             "entrants": [asdict(each) for each in self.entrants],
             "tie_breaks": list(self.tie_breaks),
-            "trial": {key: str(value) for key, value in asdict(self.trial).items()},
+            "challengers": list(self.challengers),
+            "trial": self.trial.to_json(),
             "time": self.time.to_json(),
             "rules_version": GAMES[self.game].rules_version,
         }
@@ -107,14 +122,31 @@ class League:
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> League:
         """Raises `KeyError`, `TypeError` or `ValueError` where that is no league."""
-        given = {key: value for key, value in plain.items() if key != "rules_version"}
+        given: dict[str, Any] = {key: value for key, value in plain.items() if key != "rules_version"}
         if plain["rules_version"] != GAMES[plain["game"]].rules_version:
             raise ValueError(f"rules_version is {plain['rules_version']!r}, which this program does not know")
-        entrants = tuple(Entrant(**each) for each in given.pop("entrants"))
-        trial = Trial(**{key: float(value) for key, value in given.pop("trial").items()})
-        return cls(
-            **given
-            | {"tie_breaks": tuple(given["tie_breaks"]), "time": TimeControl.from_json(given["time"])},
-            entrants=entrants,
-            trial=trial,
-        )
+        given["entrants"] = tuple(Entrant(**each) for each in plain["entrants"])
+        given["trial"] = Trial.from_json(plain["trial"])
+        given["time"] = TimeControl.from_json(plain["time"])
+        given |= {key: tuple(plain[key]) for key in ("tie_breaks", "challengers")}
+        league = cls(**given)
+        _check_types(league)
+        return league
+
+
+def _check_types(league: League) -> None:
+    """What came from JSON may be anything."""
+    kinds = {
+        str: ("name", "game", "format", "deals", "seed"),
+        int: ("seats", "rounds", "advance"),
+        bool: ("is_trusted",),
+    }
+    for kind, names in kinds.items():
+        for name in names:
+            if type(getattr(league, name)) is not kind:
+                raise ValueError(f"{name} is {getattr(league, name)!r}")
+    texts = [text for each in league.entrants for text in (each.name, each.player, each.bot)]
+    if not all(isinstance(text, str) for text in (*texts, *league.tie_breaks, *league.challengers)):
+        raise ValueError("a name is no text")
+    if league.deals not in DEALS or league.format not in FORMATS:
+        raise ValueError(f"format is {league.format!r}, and deals are {league.deals!r}")

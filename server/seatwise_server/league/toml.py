@@ -11,17 +11,19 @@ from typing import Any
 from seatwise_referee.clock import LONGEST_MS, TimeControl
 from seatwise_referee.game import BadOptions
 from seatwise_referee.games.registry import GAMES
+from seatwise_server.competition.schedule import BadSchedule
 from seatwise_server.league.entrants import read_entrants
 from seatwise_server.league.mistakes import LeagueFileError, Source
 from seatwise_server.league.reading import TableReader
-from seatwise_server.league.rules import TIE_BREAKS, USUAL_TIE_BREAKS
+from seatwise_server.league.rules import NAMES, TIE_BREAKS, USUAL_TIE_BREAKS, schedule_of
 from seatwise_server.league.settings import DEALS, FORMATS, Entrant, League, Trial
 from seatwise_server.lobby.queue import time_control_for
 from seatwise_server.store.errors import BadBotName
 from seatwise_server.store.tokens import bot_of
 
 MOST_ROUNDS = 1000
-SMALLEST_TEST = 2
+TESTED = 2
+LARGEST_TABLE = 4
 
 
 def read_league(path: Path) -> League:
@@ -60,13 +62,15 @@ def _league(top: TableReader, folder: Path) -> League:
         is_trusted=top.flag("trust", False),
         seed=top.text("seed", "1", example='"summer 2026"'),
         tie_breaks=top.texts("tie_breaks", USUAL_TIE_BREAKS, TIE_BREAKS),
-        champion=_champion(top, form, entrants),
-        trial=_trial(top),
+        challengers=_challengers(top, form, entrants),
+        advance=_advance(top, form),
+        trial=_trial(top, form),
         options=_options(top, game, len(entrants)),
         time=_time(top, game),
     )
     top.end()
     _check_rotation(top, league)
+    _check_schedule(top, league)
     return league
 
 
@@ -87,36 +91,55 @@ def _seats(top: TableReader, game: str, form: str, entrants: tuple[Entrant, ...]
     seats = top.whole("seats", usual, least=1, most=1000)
     if seats not in sizes:
         raise top.mistake("seats", f"is {seats}; {game} is played by {sizes[0]} to {sizes[-1]}")
-    if seats > len(entrants):
+    if seats > len(entrants) and form != "ab-test":
         raise top.mistake(
             "seats", f"is {seats}, but there are {len(entrants)} entrants; no bot sits at a table twice"
         )
-    if form == "ab-test" and (seats, len(entrants)) != (SMALLEST_TEST, SMALLEST_TEST):
+    if form == "ab-test" and len(entrants) != TESTED:
         raise top.mistake(
             "format",
-            f"an ab-test is for 2 entrants at tables of 2; here are {len(entrants)} at tables of {seats}",
+            f"an ab-test is for 2 entrants, and here are {len(entrants)}; name 2, or choose another format",
         )
     return seats
 
 
-def _champion(top: TableReader, form: str, entrants: tuple[Entrant, ...]) -> str:
-    names = [each.name for each in entrants]
+def _challengers(top: TableReader, form: str, entrants: tuple[Entrant, ...]) -> tuple[str, ...]:
+    names = tuple(each.name for each in entrants)
     if form == "gauntlet":
-        return top.choice("champion", names, names[0])
-    if top.has("champion"):
+        return top.texts("challengers", names[:1], names)
+    _refuse(top, "challengers", "gauntlet", form)
+    return ()
+
+
+def _advance(top: TableReader, form: str) -> int:
+    if form == "knockout":
+        return top.whole("advance", 1, least=1, most=LARGEST_TABLE)
+    _refuse(top, "advance", "knockout", form)
+    return 1
+
+
+def _refuse(top: TableReader, key: str, needed: str, form: str) -> None:
+    """A key that means nothing in this format would be a wish that nobody hears."""
+    if top.has(key):
         raise top.mistake(
-            "champion",
-            f'only a gauntlet has one; this is a {form}. Take it out, or write format = "gauntlet"',
+            key,
+            f'only {_a(needed)} has this, and here is {_a(form)}; take it out, or write format = "{needed}"',
         )
-    return ""
 
 
-def _trial(top: TableReader) -> Trial:
+def _a(form: str) -> str:
+    return f"an {form}" if form[0] == "a" else f"a {form}"
+
+
+def _trial(top: TableReader, form: str) -> Trial:
+    if form != "ab-test":
+        _refuse(top, "test", "ab-test", form)
     table, usual = top.table("test"), Trial()
     trial = Trial(
         least_points=table.number("least_points", usual.least_points, least=0, most=1000),
         alpha=table.number("alpha", usual.alpha, least=0, most=0.5),
         beta=table.number("beta", usual.beta, least=0, most=0.5),
+        least_units=table.whole("least_units", usual.least_units, least=2, most=10_000),
     )
     table.end()
     return trial
@@ -168,3 +191,11 @@ def _check_rotation(top: TableReader, league: League) -> None:
             f'with "rotation" a bot meets a deal again, and only what the runner starts can be started afresh: '
             f'{", ".join(others)} cannot. Write deals = "travelling", or trust = true if you trust them all',
         )
+
+
+def _check_schedule(top: TableReader, league: League) -> None:
+    try:
+        schedule_of(league)
+    except BadSchedule as bad:
+        setting, _, what = str(bad).partition(": ")
+        raise top.mistake(NAMES.get(setting, setting), what) from None
