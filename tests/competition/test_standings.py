@@ -1,0 +1,141 @@
+"""Tables of results: declared criteria, one after the other, and stated rules for those who left."""
+
+from __future__ import annotations
+
+import pytest
+
+from seatwise_server.competition.crosstable import Cell, crosstable, distributions, seat_balance
+from seatwise_server.competition.results import Result
+from seatwise_server.competition.standings import BY_SCORE, CRITERIA, in_order, standings
+from seatwise_server.competition.tables import counted_points, scores, tallies
+
+
+def result(bots: str, *points: int, left: str = "", ending: str = "TIMED_OUT", seq: int = 1) -> Result:
+    """Bots are letters; those in `left` went before the end."""
+    endings = tuple(ending if bot in left else "COMPLETED" for bot in bots)
+    merits = [(bot not in left, own) for bot, own in zip(bots, points, strict=True)]
+    ranks = tuple(1 + sum(other > own for other in merits) for own in merits)
+    return Result(seq, f"matches/{seq}", tuple(bots), points, ranks, endings)
+
+
+def places(*results: Result, criteria: tuple[str, ...] = ("points",), **more: object) -> dict[str, int]:
+    entrants = sorted({bot for each in results for bot in each.bots})
+    return {line.bot: line.place for line in standings(results, entrants, criteria, **more)}  # type: ignore[arg-type]
+
+
+def test_the_mean_of_points_orders() -> None:
+    assert places(result("ab", 3, 5), result("ca", 1, 9)) == {"a": 1, "b": 2, "c": 3}
+
+
+def test_who_is_level_shares_a_place_and_the_next_is_left_out() -> None:
+    assert places(result("abc", 5, 5, 1)) == {"a": 1, "b": 1, "c": 3}
+
+
+def test_the_next_criterion_is_asked_only_of_those_who_are_level() -> None:
+    results = (result("ab", 9, 1), result("ba", 9, 1), result("ac", 5, 5), result("bc", 4, 6))
+    lines = standings(results, "abc", ("points", "wins"))
+    assert [(line.bot, line.place) for line in lines] == [("c", 1), ("a", 2), ("b", 3)]
+    assert [name for name, _ in lines[0].criteria] == ["points"]
+
+
+def test_head_to_head_counts_only_matches_among_those_who_are_level() -> None:
+    results = (result("ab", 4, 6), result("ac", 6, 2), result("bc", 4, 3))
+    assert places(*results, criteria=("points", "head_to_head")) == {"b": 1, "a": 2, "c": 3}
+
+
+def test_head_to_head_in_a_circle_leaves_all_level() -> None:
+    results = (result("ab", 6, 4), result("bc", 6, 4), result("ca", 6, 4))
+    assert set(places(*results, criteria=("points", "head_to_head")).values()) == {1}
+
+
+def test_buchholz_prefers_who_met_the_better() -> None:
+    results = (result("ab", 1, 0), result("cd", 1, 0), result("ac", 0, 0), result("be", 1, 0))
+    lines = {line.bot: dict(line.criteria) for line in standings(results, "abcde", BY_SCORE)}
+    assert lines["a"]["buchholz"] > lines["c"]["buchholz"]
+
+
+def test_a_bye_scores_a_win_and_brings_no_points() -> None:
+    lines = {line.bot: line for line in standings([result("ab", 4, 2)], "abc", BY_SCORE, [(1, "c")])}
+    assert (lines["c"].score, lines["c"].byes, lines["c"].matches, lines["c"].points) == (1.0, 1, 0, 0.0)
+    assert lines["c"].place > lines["a"].place  # level by score, and nobody whom it met
+
+
+def test_who_has_not_played_is_last() -> None:
+    lines = standings([result("ab", -4, -2)], "abc", ("points",))
+    assert [line.bot for line in lines] == ["b", "a", "c"]
+
+
+def test_who_leaves_keeps_no_more_than_the_least_of_the_others() -> None:
+    assert counted_points(result("abc", 30, 7, 3, left="a")) == (3, 7, 3)
+    assert counted_points(result("abc", 1, 7, 3, left="a")) == (1, 7, 3)
+    assert counted_points(result("ab", 9, 4, left="ab")) == (4, 4)
+
+
+def test_who_leaves_is_behind_all_who_stayed() -> None:
+    assert scores(result("abc", 30, 7, 3, left="a")) == (0.0, 1.0, 0.5)
+
+
+def test_a_shared_place_is_half() -> None:
+    assert scores(result("abcd", 5, 5, 9, 1)) == pytest.approx((0.5, 0.5, 1.0, 0.0))
+
+
+def test_forfeits_and_resignations_are_counted_apart() -> None:
+    results = [result("ab", 1, 2, left="a"), result("ab", 1, 2, left="a", ending="RESIGNED")]
+    [_, line] = standings(results, "ab")
+    assert (line.bot, line.forfeits, line.resigned) == ("a", 1, 1)
+
+
+def test_fewer_forfeits_stand_higher() -> None:
+    results = (result("ab", 2, 2, left="a", ending="NEVER_SAT"), result("ab", 2, 2))
+    assert places(*results, criteria=("points", "forfeits")) == {"b": 1, "a": 2}
+
+
+def test_the_lot_is_drawn_from_the_seed_and_can_be_drawn_again() -> None:
+    level = result("abcdefgh", *[1] * 8)
+    assert places(level, criteria=("lot",), seed="x") == places(level, criteria=("lot",), seed="x")
+    assert places(level, criteria=("lot",), seed="x") != places(level, criteria=("lot",), seed="y")
+    assert len(set(places(level, criteria=("lot",)).values())) == 8
+
+
+def test_the_better_seed_stands_higher() -> None:
+    assert [line.bot for line in standings([result("ab", 1, 1)], "ba", ("points", "seed"))] == ["b", "a"]
+
+
+@pytest.mark.parametrize("name", CRITERIA)
+def test_every_criterion_can_be_asked_of_a_season_of_nothing(name: str) -> None:
+    assert len(standings([], "ab", (name,))) == 2
+
+
+def test_a_format_may_say_itself_who_came_where() -> None:
+    lines = in_order([result("ab", 1, 2)], [("b",), ("a", "c")], [(1, "c")])
+    assert [(line.place, line.bot, line.matches) for line in lines] == [(1, "b", 1), (2, "a", 1), (2, "c", 0)]
+
+
+def test_a_bot_at_several_seats_has_their_mean() -> None:
+    assert tallies([result("abab", 8, 1, 4, 3)])["a"].points == 6.0
+
+
+def test_the_crosstable_has_both_sides_of_each_pair() -> None:
+    cells = crosstable([result("ab", 5, 3), result("bac", 4, 4, 0), result("ab", 1, 7)])
+    assert cells["a", "b"] == Cell(matches=3, ahead=1, level=1, difference=pytest.approx(-4 / 3))
+    assert (cells["b", "a"].ahead, cells["b", "a"].behind) == (1, 1)
+    assert ("c", "c") not in cells
+    assert cells["c", "a"].difference == -4
+
+
+def test_a_bot_does_not_meet_itself() -> None:
+    assert set(crosstable([result("abab", 1, 2, 3, 4)])) == {("a", "b"), ("b", "a")}
+
+
+def test_points_are_spread_as_they_are() -> None:
+    found = distributions([result("ab", own, 0) for own in (1, 2, 2, 7, 3)])["a"]
+    assert found.counts == ((1, 1), (2, 2), (3, 1), (7, 1))
+    assert found.mean == 3
+    assert found.quarters == (1, 2, 2, 3, 7)
+    assert found.deviation == pytest.approx((22 / 4) ** 0.5)
+
+
+def test_seats_are_counted_with_what_they_brought() -> None:
+    seats = seat_balance([result("ab", 5, 3), result("ba", 4, 2)])
+    assert [(at.matches, at.points) for at in seats["a"]] == [(1, 5.0), (1, 2.0)]
+    assert [(at.matches, at.points) for at in seats[""]] == [(2, 4.5), (2, 2.5)]
