@@ -130,7 +130,7 @@ class Patient(Load):
         """At once until the matches are under way, then at the pace."""
         self._pace.slow_down(0)
         self._pace.open()
-        while self._counts.done < self._args.first * self._args.matches:
+        while self._counts.done < self._args.first * self._args.matches:  # noqa: ASYNC110  # nobody counts for us
             await asyncio.sleep(load.LOOK_S)
         self._pace.slow_down(self._args.rate)
         self._group.create_task(self._pace.run())
