@@ -24,8 +24,9 @@ HELP = {
     "bot": "connect a bot to a server and let it play",
     "verify": "check the records of matches",
     "serve": "run a server",
-    "demo": "show it all: a server, four bots, matches, verified records",
+    "demo": "show it all: a server, a ladder, four bots, verified records",
     "match": "create, list, show and watch the matches of a server",
+    "ladder": "create ladders, and show who stands where on them",
     "league": "run a league from a file, and publish its table",
     "ctl": "look after the referees, matches and leases of a server",
 }

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
-import grpc
 from google.protobuf.json_format import MessageToDict
 
 from seatwise.cli.command import Command
-from seatwise.cli.tokens import admin_token, is_here
-from seatwise.errors import from_rpc
 from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1 import admin_service_pb2_grpc
-from seatwise_server.cli import health, table
-from seatwise_server.config import DEFAULT_PORT
+from seatwise_server.cli import asking, health, table
+from seatwise_server.cli.asking import Call
 
-TOKEN_VARIABLE = "SEATWISE_TOKEN"
-TIMEOUT_S = 10.0
 MOST = 1000
-
-Call = Callable[..., Any]
-"""A method of the service, with token and timeout."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -44,13 +34,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def _verb(verbs: Any, name: str, text: str, act: Callable[[Any, Namespace], None]) -> ArgumentParser:
     parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
-    parser.add_argument(
-        "--address", default=f"localhost:{DEFAULT_PORT}", help="of a gateway (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--token", help=f"default: ${TOKEN_VARIABLE}, or the admin token of a server on this machine"
-    )
-    parser.add_argument("--json", action="store_true", help="one line for each, for programs")
+    asking.add_arguments(parser)
     parser.set_defaults(run=lambda args: _ask(act, args))
     return parser
 
@@ -62,29 +46,9 @@ def run(args: Namespace) -> int:
 
 
 def _ask(act: Callable[[Any, Namespace], None], args: Namespace) -> int:
-    with _service(args) as ask:
+    with asking.service(args, admin_service_pb2_grpc.AdminServiceStub) as ask:
         act(ask, args)
     return 0
-
-
-@contextmanager
-def _service(args: Namespace) -> Iterator[Call]:
-    """An admin token is shown to no other machine's server, unless it is named."""
-    here = admin_token() if is_here(args.address) else None
-    token = args.token or os.environ.get(TOKEN_VARIABLE) or here or ""
-    metadata = (("authorization", f"Bearer {token}"),) if token else ()
-    with grpc.insecure_channel(args.address.removeprefix("http://")) as channel:
-        stub: Any = admin_service_pb2_grpc.AdminServiceStub(channel)  # type: ignore[no-untyped-call]  # generated
-
-        def ask(method: str, request: Any) -> Any:
-            try:
-                return getattr(stub, method)(
-                    request, metadata=metadata, timeout=TIMEOUT_S, wait_for_ready=True
-                )
-            except grpc.RpcError as error:
-                raise from_rpc(error) from error
-
-        yield ask
 
 
 def _referees(ask: Call, args: Namespace) -> None:

@@ -1,4 +1,4 @@
-"""`seatwise demo`: a server, four bots as processes, some matches, and their verified records."""
+"""`seatwise demo`: a server, a ladder, four bots as processes, some matches, their verified records and the table."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from google.protobuf.json_format import MessageToDict
+
 from seatwise.cli.command import Command
 from seatwise.client import Client
-from seatwise.v1 import match_pb2
+from seatwise.v1 import ladder_pb2, ladder_service_pb2_grpc
+from seatwise.v1 import ladder_service_pb2 as pb
 from seatwise.v1.time_control_pb2 import TimeControl
-from seatwise_server.cli import show, table
+from seatwise_server.cli import asking, ladder_table, show, table
+from seatwise_server.cli.asking import Call
 from seatwise_server.cli.tally import Tally
 
 BOTS = {
@@ -32,11 +36,14 @@ BOTS = {
 """The players of the demo by game and name, and which sample each is."""
 LIMITS = {"ubongo": TimeControl(free_ms={"build": 10_000})}
 """Where the house's own limits would take too long to watch."""
+LADDER = "ladders/demo"
+AT_ONCE = 8
+"""Matches that each bot plays at the same time."""
 LONGEST_S = 300.0
 POLL_S = 0.1
 END_S = 10.0
-
-OVER = (match_pb2.Match.STATE_FINISHED, match_pb2.Match.STATE_VOIDED)
+TABLE_S = 30.0
+"""The table follows its results within a second or two, unless the machine is busy."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -60,11 +67,14 @@ def run(args: Namespace) -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="seatwise-demo-")))
         address = stack.enter_context(_server(folder))
-        admin = stack.enter_context(Client(address, token=(folder / "admin.token").read_text().strip()))
+        token = (folder / "admin.token").read_text().strip()
+        admin = stack.enter_context(Client(address, token=token))
+        ladder = stack.enter_context(_ladder(address, token, args.game))
         players = [stack.enter_context(_bot(admin, address, name, args)) for name in BOTS[args.game]]
-        names = _play(admin, players, args)
-        records = [admin.get_record(name) for name in names]
-    return _report(records, args)
+        ladder.play(args.matches, players)
+        records = [admin.get_record(name) for name in ladder.matches()]
+        standings = ladder.standings(len(records))
+    return _report(records, standings, args)
 
 
 @contextmanager
@@ -79,9 +89,9 @@ def _server(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def _bot(admin: Client, address: str, name: str, args: Namespace) -> Iterator[str]:
+def _bot(admin: Client, address: str, name: str, args: Namespace) -> Iterator[subprocess.Popen[str]]:
     """A bot as a process of its own; it learns its token from the environment, where nobody can list it."""
-    registered = admin.register_bot(name, version="1", owner="demo")
+    registered = admin.register_bot(name, version="1", owner=name)
     command = [
         "bot",
         BOTS[args.game][name],
@@ -89,13 +99,16 @@ def _bot(admin: Client, address: str, name: str, args: Namespace) -> Iterator[st
         args.game,
         "--address",
         address,
-        "--no-queue",
+        "--queue",
+        LADDER,
         "--max-matches",
+        str(AT_ONCE),
+        "--matches",
         str(args.matches),
         "--quiet",
     ]
-    with _process(command, SEATWISE_TOKEN=registered.token or ""):
-        yield registered.bot
+    with _process(command, SEATWISE_TOKEN=registered.token or "") as process:
+        yield process
 
 
 @contextmanager
@@ -117,33 +130,54 @@ def _process(
             process.wait()
 
 
-def _play(admin: Client, players: list[str], args: Namespace) -> list[str]:
-    """All matches at once, the seats rotated; returns their names when they are over."""
-    names = []
-    for number in range(args.matches):
-        turn = number % len(players)
-        bots = [*players[turn:], *players[:turn]]
-        match = admin.create_match(f"games/{args.game}", bots=bots, time_control=LIMITS.get(args.game))
-        names.append(match.name)
-    with table.progress("Playing", len(names)) as advance:
-        _await_end(admin, names, advance)
-    return names
+class _Ladder:
+    """The demo's ladder, until its matches are played."""
+
+    def __init__(self, ask: Call) -> None:
+        self._ask = ask
+
+    def play(self, matches: int, players: Sequence[subprocess.Popen[str]]) -> None:
+        """Returns when the bots, who play so many and stop, have stopped."""
+        with table.progress("Playing", matches) as advance:
+            done, deadline = 0, time.monotonic() + LONGEST_S
+            while any(player.poll() is None for player in players):
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"only {done} of {matches} matches are over after {LONGEST_S:.0f} s")
+                time.sleep(POLL_S)
+                before, done = done, min(matches, self._results())
+                advance(done - before)
+
+    def _results(self) -> int:
+        return int(self._ask("GetLadder", pb.GetLadderRequest(name=LADDER)).ladder.results)
+
+    def matches(self) -> list[str]:
+        """Those that count, in their order."""
+        request = pb.ListLadderResultsRequest(ladder=LADDER, page_size=1000)
+        return [each.match for each in self._ask("ListLadderResults", request).results]
+
+    def standings(self, results: int) -> Sequence[ladder_pb2.Standing]:
+        """The table with so many results in it."""
+        request, deadline = pb.ListStandingsRequest(ladder=LADDER), time.monotonic() + TABLE_S
+        while (shown := self._ask("ListStandings", request)).results < results:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"the table has only {shown.results} of {results} results in it")
+            time.sleep(POLL_S)
+        standings: Sequence[ladder_pb2.Standing] = shown.standings
+        return standings
 
 
-def _await_end(admin: Client, names: list[str], advance: table.Advance) -> None:
-    open_matches, deadline = set(names), time.monotonic() + LONGEST_S
-    while open_matches:
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"{len(open_matches)} matches are not over after {LONGEST_S:.0f} s")
-        over = {
-            match.name for match in admin.list_matches(page_size=1000) if match.state in OVER
-        } & open_matches
-        open_matches -= over
-        advance(len(over))
-        time.sleep(POLL_S)
+@contextmanager
+def _ladder(address: str, token: str, game: str) -> Iterator[_Ladder]:
+    where = Namespace(address=address, token=token)
+    with asking.service(where, ladder_service_pb2_grpc.LadderServiceStub) as ask:
+        ladder = ladder_pb2.Ladder(
+            name=LADDER, game=f"games/{game}", seats=len(BOTS[game]), time_control=LIMITS.get(game)
+        )
+        ask("CreateLadder", pb.CreateLadderRequest(ladder=ladder))
+        yield _Ladder(ask)
 
 
-def _report(records: list[str], args: Namespace) -> int:
+def _report(records: Sequence[str], standings: Sequence[ladder_pb2.Standing], args: Namespace) -> int:
     from seatwise_referee.verify import verify_lines
 
     args.records.write_text("".join(f"{record}\n" for record in records))
@@ -153,11 +187,14 @@ def _report(records: list[str], args: Namespace) -> int:
     played = [json.loads(record) for record in records]
     tally = Tally(played)
     if args.json:
-        print(json.dumps({"matches": len(records), "faults": len(faults), "bots": tally.rows()}))
+        ladder = [MessageToDict(each, preserving_proto_field_name=True) for each in standings]
+        told = {"matches": len(records), "faults": len(faults), "bots": tally.rows(), "ladder": ladder}
+        print(json.dumps(told))
     else:
         if args.game == "ubongo":
             print(show.final_layouts(played[-1]))
         table.show(f"{len(records)} matches of {args.game}", tally.COLUMNS, tally.cells())
+        ladder_table.show(f"The ladder after {len(records)} matches", standings)
         print(
             f"{len(records)} records are in {args.records}; {len(records) - len(faults)} verified, {len(faults)} wrong."
         )
@@ -168,4 +205,4 @@ def _report(records: list[str], args: Namespace) -> int:
     return 1 if faults else 0
 
 
-COMMAND = Command("demo", "show it all: a server, four bots, matches, verified records", configure, run)
+COMMAND = Command("demo", "show it all: a server, a ladder, four bots, verified records", configure, run)

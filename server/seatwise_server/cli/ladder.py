@@ -1,0 +1,237 @@
+"""`seatwise ladder`: creates ladders, and shows where everybody stands."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+
+from seatwise.bot_errors import UsageError
+from seatwise.cli.command import Command
+from seatwise.v1 import ladder_pb2, ladder_service_pb2_grpc, time_control_pb2
+from seatwise.v1 import ladder_service_pb2 as pb
+from seatwise_referee.games.registry import GAMES
+from seatwise_server.cli import asking, ladder_table, table
+from seatwise_server.cli.asking import Call
+from seatwise_server.competition.ratings import recompute
+from seatwise_server.competition.results import Result
+
+AT_ONCE = 1000
+
+Act = Callable[[Call, Namespace], int]
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Adds the verbs and their arguments."""
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    _configure_create(_verb(verbs, "create", "create a ladder (admin)", _create, as_admin=True))
+    _verb(verbs, "list", "list the ladders", _list, named=False)
+    show = _verb(verbs, "show", "show where everybody stands", _show)
+    show.add_argument(
+        "--recompute",
+        action="store_true",
+        help="fetch all results, work the ratings out here, and compare them to the last digit",
+    )
+    history = _verb(verbs, "history", "show the last results", _history)
+    history.add_argument("--bot", help="only its: bots/NAME/versions/V, or NAME for all its versions")
+    history.add_argument("--count", type=int, default=20, help="how many (default: %(default)s)")
+    _verb(verbs, "export", "print all results, oldest first, one line of JSON each", _export)
+    back = _verb(
+        verbs, "reinstate", "let a bot back on that was taken off (admin)", _reinstate, as_admin=True
+    )
+    back.add_argument("bot", help="bots/NAME/versions/V, or NAME for version 1")
+
+
+def _verb(
+    verbs: Any, name: str, text: str, act: Act, *, named: bool = True, as_admin: bool = False
+) -> ArgumentParser:
+    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
+    asking.add_arguments(parser)
+    if named:
+        parser.add_argument("ladder", help="as in ladders/main, or main")
+    parser.set_defaults(act=act, as_admin=as_admin)
+    return parser
+
+
+def _configure_create(parser: ArgumentParser) -> None:
+    parser.add_argument("--game", default="ugo", choices=list(GAMES), help="default: %(default)s")
+    parser.add_argument("--seats", type=int, default=4, help="at each table (default: %(default)s)")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="as in rounds=1")
+    parser.add_argument("--free-ms", type=int, default=0, metavar="MS", help="free time for each prompt")
+    parser.add_argument("--bank-ms", type=int, default=0, metavar="MS", help="extra time for the whole match")
+    parser.add_argument(
+        "--owners-together", action="store_true", help="let bots of one owner share a table of three or four"
+    )
+
+
+def run(args: Namespace) -> int:
+    """Does what the verb says. Raises a SeatwiseError for what the server refuses."""
+    stub = ladder_service_pb2_grpc.LadderServiceStub
+    with asking.service(args, stub, as_admin=args.as_admin) as ask:
+        act: Act = args.act
+        return act(ask, args)
+
+
+def _name(args: Namespace) -> str:
+    name: str = args.ladder
+    return name if name.startswith("ladders/") else f"ladders/{name}"
+
+
+def _create(ask: Call, args: Namespace) -> int:
+    ladder = ladder_pb2.Ladder(
+        name=_name(args),
+        game=f"games/{args.game}",
+        seats=args.seats,
+        options=dict(_options(args.option)),
+        time_control=time_control_pb2.TimeControl(
+            free_ms=dict.fromkeys(GAMES[args.game].paces, args.free_ms) if args.free_ms else {},
+            bank_ms=args.bank_ms,
+        ),
+        owners_together=args.owners_together,
+    )
+    made = ask("CreateLadder", pb.CreateLadderRequest(ladder=ladder)).ladder
+    if args.json:
+        print(json.dumps(_dict(made)))
+    else:
+        _show_ladders([made])
+        print(f"Bots join it with: seatwise bot FILE.py:CLASS --game {args.game} --queue {made.name}")
+    return 0
+
+
+def _options(given: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for option in given:
+        name, equals, value = option.partition("=")
+        if not (name and equals and value):
+            raise UsageError(f"--option {option}: write NAME=VALUE, as in rounds=1")
+        yield name, value
+
+
+def _list(ask: Call, args: Namespace) -> int:
+    found = list(_pages(ask, "ListLadders", lambda token: pb.ListLaddersRequest(page_token=token), "ladders"))
+    if args.json:
+        for each in found:
+            print(json.dumps(_dict(each)))
+    elif found:
+        _show_ladders(found)
+    else:
+        print("There are no ladders yet: seatwise ladder create NAME")
+    return 0
+
+
+def _show_ladders(ladders: Sequence[ladder_pb2.Ladder]) -> None:
+    rows = [
+        [
+            each.name.removeprefix("ladders/"),
+            each.game.removeprefix("games/"),
+            str(each.seats),
+            " ".join(f"{name}={value}"[:24] for name, value in sorted(each.options.items())),
+            " ".join(f"{pace} {ms}" for pace, ms in sorted(each.time_control.free_ms.items())),
+            str(each.results),
+        ]
+        for each in ladders
+    ]
+    table.show("Ladders", ("ladder", "game", "seats", "options", "free ms", "results"), rows)
+
+
+def _show(ask: Call, args: Namespace) -> int:
+    name = _name(args)
+
+    def page(token: str) -> Any:
+        return pb.ListStandingsRequest(ladder=name, page_size=AT_ONCE, page_token=token)
+
+    answer = ask("ListStandings", page(""))
+    standings = list(answer.standings)
+    shown = answer.results
+    while answer.next_page_token:
+        answer = ask("ListStandings", page(answer.next_page_token))
+        standings += answer.standings
+    if args.json:
+        for each in standings:
+            print(json.dumps(_dict(each)))
+    elif standings:
+        ladder_table.show(f"{name} after {shown} results", standings)
+    else:
+        print(f"Nobody has played on {name} yet: seatwise bot FILE.py:CLASS --queue {name}")
+    return _recomputed(ask, name, standings, shown) if args.recompute else 0
+
+
+def _recomputed(ask: Call, name: str, standings: Sequence[ladder_pb2.Standing], shown: int) -> int:
+    """The ratings from the results alone; 1 if any of them is another."""
+    results = [result for result in _results(ask, name) if result.seq <= shown]
+    found = [(bot, rating.mu, rating.sigma, rating.matches) for bot, rating in recompute(results).table()]
+    told = [(each.bot, each.mu, each.sigma, each.matches) for each in standings]
+    if found != told:
+        wrong = next((one for one, other in zip(told, found, strict=False) if one != other), "its length")
+        print(f"The table is not what its {len(results)} results give; the first difference is {wrong}")
+        return 1
+    print(f"Worked out again from {len(results)} results: every rating is the same to the last digit.")
+    return 0
+
+
+def _results(ask: Call, name: str) -> Iterator[Result]:
+    def page(token: str) -> Any:
+        return pb.ListLadderResultsRequest(ladder=name, page_size=AT_ONCE, page_token=token)
+
+    for each in _pages(ask, "ListLadderResults", page, "results"):
+        yield Result(
+            each.place, each.match, tuple(each.bots), tuple(each.points), tuple(each.ranks),
+            tuple(each.endings), each.chain.hex(),
+        )  # fmt: skip
+
+
+def _history(ask: Call, args: Namespace) -> int:
+    def page(token: str) -> Any:
+        return pb.ListLadderResultsRequest(
+            ladder=_name(args), page_size=AT_ONCE, page_token=token, newest_first=True
+        )
+
+    found: list[ladder_pb2.LadderResult] = []
+    for each in _pages(ask, "ListLadderResults", page, "results"):
+        if len(found) >= args.count:
+            break
+        if not args.bot or any(_is_named(bot, args.bot) for bot in each.bots):
+            found.append(each)
+    if args.json:
+        for each in found:
+            print(json.dumps(_dict(each)))
+    else:
+        ladder_table.show_history(f"{_name(args)}, newest first", found)
+    return 0
+
+
+def _is_named(bot: str, name: str) -> bool:
+    return bot == name or bot.startswith(f"bots/{name}/versions/")
+
+
+def _export(ask: Call, args: Namespace) -> int:
+    for result in _results(ask, _name(args)):
+        print(json.dumps(result.to_json(), sort_keys=True, separators=(",", ":")))
+    return 0
+
+
+def _reinstate(ask: Call, args: Namespace) -> int:
+    bot = args.bot if "/" in args.bot else f"bots/{args.bot}/versions/1"
+    ask("ReinstateBot", pb.ReinstateBotRequest(ladder=_name(args), bot=bot))
+    if not args.json:
+        print(f"{bot} may play on {_name(args)} again")
+    return 0
+
+
+def _pages(ask: Call, method: str, request: Callable[[str], Any], field: str) -> Iterator[Any]:
+    token = ""
+    while True:
+        answer = ask(method, request(token))
+        yield from getattr(answer, field)
+        token = answer.next_page_token
+        if not token:
+            return
+
+
+def _dict(message: Any) -> dict[str, Any]:
+    return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+
+
+COMMAND = Command("ladder", "create ladders, and show who stands where on them", configure, run)

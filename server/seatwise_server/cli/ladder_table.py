@@ -1,0 +1,77 @@
+"""A ladder's table and its results, drawn for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seatwise.v1 import ladder_pb2
+from seatwise_server.cli import table
+
+COLUMNS = ("bot", "place", "matches", "rating", "strength", "95 % interval", "not distinguishable from", "")
+HISTORY = ("match", "result", "bots", "points", "ranks", "")
+
+LEGEND = """\
+The place goes by the rating less three times its spread (openskill), by which bots are paired. The strength is from all
+results at once, on Elo's scale: 100 more is to be ahead in 64 of 100 matches. "provisional": the interval is wide yet.
+The places are named of neighbours of whom the results do not say yet which is the stronger."""
+
+
+def show(title: str, standings: Sequence[ladder_pb2.Standing]) -> None:
+    """Everybody's line, the best first, and why those who are off the ladder are."""
+    places = {each.bot: each.place for each in standings}
+    table.show(title, COLUMNS, [_row(each, places) for each in standings])
+    print(LEGEND)
+    for each in standings:
+        if each.off_reason:
+            print(f"{short(each.bot)} is off the ladder: {each.off_reason}")
+
+
+def _row(each: ladder_pb2.Standing, places: dict[str, int]) -> list[str]:
+    notes = ["provisional"] * each.provisional + ["off"] * bool(each.off_reason)
+    return [
+        short(each.bot),
+        str(each.place),
+        str(each.matches),
+        f"{each.mu:.2f} +- {each.sigma:.2f}",
+        f"{each.strength:+.0f}",
+        f"{each.low:+.0f} to {each.high:+.0f}",
+        ranges(sorted(places[bot] for bot in each.not_distinguishable_from if bot in places)),
+        ", ".join(notes),
+    ]
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """1, 2, 3, 5 is 1-3, 5."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in found)
+
+
+def show_history(title: str, results: Sequence[ladder_pb2.LadderResult]) -> None:
+    """One line for each match."""
+    if not results:
+        print("There are no results yet.")
+        return
+    table.show(title, HISTORY, [_line(each) for each in results])
+
+
+def _line(each: ladder_pb2.LadderResult) -> list[str]:
+    seats = zip(each.bots, each.endings, strict=True)
+    exits = [f"{short(bot)} {ending.lower()}" for bot, ending in seats if ending != "COMPLETED"]
+    return [
+        each.match,
+        str(each.place),
+        " ".join(map(short, each.bots)),
+        " ".join(map(str, each.points)),
+        " ".join(map(str, each.ranks)),
+        ", ".join(exits),
+    ]
+
+
+def short(bot: str) -> str:
+    """bots/greedy/versions/2 is greedy:2."""
+    return bot.removeprefix("bots/").replace("/versions/", ":")

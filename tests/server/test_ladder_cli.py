@@ -1,0 +1,157 @@
+"""`seatwise ladder` at a terminal, and the demo, which plays on one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from harness import SOON_S, House
+from harness.ladder import Rung, players
+
+from seatwise_referee.verify import verify_lines
+from seatwise_server.cli.ladder_table import ranges
+from seatwise_server.competition.results import Result
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def said(*args: str, within_s: float = SOON_S * 3) -> tuple[int, str, str]:
+    """`seatwise` as a process: exit code, standard output, standard error."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "seatwise", *args, stdout=pipe, stderr=pipe
+    )
+    async with asyncio.timeout(within_s):
+        out, complained = await process.communicate()
+    return process.returncode or 0, out.decode(), complained.decode()
+
+
+async def ladder(house: House, *args: str, token: str = "") -> tuple[int, str, str]:
+    """`seatwise ladder` as a process; without a token as anybody."""
+    named = ["--token", token] if token else []
+    return await said("ladder", *args, "--address", house.address, *named)
+
+
+async def lines(house: House, *args: str) -> list[dict]:
+    code, out, complained = await ladder(house, *args)
+    assert code == 0, complained
+    return [json.loads(line) for line in out.splitlines()]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def played(module_house: House) -> Rung:
+    """A ladder on which three have played."""
+    it = Rung(module_house, "ladders/shown")
+    await it.create(2)
+    async with players(module_house, it.name, 3):
+        await it.until_results(6)
+    results = await it.results()
+    await it.standings(len(results))
+    return it
+
+
+async def test_a_ladder_is_created_from_the_terminal_by_an_admin(house: House) -> None:
+    args = ("create", "made", "--seats", "3", "--option", "rounds=2", "--free-ms", "900", "--bank-ms", "70")
+    code, out, _ = await ladder(house, *args, token=house.admin.token)
+    assert code == 0
+    assert "--queue ladders/made" in out
+    [found] = [each for each in await lines(house, "list", "--json") if each["name"] == "ladders/made"]
+    assert (found["game"], found["seats"], found["options"]) == ("games/ugo", 3, {"rounds": "2"})
+    assert found["time_control"]["free_ms"] == {"card": 900, "arrange": 900}
+    assert found["time_control"]["bank_ms"] == 70
+    bot = await house.bot()
+    code, _, complained = await ladder(house, *args, token=bot.token)
+    assert code == 1
+    assert "admin" in complained
+
+
+async def test_wrong_usage_is_said(house: House) -> None:
+    code, _, complained = await ladder(house, "create", "x", "--option", "rounds", token=house.admin.token)
+    assert (code, "rounds=1" in complained) == (2, True)
+    code, _, complained = await ladder(house, "show", "none")
+    assert (code, "ladders/none" in complained) == (1, True)
+
+
+async def test_everybody_sees_where_everybody_stands(played: Rung) -> None:
+    code, out, _ = await ladder(played.house, "show", "shown")
+    assert code == 0
+    header, *rest = out.splitlines()
+    assert "95 % interval" in header
+    standings = await played.standings()
+    for line, each in zip(rest, standings, strict=False):
+        assert line.split()[:3] == [each.bot.split("/")[1] + ":1", str(each.place), str(each.matches)]
+        assert "provisional" in line
+    told = await lines(played.house, "show", "shown", "--json")
+    assert [each["bot"] for each in told] == [each.bot for each in standings]
+    assert all(each["low"] < each["strength"] < each["high"] for each in told)
+
+
+async def test_the_table_is_worked_out_again_to_the_last_digit(played: Rung) -> None:
+    code, out, _ = await ladder(played.house, "show", "shown", "--recompute")
+    assert code == 0
+    assert "every rating is the same to the last digit" in out
+
+
+async def test_a_table_that_is_not_what_the_results_give_is_found_out(played: Rung) -> None:
+    store = played.house.server.store
+    shown = await store.ladders.shown(played.name)
+    assert shown
+    table = json.loads(shown.table)
+    table[1]["mu"] += 1e-13
+    await store.ladders.show(played.name, shown.results, json.dumps(table).encode())
+    code, out, _ = await ladder(played.house, "show", "shown", "--recompute")
+    await store.ladders.show(played.name, shown.results, shown.table)
+    assert code == 1
+    assert table[1]["bot"] in out
+
+
+async def test_results_are_exported_as_they_count(played: Rung) -> None:
+    exported = [Result.from_json(each) for each in await lines(played.house, "export", "ladders/shown")]
+    assert exported == await played.results()
+
+
+async def test_the_last_results_are_shown_and_those_of_one_bot(played: Rung) -> None:
+    results = await played.results()
+    told = await lines(played.house, "history", "shown", "--count", "3", "--json")
+    assert [each["match"] for each in told] == [each.match for each in reversed(results)][:3]
+    bot = results[-1].bots[0]
+    for name in (bot, bot.split("/")[1]):
+        told = await lines(played.house, "history", "shown", "--bot", name, "--count", "99", "--json")
+        assert [each["match"] for each in told] == [
+            each.match for each in reversed(results) if bot in each.bots
+        ]
+    code, out, _ = await ladder(played.house, "history", "shown")
+    assert code == 0
+    assert results[-1].match in out
+
+
+async def test_a_bot_is_reinstated_from_the_terminal(played: Rung) -> None:
+    bot = (await played.results())[0].bots[0].split("/")[1]
+    code, out, _ = await ladder(played.house, "reinstate", "shown", bot, token=played.house.admin.token)
+    assert (code, bot in out) == (0, True)
+    code, _, complained = await ladder(played.house, "reinstate", "shown", bot)
+    assert (code, "TOKEN" in complained or "token" in complained) == (1, True)
+
+
+@pytest.mark.parametrize(("numbers", "text"), [([], ""), ([3], "3"), ([1, 2, 3, 5, 8, 9], "1-3, 5, 8-9")])
+async def test_places_are_named_in_ranges(numbers: list[int], text: str) -> None:
+    assert ranges(numbers) == text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", ["ugo", "ubongo"])
+async def test_the_demo_is_a_ladder(tmp_path: Path, game: str) -> None:
+    file = tmp_path / "records.jsonl"
+    args = ("demo", "--game", game, "--matches", "3", "--json", "--records", str(file))
+    code, out, complained = await said(*args, within_s=120)
+    assert code == 0, complained
+    told = json.loads(out.splitlines()[-1])
+    assert told["matches"] >= 3
+    assert len(told["ladder"]) == 4
+    assert sum(each["matches"] for each in told["ladder"]) == 4 * told["matches"]
+    verdicts = list(verify_lines(file.read_bytes().splitlines()))
+    assert [verdict.fault for verdict in verdicts] == [None] * told["matches"]
