@@ -52,6 +52,24 @@ def test_a_season_is_worked_out_again_from_its_bundle(bundle, capsys):
     assert "the schedule and the table of its 4 entrants follow from them" in said
 
 
+FORMATS: dict[str, dict[str, Any]] = {
+    "round robin at tables of three": {"seats": 3, "deals": "none"},
+    "rotating deals": {"deals": "rotation"},
+    "swiss": {"format": "swiss", "rounds": 3},
+    "knockout": {"format": "knockout"},
+    "gauntlet": {"format": "gauntlet", "challengers": ("greedy2",), "rounds": 4},
+    "A against B": {"format": "ab-test", "deals": "rotation", "rounds": 30, "entrants": league_of().entrants[:2]},
+}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_every_format_is_worked_out_again(tmp_path, capsys, form):
+    played(tmp_path, league_of(**FORMATS[form])).close()
+    assert publish(tmp_path).digest
+    code, said = said_of(tmp_path / "season.bundle", capsys)
+    assert code == 0, said
+
+
 def test_the_digest_says_whether_it_is_the_season_that_was_published(bundle, capsys):
     code, said = said_of(bundle, capsys, "--json")
     digest = json.loads(said)["digest"]

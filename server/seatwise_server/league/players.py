@@ -50,11 +50,12 @@ class Players:
     async def __aexit__(self, *_: object) -> None:
         await self.stop(list(self._tasks))
 
-    def start(self, players: Iterable[str], matches: int = 0) -> None:
-        """Has those of them that are ours attend, for so many matches or until they are stopped."""
-        for player in players:
+    def start(self, players: Iterable[str], *, is_for_one: bool = False) -> None:
+        """Has those of them that are ours attend until they are stopped, or for one match at which they sit so often."""
+        for player, seats in Counter(players).items():
             if player in self._local and player not in self._tasks:
-                self._tasks[player] = asyncio.create_task(self._keep(self._local[player], matches))
+                playing = self._keep(self._local[player], seats if is_for_one else 0)
+                self._tasks[player] = asyncio.create_task(playing)
 
     async def stop(self, players: Iterable[str]) -> None:
         """Ends them."""
@@ -81,28 +82,29 @@ class Players:
         """Whether the runner has to see to it that the player attends."""
         return player in self._local
 
-    async def _keep(self, entrant: Entrant, matches: int) -> None:
-        """Until cancelled, or until the matches are played."""
+    async def _keep(self, entrant: Entrant, seats: int) -> None:
+        """Until cancelled, or until its seats at one match are played."""
         player = entrant.player
         while player not in self.diary.season.entrants:
-            code = await self._play(entrant, matches)
-            if matches and code == 0:
+            code = await self._play(entrant, seats)
+            if seats and code == 0:
                 return
             self._failed(entrant, code)
             await asyncio.sleep(WAITS_S[min(self._failures[player], len(WAITS_S)) - 1])
         await stand_in(self.address, self.tokens[player])
 
-    async def _play(self, entrant: Entrant, matches: int) -> int:
+    async def _play(self, entrant: Entrant, seats: int) -> int:
         """One process from its start to its end; its exit code."""
         process = self._running[entrant.player] = await bot_process(
             self.league, entrant, self.address, self.tokens[entrant.player], self._log_of(entrant),
-            most=1 if matches else self.tables, matches=matches,
+            most=seats or self.tables * self.league.seats, matches=seats,
         )  # fmt: skip
         try:
             return await process.ended()
         finally:
             del self._running[entrant.player]
-            await process.stop()
+            # Of one match that is over there is nothing to wind up; what has ended may have left others behind.
+            await (process.kill() if seats or process.has_ended else process.stop())
 
     def _failed(self, entrant: Entrant, code: int) -> None:
         self._failures[entrant.player] += 1

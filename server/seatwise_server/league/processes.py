@@ -43,24 +43,25 @@ class Process:
 
     async def stop(self) -> None:
         """In order; and if that takes too long, not. What it has started itself ends with it."""
+        if self.has_ended:
+            return
         try:
             await self._stop()
         finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            await self.kill()
+
+    async def kill(self) -> None:
+        """At once, with what it has started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
 
     async def _stop(self) -> None:
-        if self.has_ended:
-            return
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
-        try:
+        with contextlib.suppress(TimeoutError):  # then it is killed
             async with asyncio.timeout(END_S):
                 await self._process.wait()
-        except TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
 
 
 async def started(

@@ -109,7 +109,7 @@ class Runner:
     async def _play(self, scheduled: ScheduledMatch) -> None:
         match = await self._created(scheduled)
         if self.league.is_fresh:
-            self.players.start(scheduled.bots, matches=1)
+            self.players.start(scheduled.bots, is_for_one=True)
         match = await self._over(match)
         if self.league.is_fresh:
             await self.players.stop(scheduled.bots)

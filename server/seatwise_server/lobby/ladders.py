@@ -55,15 +55,15 @@ class LadderPairing:
                     await self._seat(held.ladder, proposal, began)
 
     async def _pair(self, held: Held) -> float:
-        """The seconds that the thinking took. A bot is free when its last result is in the log, so that is read first."""
+        """The seconds that it took to lay the tables. A bot is free when its last result is in the log, so that is read first."""
         await held.book.catch_up()
+        began = perf_counter()
         waiting = await self._who_waits(held)
         room = await self._capacity.look() if len(waiting) >= held.ladder.seats else 0
         if room <= 0:
             return 0.0
         await self._learn_owners([each.bot for each in waiting])
         at_ms = await now_ms(self._store.client)
-        began = perf_counter()
         attending = self._attending(held, waiting, at_ms)
         tables = held.ladder.pairing.tables(attending, room)
         took_s = perf_counter() - began
