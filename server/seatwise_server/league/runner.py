@@ -26,7 +26,7 @@ from seatwise_server.league.settings import League
 
 SHORTEST_POLL_S = 0.03
 POLL_SHARE = 0.05
-"""A match is looked at again after this share of the time that it has taken so far."""
+"""A match is looked at again after this share of the time that it has taken so far: late by so much at the most."""
 LONGEST_POLL_S = 2.0
 FULL_S = 1.0
 ABSENT_S = 20.0
