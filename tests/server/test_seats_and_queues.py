@@ -96,8 +96,10 @@ async def test_a_match_that_came_to_nothing_is_not_listed():
     with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
         async with house_in(Path(folder), house_bots=True) as house:
             house_bots_gone(house)
-            await (await house.bot()).attend(["casual-2"])
+            attending = await (await house.bot()).attend(["casual-2"])
             await asyncio.sleep(0.6)
+            await attending.close()
+            await asyncio.sleep(0.4)  # until the last try has come to nothing too
             listed = await house.admin.matches.ListMatches(match_service_pb2.ListMatchesRequest())
             assert len(listed.matches) == 0
 
