@@ -21,7 +21,7 @@ from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 
 BEAT_S = 0.5
-LEASE_S = 10.0
+LEASE_S = 5.0
 REST = 10
 """A table that took a second to work out is not worked out again for so many."""
 LEAST_REST_S = 1.0
