@@ -1,0 +1,159 @@
+"""A league as an operator runs it: as a process with processes of its own, killed and started again."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.process import processes_with
+
+from seatwise.cli import main
+from seatwise.client import Client
+
+PATIENCE_S = 90.0
+LEAGUE = """\
+name = "small"
+game = "ugo"
+seats = 2
+rounds = 8
+options = { rounds = 1 }
+[[entrants]]
+bot = "random"
+[[entrants]]
+bot = "greedy"
+[[entrants]]
+bot = "greedy"
+name = "twin"
+"""
+MATCHES = 8
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the league file is, and its results are to be."""
+    (tmp_path / "league.toml").write_text(LEAGUE)
+    return tmp_path
+
+
+def started(folder: Path, *more: str) -> subprocess.Popen[str]:
+    """`seatwise league run` as a process."""
+    command = [sys.executable, "-m", "seatwise", "league", "run", "league.toml", "--results", "out", *more]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True)
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Its exit code and what it said."""
+    out, err = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, out, err
+
+
+def written(folder: Path, kind: str) -> list[dict[str, Any]]:
+    """The lines of that kind in its diary."""
+    diary = folder / "out" / "season.jsonl"
+    lines = diary.read_text().splitlines(keepends=True) if diary.exists() else []
+    whole = (json.loads(line) for line in lines if line.endswith("\n"))
+    return [line for line in whole if line.get("kind") == kind]
+
+
+def until(look: Callable[[], Any]) -> Any:
+    """What `look` finds, looking again and again."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := look()):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+@contextmanager
+def own_server(folder: Path) -> Iterator[Client]:
+    """The league's own server, up once more."""
+    data = folder / "out" / "server"
+    command = [
+        sys.executable,
+        "-m",
+        "seatwise",
+        "serve",
+        "--port",
+        "0",
+        "--data",
+        str(data),
+        "--no-house-bots",
+    ]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert server.stdout
+        address = server.stdout.readline().partition("listens on ")[2].split(". ")[0]
+        with Client(address, (data / "admin.token").read_text().strip()) as client:
+            yield client
+    finally:
+        server.terminate()
+        server.communicate(timeout=PATIENCE_S)
+
+
+def test_a_league_that_was_killed_goes_on_where_it_was_with_no_match_twice(folder):
+    first = started(folder)
+    until(lambda: len(written(folder, "result")) >= 2)
+    first.kill()
+    ended(first)
+    until(lambda: not processes_with(str(folder)))  # what it had started ends with it
+    before = written(folder, "result")
+    assert len(before) < MATCHES
+    code, out, err = ended(started(folder))
+    assert code == 0, err
+    results = written(folder, "result")
+    assert results[: len(before)] == before
+    assert max(Counter(result["table"] for result in results).values()) == 1
+    assert len(results) == len({result["match"] for result in results}) == MATCHES
+    assert "season.bundle" in out
+    assert main(["verify", str(folder / "out" / "season.bundle")]) == 0
+    with own_server(folder) as client:
+        assert {match.name for match in client.list_matches(page_size=100)} == {
+            each["match"] for each in results
+        }
+    assert not processes_with(str(folder))
+
+
+def test_ctrl_c_lets_open_matches_end_and_says_how_to_go_on(folder):
+    process = started(folder)
+    until(lambda: written(folder, "result"))
+    process.send_signal(signal.SIGINT)
+    code, _, err = ended(process)
+    if len(written(folder, "result")) < MATCHES:
+        assert code == 130
+        assert "the same command goes on with it" in err
+    assert not written(folder, "void")
+    assert (folder / "out" / "report.html").exists()
+    assert not processes_with(str(folder))
+
+
+def test_a_folder_with_another_league_is_left_alone(folder):
+    (folder / "out").mkdir()
+    (folder / "out" / "season.jsonl").write_text(
+        '{"format": "seatwise.league/1", "settings": {"name": "b"}}\n'
+    )
+    before = (folder / "out" / "season.jsonl").read_bytes()
+    code, _, err = ended(started(folder))
+    assert code == 2
+    assert "out holds a league with other settings (name" in err
+    assert (folder / "out" / "season.jsonl").read_bytes() == before
+
+
+def test_a_bot_that_cannot_be_imported_is_named_before_anything_is_played(folder):
+    (folder / "broken.py").write_text("class Mine:\n    pass\n\nraise RuntimeError('no model')\n")
+    with (folder / "league.toml").open("a") as file:
+        file.write('[[entrants]]\nbot = "broken.py:Mine"\n')
+    code, _, err = ended(started(folder))
+    assert code == 2
+    assert "broken.py cannot be imported" in err
+    assert "no model" in err
+    assert not (folder / "out" / "season.jsonl").exists()
