@@ -1,0 +1,263 @@
+"""What a season's fairness report finds in foul seasons, and how seldom it finds anything in honest ones."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+
+from seatwise_server.competition.fairness import Fairness, fairness
+from seatwise_server.competition.residuals import sheets
+from seatwise_server.competition.results import Result
+from seatwise_server.competition.seat_bias import seat_bias
+from seatwise_server.competition.significance import chi_square_tail, holm
+from seatwise_server.competition.softness import ENOUGH, softness
+from seatwise_server.competition.timing import Timed, timing
+
+A, B = "bots/b00/versions/1", "bots/b01/versions/1"
+
+
+@dataclass(frozen=True)
+class Season:
+    """Points of luck and strength; a gift that one of two friends makes the other at the cost of the rest; a seat that gains."""
+
+    bots: int = 8
+    seats: int = 4
+    matches: int = 160
+    gift: float = 0.0
+    seat_gain: float = 0.0
+    deal: int = 1
+    cards: float = 0.0
+    """What the cards of a seat are worth, up and down."""
+
+    def play(self, seed: int) -> list[Result]:
+        chance, cards = random.Random(seed), [0.0] * self.seats
+        log = []
+        for seq in range(self.matches):
+            if seq % self.deal == 0:
+                cards = [chance.gauss(0, self.cards) for _ in range(self.seats)]
+            table = chance.sample(range(self.bots), self.seats)
+            points = [
+                8 + 0.6 * bot + luck + chance.gauss(0, 3) for bot, luck in zip(table, cards, strict=True)
+            ]
+            points[0] += self.seat_gain
+            if {0, 1} <= set(table):
+                points[table.index(0)] += self.gift
+                points = [
+                    own - self.gift / max(1, self.seats - 2) * (bot > 1)
+                    for bot, own in zip(table, points, strict=True)
+                ]
+            log.append(self._result(seq, table, list(map(round, points))))
+        return log
+
+    def _result(self, seq: int, table: Sequence[int], points: Sequence[int]) -> Result:
+        ranks = tuple(1 + sum(other > own for other in points) for own in points)
+        deal = f"deals/{seq // self.deal}" if self.deal > 1 else ""
+        names = tuple(f"bots/b{bot:02}/versions/1" for bot in table)
+        return Result(
+            seq + 1, f"matches/{seq}", names, tuple(points), ranks, ("COMPLETED",) * len(table), deal=deal
+        )
+
+
+def reports(season: Season, count: int) -> list[Fairness]:
+    return [fairness(season.play(seed)) for seed in range(count)]
+
+
+def names_the_friends(report: Fairness) -> bool:
+    first = report.softness[0]
+    return first.is_remarkable and (first.bot, first.at_tables_of) == (A, B)
+
+
+@pytest.mark.parametrize("seats", [3, 4])
+def test_who_is_helped_by_a_friend_is_found_and_nobody_else_is_named(seats: int) -> None:
+    found = reports(Season(seats=seats, matches=400, gift=3.0), 15)
+    assert sum(map(names_the_friends, found)) >= 14
+    others = [
+        pair
+        for report in found
+        for pair in report.softness
+        if pair.is_remarkable and {pair.bot, pair.at_tables_of} != {A, B}
+    ]
+    assert len(others) <= 2
+
+
+def test_the_gain_that_is_told_is_what_was_given() -> None:
+    """Three of the friend's points; a point and a half from each of the others."""
+    report = fairness(Season(matches=3000, gift=3.0).play(1))
+    [pair] = [pair for pair in report.softness if (pair.bot, pair.at_tables_of) == (A, B)]
+    assert pair.low <= 3.0 <= pair.high
+    assert pair.high - pair.low < 1.5
+
+
+@pytest.mark.parametrize(
+    "season",
+    [Season(), Season(seats=3), Season(matches=200, deal=4, cards=2.0)],
+    ids=["four seats", "three seats", "travelling deals"],
+)
+def test_honest_seasons_are_seldom_named(season: Season) -> None:
+    """One in twenty is allowed for each part; nine of sixty are too many for that by far."""
+    found = reports(season, 60)
+    assert sum(any(pair.is_remarkable for pair in report.softness) for report in found) <= 8
+    assert sum(any(seat.is_remarkable for seat in report.seats) for report in found) <= 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "season",
+    [Season(), Season(seats=3), Season(deal=4, cards=2.0), Season(bots=16, matches=320)],
+    ids=["four seats", "three seats", "travelling deals", "sixteen bots"],
+)
+def test_one_honest_season_in_twenty_is_named_at_most(season: Season) -> None:
+    found = reports(season, 1000)
+    soft = sum(any(pair.is_remarkable for pair in report.softness) for report in found) / 1000
+    seats = sum(any(seat.is_remarkable for seat in report.seats) for report in found) / 1000
+    single = [pair.p <= 0.05 for report in found for pair in report.softness]
+    print(
+        f"{season}: softness {soft:.3f}, seats {seats:.3f}, pairs by themselves {sum(single) / len(single):.3f}"
+    )
+    assert soft <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
+    assert 0.03 <= seats <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
+    assert 0.035 <= sum(single) / len(single) <= 0.06
+
+
+def test_strength_alone_is_no_softness() -> None:
+    """The strongest does better than the weakest at everybody's tables, and that says nothing."""
+    strong = Season(matches=300)
+    spread = [
+        replace(result, points=tuple(3 * point for point in result.points)) for result in strong.play(2)
+    ]
+    assert not any(pair.is_remarkable for pair in fairness(spread).softness)
+
+
+def test_a_bot_that_is_generous_to_all_is_nobodys_friend() -> None:
+    log = Season(matches=300).play(3)
+    generous = [
+        replace(
+            result,
+            points=tuple(
+                point + 4 * (B in result.bots and bot != B)
+                for bot, point in zip(result.bots, result.points, strict=True)
+            ),
+        )
+        for result in log
+    ]
+    assert not any(pair.is_remarkable for pair in fairness(generous).softness)
+
+
+def test_a_seat_that_is_worth_more_is_found_and_its_worth_told() -> None:
+    [seats] = fairness(Season(matches=600, seat_gain=2.0).play(4)).seats
+    assert seats.is_remarkable
+    assert seats.gains[0] == pytest.approx(1.5, abs=0.5), (
+        "two points more, of which the mean seat has half a one"
+    )
+    assert sum(seats.gains) == pytest.approx(0)
+
+
+def test_a_seat_that_one_deal_favours_is_one_chance_however_many_tables_it_has() -> None:
+    """Forty tables of one deal: the same cards are good every time."""
+    log = [replace(result, deal="deals/1") for result in Season(matches=40, seat_gain=6.0).play(5)]
+    [seats] = fairness(log).seats
+    assert not seats.is_remarkable
+
+
+def test_tables_of_two_have_seats_but_no_softness() -> None:
+    report = fairness(Season(seats=2, matches=200).play(6))
+    assert report.softness == ()
+    assert [len(seats.gains) for seats in report.seats] == [2]
+
+
+def test_pairs_that_met_seldom_or_always_are_not_judged() -> None:
+    always = Season(bots=4, matches=100).play(7)
+    assert softness(sheets(always)) == ()
+    seldom = Season(bots=40, matches=100).play(8)
+    assert all(pair.matches >= ENOUGH for pair in softness(sheets(seldom)))
+
+
+def test_forfeited_matches_are_left_out() -> None:
+    log = Season(matches=100).play(9)
+    broken = [
+        replace(result, endings=("TIMED_OUT", *result.endings[1:]), points=(-1000, *result.points[1:]))
+        for result in log[:20]
+    ]
+    assert sheets(broken + log[20:]) == sheets(log[20:])
+
+
+def test_par_takes_the_cards_off() -> None:
+    """The cards of a seat are known to the par bot; what is left scatters less."""
+    season = Season(matches=200, cards=0.0)
+    log = season.play(10)
+    chance = random.Random(11)
+    luck = [[chance.choice((-9, 0, 9)) for _ in range(4)] for _ in log]
+    dealt = [
+        replace(r, points=tuple(p + c for p, c in zip(r.points, cards, strict=True)))
+        for r, cards in zip(log, luck, strict=True)
+    ]
+    with_par = [replace(r, par=tuple(map(float, cards))) for r, cards in zip(dealt, luck, strict=True)]
+    for one, other in zip(sheets(with_par), sheets(log), strict=True):
+        assert one.left == pytest.approx(other.left, abs=1e-9)
+    assert sheets(dealt) != sheets(log)
+
+
+def test_nothing_is_said_of_an_empty_season() -> None:
+    assert fairness([]).remarks() == []
+    assert fairness(Season(matches=1).play(1)).remarks() == []
+
+
+def test_seats_that_are_all_alike_are_not_named_where_nothing_varies() -> None:
+    log = [replace(result, points=(5, 5, 5, 5)) for result in Season(matches=40).play(12)]
+    assert seat_bias(sheets(log))[0].p == 1.0
+    assert not any(pair.is_remarkable for pair in softness(sheets(log)))
+
+
+def test_a_remark_tells_who_how_much_and_how_sure() -> None:
+    remarks = fairness(Season(matches=400, gift=4.0, seat_gain=3.0).play(13)).remarks()
+    assert remarks[0].startswith(f"{A} scores +")
+    assert f"where {B} sits" in remarks[0]
+    assert any(remark.startswith("the 4 seats differ by +") for remark in remarks)
+
+
+def answers(bots: int, matches: int, seed: int, late: float = 0.0) -> list[Timed]:
+    """All are charged about 2 ms more than they report, each link a little else; the first one more than that."""
+    chance = random.Random(seed)
+    links = [chance.gauss(2, 0.3) + late * (bot == 0) for bot in range(bots)]
+    return [
+        Timed(f"bots/b{bot:02}/versions/1", f"matches/{match}", own + link + chance.expovariate(1), own)
+        for bot, link in enumerate(links)
+        for match in range(matches)
+        for own in (chance.uniform(1, 50), chance.uniform(1, 50))
+    ]
+
+
+def test_who_is_charged_more_than_others_beyond_its_report_is_found() -> None:
+    first, *others = timing(answers(8, 50, seed=1, late=10.0))
+    assert first.bot == A
+    assert first.is_remarkable
+    assert first.mean == pytest.approx(13, abs=1), "its link's two, its answers' one, and ten"
+    assert first.low < first.mean < first.high
+    assert first.worst.over_ms >= first.mean
+    assert not any(other.is_remarkable for other in others)
+
+
+def test_honest_clocks_are_seldom_named() -> None:
+    named = sum(any(bot.is_remarkable for bot in timing(answers(8, 20, seed))) for seed in range(100))
+    assert named <= 11
+
+
+def test_bots_with_few_matches_are_not_judged() -> None:
+    assert timing(answers(4, ENOUGH - 1, seed=3)) == ()
+    assert len(timing(answers(1, 20, seed=3))) == 1, "one alone is shown, and compared with nobody"
+
+
+def test_the_most_surprising_of_many_is_less_surprising() -> None:
+    """The smallest counts as many times as there are, the next one time less, and none below the one before."""
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize(("value", "freedom"), [(3.841, 1), (5.991, 2), (7.815, 3), (9.488, 4), (18.307, 10)])
+def test_the_tail_of_chi_square_is_that_of_the_printed_table(value: float, freedom: int) -> None:
+    assert chi_square_tail(value, freedom) == pytest.approx(0.05, abs=5e-5)
