@@ -38,6 +38,8 @@ class Deciding:
         self._callers: frozenset[Seat] = frozenset()
         """Who has called in the open race: only they themselves may notice it yet."""
         self._lag_ms = 0
+        self._stood_still_ms = 0
+        """In the set-up, for which nobody can have sat down."""
         if self._position.prompt is not None:
             self._put_prompt(self._position.prompt, self._position.at_ms)
 
@@ -182,4 +184,4 @@ class Deciding:
         return prompt is not None and self._asking.charge(seat, now) > self._allowed(prompt, seat)
 
     def _setup_ends(self) -> int:
-        return self._position.opened_ms + self._time_control.setup_ms
+        return self._position.opened_ms + self._time_control.setup_ms + self._stood_still_ms

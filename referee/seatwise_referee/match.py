@@ -207,8 +207,14 @@ class Match(Racing):
         return [*self._done(), self._wake()]
 
     def freeze(self, ms: int, why: str, now: int) -> list[Effect]:
-        """We stood still for the `ms` before `now`; it is taken off every open charge in which it fell."""
+        """We stood still for the `ms` before `now`; it is taken off every open charge in which it fell.
+
+        A set-up only lasts longer: it is charged to nobody, so no entry tells of it.
+        """
         now = self._clamped(now)
+        if self._position.state is None and self._position.end is None:
+            self._stood_still_ms += max(0, min(ms, now - self._position.opened_ms))
+            return [self._wake()]
         if self._position.end is not None or not self._asking.stood_still(ms, now):
             return []
         self._record(Frozen(ms=ms, why=why, **self._stamp(now)))

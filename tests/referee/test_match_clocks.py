@@ -233,8 +233,13 @@ def test_a_freeze_of_nothing_is_nothing(ms: int) -> None:
     assert desk.match.freeze(ms, "STALL", 10) == []
 
 
-def test_nothing_is_frozen_before_anybody_is_asked() -> None:
-    assert Desk().match.freeze(100, "STALL", 100) == []
+def test_the_setup_lasts_as_much_longer_as_we_stood_still_and_no_entry_tells_of_it() -> None:
+    desk = Desk(setup_ms=5000)
+    assert desk.match.freeze(4000, "STORE", 4500) == [WakeAt(9000)]
+    assert desk.match.freeze(4000, "STALL", 1000) == [WakeAt(10_000)], "only what fell in it"
+    assert desk.match.tick(9999) == [WakeAt(10_000)]
+    desk.do(desk.match.tick(10_000))
+    assert desk.match.is_over
 
 
 def test_a_freeze_and_the_command_it_came_before_may_share_a_confirmation() -> None:
