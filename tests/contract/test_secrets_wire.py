@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SEEN_BY_ALL: dict[str, str] = {
     "google.protobuf.Timestamp": "seconds nanos",
     "seatwise.v1.AttendResponse": "welcome offer closed queued taken_off",
-    "seatwise.v1.Bot": "name owner create_time revoked taken_off",
+    "seatwise.v1.Bot": "name owner create_time revoked taken_off attending",
     "seatwise.v1.CloseDealSetResponse": "over",
     "seatwise.v1.DealSet": "name number size",  # of its seed nothing
     "seatwise.v1.Game": "name rules_version min_seats max_seats paces options",
