@@ -85,14 +85,15 @@ def _publish(args: Namespace) -> None:
     """Writes all that is published, and prints the table."""
     from seatwise_server.cli import table
     from seatwise_server.league.publishing import publish
+    from seatwise_server.league.table import cells, heads
 
     published = publish(args.results)
     standings = published.standings
     if args.json:
         print(json.dumps(standings | {"digest": published.digest or None}, indent=2))
         return
-    rows = [[row["name"], str(row["rank"]), *row["cells"]] for row in standings["rows"]]
-    table.show(standings["league"], ["entrant", "rank", *standings["heads"]], rows)
+    rows = [[row["name"], str(row["rank"]), *cells(standings, row)] for row in standings["rows"]]
+    table.show(standings["league"], ["entrant", "rank", *heads(standings)], rows)
     print(f"The page is {args.results / 'report.html'}")
     if published.digest:
         print(

@@ -10,6 +10,7 @@ from seatwise.bot_errors import UsageError
 from seatwise_server.competition.schedule import SoFar
 from seatwise_server.league import diary
 from seatwise_server.league.bundle import readable, write_bundle
+from seatwise_server.league.csv_files import write_csv
 from seatwise_server.league.report import report_page
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
@@ -32,6 +33,7 @@ def publish(folder: Path) -> Published:
     voids = {void.table for void in season.voids}
     standings = standings_of(league, season.results, voids)
     (folder / "standings.json").write_text(readable(standings))
+    write_csv(folder, standings, season)
     schedule = schedule_of(league)
     is_over = not schedule.due(SoFar(season.results, voids))
     is_complete = is_over and all(result.match in season.records for result in season.results.values())

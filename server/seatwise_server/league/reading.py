@@ -70,8 +70,8 @@ class TableReader:
 
     def texts(self, key: str, default: tuple[str, ...], among: Iterable[str]) -> tuple[str, ...]:
         """A list of some of these, each once."""
-        values = self._take(key, list, list(default), f'["{default[0]}"]')
         names = tuple(among)
+        values = self._take(key, list, list(default), f'["{names[0]}"]')
         for value in values:
             if value not in names:
                 raise self.mistake(key, f"there is no {value!r}; {_instead(str(value), names)}")

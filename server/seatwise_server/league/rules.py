@@ -11,12 +11,11 @@ from seatwise_server.competition.knockout import Knockout
 from seatwise_server.competition.round_robin import RoundRobin
 from seatwise_server.competition.schedule import Duplicate, Schedule, ScheduledMatch, SoFar
 from seatwise_server.competition.sprt import PointsTest
+from seatwise_server.competition.standings import BY_POINTS, BY_SCORE, CRITERIA
 from seatwise_server.competition.swiss import Swiss
 from seatwise_server.league.settings import League
 
-TIE_BREAKS = ("points", "mean_rank")
-USUAL_TIE_BREAKS = ("points",)
-
+TIE_BREAKS = tuple(CRITERIA)
 NAMES = {"table_size": "seats", "deals": "rounds", "most_units": "rounds", "field": "entrants"}
 """What a setting of competition/ is called in a league file, where that differs."""
 MOST_UNITS = 1000
@@ -39,6 +38,11 @@ def schedule_of(league: League) -> Schedule:
             most = league.rounds or MOST_UNITS
             return ABTest(a, b, league.seats, _test(league), most_units=most, duplicate=duplicate)
     return RoundRobin(players, league.seats, league.rounds, duplicate, league.seed)
+
+
+def criteria_of(league: League) -> tuple[str, ...]:
+    """By what the table is ordered, one after the other."""
+    return league.tie_breaks or (BY_SCORE if league.format == "swiss" else BY_POINTS)
 
 
 def started_by(schedule: Schedule) -> tuple[ScheduledMatch, ...]:

@@ -5,27 +5,86 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from seatwise_server.competition.ab_test import ABTest
+from seatwise_server.competition.knockout import Knockout
 from seatwise_server.competition.results import Result
-from seatwise_server.competition.tables import tallies
+from seatwise_server.competition.schedule import Schedule, SoFar
+from seatwise_server.competition.standings import Line, in_order, standings
+from seatwise_server.league.rules import criteria_of, schedule_of
 from seatwise_server.league.settings import League
+
+DIGITS = 6
+"""Further ones may differ from one version of Python to the next."""
 
 
 def standings_of(league: League, results: Mapping[str, Result], voids: Collection[str]) -> dict[str, Any]:
     """Plain values, the same on every machine."""
-    found = tallies(list(results.values()))
-    rows = sorted(
-        (
-            (found[each.player].points if each.player in found else 0.0, each.name, each.player)
-            for each in league.entrants
-        ),
-        reverse=True,
-    )
-    return {
+    schedule, so_far = schedule_of(league), SoFar(results, voids)
+    names = {each.player: each.name for each in league.entrants}
+    table: dict[str, Any] = {
         "league": league.name,
-        "rule": "By mean points.",
-        "heads": ["mean points"],
-        "rows": [
-            {"rank": i, "name": n, "player": pl, "mean_points": p, "cells": [f"{p:.2f}"]}
-            for i, (p, n, pl) in enumerate(rows, 1)
-        ],
+        "settings": league_digest(league),
+        "matches": len(results),
+        "tie_breaks": list(criteria_of(league)),
+        "rows": [_row(line, names[line.bot]) for line in _lines(league, schedule, so_far)],
     }
+    return table | _verdict(schedule, so_far)
+
+
+def league_digest(league: League) -> str:
+    """Of the settings, as they are published."""
+    return League.from_json(league.published()).digest
+
+
+def _lines(league: League, schedule: Schedule, so_far: SoFar) -> tuple[Line, ...]:
+    results, byes = so_far.results.values(), schedule.byes(so_far)
+    if isinstance(schedule, Knockout):
+        return in_order(results, schedule.order(so_far), byes)
+    return standings(results, league.players, criteria_of(league), byes, league.seed)
+
+
+def _row(line: Line, name: str) -> dict[str, Any]:
+    return {
+        "rank": line.place,
+        "name": name,
+        "player": line.bot,
+        "matches": line.matches,
+        "points": round(line.points, DIGITS),
+        "score": round(line.score, DIGITS),
+        "wins": round(line.wins, DIGITS),
+        "byes": line.byes,
+        "forfeits": line.forfeits,
+        "resigned": line.resigned,
+    }
+
+
+def _verdict(schedule: Schedule, so_far: SoFar) -> dict[str, Any]:
+    """What an A-against-B test has come to."""
+    if not isinstance(schedule, ABTest):
+        return {}
+    differences = schedule.differences(so_far)
+    ratios, verdict = schedule.test.course(differences)
+    ratio = round(ratios[-1], DIGITS) if ratios else 0.0
+    return {"verdict": str(verdict), "units": len(ratios), "log_likelihood_ratio": ratio}
+
+
+# For people
+
+COLUMNS = {"matches": "matches", "points": "mean points", "score": "ahead of", "wins": "wins"}
+RARE = {"byes": "byes", "forfeits": "forfeits", "resigned": "resigned"}
+"""Shown only where somebody has one."""
+
+
+def heads(standings: Mapping[str, Any]) -> list[str]:
+    """Of the columns behind rank and name."""
+    return [*COLUMNS.values(), *(RARE[key] for key in _rare(standings))]
+
+
+def cells(standings: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    """A row of them."""
+    shown = [str(row["matches"]), f"{row['points']:.2f}", f"{100 * row['score']:.1f} %", f"{row['wins']:g}"]
+    return shown + [str(row[key]) for key in _rare(standings)]
+
+
+def _rare(standings: Mapping[str, Any]) -> list[str]:
+    return [key for key in RARE if any(row[key] for row in standings["rows"])]

@@ -15,7 +15,7 @@ from seatwise_server.competition.schedule import BadSchedule
 from seatwise_server.league.entrants import read_entrants
 from seatwise_server.league.mistakes import LeagueFileError, Source
 from seatwise_server.league.reading import TableReader
-from seatwise_server.league.rules import NAMES, TIE_BREAKS, USUAL_TIE_BREAKS, schedule_of
+from seatwise_server.league.rules import NAMES, TIE_BREAKS, schedule_of
 from seatwise_server.league.settings import DEALS, FORMATS, Entrant, League, Trial
 from seatwise_server.lobby.queue import time_control_for
 from seatwise_server.store.errors import BadBotName
@@ -61,7 +61,7 @@ def _league(top: TableReader, folder: Path) -> League:
         deals=top.choice("deals", DEALS, "rotation" if form == "ab-test" else "travelling"),
         is_trusted=top.flag("trust", False),
         seed=top.text("seed", "1", example='"summer 2026"'),
-        tie_breaks=top.texts("tie_breaks", USUAL_TIE_BREAKS, TIE_BREAKS),
+        tie_breaks=top.texts("tie_breaks", (), TIE_BREAKS),
         challengers=_challengers(top, form, entrants),
         advance=_advance(top, form),
         trial=_trial(top, form),

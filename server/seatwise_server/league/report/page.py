@@ -17,6 +17,7 @@ from seatwise_server.league.report import figures
 from seatwise_server.league.report.facts import Facts, Meeting
 from seatwise_server.league.report.sections import Section, extra_sections
 from seatwise_server.league.settings import League
+from seatwise_server.league.table import cells, heads
 
 GAMES = {"ugo": "UGO!", "ubongo": "Ubongo - Das Kartenspiel"}
 FORMATS = {"ab-test": "A against B", "round-robin": "round robin", "swiss": "Swiss"}
@@ -27,6 +28,12 @@ DEALS = {
 }
 FRESH = "every bot is started afresh for each match"
 TRUSTED = "the operator trusts them not to keep a deal in mind"
+WORDS = {
+    "points": "mean points",
+    "head_to_head": "matches against each other",
+    "score": "the share of opponents left behind",
+    "buchholz": "the mean score of the opponents",
+}
 MOST_INCIDENTS = 200
 NOBODY = Meeting(0, 0.0, 0.0)
 
@@ -50,7 +57,7 @@ def report_page(
     order = [row["player"] for row in standings["rows"]]
     facts = Facts(league, season.results, season.records, order)
     found = refit(season.results.values()) if season.results else None
-    extra = extra_sections(league, facts, so_far)
+    extra = extra_sections(schedule, facts, so_far)
     page: str = _template().render(
         league=league,
         facts=facts,
@@ -62,7 +69,7 @@ def report_page(
         due=len(schedule.due(so_far)),
         overview=_overview(season, facts),
         sections=_sections(extra),
-        standings=_standings(standings, found, facts),
+        standings=standings_table(standings, found, facts),
         strengths=_strengths(found, facts),
         crosstable=_crosstable(facts),
         curves=_curves(facts),
@@ -111,20 +118,24 @@ def _overview(season: Season, facts: Facts) -> list[tuple[str, str]]:
     ]
 
 
-def _standings(standings: Mapping[str, Any], found: Refit | None, facts: Facts) -> dict[str, Any]:
+def standings_table(standings: Mapping[str, Any], found: Refit | None, facts: Facts) -> dict[str, Any]:
+    """The table with what the refit says of each."""
     strengths = {each.bot: each for each in found.strengths} if found else {}
-    heads = ["", "entrant", *standings["heads"], "strength", "not to be told apart from"]
     rows = [
         Row(
             row["rank"],
             row["player"],
-            (*row["cells"], _strength(strengths.get(row["player"]))),
+            (*cells(standings, row), _strength(strengths.get(row["player"]))),
             _indistinct(row["player"], found, facts),
         )
         for row in standings["rows"]
     ]
-    has_provisional = any(each.provisional for each in strengths.values())
-    return {"heads": heads, "rows": rows, "rule": standings["rule"], "has_provisional": has_provisional}
+    return {
+        "heads": ["", "entrant", *heads(standings), "strength", "not to be told apart from"],
+        "rows": rows,
+        "rule": f"Ordered by {', then '.join(WORDS.get(each, each) for each in standings['tie_breaks'])}.",
+        "has_provisional": any(each.provisional for each in strengths.values()),
+    }
 
 
 def _strength(strength: Strength | None) -> str:

@@ -1,14 +1,27 @@
-"""What the arithmetic of competition/ has to say beyond the table: statistics, fairness, and their plots."""
+"""What the arithmetic of competition/ has to say beyond the table: how sure the season is, and whether it was fair."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from seatwise_server.competition.schedule import SoFar
+from seatwise_server.competition.ab_test import ABTest
+from seatwise_server.competition.bootstrap import orders
+from seatwise_server.competition.estimate import Estimate
+from seatwise_server.competition.fairness import Fairness, fairness
+from seatwise_server.competition.results import Result
+from seatwise_server.competition.schedule import Schedule, SoFar
+from seatwise_server.competition.sprt import Verdict, bounds
+from seatwise_server.competition.statistics import entrant_means, paired_differences, pairs
 from seatwise_server.league.report.facts import Facts
-from seatwise_server.league.settings import League
+from seatwise_server.league.report.figures import Whisker, curves, whiskers
+
+MOST_ORDERS = 5
+MOST_SOFT = 8
+UNMET = "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +45,188 @@ class Section:
     parts: tuple[Part, ...]
 
 
-def extra_sections(league: League, facts: Facts, so_far: SoFar) -> list[Section]:  # noqa: ARG001
+def extra_sections(schedule: Schedule, facts: Facts, so_far: SoFar) -> list[Section]:
     """Those for which there is something to say."""
-    return []
+    results = list(so_far.results.values())
+    if not results:
+        return []
+    statistics = (
+        _means(facts, results),
+        _differences(facts, results),
+        _beats(facts, results),
+        _orders(facts, results),
+    )
+    sections = [
+        Section("statistics", "How sure it is", statistics),
+        Section("fairness", "Fairness checks", _fairness(facts, fairness(results))),
+    ]
+    if isinstance(schedule, ABTest):
+        sections.insert(0, Section("test", "The test", (_test(schedule, facts, so_far),)))
+    return sections
+
+
+def _means(facts: Facts, results: Sequence[Result]) -> Part:
+    means = entrant_means(results)
+    rows = [_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
+    return Part(
+        title="Points a match",
+        plot=whiskers("Mean points a match with 95 % intervals", rows, "points a match"),
+        notes=("Matches on the same deal are not independent: each deal counts as one observation.",),
+    )
+
+
+def _differences(facts: Facts, results: Sequence[Result]) -> Part:
+    found = paired_differences(results)
+    rows = [
+        (
+            f"{facts.names[one]} less {facts.names[other]}",
+            f"{own.value:+.2f}",
+            _interval(own),
+            str(own.clusters),
+            _apart(own),
+        )
+        for place, one in enumerate(facts.order)
+        for other in facts.order[place + 1 :]
+        if (own := found.get((one, other))) is not None
+    ]
+    return Part(
+        title="Differences on the same deals",
+        heads=("pair", "points a match", "95 % interval", "deals", "told apart"),
+        rows=tuple(rows),
+        notes=(
+            "Over all deals that both have played, at whichever tables: what the cards gave to both falls out.",
+        ),
+    )
+
+
+def _beats(facts: Facts, results: Sequence[Result]) -> Part:
+    found = pairs(results)
+
+    def cell(one: str, other: str) -> str:
+        pair = found.get((one, other))
+        return UNMET if pair is None or one == other else f"{100 * pair.better:.1f} %"
+
+    rows = [(facts.names[one], *(cell(one, other) for other in facts.order)) for one in facts.order]
+    return Part(
+        title="Who beats whom",
+        words=(
+            "How probable it is, after this season and nothing else, that the row makes more points than the column in the long run.",
+        ),
+        heads=("", *(facts.names[player] for player in facts.order)),
+        rows=tuple(rows),
+    )
+
+
+def _orders(facts: Facts, results: Sequence[Result]) -> Part:
+    found = orders(results, seed=facts.league.seed)
+    places = tuple(f"place {place}" for place in range(1, len(found.bots) + 1))
+    rows = [
+        (facts.names[bot], *(f"{100 * share:.1f} %" for share in found.places[bot])) for bot in found.bots
+    ]
+    likeliest = [
+        f"{100 * share:.1f} %: {', '.join(facts.names[bot] for bot in order)}"
+        for order, share in found.likeliest[:MOST_ORDERS]
+    ]
+    return Part(
+        title="Final orders",
+        words=(
+            "How probable each place is by mean points, if the season were drawn again from its own deals.",
+        ),
+        heads=("", *places),
+        rows=tuple(rows),
+        notes=(f"{found.draws} draws of deals. The likeliest orders: {'; '.join(likeliest)}.",),
+    )
+
+
+def _test(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
+    test, differences = schedule.test, schedule.differences(so_far)
+    ratios, verdict = test.course(differences)
+    low, high = bounds(test.alpha, test.beta)
+    a, b = facts.names[schedule.a], facts.names[schedule.b]
+    steps = [(float(unit), ratio) for unit, ratio in enumerate(ratios, 1)]
+    course = {"ratio": steps, "H1": _level(high, ratios), "H0": _level(low, ratios)}
+    return Part(
+        words=(
+            f"H0: {a} makes no more points a match than {b}. H1: it makes {test.least_points:g} more.",
+            _told(verdict, a, b, test.least_points, len(ratios)),
+        ),
+        plot=curves("Course of the test", course, "log of the likelihood ratio", "units, each on one deal"),
+        notes=(
+            f"alpha {test.alpha:g}, beta {test.beta:g}; a unit is what the two play on one deal, weighed in its order.",
+        ),
+    )
+
+
+def _level(value: float, ratios: Sequence[float]) -> list[tuple[float, float]]:
+    return [(1, value), (len(ratios), value)] if ratios else []
+
+
+def _told(verdict: Verdict, a: str, b: str, points: float, units: int) -> str:
+    match verdict:
+        case Verdict.H1:
+            return f"After {units} units H1 is accepted: {a} is better by {points:g} points rather than not at all."
+        case Verdict.H0:
+            return f"After {units} units H0 is accepted: {a} is not better than {b} rather than better by {points:g} points."
+    return f"After {units} units there is no verdict."
+
+
+def _fairness(facts: Facts, found: Fairness) -> tuple[Part, ...]:
+    remarks = [_by_name(remark, facts) for remark in found.remarks()]
+    verdict = Part(
+        words=tuple(remarks) or ("Nothing is remarkable.",),
+        notes=(
+            "A report, not a verdict: in an honest season chance makes each check name something once in twenty times.",
+        ),
+    )
+    return (verdict, *_softness(facts, found), *_seat_bias(found))
+
+
+def _softness(facts: Facts, found: Fairness) -> Iterable[Part]:
+    rows = [
+        (
+            f"{facts.names[each.bot]} where {facts.names[each.at_tables_of]} sits",
+            f"{each.gain:+.2f}",
+            f"{each.low:+.2f} to {each.high:+.2f}",
+            str(each.matches),
+            f"{each.corrected:.3f}",
+        )
+        for each in found.softness[:MOST_SOFT]
+    ]
+    if rows:
+        yield Part(
+            title="Who does better at whose tables",
+            heads=("", "points a match", "95 % interval", "matches", "p, corrected"),
+            rows=tuple(rows),
+            notes=(
+                "Beyond what its strength explains; p is how often chance gives as much to some pair. The most surprising first.",
+            ),
+        )
+
+
+def _seat_bias(found: Fairness) -> Iterable[Part]:
+    for each in found.seats:
+        gains = ", ".join(f"seat {seat} {gain:+.2f}" for seat, gain in enumerate(each.gains))
+        yield Part(
+            title=f"Seats at tables of {len(each.gains)}",
+            words=(f"Points a match more than the mean seat: {gains}; p = {each.p:.3f}.",),
+        )
+
+
+def _by_name(remark: str, facts: Facts) -> str:
+    for player, name in facts.names.items():
+        remark = remark.replace(player, name)
+    return remark
+
+
+def _whisker(name: str, own: Estimate) -> Whisker:
+    if not math.isfinite(own.error):
+        return Whisker(name, own.value, own.value, own.value)
+    return Whisker(name, own.value, own.low, own.high)
+
+
+def _interval(own: Estimate) -> str:
+    return f"{own.low:+.2f} to {own.high:+.2f}" if math.isfinite(own.error) else "one deal: none"
+
+
+def _apart(own: Estimate) -> str:
+    return "yes" if own.low > 0 or own.high < 0 else "no"

@@ -1,0 +1,41 @@
+"""The same tables for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seatwise_server.competition.crosstable import crosstable
+from seatwise_server.league.diary import Season
+
+RESULT = ("table", "seq", "match", "deal", "seat", "bot", "points", "rank", "ending")
+CROSSTABLE = ("bot", "other", "matches", "ahead", "level", "behind", "difference")
+
+
+def write_csv(folder: Path, standings: Mapping[str, Any], season: Season) -> None:
+    """standings.csv, results.csv (a line for each seat) and crosstable.csv."""
+    rows = standings["rows"]
+    _write(folder / "standings.csv", tuple(rows[0]), (list(row.values()) for row in rows))
+    _write(folder / "results.csv", RESULT, _results(season))
+    _write(folder / "crosstable.csv", CROSSTABLE, _crosstable(season))
+
+
+def _results(season: Season) -> Iterable[Sequence[Any]]:
+    for table, result in season.results.items():
+        for seat, bot in enumerate(result.bots):
+            own = (seat, bot, result.points[seat], result.ranks[seat], result.endings[seat])
+            yield (table, result.seq, result.match, result.deal, *own)
+
+
+def _crosstable(season: Season) -> Iterable[Sequence[Any]]:
+    for (bot, other), cell in sorted(crosstable(season.results.values()).items()):
+        yield bot, other, cell.matches, cell.ahead, cell.level, cell.behind, f"{cell.difference:.6f}"
+
+
+def _write(path: Path, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(heads)
+        writer.writerows(rows)
