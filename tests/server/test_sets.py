@@ -56,6 +56,12 @@ class Pool:
         admin = self.house.admin
         return (await refusal_of(admin.matches.CreateMatch(request, metadata=admin.metadata))).reason
 
+    async def over(self) -> None:
+        """Returns when the set is over: that follows the end of its last match in a moment."""
+        async with asyncio.timeout(SOON_S):
+            while not (await self.seen()).over:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
     async def seen(self) -> match_service_pb2.GetDealSetResponse:
         """The set as everybody may see it."""
         request = match_service_pb2.GetDealSetRequest(name=self.name)
@@ -100,13 +106,12 @@ async def test_nothing_of_a_set_is_given_before_its_last_match_is_over(house: Ho
     assert "shares its deals" in await why_no_view(house, second.name)
     await second.sit()
     await second.play_out()
-    await delivered(house, second.name)
+    await pool.over()
     records = [await house.admin.record(table.name) for table in (first, second)]
     assert [verdict.fault for verdict in verify_lines(records)] == [None, None]
     one, other = map(json.loads, records)
     assert one["deals"] == other["deals"]
     assert one["commitment"] == first.match.commitment.hex() != other["commitment"]
-    assert (await pool.seen()).over
 
 
 async def test_a_match_says_where_it_belongs_but_not_to_what_seed(house: House) -> None:
@@ -147,7 +152,7 @@ async def test_an_aborted_match_is_played_again_with_the_same_deals(house: House
     for table in (again, second):
         await table.sit()
         await table.play_out()
-        await delivered(house, table.name)
+    await pool.over()
     records = [json.loads(await house.admin.record(table.name)) for table in (again, second)]
     assert records[0]["deals"] == records[1]["deals"]
     assert await why_no_record(house, first.name) == "MATCH_VOIDED"
@@ -161,7 +166,8 @@ async def test_a_closed_set_gives_what_it_has(house: House) -> None:
     await delivered(house, table.name)
     request = match_service_pb2.CloseDealSetRequest(name=pool.name)
     assert (await refusal_of(table.chairs[0].wire.matches.CloseDealSet(request))).reason == "TOKEN_MISSING"
-    assert (await house.admin.matches.CloseDealSet(request, metadata=house.admin.metadata)).over
+    await house.admin.matches.CloseDealSet(request, metadata=house.admin.metadata)
+    await pool.over()
     await house.admin.record(table.name)
     assert await pool.refused(2, 9) == "SET_OVER"
 

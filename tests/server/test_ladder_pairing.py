@@ -1,0 +1,194 @@
+"""The pairing of a ladder against a real store: who is taken off its queue, and where they end up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from seatwise_server.competition.pairing import Attending, Pairing
+from seatwise_server.competition.results import Result
+from seatwise_server.ladder.book import Book
+from seatwise_server.ladder.holding import Held, Holding
+from seatwise_server.ladder.settings import Ladder
+from seatwise_server.lobby import proposals
+from seatwise_server.lobby.ladders import LadderPairing
+from seatwise_server.lobby.proposals import Proposals
+from seatwise_server.lobby.queue import time_control_for
+from seatwise_server.lobby.seating import Seating
+from seatwise_server.store import Attendance, Store
+
+LADDER = Ladder("ladders/main", "ugo", 3, {"rounds": 1}, time_control_for("ugo"))
+
+
+class Room:
+    """So many free tables."""
+
+    def __init__(self, tables: int = 100) -> None:
+        self.tables = tables
+
+    async def look(self) -> int:
+        return self.tables
+
+
+class Floor:
+    """A ladder with bots that wait for it, each of an owner of its own."""
+
+    def __init__(self, store: Store, ladder: Ladder = LADDER, room: int = 100) -> None:
+        self.store = store
+        self.ladder = ladder
+        self.holding = Holding(store, "me")
+        self.held = self.holding.held[ladder.name] = Held(ladder, Book(store, ladder.name))
+        seating = Seating(store, "fsync")
+        self.pairing = LadderPairing(store, self.holding, Proposals(store, seating), Room(room))  # type: ignore[arg-type]
+
+    async def come(self, *names: str, owner: str = "", limit: int = 1) -> list[str]:
+        """These attend and wait."""
+        bots = [(await self.store.bots.register(name, "1", owner or name, "")).bot for name in names]
+        for bot in bots:
+            await self.store.attendances.attend(
+                bot, Attendance("lobby", bot, limit, (self.ladder.name,)), 60_000
+            )
+            await self.store.queues.enter(self.ladder.name, bot)
+        return bots
+
+    async def waiting(self) -> set[str]:
+        return {each.bot for each in await self.store.queues.waiting(self.ladder.name)}
+
+    async def tables(self) -> list[tuple[str, ...]]:
+        """By seat, those whose match is a referee's now."""
+        found = []
+        for job in await self.store.jobs.take("referee", 100, 50):
+            setup = await Seating(self.store, "fsync").setup_of(job.match)
+            assert setup
+            assert setup.competition == self.ladder.name
+            found.append(setup.bots)
+        return found
+
+
+async def test_those_who_wait_are_seated_and_hold_their_seats(store: Store) -> None:
+    floor = Floor(store)
+    bots = await floor.come("a", "b", "c", "d")
+    await floor.pairing.pair()
+    [table] = await floor.tables()
+    assert len(set(table) & set(bots)) == 3
+    assert await floor.waiting() == set(bots) - set(table)
+    for seat, bot in enumerate(table):
+        assert [each.seat for each in await store.seats.held(bot)] == [seat]
+    assert list(floor.held.at_tables.values()) == [table]
+    assert await store.queues.unfinished(LADDER.name) == []
+
+
+async def test_the_last_result_counts_before_its_bots_are_paired_again(store: Store) -> None:
+    """Also where nobody has read the log since."""
+    floor = Floor(store)
+    good = await floor.come("a", "b", "c")
+    [bad] = await floor.come("bad")
+    for number in range(3):
+        endings = ("NEVER_SAT", "COMPLETED")
+        result = Result(0, f"matches/{number}", (bad, good[0]), (0, 0), (2, 1), endings)
+        await store.results.append(LADDER.name, result)
+    await floor.pairing.pair()
+    [table] = await floor.tables()
+    assert set(table) == set(good)
+    assert await floor.waiting() == set()  # who is off the ladder waits no more
+
+
+async def test_where_they_sit_is_what_the_pairing_says(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    floor = Floor(store)
+    bots = await floor.come("a", "b", "c")
+    order = (bots[2], bots[0], bots[1])
+
+    def tables(_: Pairing, attending: Sequence[Attending], room: int) -> list[tuple[str, ...]]:
+        assert (len(attending), room) == (3, 100)
+        return [order]
+
+    monkeypatch.setattr(Pairing, "tables", tables)
+    await floor.pairing.pair()
+    assert await floor.tables() == [order]
+
+
+async def test_who_has_gone_costs_the_others_nothing_but_a_pass(store: Store) -> None:
+    floor = Floor(store)
+    [gone] = await floor.come("gone")
+    await asyncio.sleep(0.002)  # it has waited longest
+    here = await floor.come("a", "b", "c")
+    await store.attendances.leave(gone, gone)
+    for _ in range(3):
+        floor.pairing._rests_until = 0.0
+        await floor.pairing.pair()
+    assert [set(table) for table in await floor.tables()] == [set(here)]
+    assert gone not in await floor.waiting()
+
+
+async def test_nobody_is_paired_without_a_free_table(store: Store) -> None:
+    floor = Floor(store, room=0)
+    bots = await floor.come("a", "b", "c")
+    await floor.pairing.pair()
+    assert await floor.tables() == []
+    assert await floor.waiting() == set(bots)
+
+
+async def test_bots_of_one_owner_share_a_table_only_where_they_may(store: Store) -> None:
+    floor = Floor(store)
+    await floor.come("a", "b", "c", owner="me")
+    await floor.pairing.pair()
+    assert await floor.tables() == []
+    other = Floor(store, replace(LADDER, name="ladders/other", owners_together=True))
+    for bot in await floor.waiting():
+        await store.queues.enter("ladders/other", bot)
+    await other.pairing.pair()
+    assert len(await other.tables()) == 1
+
+
+async def test_a_proposal_that_a_dead_lobby_left_is_seated_in_its_order(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    floor = Floor(store)
+    a, b, c = await floor.come("a", "b", "c")
+    await store.queues.take_these(LADDER.name, "matches/left", [b, c, a])
+    await floor.pairing.take_up_unfinished()
+    assert await floor.tables() == []
+    monkeypatch.setattr("seatwise_server.lobby.ladders.OLD_MS", 0)
+    assert proposals.OLD_MS > 0
+    await floor.pairing.take_up_unfinished()
+    assert await floor.tables() == [(b, c, a)]
+
+
+async def test_all_or_none_are_taken_off_the_queue(store: Store) -> None:
+    floor = Floor(store)
+    a, b, c = await floor.come("a", "b", "c")
+    await store.queues.leave(LADDER.name, c)
+    assert await store.queues.take_these(LADDER.name, "matches/x", [a, b, c]) is None
+    assert await floor.waiting() == {a, b}
+    first = await store.queues.take_these(LADDER.name, "matches/y", [b, a])
+    assert first
+    assert [each.bot for each in first.bots] == [b, a]
+    assert await store.queues.take_these(LADDER.name, "matches/y", [b, a]) == first
+    assert await floor.waiting() == set()
+
+
+async def test_those_at_tables_are_known_until_their_result_comes(store: Store) -> None:
+    floor = Floor(store)
+    bots = await floor.come("a", "b", "c")
+    await floor.pairing.pair()
+    [match] = floor.held.at_tables
+    later = await floor.come("d", "e", "f")
+    attending = floor.pairing._attending(floor.held, await store.queues.waiting(LADDER.name), 0)
+    assert {each.bot: each.free for each in attending} == dict.fromkeys(later, 1) | dict.fromkeys(bots, 0)
+    result = Result(0, match, tuple(bots), (1, 2, 3), (3, 2, 1), ("COMPLETED",) * 3)
+    await store.results.append(LADDER.name, result)
+    await floor.held.book.catch_up()
+    floor.held.clear_tables(0.0)
+    assert floor.held.at_tables == {}
+
+
+async def test_a_match_whose_result_never_comes_is_forgotten(store: Store) -> None:
+    floor = Floor(store)
+    floor.held.note_table("matches/void", ["a", "b"], until=10.0)
+    floor.held.clear_tables(9.0)
+    assert list(floor.held.at_tables) == ["matches/void"]
+    floor.held.clear_tables(11.0)
+    assert floor.held.at_tables == {}
