@@ -131,10 +131,10 @@ class RaceDesk(Desk):
         """We have stood still for so long until now."""
         self.do(self.match.freeze(ms, why, self.now))
 
-    def take_over(self) -> None:
-        """Another referee goes on from the journal."""
+    def take_over(self, *away: int) -> None:
+        """Another referee goes on from the journal; these seats' bots are not there yet."""
         self.match = replay(self.setup, self.journal)
-        self.do(self.match.take_over(self.match.position.epoch + 1, self.now))
+        self.do(self.match.take_over(self.match.position.epoch + 1, self.now, map(Seat, away)))
 
     # The seats
 

@@ -16,6 +16,8 @@ class _Asked:
     put_ms: int
     latest_ms: int
     """When the seat's time begins if nobody says sooner that it was handed the prompt."""
+    is_awaited: bool = False
+    """Its bot has yet to come back, and no time of the seat runs before."""
     handed_ms: int | None = None
     allowance_ms: int | None = None
     """`None` as long as its round trip is not known."""
@@ -32,9 +34,9 @@ class Asking:
         """Since the prompt was put, each from when until when."""
         self._put = (0, 0)
         """The epoch and the number of the prompt that `_asked` is about."""
-        self._away: frozenset[Seat] = frozenset()
-        """Seats whose bots have not come back since the match was taken over."""
-        self._back_by_ms = 0
+        self._away: dict[Seat, int] = {}
+        """Seats that lost their link through a fault of ours, each with when it has to be back."""
+        self._is_race = False
 
     def __contains__(self, seat: Seat) -> bool:
         return seat in self._asked
@@ -51,24 +53,33 @@ class Asking:
         self._put = (epoch, prompt.number)
         self._base_ms = base_ms
         self._standstills = []
-        self._asked = {seat: _Asked(now, self._latest_start(seat, now)) for seat in prompt.seats}
+        self._is_race = prompt.race
+        self._asked = {seat: self._newly_asked(seat, now) for seat in prompt.seats}
 
-    def expect(self, away: Iterable[Seat], by_ms: int) -> None:
-        """These lost their link through a takeover: until they are back, or until then, none of their time runs."""
-        self._away, self._back_by_ms = frozenset(away), by_ms
+    def _newly_asked(self, seat: Seat, now: int) -> _Asked:
+        latest_ms = now + self._time_control.handover_ms
+        back_by_ms = 0 if self._is_race else self._away.get(seat, 0)
+        return _Asked(now, max(latest_ms, back_by_ms), back_by_ms > now)
+
+    def expect(self, seat: Seat, by_ms: int) -> None:
+        """The seat lost its link through a fault of ours: until it is back, or until then, none of its time runs.
+
+        It is asked again in full. Not so in a race: there all build meanwhile, and one would have time for nothing.
+        """
+        self._away[seat] = by_ms
+        asked = self._asked.get(seat)
+        if asked is not None and not self._is_race:
+            self._asked[seat] = _Asked(asked.put_ms, max(asked.latest_ms, by_ms), is_awaited=True)
 
     def back(self, seat: Seat, now: int) -> bool:
         """The seat's bot is here again: from now on it is as any other. False if that makes no difference."""
-        was_away, self._away = seat in self._away, self._away - {seat}
+        self._away.pop(seat, None)
         asked = self._asked.get(seat)
-        if not was_away or asked is None:
+        if asked is None or not asked.is_awaited:
             return False
+        asked.is_awaited = False
         asked.latest_ms = min(asked.latest_ms, now + self._time_control.handover_ms)
         return True
-
-    def _latest_start(self, seat: Seat, put_ms: int) -> int:
-        latest_ms = put_ms + self._time_control.handover_ms
-        return max(latest_ms, self._back_by_ms) if seat in self._away else latest_ms
 
     def keep(self, seats: Iterable[Seat]) -> None:
         """Only these are still asked."""
@@ -78,7 +89,7 @@ class Asking:
     def hand(self, seat: Seat, now: int, allowance_ms: int | None) -> bool:
         """The prompt is with the transport: the seat's time runs. False if it ran already, or does not yet."""
         asked = self._asked[seat]
-        if asked.handed_ms is not None or seat in self._away:
+        if asked.handed_ms is not None or asked.is_awaited:
             return False
         asked.handed_ms = min(max(now, asked.put_ms), asked.latest_ms)
         asked.allowance_ms = None if allowance_ms is None else self._capped(allowance_ms)
@@ -106,7 +117,7 @@ class Asking:
     def started(self, seat: Seat, now: int) -> int:
         """When the seat's time began: at the hand-over, or at the latest `handover_ms` after the put.
 
-        After a takeover not before its bot is back, in the set-up time.
+        Not before its bot is back, if its link was lost through a fault of ours.
         Who guesses the prompt and answers before it is put has used no time.
         """
         return min(now, self._start(self._asked[seat]))

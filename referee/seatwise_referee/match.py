@@ -229,11 +229,16 @@ class Match(Racing):
         if self._position.end is not None:
             return []
         self._record(TakenOver(epoch=epoch, **self._stamp(self._clamped(now))))
-        self._asking.expect(away, self._setup_ends())
+        for seat in away:
+            self.expect(seat, self._position.at_ms)
         return self._done()
 
+    def expect(self, seat: Seat, now: int) -> None:
+        """The seat lost its link through a fault of ours: it has a set-up time to come `back` in."""
+        self._asking.expect(seat, now + self._time_control.setup_ms)
+
     def back(self, seat: Seat, now: int) -> list[Effect]:
-        """The seat's bot has come back after a takeover, or has only sat down once more."""
+        """The seat's bot has come back, or has only sat down once more."""
         return [self._wake()] if self._asking.back(seat, now) else []
 
     def void(self, reason: VoidReason, now: int) -> list[Effect]:

@@ -342,6 +342,34 @@ def test_who_was_back_and_goes_again_has_no_more_time_than_others() -> None:
     assert only(Accept, desk.submit()).charged_ms == 900
 
 
+def test_who_lost_its_link_through_us_is_asked_again_in_full() -> None:
+    desk = dealt(setup_ms=5000)
+    desk.hand()
+    desk.now = 900
+    desk.match.expect(Seat(0), 900)
+    desk.hand()
+    desk.now = 5000
+    assert desk.tick() == [WakeAt(5900 + ALLOWED_MS + 1)]
+    desk.match.back(Seat(0), 5000)
+    desk.hand()
+    desk.now = 5070
+    assert only(Accept, desk.submit()).charged_ms == 70
+
+
+def test_whoever_is_not_asked_when_its_link_is_lost_has_the_same_time() -> None:
+    desk = dealt(setup_ms=5000)
+    desk.match.expect(Seat(1), 100)
+    desk.now = 200
+    desk.submit()
+    desk.hand()
+    desk.now = 5000
+    desk.match.back(Seat(1), 5000)
+    desk.now = 5040
+    desk.hand()
+    desk.now = 5050
+    assert only(Accept, desk.submit()).charged_ms == 10
+
+
 def test_after_a_takeover_the_setup_time_starts_anew() -> None:
     desk = Desk(setup_ms=5000)
     desk.sit(0)

@@ -217,6 +217,19 @@ def test_a_new_owner_has_no_layouts_and_no_calls_of_an_open_race() -> None:
     assert race.callers() == [(0, 200)]
 
 
+def test_in_a_race_who_is_back_late_has_no_time_for_nothing() -> None:
+    race = ready(0, 1)
+    race.at(3000).take_over(0, 1)
+    race.at(3100).hand_all()
+    race.lay(1, SEVEN)
+    race.at(3300).call(1)
+    race.match.back(Seat(0), 3310)
+    race.lay(0, SEVEN)
+    race.at(3320).call(0)
+    race.until(3400)
+    assert race.callers() == [(1, 200)]
+
+
 def test_after_a_takeover_all_go_on_from_the_last_charge_in_the_journal() -> None:
     race = ready(1, tables=3)
     race.lay(0, -7)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from virtual import in_virtual_time, running
 
-from seatwise_server.play.lag import BEAT_S, BOUND_S, Lag
+from seatwise_server.play.lag import BEAT_S, BOUND_S, BREAKS_S, Lag
 
 
 def started() -> Lag:
@@ -114,6 +114,20 @@ async def test_when_the_last_stall_was_over_is_known() -> None:
     over = running().time()
     await asyncio.sleep(3)
     assert lag.stalled_until == over
+
+
+@in_virtual_time
+async def test_a_stall_that_breaks_links_is_remembered() -> None:
+    lag = started()
+    running().stand_still(BREAKS_S - 0.1)
+    lag.notice(running().time())
+    assert lag.broke_at < 0
+    running().stand_still(BREAKS_S + 0.1)
+    broke_at = running().time()
+    await asyncio.sleep(1)
+    running().stand_still(0.5)
+    await asyncio.sleep(1)
+    assert lag.broke_at == broke_at
 
 
 @in_virtual_time

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from math import ceil
+from math import ceil, inf
 
 BEAT_S = 0.02
 BOUND_S = 0.05
 """Delays up to here are the usual jitter of a busy loop and stay within the grace."""
 SECOND_S = 1.0
+BREAKS_S = 2.0
+"""A standstill of this length breaks links: nobody heard our pings, or bots gave us up."""
 
 
 class Lag:
@@ -27,6 +29,8 @@ class Lag:
         """All stalls so far; whoever reckons with them remembers the last figure he saw."""
         self.stalled_until = 0.0
         """When the last of them was over, on the clock of the loop."""
+        self.broke_at = -inf
+        """When the last stall that breaks links was over."""
         self._delays: deque[tuple[float, float]] = deque()
         """When each was seen, and how long it was; none is longer than the one before."""
 
@@ -46,6 +50,7 @@ class Lag:
         if late > BOUND_S:
             self.stalled_s += late
             self.stalled_until = now
+            self.broke_at = now if late >= BREAKS_S else self.broke_at
             self._saw(now, late)
             self._expected = now + BEAT_S
         return self.stalled_s
