@@ -4,7 +4,7 @@ GAME ?= ugo
 SECONDS ?= 60
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help setup demo test lint format bench golden proto mutants chaos soak clean
+.PHONY: help setup demo league test lint format bench golden proto mutants chaos soak clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -30,6 +30,12 @@ proto: .venv/ready ## after editing a .proto file
 
 demo: setup ## a server, four bots and their matches, from nothing to verified records (or GAME=ubongo)
 	$(BIN)/seatwise demo --game $(GAME)
+
+league: setup ## a small duplicate league of each game: played, verified, and told on a page in league-results/
+	$(BIN)/seatwise league run docs/leagues/ugo.toml --results league-results
+	$(BIN)/seatwise verify league-results/season.bundle
+	$(BIN)/seatwise league run docs/leagues/ubongo.toml --results league-results/ubongo
+	$(BIN)/seatwise verify league-results/ubongo/season.bundle
 
 test: setup lint ## what CI runs
 	$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'

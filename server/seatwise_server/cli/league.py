@@ -71,7 +71,9 @@ def _run(args: Namespace) -> int:
 
 
 def _print_pace(played: Played) -> None:
-    if played.matches:
+    if not played.matches:
+        print("No match was left to play; for a new season name another --results", file=sys.stderr)
+    else:
         rate = f"{played.matches / played.seconds:.2f} matches/s"
         print(f"{played.matches} matches in {played.seconds:.1f} s: {rate}", file=sys.stderr)
 

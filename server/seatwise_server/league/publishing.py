@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from seatwise.bot_errors import UsageError
-from seatwise_server.competition.schedule import SoFar
 from seatwise_server.league import diary
 from seatwise_server.league.bundle import readable, write_bundle
 from seatwise_server.league.csv_files import write_csv
 from seatwise_server.league.report import report_page
 from seatwise_server.league.rules import schedule_of
+from seatwise_server.league.season import is_over
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import standings_of
 
@@ -35,9 +35,7 @@ def publish(folder: Path) -> Published:
     (folder / "standings.json").write_text(readable(standings))
     write_csv(folder, standings, season)
     schedule = schedule_of(league)
-    is_over = not schedule.due(SoFar(season.results, voids))
-    is_complete = is_over and all(result.match in season.records for result in season.results.values())
-    digest = write_bundle(folder, league, season, standings) if is_complete else ""
+    digest = write_bundle(folder, league, season, standings) if is_over(schedule, season) else ""
     page = report_page(league, season, schedule, standings, digest)
     (folder / "report.html").write_text(page, encoding="utf-8")
     return Published(standings, digest)

@@ -15,6 +15,7 @@ from pathlib import Path
 from seatwise.async_client import AsyncClient
 from seatwise.bot_errors import UsageError
 from seatwise.errors import AlreadyExistsError, NotFoundError
+from seatwise_server.competition.schedule import Schedule, SoFar
 from seatwise_server.league import diary
 from seatwise_server.league.players import Players
 from seatwise_server.league.processes import check_bot_file, own_server
@@ -52,6 +53,8 @@ async def play(
     tables = tables or usual_tables(league)
     async with AsyncExitStack() as stack:
         stack.callback(book.close)
+        if is_over(schedule, book.season):
+            return Played(True, 0, 0.0)
         client = await stack.enter_async_context(_client(results, address, token))
         tokens = {each.player: await _token(client.admin, league, each) for each in league.entrants}
         players = Players(league, client.address, tokens, book, results / "logs", tables, screen.tell)
@@ -59,6 +62,13 @@ async def play(
         runner = Runner(league, schedule, book, client.admin, players, tables, on_progress=screen.show)
         with _ending_in_order(runner):
             return await _timed(runner)
+
+
+def is_over(schedule: Schedule, season: diary.Season) -> bool:
+    """Whether all is played, and every record is here."""
+    voids = {void.table for void in season.voids}
+    has_records = all(result.match in season.records for result in season.results.values())
+    return has_records and not schedule.due(SoFar(season.results, voids))
 
 
 def usual_tables(league: League) -> int:

@@ -55,8 +55,8 @@ def curves(title: str, series: Mapping[str, Sequence[tuple[float, float]]], unit
     height, foot = 300.0, 260.0
     places = [place for line_ in series.values() for place in line_]
     x = scale_for([each for each, _ in places], 50, WIDTH - NAMES)
-    y = scale_for([each for _, each in places], foot, 10)
-    shapes = [*_grid(x, 10, foot), *_rungs(y, 50, WIDTH - NAMES)]
+    y = scale_for([each for _, each in places], foot, 22)
+    shapes = [*_grid(x, 22, foot), *_rungs(y, 50, WIDTH - NAMES)]
     ends = _apart({name: y.at(line_[-1][1]) for name, line_ in series.items() if line_}, 14)
     for number, (name, line_) in enumerate(series.items()):
         if line_:
@@ -66,7 +66,7 @@ def curves(title: str, series: Mapping[str, Sequence[tuple[float, float]]], unit
                 path(drawn, f"curve {class_}", name),
                 text(drawn[-1][0] + 6, ends[name] + 4, name, f"end {class_}"),
             ]
-    shapes += [text(50, 8, unit, "unit"), text(WIDTH - NAMES, height - 2, below, "unit", "end")]
+    shapes += [text(16, 11, unit, "unit"), text(WIDTH - NAMES, height - 2, below, "unit", "end")]
     return picture(WIDTH, height, title, shapes)
 
 

@@ -26,6 +26,7 @@ DEALS = {
     "travelling": "Duplicate deals travel: a deal goes to several tables, and no bot meets it twice.",
     "rotation": "Duplicate deals rotate: the same bots play each deal from every seat, and {how}.",
 }
+STAYED = "Deals were to travel, but a round had too few tables for it: each match had cards of its own."
 FRESH = "every bot is started afresh for each match"
 TRUSTED = "the operator trusts them not to keep a deal in mind"
 WORDS = {
@@ -65,7 +66,7 @@ def report_page(
         style=Markup(_resource("style.css")),
         game=GAMES.get(league.game, league.game),
         format=FORMATS.get(league.format, league.format),
-        deals=DEALS[league.deals].format(how=TRUSTED if league.is_trusted else FRESH),
+        deals=_deals(league, season),
         due=len(schedule.due(so_far)),
         overview=_overview(season, facts),
         sections=_sections(extra),
@@ -81,6 +82,16 @@ def report_page(
         settings=_settings(league),
     )
     return page
+
+
+def _deals(league: League, season: Season) -> str:
+    if (
+        league.deals == "travelling"
+        and season.results
+        and not any(each.deal for each in season.results.values())
+    ):
+        return STAYED
+    return DEALS[league.deals].format(how=TRUSTED if league.is_trusted else FRESH)
 
 
 def _template() -> Any:
