@@ -14,6 +14,7 @@ import pytest_asyncio
 from seatwise_server.competition.ratings import recompute
 from seatwise_server.competition.refit import refit
 from seatwise_server.competition.results import Result
+from seatwise_server.ladder.book import Book
 from seatwise_server.ladder.holding import Holding
 from seatwise_server.ladder.refit_process import NEAR, answer
 from seatwise_server.ladder.refitting import RefitFailed, Refitting
@@ -160,6 +161,34 @@ async def test_one_process_holds_a_ladder_and_the_next_goes_on_where_it_let_go(s
     assert [(line.bot, line.mu, line.sigma) for line in read(shown.table)] == [
         (bot, rating.mu, rating.sigma) for bot, rating in rated
     ]
+
+
+async def test_a_log_that_takes_longer_to_read_than_the_lease_lasts_is_read_by_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await made(store, season(3))
+    go_on = asyncio.Event()
+    read = Book.catch_up
+
+    async def slowly(book: Book) -> None:
+        await go_on.wait()
+        await read(book)
+
+    monkeypatch.setattr(Book, "catch_up", slowly)
+    monkeypatch.setattr("seatwise_server.ladder.holding.LEASE_S", 1.0)
+    monkeypatch.setattr("seatwise_server.ladder.holding.BEAT_S", 0.05)
+    one, other = Holding(store, "one"), Holding(store, "other")
+    tasks = [asyncio.create_task(one.run())]
+    await asyncio.sleep(0.1)
+    tasks.append(asyncio.create_task(other.run()))
+    await asyncio.sleep(1.3)
+    assert (one.held, other.held) == ({}, {})
+    go_on.set()
+    await until_shown(store, 3)
+    assert (list(one.held), list(other.held)) == ([LADDER], [])
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def test_an_older_table_does_not_replace_a_newer_one(store: Store) -> None:

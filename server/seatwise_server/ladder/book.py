@@ -10,8 +10,10 @@ from seatwise_server.competition.ratings import Ratings
 from seatwise_server.competition.results import Result
 from seatwise_server.store import Event, Store
 
-AT_ONCE = 200
-"""Results that are folded up between two breaths of the event loop: some ten milliseconds."""
+AT_ONCE = 500
+"""Results that are read together."""
+BREATH = 25
+"""Results that are folded up between two breaths of the event loop: some milliseconds."""
 
 
 class Book:
@@ -41,8 +43,8 @@ class Book:
     async def catch_up(self) -> None:
         """Reads what is new."""
         async with self._reading:  # for two ask for it: who pairs, and who shows the table
-            while await self._read_some():  # noqa: ASYNC110  # others have their turn
-                await asyncio.sleep(0)
+            while await self._read_some():
+                pass
 
     async def _read_some(self) -> bool:
         """Results before events: an event that is read later has come after all of them."""
@@ -51,9 +53,11 @@ class Book:
         if events:
             self._events.extend(events)
             self._last_event = events[-1].place
-        for result in results:
+        for number, result in enumerate(results):
             self._take_events()
             self._take(result)
+            if number % BREATH == 0:
+                await asyncio.sleep(0)
         self._take_events()
         self.edition += bool(results or events)
         return len(results) == AT_ONCE

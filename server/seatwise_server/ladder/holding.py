@@ -67,6 +67,7 @@ class Holding:
         self._process = process
         self.held: dict[str, Held] = {}
         self._refitting = Refitting()
+        self._opening: dict[str, asyncio.Task[None]] = {}
         self._shows: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
@@ -79,9 +80,10 @@ class Holding:
                     log.debug("ladders_paused")
                 await asyncio.sleep(BEAT_S)
         finally:
-            for task in self._shows.values():
+            work = [*self._opening.values(), *self._shows.values()]
+            for task in work:
                 task.cancel()
-            await asyncio.gather(*self._shows.values(), return_exceptions=True)
+            await asyncio.gather(*work, return_exceptions=True)
             await self._refitting.close()
 
     async def release(self) -> None:
@@ -95,8 +97,15 @@ class Holding:
         for name in await self._names():
             if await self._store.leases.hold(_lease(name), self._process, int(LEASE_S * 1000)):
                 await self._look_after(name)
-            elif self.held.pop(name, None):
-                log.info("ladder_left", ladder=name)
+            else:
+                self._let_go(name)
+
+    def _let_go(self, name: str) -> None:
+        """It is another's now."""
+        if opening := self._opening.pop(name, None):
+            opening.cancel()
+        if self.held.pop(name, None):
+            log.info("ladder_left", ladder=name)
 
     async def _names(self) -> list[str]:
         names: list[str] = []
@@ -105,24 +114,32 @@ class Holding:
         return names
 
     async def _look_after(self, name: str) -> None:
-        held = self.held.get(name) or await self._take(name)
+        held = self.held.get(name)
         if held is None:
+            self._open_soon(name)
             return
         await held.book.catch_up()
         held.clear_tables(asyncio.get_running_loop().time())
         await self._tell_who_is_off(held)
         self._show_soon(held)
 
-    async def _take(self, name: str) -> Held | None:
-        """The ladder with its whole book, before anybody is paired by it."""
-        meta = await self._store.ladders.get(name)
-        if meta is None:
-            return None
-        held = Held(Ladder.from_bytes(meta.settings), Book(self._store, name))
-        await held.book.catch_up()
-        self.held[name] = held
-        log.info("ladder_held", ladder=name, results=held.book.seq)
-        return held
+    def _open_soon(self, name: str) -> None:
+        """Beside everything else: a long log takes longer to read than a lease lasts."""
+        opening = self._opening.get(name)
+        if opening is None or opening.done():
+            self._opening[name] = asyncio.create_task(self._open(name))
+
+    async def _open(self, name: str) -> None:
+        """Reads the ladder's whole log, before anybody is paired by it."""
+        try:
+            meta = await self._store.ladders.get(name)
+            if meta:
+                held = Held(Ladder.from_bytes(meta.settings), Book(self._store, name))
+                await held.book.catch_up()
+                self.held[name] = held
+                log.info("ladder_held", ladder=name, results=held.book.seq)
+        except StoreUnavailable:
+            log.debug("ladder_not_opened", ladder=name)
 
     async def _tell_who_is_off(self, held: Held) -> None:
         """With the bot, where its owner looks for it. All that is told may be told again."""
