@@ -58,7 +58,12 @@ FORMATS: dict[str, dict[str, Any]] = {
     "swiss": {"format": "swiss", "rounds": 3},
     "knockout": {"format": "knockout"},
     "gauntlet": {"format": "gauntlet", "challengers": ("greedy2",), "rounds": 4},
-    "A against B": {"format": "ab-test", "deals": "rotation", "rounds": 30, "entrants": league_of().entrants[:2]},
+    "A against B": {
+        "format": "ab-test",
+        "deals": "rotation",
+        "rounds": 30,
+        "entrants": league_of().entrants[:2],
+    },
 }
 
 
