@@ -201,11 +201,12 @@ class Room:
 
     def __init__(
         self, seats: int = 2, rounds: int = 1, *, setup: Setup | None = None,
-        position: Position | None = None, epoch: int = 1, **limits: Any,
+        position: Position | None = None, epoch: int = 1, written: Sequence[bytes] = (), **limits: Any,
     ) -> None:  # fmt: skip
         self.loop = running()
         self.setup = setup or setup_of(seats, rounds, **limits)
         self.journal = FakeJournal()
+        self.journal.start_with(self.setup.match, written)
         self.lag = Lag(self.loop)
         self.lag.start()
         self.ended: list[Table] = []
@@ -213,7 +214,8 @@ class Room:
         self.others: dict[str, pb.MatchEnded | None] = {}
         """Matches that the store knows and this referee does not host."""
         match = Match(self.setup, position)
-        self.table = Table(match, epoch, OWNER, self.journal, self.lag, self.ended.append, self.dealt.append)
+        told = (self.ended.append, self.dealt.append)
+        self.table = Table(match, epoch, OWNER, self.journal, self.lag, *told, written)
         self.intake = Intake({self.table.name: self.table}, self._end_in_store)
 
     async def _end_in_store(self, match: str, bot: str, seat: int) -> pb.MatchEnded | None:

@@ -137,7 +137,7 @@ def leak_in_receipts(patch: pytest.MonkeyPatch) -> None:
     clean = Table.update_item
 
     def leaky(self: Table, seat: int) -> tuple[bytes, int]:
-        self._receipt_key = b"%d" % secret(self)
+        self._receipts._key = b"%d" % secret(self)
         return clean(self, seat)
 
     patch.setattr(Table, "update_item", leaky)

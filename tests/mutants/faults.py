@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 TABLE = "server/seatwise_server/play/table.py"
+RECEIPTS = "server/seatwise_server/play/receipts.py"
 OUTBOX = "server/seatwise_server/play/outbox.py"
 STREAM = "server/seatwise_server/play/stream.py"
 INTAKE = "server/seatwise_server/play/intake.py"
@@ -606,12 +607,19 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "leak in a receipt: it is the number",
-        "server/seatwise_server/play/items.py",
-        'return blake2b(b"%d" % seq, key=key, digest_size=RECEIPT_BYTES).digest()',
+        RECEIPTS,
+        "return mark + self._seal(mark)",
         'return b"%016d" % seq',
         (TABLES,),
     ),
     Fault(
+    Fault(
+        "a receipt by its place alone: what was lost is not known once others stand there",
+        RECEIPTS,
+        "blake2b(self._public + entry, key",
+        'blake2b(self._public + b"entry", key',
+        ("tests/server/test_receipts.py",),
+    ),
         "leak in a ping: what a seat holds",
         TABLE,
         "        if place.outbox:\n            item = items.rejected(place.head, request_id, reason, message)\n",

@@ -10,10 +10,10 @@ from room import Link, Room
 from virtual import in_virtual_time
 
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.journal import encode
+from seatwise_referee.journal import Rejected, encode
 from seatwise_referee.match import replay
 from seatwise_server.play import items
-from seatwise_server.play.receipts import HORIZON, MOST_DOUBTS, Doubts
+from seatwise_server.play.receipts import Receipts
 
 KEY = items.receipt_key(SEED)
 
@@ -37,8 +37,8 @@ async def played(moves: int) -> tuple[Room, list[bytes], list[Any]]:
 
 async def after_failover(room: Room, entries: list[Any]) -> tuple[Room, list[Link]]:
     """Another owner opens the match from this journal."""
-    heir = Room(setup=room.setup, position=replay(room.setup, entries).position, epoch=2)
-    heir.journal.start_with(heir.table.name, [encode(entry) for entry in entries])
+    written = [encode(entry) for entry in entries]
+    heir = Room(setup=room.setup, position=replay(room.setup, entries).position, epoch=2, written=written)
     heir.table.open()
     await heir.pass_ms(10)
     return heir, [heir.link(seat) for seat in range(2)]
@@ -47,8 +47,24 @@ async def after_failover(room: Room, entries: list[Any]) -> tuple[Room, list[Lin
 @in_virtual_time
 async def test_a_receipt_of_what_the_journal_has_lost_voids_the_match() -> None:
     room, receipts, entries = await played(6)
+    for lost in (1, 2, 3):
+        heir, links = await after_failover(room, entries[:-lost])
+        sit(heir, links[0], 0, receipts[0])
+        await heir.pass_ms(10)
+        assert heir.match.position.end.reason == "JOURNAL_LOST"
+
+
+@in_virtual_time
+async def test_what_was_lost_is_known_when_as_much_was_written_since() -> None:
+    room, receipts, entries = await played(6)
     heir, links = await after_failover(room, entries[:-3])
-    sit(heir, links[0], 0, receipts[0])
+    for seat, link in enumerate(links):
+        link.sit(seat)
+    await heir.pass_ms(10)
+    for _ in range(4):
+        await heir.move(links)
+    assert len(heir.entries()) > len(entries)
+    sit(heir, links[1], 1, receipts[1])
     await heir.pass_ms(10)
     assert heir.match.position.end.reason == "JOURNAL_LOST"
 
@@ -64,7 +80,10 @@ async def test_a_receipt_that_the_journal_has_proves_nothing() -> None:
     assert links[heir.asked].new("update")
 
 
-@pytest.mark.parametrize("receipt", [b"x", b"x" * 16, b"x" * 1000, items.receipt(b"another key", 9)])
+OTHERS = Receipts(b"another key", [b"entry"]).of(1)
+
+
+@pytest.mark.parametrize("receipt", [b"x", b"x" * 16, b"x" * 1000, b"", OTHERS, OTHERS[:8]])
 @in_virtual_time
 async def test_what_is_no_receipt_of_ours_proves_nothing(receipt: bytes) -> None:
     room, _, entries = await played(2)
@@ -74,15 +93,40 @@ async def test_what_is_no_receipt_of_ours_proves_nothing(receipt: bytes) -> None
     assert heir.match.position.end is None
 
 
-def test_who_sends_rubbish_again_and_again_is_not_looked_at_for_ever() -> None:
-    doubts = Doubts()
-    for _ in range(MOST_DOUBTS):
-        assert not doubts.prove_loss(KEY, 0, b"rubbish", 5)
-    assert not doubts.prove_loss(KEY, 0, items.receipt(KEY, 6), 5)
-    assert doubts.prove_loss(KEY, 1, items.receipt(KEY, 6), 5)
+ENTRIES = [b"one", b"two", b"three"]
 
 
-def test_a_proof_reaches_as_far_as_a_failover_may_forget() -> None:
-    assert Doubts().prove_loss(KEY, 0, items.receipt(KEY, 5 + HORIZON), 5)
-    assert not Doubts().prove_loss(KEY, 0, items.receipt(KEY, 6 + HORIZON), 5)
-    assert not Doubts().prove_loss(KEY, 0, items.receipt(KEY, 0), 5)
+def test_a_receipt_holds_as_long_as_its_entry_and_all_before_it_are_there() -> None:
+    given = [Receipts(KEY, ENTRIES).of(seq) for seq in range(4)]
+    assert len({*given}) == 4
+    assert [Receipts(KEY, ENTRIES).prove_loss(each) for each in given] == [False] * 4
+    assert [Receipts(KEY, ENTRIES[:2]).prove_loss(each) for each in given] == [False, False, False, True]
+    assert [Receipts(KEY, [b"one", b"2", b"three"]).prove_loss(each) for each in given] == [
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
+def test_an_entry_has_the_same_receipt_whoever_writes_it_and_however() -> None:
+    added = Receipts(KEY)
+    for entry in ENTRIES:
+        added.add(entry)
+    assert [added.of(seq) for seq in range(4)] == [Receipts(KEY, ENTRIES).of(seq) for seq in range(4)]
+
+
+def test_what_another_seat_was_refused_is_in_no_receipt_but_its_own() -> None:
+    refused = [
+        encode(Rejected(seq=2, at_ms=1, seat=0, prompt=1, request_id=each, reason="ILLEGAL", message=""))
+        for each in "ab"
+    ]
+    one, other = (Receipts(KEY, [b"one", it, b"three"]) for it in refused)
+    assert [one.of(seq) == other.of(seq) for seq in (1, 2, 3)] == [True, False, True]
+    assert other.prove_loss(one.of(2))
+
+
+def test_a_mark_is_found_only_where_one_begins() -> None:
+    receipts = Receipts(KEY, ENTRIES)
+    shifted = bytes(receipts._marks[4:12])
+    assert receipts.prove_loss(shifted + receipts._seal(shifted))

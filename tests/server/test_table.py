@@ -763,7 +763,8 @@ async def test_a_new_owner_gives_the_same_receipts() -> None:
     room = Room()
     links = await room.seat_all()
     own = await receipt_of(room, links[0], 0)
-    heir = Room(setup=room.setup, position=room.match.position, epoch=2)
+    written = [encode(entry) for entry in room.entries()]
+    heir = Room(setup=room.setup, position=room.match.position, epoch=2, written=written)
     link = heir.link(0)
     assert await receipt_of(heir, link, 0) == own
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable
-from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from seatwise.codec import CODECS
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from seatwise_referee.match import Update
 
 LENGTH_DELIMITED = 2
-RECEIPT_BYTES = 16
 REASONS = {name.removeprefix("REASON_"): number for name, number in pb.MoveRejected.Reason.items()}
 
 _SHORT = tuple(bytes((it,)) if it < 0x80 else bytes((it & 0x7F | 0x80, it >> 7)) for it in range(0x4000))
@@ -109,11 +107,3 @@ def ping(number: int) -> bytes:
 def receipt_key(seed: bytes) -> bytes:
     """The key of a match's receipts: the same for every owner, known to no bot."""
     return hmac.digest(seed, b"receipt", "sha256")
-
-
-def receipt(key: bytes, seq: int) -> bytes:
-    """Proves that entry `seq` was in the journal, and tells nothing else: not even the number.
-
-    Two of them go out for each move. Keyed BLAKE2 is made for this; an HMAC by OpenSSL costs three times as much.
-    """
-    return blake2b(b"%d" % seq, key=key, digest_size=RECEIPT_BYTES).digest()

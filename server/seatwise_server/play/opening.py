@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -39,6 +40,8 @@ class Owned:
     epoch: int
     void: VoidReason | None
     """Why it is not to be played on."""
+    journal: Sequence[bytes]
+    """All that is written of it."""
 
     @property
     def is_new(self) -> bool:
@@ -91,10 +94,10 @@ class Opening:
 
     def _replayed(self, setup: Setup, epoch: int, journal: list[bytes], void: VoidReason | None) -> Owned:
         try:
-            return Owned(replay(setup, map(decode, journal)), epoch, void)
+            return Owned(replay(setup, map(decode, journal)), epoch, void, journal)
         except (BadEntry, IllegalMove):
             log.exception("journal_unplayable", match=setup.match)
-            return Owned(_unplayed(setup, len(journal)), epoch, VoidReason.UNPLAYABLE)
+            return Owned(_unplayed(setup, len(journal)), epoch, VoidReason.UNPLAYABLE, journal)
 
     async def reclaim(self, setup: Setup, epoch: int) -> Owned | None:
         """A match that was ours at this epoch until Redis forgot it, whole again; None if it is another's by now."""

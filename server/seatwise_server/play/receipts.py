@@ -1,33 +1,63 @@
-"""What a bot's receipt says of our journal: that it ends where it should, or that it has lost its end."""
+"""What proves to a match's owner that its journal has lost what a bot was told.
+
+Each entry has a mark: a keyed hash of it and of all before it that every seat may know of. A receipt is the mark of the last entry that a seat
+may know of, under a seal that nobody can make without the match's key. So one that is sealed, and whose mark the
+journal does not have, is of an entry that was there once. Its place alone would prove less: where entries were
+lost, others stand by now, if only that the match was taken over.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import hmac
+from collections.abc import Iterable
+from hashlib import blake2b
 
-from seatwise_server.play import items
+MARK_BYTES = 8
+SEAL_BYTES = 8
 
-HORIZON = 1024
-"""So many entries beyond the journal's end are looked for; a failover forgets a second's worth."""
-MOST_DOUBTS = 8
-"""Receipts of one seat that are neither known nor a proof; after these its receipts are not looked at."""
+_REJECTED = b'"kind":"rejected"'
+"""In an entry that one seat alone may know of. No text in an entry can look so: its quotes would be escaped."""
 
 
-class Doubts:
+class Receipts:
     """Of one match, as one owner has it."""
 
-    def __init__(self) -> None:
-        self._doubts: Counter[int] = Counter()
+    __slots__ = ("_behind", "_key", "_marks", "_public")
 
-    def prove_loss(self, key: bytes, seat: int, receipt: bytes, seq: int) -> bool:
-        """Whether the receipt is of an entry behind `seq`, where the journal ends.
+    def __init__(self, key: bytes, journal: Iterable[bytes] = (), seq: int = 0) -> None:
+        self._key = key
+        self._marks = bytearray(MARK_BYTES)
+        """One after the other; the first is of no entry at all."""
+        self._public = bytes(MARK_BYTES)
+        """Of the last entry that every seat may know of."""
+        for entry in journal:
+            self.add(entry)
+        self._behind = max(0, seq + 1 - len(self._marks) // MARK_BYTES)
+        """Entries up to `seq` that are not known; none, unless a match is begun in its midst."""
 
-        Nobody without the key can make one, so such an entry was there, and its bot was told.
-        """
-        if self._doubts[seat] >= MOST_DOUBTS or _is_of(key, receipt, range(seq, -1, -1)):
-            return False
-        self._doubts[seat] += 1
-        return _is_of(key, receipt, range(seq + 1, seq + 1 + HORIZON))
+    def add(self, entry: bytes) -> None:
+        """One more is in the journal."""
+        mark = blake2b(self._public + entry, key=self._key, digest_size=MARK_BYTES).digest()
+        self._marks += mark
+        if _REJECTED not in entry:
+            self._public = mark
 
+    def of(self, seq: int) -> bytes:
+        """Proves that entry `seq` was in the journal, and tells nothing else: not even the number."""
+        at = max(0, seq - self._behind) * MARK_BYTES
+        mark = bytes(self._marks[at : at + MARK_BYTES])
+        return mark + self._seal(mark)
 
-def _is_of(key: bytes, receipt: bytes, seqs: range) -> bool:
-    return any(items.receipt(key, seq) == receipt for seq in seqs)
+    def prove_loss(self, receipt: bytes) -> bool:
+        """Whether it is of an entry that is not in the journal (any more). What is no receipt of ours proves nothing."""
+        mark, seal = receipt[:MARK_BYTES], receipt[MARK_BYTES:]
+        return hmac.compare_digest(seal, self._seal(mark)) and not self._has(mark)
+
+    def _seal(self, mark: bytes) -> bytes:
+        return blake2b(mark, key=self._key, digest_size=SEAL_BYTES, person=b"seal").digest()
+
+    def _has(self, mark: bytes) -> bool:
+        at = self._marks.rfind(mark)
+        while at > 0 and at % MARK_BYTES:
+            at = self._marks.rfind(mark, 0, at + MARK_BYTES - 1)
+        return at >= 0

@@ -173,7 +173,8 @@ class Referee:
 
     def _table(self, owned: Owned, estate: Estate) -> Table:
         match, epoch = owned.match, owned.epoch
-        table = Table(match, epoch, self.name, self._journal, self._lag, self._ended, self._dealt)
+        told = (self._ended, self._dealt)
+        table = Table(match, epoch, self.name, self._journal, self._lag, *told, owned.journal)
         self.tables[table.name] = table
         self._jobs[table.name] = estate.job
         return table

@@ -8,7 +8,7 @@ it. All methods are called on the event loop and none of them waits.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ from seatwise_server.counts import COUNTS
 from seatwise_server.play import items
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.outbox import Outbox
-from seatwise_server.play.receipts import Doubts
+from seatwise_server.play.receipts import Receipts
 from seatwise_server.store.flusher import Answer
 
 MOST_WAITING = 8
@@ -83,6 +83,7 @@ class Table:
     ) -> None:
         self.match = match
         self.name = match.setup.match
+        written: Sequence[bytes] = (),
         self.epoch = epoch
         self.owner = owner
         self.is_closed = False
@@ -104,9 +105,10 @@ class Table:
         self._asked_s = 0.0
         """When the journal was asked for what it holds back."""
         self._timer: asyncio.TimerHandle | None = None
+        self._asked: list[bytes] = []
+        """What the journal was asked to keep."""
         self._ended: pb.MatchEnded | None = None
-        self._receipt_key = items.receipt_key(match.setup.seed)
-        self._doubts = Doubts()
+        self._receipts = Receipts(items.receipt_key(match.setup.seed), written, match.position.seq)
         heads = (items.head(self.name, seat, epoch) for seat in range(len(match.setup.bots)))
         self._places = [_Place(head) for head in heads]
         self._log = log.bind(match=self.name, epoch=epoch)
@@ -127,7 +129,7 @@ class Table:
     ) -> None:
         """The bot sits down, or down again through another stream."""
         place = self._places[seat]
-        if receipt and self._doubts.prove_loss(self._receipt_key, seat, receipt, self.match.position.seq):
+        if receipt and self._receipts.prove_loss(receipt):
             self._log.error("journal_lost", seat=seat, seq=self.match.position.seq)
             self.void(VoidReason.JOURNAL_LOST)
         place.outbox, place.every_change = outbox, every_change
@@ -162,7 +164,7 @@ class Table:
     def update_item(self, seat: int) -> tuple[bytes, int]:
         """See `outbox.Viewed`."""
         told = self.match.update(Seat(seat), self._ms(self._loop.time()))
-        receipt = items.receipt(self._receipt_key, told.seen_seq)
+        receipt = self._receipts.of(told.seen_seq)
         item = items.update(self._places[seat].head, self.match.setup.game, told, receipt)
         return item, told.prompt if told.to_act else 0
 
@@ -289,7 +291,7 @@ class Table:
             self._perform(effects)
             return
         self._held, self._asked_s = effects, self._loop.time()
-        data = [encode(entry) for entry in entries]
+        self._asked = data = [encode(entry) for entry in entries]
         self._journal.append(self.name, self.epoch, self.owner, entries[0].seq, data, self._written)
 
     def _written(self, answer: Answer) -> None:
@@ -312,6 +314,8 @@ class Table:
         self._work()
 
     def _count(self, effects: list[Effect]) -> None:
+        for entry in self._asked:
+            self._receipts.add(entry)
         for effect in effects:
             if isinstance(effect, Record):
                 COUNTS.entry(effect.entry)
@@ -360,7 +364,7 @@ class Table:
         place = self._places[it.seat]
         if place.outbox:
             seen_seq = self.match.position.seen_seq(it.seat)
-            receipt = items.receipt(self._receipt_key, seen_seq)
+            receipt = self._receipts.of(seen_seq)
             item = items.accepted(place.head, it.request_id, it.charged_ms, receipt)
             place.outbox.answer(item, at_once=False)
 
