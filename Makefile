@@ -4,7 +4,7 @@ GAME ?= ugo
 SECONDS ?= 60
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help setup demo league test lint format bench golden proto mutants chaos soak clean
+.PHONY: help setup demo league test lint format bench golden proto mutants chaos simulate soak clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -65,6 +65,9 @@ golden: setup ## writes tests/golden/ anew: a difference is a change of the rule
 
 mutants: setup ## plants faults, one at a time; each must be found
 	$(BIN)/python tests/mutants/mutants.py
+
+simulate: setup ## SEEDS=200 worlds of referees, bots and faults in virtual time, or SEED=17 again
+	PYTHONPATH=tests $(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),40))
 
 soak: setup ## what takes longer than a test may
 	$(BIN)/pytest -q -m slow

@@ -1,0 +1,1 @@
+"""The whole referee shell in one process and in no time: see `world`."""

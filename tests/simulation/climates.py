@@ -1,0 +1,54 @@
+"""What kind of world a seed has: which faults come over it, how often, and how short its clocks are."""
+
+from __future__ import annotations
+
+from simulation.chance import Chance
+from simulation.weather import FAULTS
+from simulation.world import Climate, Outcome, play
+
+LOBBIES_AND_LINKS = ("kill a lobby", "stall a lobby", "cut a bot's links", "block a bot")
+"""What a bot may need seconds to get over: while the lobby is gone nobody tells it where its match is now."""
+BAD_BOTS = ("kill a bot", "stop a bot")
+OFTEN_S, SELDOM_S = 1.5, 8.0
+PATIENT_MS, HASTY_MS = 20_000, 3_000
+
+
+def world_of(seed: int, keeps_log: bool = False) -> Outcome:
+    """What becomes of the world of that seed."""
+    return play(seed, climate_of(seed), keeps_log=keeps_log)
+
+
+def climate_of(seed: int) -> Climate:
+    """The kinds take turns; which faults there are is drawn, for too many at once hide each other."""
+    chance = Chance(f"{seed}/climate")
+    return (calm, hasty, patient, patient)[seed % 4](chance)
+
+
+def calm(chance: Chance) -> Climate:
+    """One kind of fault alone, or none."""
+    kind = chance.choice([*(set_of_hasty()), *BAD_BOTS])
+    faults = {kind: chance.uniform(1, 4)}
+    return Climate("calm", faults, HASTY_MS, referees=2, lobbies=1, bad_bots=2 * (kind in BAD_BOTS))
+
+
+def hasty(chance: Chance) -> Climate:
+    """Short clocks: what is not the bots' fault must cost them no second. Lobbies and links hold."""
+    return Climate("hasty", _drawn(chance, set_of_hasty()), HASTY_MS, lobbies=1)
+
+
+def patient(chance: Chance) -> Climate:
+    """Whatever may happen happens, and every clock outlasts it; some bots come and go."""
+    faults = _drawn(chance, list(FAULTS))
+    return Climate(
+        "patient", faults, PATIENT_MS, bad_bots=chance.randrange(3), lobbies=chance.randint(1, 2),
+        referees=chance.randint(2, 3), longest_block_s=chance.choice((1.0, 8.0)),
+    )  # fmt: skip
+
+
+def set_of_hasty() -> list[str]:
+    """Faults of the house alone."""
+    return [kind for kind in FAULTS if kind not in (*LOBBIES_AND_LINKS, *BAD_BOTS)]
+
+
+def _drawn(chance: Chance, kinds: list[str]) -> dict[str, float]:
+    return {kind: chance.uniform(OFTEN_S, SELDOM_S) for kind in kinds if chance.happens(0.5)}

@@ -1,0 +1,148 @@
+"""Those who play: the shipped SDK link with bots that draw lots, and the office that has matches made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from seatwise.bot import Bot
+from seatwise.errors import SeatwiseError
+from seatwise.link.attendance import Attendance, Plan
+from seatwise.offer import Offer
+from seatwise.result import Result
+from seatwise.ubongo import Layout, OfferEnd, fitting_places
+from seatwise.ubongo import View as Hand
+from seatwise.ugo import Card, View
+from seatwise.v1 import match_service_pb2, time_control_pb2
+from simulation.chance import Chance
+from simulation.clock import Loop
+from simulation.rpc import Exchange, Wire, unary
+from simulation.servers import ADMIN_TOKEN
+
+LOBBY = "lobby:7433"
+CREATE = "/seatwise.v1.MatchService/CreateMatch"
+TRIES = 3
+
+
+class Player(Bot):
+    """Draws lots, soon. All of it are coroutines, so the SDK needs no thread."""
+
+    _lots: Chance
+    _think_s: float
+    _doze = 0.0
+    """How often it is slow, maybe too slow."""
+    _doze_s = 0.0
+
+    async def setup(self, offer: Offer) -> None:
+        """It has nothing to load."""
+
+    async def choose(self, view: View) -> Card:
+        """Any card."""
+        await self._think()
+        return self._lots.choice(view.legal_cards)
+
+    async def arrange(self, view: View) -> list[Card]:
+        """Any order."""
+        await self._think()
+        return self._lots.sample(view.won_cards, len(view.won_cards))
+
+    async def build(self, view: Hand):  # type: ignore[no-untyped-def, override]
+        """A few cards wherever they fit, and no more."""
+        symbols, layout = dict(view.hand), Layout()
+        for side in self._lots.sample(view.hand, TRIES):
+            await self._think()
+            if places := list(fitting_places(layout, side.card, symbols)):
+                layout = (*layout, self._lots.choice(places))
+                yield layout
+        yield OfferEnd(on=True)
+
+    async def ended(self, result: Result) -> None:
+        """It does not care."""
+
+    async def _think(self) -> None:
+        if self._think_s:
+            await asyncio.sleep(self._lots.uniform(0, self._think_s))
+        if self._lots.happens(self._doze):
+            await asyncio.sleep(self._lots.uniform(0, self._doze_s))
+
+
+class Seated:
+    """One incarnation of the process of one bot."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        exchange: Exchange,
+        token: str,
+        chance: Chance,
+        *,
+        game: str,
+        queues: tuple[str, ...],
+        habits: dict[str, float],
+        on_result: Callable[[Result], None],
+        on_failed: Callable[[str], None],
+    ) -> None:
+        self.loop = loop
+        self.wire = Wire(exchange, loop, LOBBY, token)
+        self.attendance: Attendance
+        self.has_left = False
+        self._on_failed = on_failed
+
+        player = type("Player", (Player,), {"_lots": chance, **habits})
+        self._plan = Plan(player, game, queues, 8, None, on_result)
+        loop.create_task(self._run())
+
+    async def _run(self) -> None:
+        self.attendance = Attendance(self._plan, self.wire)
+        try:
+            await self.attendance.run()
+        except SeatwiseError as error:
+            self._on_failed(f"{self.loop.name} has given up: {error!r}")
+        self.has_left = True
+
+
+class Office:
+    """Has matches made, one after the other, and repeats what was not answered."""
+
+    def __init__(self, loop: Loop, exchange: Exchange, chance: Chance) -> None:
+        self.made: list[str] = []
+        self.is_done = False
+        self._loop = loop
+        self._exchange = exchange
+        self._chance = chance
+
+    def start(self, wanted: Sequence[match_service_pb2.CreateMatchRequest], within_s: float) -> None:
+        """All of them, spread over so much time."""
+        self._loop.create_task(self._make_all(wanted, within_s / max(1, len(wanted))))
+
+    async def _make_all(self, wanted: Sequence[match_service_pb2.CreateMatchRequest], pause_s: float) -> None:
+        for request in wanted:
+            await self._make(request)
+            await asyncio.sleep(self._chance.uniform(0, 2 * pause_s))
+        self.is_done = True
+
+    async def _make(self, request: match_service_pb2.CreateMatchRequest) -> None:
+        response = match_service_pb2.CreateMatchResponse
+        while True:
+            try:
+                answer = await unary(
+                    self._exchange, self._loop, LOBBY, CREATE, request, response, ADMIN_TOKEN
+                )
+                self.made.append(answer.match.name)
+                return
+            except SeatwiseError:
+                await asyncio.sleep(self._chance.uniform(0, 1))
+
+
+def wanted(game: str, bots: Sequence[str], number: int, card_ms: int) -> match_service_pb2.CreateMatchRequest:
+    """A short match."""
+    paces = {"ugo": ("card", "arrange"), "ubongo": ("build",)}[game]
+    return match_service_pb2.CreateMatchRequest(
+        request_id=f"wanted-{number}",
+        game=f"games/{game}",
+        bots=bots,
+        options={"rounds": "1"},
+        time_control=time_control_pb2.TimeControl(
+            free_ms=dict.fromkeys(paces, card_ms), bank_ms=1, setup_ms=2 * card_ms
+        ),
+    )
