@@ -29,7 +29,7 @@ from seatwise_server.rpc import requests
 from seatwise_server.store.flusher import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from seatwise_referee.position import Position
     from seatwise_referee.setup import Setup

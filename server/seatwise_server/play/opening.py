@@ -110,7 +110,7 @@ class Opening:
         if not (await self.flusher.mend(setup.match)).is_kept:
             return None
         log.warning("match_reclaimed", match=setup.match, epoch=fresh, entries=len(entries))
-        return Owned(replay(setup, map(decode, entries)), fresh, None)
+        return Owned(replay(setup, map(decode, entries)), fresh, None, entries)
 
 
 def _setup(meta: MatchMeta) -> Setup:

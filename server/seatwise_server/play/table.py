@@ -80,10 +80,10 @@ class Table:
         lag: Lag,
         on_end: Callable[[Table], None],
         on_deal: Callable[[Table], None],
+        written: Sequence[bytes] = (),
     ) -> None:
         self.match = match
         self.name = match.setup.match
-        written: Sequence[bytes] = (),
         self.epoch = epoch
         self.owner = owner
         self.is_closed = False
@@ -102,11 +102,11 @@ class Table:
         self._inbox: list[tuple[int | None, Callable[[int], list[Effect]], float]] = []
         """A list, for it is short and mostly empty: an empty deque takes 760 bytes, and there are many tables."""
         self._held: list[Effect] | None = None
+        self._asked: list[bytes] = []
+        """What the journal was asked to keep."""
         self._asked_s = 0.0
         """When the journal was asked for what it holds back."""
         self._timer: asyncio.TimerHandle | None = None
-        self._asked: list[bytes] = []
-        """What the journal was asked to keep."""
         self._ended: pb.MatchEnded | None = None
         self._receipts = Receipts(items.receipt_key(match.setup.seed), written, match.position.seq)
         heads = (items.head(self.name, seat, epoch) for seat in range(len(match.setup.bots)))
@@ -302,6 +302,8 @@ class Table:
             self.lose(answer)
             return
         effects, self._held = self._held or [], None
+        for entry in self._asked:
+            self._receipts.add(entry)
         self._count(effects)
         before = self.match.position
         wake = self.match.confirm(self._ms(self._loop.time()))
@@ -314,8 +316,6 @@ class Table:
         self._work()
 
     def _count(self, effects: list[Effect]) -> None:
-        for entry in self._asked:
-            self._receipts.add(entry)
         for effect in effects:
             if isinstance(effect, Record):
                 COUNTS.entry(effect.entry)
