@@ -12,6 +12,10 @@ from itertools import combinations
 import pytest
 from virtual_ladder import Ladder, plackett_luce
 
+import seatwise
+from seatwise import Card
+from seatwise.samples.greedy import Greedy
+from seatwise.ugo import View
 from seatwise_server.competition.pairing import Pairing
 from seatwise_server.competition.refit import ELO, Refit, refit
 from seatwise_server.competition.results import Result
@@ -171,6 +175,40 @@ def test_every_bots_interval_holds_on_a_ladder(seats: int) -> None:
     assert 0.93 <= mean(found.of_bots()) <= 0.97
     assert 0.93 <= mean(found.of_differences()) <= 0.97
     assert all(0.93 - chance <= part <= 0.97 + chance for part in found.of_bots())
+
+
+class Careless(Greedy):
+    """Plays a random card now and then."""
+
+    often = 0.5
+
+    def choose(self, view: View) -> Card:
+        if self.chance.random() < self.often:
+            return self.chance.choice(list(view.legal_cards))
+        return super().choose(view)
+
+
+def careless(often: float) -> type[Careless]:
+    return type(f"Careless{100 * often:.0f}", (Careless,), {"often": often})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_every_bots_interval_holds_on_matches_of_ugo() -> None:
+    """No model made these. The truth is what all of them come to; a season is a thirtieth of them."""
+    entrants = [*(careless(often) for often in (0.0, 0.1, 0.3, 0.6, 0.8)), "random"]
+    log: list[Result] = []
+    for four in combinations(entrants, 4):
+        for played in seatwise.play(four, matches=120, seed=len(log)).matches:
+            names, endings = played.bots, tuple(ending.name for ending in played.endings)
+            log.append(Result(len(log) + 1, played.match, names, played.points, played.ranks, endings))
+    truth = {found.bot: found.value for found in refit(log).strengths}
+    found = tally(truth, 2000, lambda seed: random.Random(seed).sample(log, len(log) // 30))
+    print(f"UGO!, {len(log)} matches: {shown(found)}")
+    assert min(found.of_bots()) >= 0.93
+    assert max(found.of_bots()) <= 0.97
+    assert min(found.of_differences()) >= 0.93
+    assert max(found.of_differences()) <= 0.97
 
 
 def shown(found: Tally) -> str:

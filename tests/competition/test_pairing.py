@@ -152,9 +152,10 @@ def test_bots_of_nobody_are_not_one_owners() -> None:
 
 def test_an_owners_thousand_bots_keep_nobody_from_a_table() -> None:
     flood = [replace(bot, owner="one", rating=25.0, waited=100.0) for bot in bots(2000)]
-    honest = [
-        replace(bot, bot=f"bots/h{n}/versions/1", rating=25.0, waited=30.0) for n, bot in enumerate(bots(9))
-    ]
+    names = [
+        f"bots/b{200 * n + 100:05}h/versions/1" for n in range(9)
+    ]  # two hundred of the flood between any two
+    honest = [Attending(name, rating=25.0, waited=30.0, owner=name) for name in names]
     tables = Pairing(4).tables(flood + honest, 1000)
     assert {bot.bot for bot in honest} <= {bot for table in tables for bot in table}
 

@@ -35,6 +35,7 @@ FORGED_RACES = "tests/referee/test_verify_races.py"
 RACES = tuple(f"tests/referee/test_race{part}.py" for part in ("", "_answers", "_clocks", "_rounds"))
 FORGED = "tests/referee/test_verify_forged.py"
 WAITED_FOR = "tests/server/test_store_sentinel.py::test_what_only_the_primary_has_does_not_count"
+COMPETITION = "server/seatwise_server/competition"
 HELD = "tests/server/test_store_held.py"
 JOURNALS = "tests/server/test_store_journal.py"
 
@@ -613,13 +614,13 @@ FAULTS: tuple[Fault, ...] = (
         (TABLES,),
     ),
     Fault(
-    Fault(
         "a receipt by its place alone: what was lost is not known once others stand there",
         RECEIPTS,
         "blake2b(self._public + entry, key",
         'blake2b(self._public + b"entry", key',
         ("tests/server/test_receipts.py",),
     ),
+    Fault(
         "leak in a ping: what a seat holds",
         TABLE,
         "        if place.outbox:\n            item = items.rejected(place.head, request_id, reason, message)\n",
@@ -1066,5 +1067,77 @@ FAULTS: tuple[Fault, ...] = (
         "if shown and tonumber(shown) > tonumber(ARGV[1]) then return 0 end",
         "",
         ("tests/server/test_ladder_table.py::test_an_older_table_does_not_replace_a_newer_one",),
+    ),
+    # Arithmetic on results
+    Fault(
+        "arithmetic: ratings drift",
+        f"{COMPETITION}/ratings.py",
+        "tau=0.0",
+        "tau=25 / 300",
+        ("tests/competition/test_ratings.py",),
+    ),
+    Fault(
+        "arithmetic: a result that is read twice counts twice",
+        f"{COMPETITION}/ratings.py",
+        "if result.seq <= self.seq:",
+        "if result.seq < 0:",
+        ("tests/competition/test_ratings.py",),
+        is_short=True,
+    ),
+    Fault(
+        "arithmetic: who resigns is broken",
+        f"{COMPETITION}/results.py",
+        'ENDINGS - {COMPLETED, "RESIGNED"}',
+        "ENDINGS - {COMPLETED}",
+        ("tests/competition/test_form.py",),
+    ),
+    Fault(
+        "arithmetic: two bots of one owner at a table",
+        f"{COMPETITION}/pairing.py",
+        "return other.owner not in self._owners",
+        "return True",
+        ("tests/competition/test_pairing.py",),
+    ),
+    Fault(
+        "arithmetic: those who wait may starve",
+        f"{COMPETITION}/pairing.py",
+        "return tables + self._overdue(waiting, room - len(tables))",
+        "return tables",
+        ("tests/competition/test_pairing.py",),
+    ),
+    Fault(
+        "arithmetic: seats as they come",
+        f"{COMPETITION}/pairing.py",
+        "if a[two] + b[one] < a[one] + b[two]:",
+        "if a[two] + b[one] < 0:",
+        ("tests/competition/test_pairing.py",),
+    ),
+    Fault(
+        "arithmetic: tables of one deal taken for independent",
+        f"{COMPETITION}/comparisons.py",
+        "        if result.deal:",
+        "        if not result.match:",
+        ("tests/competition/test_refit.py",),
+    ),
+    Fault(
+        "arithmetic: comparisons of one table taken for independent",
+        f"{COMPETITION}/refit.py",
+        "spread = sandwich(inverse(information(seen, found)), meat)",
+        "spread = inverse(information(seen, found))",
+        ("tests/competition/test_calibration.py::test_intervals_hold_as_often_as_they_say",),
+    ),
+    Fault(
+        "arithmetic: what has not varied yet will never vary",
+        f"{COMPETITION}/scatter.py",
+        "TRUST = 5.0",
+        "TRUST = 0.0",
+        ("tests/competition/test_refit.py",),
+    ),
+    Fault(
+        "arithmetic: the most surprising of many is as surprising as alone",
+        f"{COMPETITION}/softness.py",
+        "corrected = holm([gain.p for gain in found])",
+        "corrected = [gain.p for gain in found]",
+        ("tests/competition/test_fairness.py::test_honest_seasons_are_seldom_named",),
     ),
 )
