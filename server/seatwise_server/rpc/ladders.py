@@ -33,9 +33,9 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
         self._store = store
         self._keeper = keeper
 
-    async def CreateLadder(
+    async def CreateLadder(  # noqa: N802
         self, request: pb.CreateLadderRequest, context: Context
-    ) -> pb.CreateLadderResponse:  # noqa: N802
+    ) -> pb.CreateLadderResponse:
         """See ladder_service.proto."""
         await self._keeper.admin(context)
         wanted = _ladder(request.ladder).to_bytes()
@@ -61,9 +61,9 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
             ladders=ladders, next_page_token=names[size - 1] if len(names) > size else ""
         )
 
-    async def ListStandings(
+    async def ListStandings(  # noqa: N802
         self, request: pb.ListStandingsRequest, context: Context
-    ) -> pb.ListStandingsResponse:  # noqa: N802
+    ) -> pb.ListStandingsResponse:
         """See ladder_service.proto. A page token is the number of lines before the page."""
         await self._keeper.anybody(context)
         await self._meta(request.ladder)
@@ -90,9 +90,9 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
             next_page_token=str(found[size - 1].seq) if len(found) > size else "",
         )
 
-    async def ReinstateBot(
+    async def ReinstateBot(  # noqa: N802
         self, request: pb.ReinstateBotRequest, context: Context
-    ) -> pb.ReinstateBotResponse:  # noqa: N802
+    ) -> pb.ReinstateBotResponse:
         """See ladder_service.proto."""
         caller = await self._keeper.caller(context)
         if not caller.is_admin and caller.bot != request.bot:
