@@ -40,50 +40,58 @@ def season(matches: int, bots: int = 5, seed: int = 3) -> list[Result]:
 
 
 @pytest_asyncio.fixture
-async def refitting() -> AsyncIterator[Refitting]:
-    it = Refitting()
+async def refitting(store: Store) -> AsyncIterator[Refitting]:
+    it = Refitting(store.results)
     yield it
     await it.close()
+
+
+async def logged(store: Store, results: list[Result], ladder: str = LADDER) -> None:
+    for result in results:
+        await store.results.append(ladder, result)
 
 
 def order_of(results: list[Result]) -> list[str]:
     return [bot for bot, _ in recompute(results).table()]
 
 
-async def test_strengths_are_those_of_the_refit_to_the_last_digit(refitting: Refitting) -> None:
+async def test_strengths_are_those_of_the_refit_to_the_last_digit(store: Store, refitting: Refitting) -> None:
     results = season(450)
-    order = order_of(results)
-    found = await refitting.strengths(LADDER, results, order)
+    await logged(store, results)
+    found = await refitting.strengths(LADDER, 450, order_of(results))
     assert {bot: tuple(told[:4]) for bot, told in found.items()} == {
         each.bot: (each.value, each.low, each.high, each.provisional) for each in refit(results).strengths
     }
 
 
-async def test_what_was_told_before_is_not_told_again(refitting: Refitting) -> None:
+async def test_what_was_told_before_is_not_told_again(store: Store, refitting: Refitting) -> None:
     results = season(60)
+    await logged(store, results)
     for count in (20, 20, 60):
         part = results[:count]
-        assert await refitting.strengths(LADDER, part, order_of(part)) == answer(part, order_of(part))
+        assert await refitting.strengths(LADDER, count, order_of(part)) == answer(part, order_of(part))
     other = season(30, seed=4)
-    assert await refitting.strengths("ladders/other", other, order_of(other)) == answer(
-        other, order_of(other)
-    )
+    await logged(store, other, "ladders/other")
+    assert await refitting.strengths("ladders/other", 30, order_of(other)) == answer(other, order_of(other))
 
 
-async def test_a_process_that_died_is_started_again_and_told_everything(refitting: Refitting) -> None:
+async def test_a_process_that_died_is_started_again_and_told_everything(
+    store: Store, refitting: Refitting
+) -> None:
     results = season(30)
+    await logged(store, results)
     order = order_of(results)
-    first = await refitting.strengths(LADDER, results, order)
+    first = await refitting.strengths(LADDER, 30, order)
     assert refitting._process
     os.kill(refitting._process.pid, signal.SIGKILL)
     await refitting._process.wait()
     with pytest.raises(RefitFailed):
-        await refitting.strengths(LADDER, results, order)
-    assert await refitting.strengths(LADDER, results, order) == first
+        await refitting.strengths(LADDER, 30, order)
+    assert await refitting.strengths(LADDER, 30, order) == first
 
 
 async def test_the_process_ends_with_its_leash(refitting: Refitting) -> None:
-    await refitting.strengths(LADDER, season(3), [])
+    assert await refitting.strengths(LADDER, 0, []) == {}
     process = refitting._process
     assert process
     assert process.stdin
@@ -126,8 +134,7 @@ def test_a_table_is_written_and_read_back_to_the_last_digit() -> None:
 async def made(store: Store, results: list[Result]) -> None:
     ladder = Ladder(LADDER, "ugo", 3, {"rounds": 1}, time_control_for("ugo"))
     await store.ladders.create(LADDER, ladder.to_bytes())
-    for result in results:
-        await store.results.append(LADDER, result)
+    await logged(store, results)
 
 
 async def until_shown(store: Store, results: int) -> None:

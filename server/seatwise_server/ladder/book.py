@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
+import structlog
+
 from seatwise_server.competition.form import Forms
 from seatwise_server.competition.ratings import Ratings
 from seatwise_server.competition.results import Result
@@ -15,6 +17,8 @@ AT_ONCE = 500
 BREATH = 25
 """Results that are folded up between two breaths of the event loop: some milliseconds."""
 
+log = structlog.get_logger()
+
 
 class Book:
     """What follows from a ladder's log and its events, and from nothing else: whoever reads them has the same."""
@@ -24,7 +28,14 @@ class Book:
         self.name = name
         self.edition = 0
         """Rises with all that changes what is worked out of it."""
-        self.results: list[Result] = []
+        self._reading = asyncio.Lock()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.seq = 0
+        """The place of the last result that is in it."""
+        self.ended: set[str] = set()
+        """Matches whose results were read; for whoever keeps an eye on them, to be taken out by him."""
         self.ratings, self.forms = Ratings(), Forms()
         self.faults: dict[str, str] = {}
         """Those who may not be paired, and why."""
@@ -33,12 +44,6 @@ class Book:
         self._events: deque[Event] = deque()
         """Those that were read and have not come yet."""
         self._last_event = "0-0"
-        self._reading = asyncio.Lock()
-
-    @property
-    def seq(self) -> int:
-        """The place of the last result that is in it."""
-        return len(self.results)
 
     async def catch_up(self) -> None:
         """Reads what is new."""
@@ -48,6 +53,9 @@ class Book:
 
     async def _read_some(self) -> bool:
         """Results before events: an event that is read later has come after all of them."""
+        if await self._store.results.count(self.name) < self.seq:
+            log.warning("results_forgotten", ladder=self.name, known=self.seq)  # in a failover
+            self._begin()
         results = await self._store.results.read(self.name, self.seq, AT_ONCE)
         events = await self._store.ladders.events(self.name, self._last_event)
         if events:
@@ -63,7 +71,8 @@ class Book:
         return len(results) == AT_ONCE
 
     def _take(self, result: Result) -> None:
-        self.results.append(result)
+        self.seq = result.seq
+        self.ended.add(result.match)
         self.ratings.apply(result)
         self.forms.apply(result)
         self._look_at(*result.bots)

@@ -43,7 +43,6 @@ class Held:
     at_tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The bots of matches that were paired here and whose result has not come yet."""
     _until: dict[str, float] = field(default_factory=dict)
-    _read: int = 0
 
     def note_table(self, match: str, bots: Sequence[str], until: float) -> None:
         """These are at a table, until its result comes; it may never come, if the match is voided."""
@@ -52,9 +51,8 @@ class Held:
 
     def clear_tables(self, now: float) -> None:
         """Forgets those that are over."""
-        over = {result.match for result in self.book.results[self._read :]}
-        over |= {match for match, until in self._until.items() if until < now}
-        self._read = self.book.seq
+        over = self.book.ended | {match for match, until in self._until.items() if until < now}
+        self.book.ended.clear()
         for match in over & self.at_tables.keys():
             del self.at_tables[match], self._until[match]
 
@@ -66,7 +64,7 @@ class Holding:
         self._store = store
         self._process = process
         self.held: dict[str, Held] = {}
-        self._refitting = Refitting()
+        self._refitting = Refitting(store.results)
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._shows: dict[str, asyncio.Task[None]] = {}
 
@@ -167,7 +165,7 @@ class Holding:
         rated, off = book.ratings.table(), dict(book.faults)
         try:
             order = [bot for bot, _ in rated]
-            strengths = await self._refitting.strengths(held.ladder.name, book.results[:results], order)
+            strengths = await self._refitting.strengths(held.ladder.name, results, order)
             table = written(table_of(rated, strengths, off))
             await self._store.ladders.show(held.ladder.name, results, table)
             held.shown = edition

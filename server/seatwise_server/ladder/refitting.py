@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from seatwise_server.competition.results import Result
 from seatwise_server.ladder.refit_process import Answer
+from seatwise_server.store import Results
 
 AT_ONCE = 200
 """Results in one line: writing them takes some milliseconds."""
@@ -23,14 +23,15 @@ class RefitFailed(Exception):
 class Refitting:
     """One process, started with the first question."""
 
-    def __init__(self) -> None:
+    def __init__(self, results: Results) -> None:
+        self._results = results
         self._process: asyncio.subprocess.Process | None = None
         self._told: dict[str, int] = {}
         """How many results it knows of each ladder."""
         self._one_at_a_time = asyncio.Lock()
 
-    async def strengths(self, ladder: str, results: Sequence[Result], order: Sequence[str]) -> Answer:
-        """By these results, for a table in this order. Raises RefitFailed."""
+    async def strengths(self, ladder: str, results: int, order: Sequence[str]) -> Answer:
+        """By so many results, for a table in this order. Raises RefitFailed, and StoreUnavailable."""
         async with self._one_at_a_time:
             process = self._process or await self._start()
             try:
@@ -55,19 +56,19 @@ class Refitting:
         return process
 
     async def _asked(
-        self,
-        process: asyncio.subprocess.Process,
-        ladder: str,
-        results: Sequence[Result],
-        order: Sequence[str],
+        self, process: asyncio.subprocess.Process, ladder: str, results: int, order: Sequence[str]
     ) -> Answer:
         assert process.stdin
         assert process.stdout
-        for after in range(self._told.get(ladder, 0), len(results), AT_ONCE):
-            some = results[after : after + AT_ONCE]
+        if self._told.get(ladder, 0) > results:
+            self._told[ladder] = 0  # the store has forgotten some; what is told anew takes the place of all
+        while (after := self._told.get(ladder, 0)) < results:
+            some = await self._results.read(ladder, after, min(AT_ONCE, results - after))
+            if not some:
+                raise ValueError(f"{ladder} has fewer than {results} results")
             told = {"ladder": ladder, "after": after, "results": [each.to_json() for each in some]}
             await self._tell(process.stdin, told)
-        self._told[ladder] = len(results)
+            self._told[ladder] = after + len(some)
         await self._tell(process.stdin, {"ladder": ladder, "order": list(order)})
         line = await process.stdout.readuntil(b"\n")
         answer: Answer = json.loads(line)
