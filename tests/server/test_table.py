@@ -16,8 +16,9 @@ from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode
 from seatwise_referee.match import replay
+from seatwise_server.play.lag import BREAKS_S
 from seatwise_server.play.outbox import SWEEP_S
-from seatwise_server.play.table import MOST_WAITING, Table
+from seatwise_server.play.table import MOST_WAITING, NOTICED_S, Table
 
 if TYPE_CHECKING:
     from room import Link
@@ -454,6 +455,37 @@ async def test_who_hangs_up_before_the_hand_over_is_on_the_clock_at_once() -> No
     links[other].sit(other)
     await room.pass_ms(300)
     assert await asked_at(room, links) == pytest.approx(put + 105, abs=2)
+
+
+@in_virtual_time
+async def test_who_lost_its_link_while_we_stood_still_is_not_charged_for_coming_back() -> None:
+    room = Room()
+    links = await room.seat_all()
+    await room.pass_ms(100)
+    room.loop.stand_still(BREAKS_S + 1)
+    links[room.asked].hang_up()
+    await room.pass_ms(LIMIT_MS + 500)
+    assert room.entries()[-1].kind == "dealt"
+    link = room.link(room.asked)
+    link.sit(room.asked)
+    await room.pass_ms(30)
+    link.submit(room.asked, room.legal_move(), room.prompt, "back again")
+    await room.pass_ms(200)
+    (accepted,) = link.new("move_accepted")
+    assert accepted.charged_ms == pytest.approx(30, abs=15)
+
+
+@in_virtual_time
+@pytest.mark.parametrize("stall_s", [0.5, BREAKS_S + 1])
+async def test_who_hangs_up_later_is_charged_for_it(stall_s: float) -> None:
+    room = Room()
+    links = await room.seat_all()
+    room.loop.stand_still(stall_s)
+    await room.pass_ms(NOTICED_S * 1000 if stall_s > BREAKS_S else 10)
+    await room.move(links)
+    links[room.asked].hang_up()
+    await room.pass_ms(LIMIT_MS + 500)
+    assert room.entries()[-1].kind == "default"
 
 
 @in_virtual_time

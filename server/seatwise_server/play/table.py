@@ -34,6 +34,9 @@ MOST_WAITING = 8
 NO_EARLIER_MS = 0.1
 """Timers are set this much later: floats and the loop round, and a timer that is early rings again at once."""
 
+NOTICED_S = 2.0
+"""So long after a stall that breaks links the last of them is noticed."""
+
 log = structlog.get_logger()
 
 
@@ -153,11 +156,20 @@ class Table:
             self._command(seat, lambda now: self.match.resign(Seat(seat), now), at)
 
     def leave(self, seat: int, outbox: Outbox) -> None:
-        """The stream through which the bot sat is gone. Its clock runs on."""
+        """The stream through which the bot sat is gone. Its clock runs on, unless that is our doing."""
         place = self._places[seat]
         if place.outbox is outbox:
             place.outbox = None
-            self._hand_over_to_nobody(seat)
+            if self._broke_links():
+                self.match.expect(Seat(seat), self._ms(self._loop.time()))
+            else:
+                self._hand_over_to_nobody(seat)
+
+    def _broke_links(self) -> bool:
+        """Whether links that are lost now were lost while we stood still."""
+        now = self._loop.time()
+        self._lag.notice(now)
+        return now - self._lag.broke_at < NOTICED_S
 
     # From the writer of a stream
 
