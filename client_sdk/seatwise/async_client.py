@@ -19,7 +19,15 @@ from google.protobuf.message import Message
 from seatwise.errors import TemporaryError, UnavailableError, from_rpc
 from seatwise.link.backoff import Backoff, Retry
 from seatwise.link.wire import credentials_of, open_channel
-from seatwise.v1 import bot_pb2, bot_service_pb2, match_pb2, match_service_pb2, time_control_pb2
+from seatwise.v1 import (
+    bot_pb2,
+    bot_service_pb2,
+    league_pb2,
+    league_service_pb2,
+    match_pb2,
+    match_service_pb2,
+    time_control_pb2,
+)
 
 ADDRESS: Final = "localhost:7433"
 TOKEN_VARIABLE: Final = "SEATWISE_TOKEN"
@@ -111,10 +119,12 @@ class AsyncClient:
         time_control: time_control_pb2.TimeControl | None = None,
         deal_set: match_pb2.DealSet | None = None,
         request_id: str = "",
+        league: str = "",
     ) -> match_pb2.Match:
         """Creates a match between these bots, by seat; it starts when all are present. Admin.
 
-        A repeat with the same `request_id` gives the same match. `deal_set` makes it one of a set of duplicate deals.
+        A repeat with the same `request_id` gives the same match. `deal_set` makes it one of a set of duplicate deals;
+        with `league` the result goes to that league's log.
         """
         request = match_service_pb2.CreateMatchRequest(
             request_id=request_id or str(uuid4()),
@@ -123,6 +133,7 @@ class AsyncClient:
             options={name: str(value) for name, value in (options or {}).items()},
             time_control=time_control,
             deal_set=deal_set,
+            league=league,
         )
         return (await self._matches("CreateMatch", request, match_service_pb2.CreateMatchResponse)).match
 
@@ -160,7 +171,35 @@ class AsyncClient:
             except TemporaryError as error:
                 await retry.after(error)
 
+    # Leagues
+
+    async def create_league(self, name: str, settings: str) -> league_pb2.League:
+        """Creates a league; `settings` is JSON, as in a season bundle. A repeat gives the same league. Admin."""
+        request = league_service_pb2.CreateLeagueRequest(
+            league=league_pb2.League(name=name, settings=settings)
+        )
+        return (await self._leagues("CreateLeague", request, league_service_pb2.CreateLeagueResponse)).league
+
+    async def list_league_results(
+        self, name: str, page_size: int = 0, page_token: str = ""
+    ) -> league_service_pb2.ListLeagueResultsResponse:
+        """A page of a league's results, in the order in which they came."""
+        request = league_service_pb2.ListLeagueResultsRequest(
+            league=name, page_size=page_size, page_token=page_token
+        )
+        return await self._leagues("ListLeagueResults", request, league_service_pb2.ListLeagueResultsResponse)
+
+    async def list_league_standings(self, name: str) -> league_service_pb2.ListLeagueStandingsResponse:
+        """Where everybody stands in a league."""
+        request = league_service_pb2.ListLeagueStandingsRequest(league=name)
+        return await self._leagues(
+            "ListLeagueStandings", request, league_service_pb2.ListLeagueStandingsResponse
+        )
+
     # Calls
+
+    async def _leagues(self, method: str, request: Message, response: type[Response]) -> Response:
+        return await self._call(f"/seatwise.v1.LeagueService/{method}", request, response)
 
     async def _bots(self, method: str, request: Message, response: type[Response]) -> Response:
         return await self._call(f"/seatwise.v1.BotService/{method}", request, response)

@@ -25,6 +25,7 @@ from seatwise_server.rpc.bots import BotDoor
 from seatwise_server.rpc.games import GameDoor
 from seatwise_server.rpc.keeper import Keeper
 from seatwise_server.rpc.ladders import LadderDoor
+from seatwise_server.rpc.leagues import LeagueDoor
 from seatwise_server.rpc.lobby import LobbyDoor
 from seatwise_server.rpc.matches import MatchDoor
 from seatwise_server.rpc.play import PlayDoor
@@ -214,6 +215,7 @@ class GatewayRole:
             BotDoor(store, keeper),
             GameDoor(),
             LadderDoor(store, keeper),
+            LeagueDoor(store, keeper),
         )
 
     async def start(self) -> Tasks:

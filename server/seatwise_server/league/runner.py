@@ -126,7 +126,7 @@ class Runner:
             try:
                 return await self.client.create_match(
                     self.league.game, scheduled.bots, self.league.options, encode_time_control(self.league.time),
-                    self._deal_set(scheduled), request_id,
+                    self._deal_set(scheduled), request_id, season.league,
                 )  # fmt: skip
             except ServerFullError:
                 await asyncio.sleep(FULL_S)

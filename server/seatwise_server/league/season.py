@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import secrets
 import signal
@@ -56,6 +57,7 @@ async def play(
         if is_over(schedule, book.season):
             return Played(True, 0, 0.0)
         client = await stack.enter_async_context(_client(results, address, token))
+        await client.admin.create_league(book.season.league, json.dumps(league.published()))
         tokens = {each.player: await _token(client.admin, league, each) for each in league.entrants}
         players = Players(league, client.address, tokens, book, results / "logs", tables, screen.tell)
         await stack.enter_async_context(players)

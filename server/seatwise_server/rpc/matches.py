@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 from collections.abc import AsyncIterator, Callable
 
@@ -143,6 +144,20 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
     async def _get(self, name: str) -> match_pb2.Match:
         return resources.match(await self._meta(name))
 
+    async def _league(self, request: pb.CreateMatchRequest) -> str:
+        """For which the result counts; `Refusal` if there is no such league, or somebody does not take part."""
+        if not request.league:
+            return ""
+        meta = await self._store.leagues.get(request.league[:80])
+        if meta is None:
+            raise Refusal(
+                "NOT_FOUND", f"there is no league {request.league[:80]!r}", league=request.league[:80]
+            )
+        entrants = {each["player"] for each in json.loads(meta.settings)["entrants"]}
+        if strange := sorted(set(request.bots) - entrants):
+            raise Refusal("INVALID_ARGUMENT", f"{strange[0][:80]} does not take part in {request.league}")
+        return meta.name
+
     async def _setup_for(self, request: pb.CreateMatchRequest) -> Setup:
         game = game_of(request.game)
         for bot in request.bots:
@@ -156,6 +171,7 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
                 request.bots,
                 options_of(game, request.options),
                 limits_of(game, request.time_control),
+                await self._league(request),
             )
         except (BadOptions, BadTimeControl) as bad:
             raise Refusal("INVALID_ARGUMENT", str(bad)) from None

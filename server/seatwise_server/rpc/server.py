@@ -11,6 +11,7 @@ from seatwise.v1 import (
     bot_service_pb2_grpc,
     game_service_pb2_grpc,
     ladder_service_pb2_grpc,
+    league_service_pb2_grpc,
     lobby_service_pb2_grpc,
     match_service_pb2_grpc,
 )
@@ -19,6 +20,7 @@ from seatwise_server.rpc.bots import BotDoor
 from seatwise_server.rpc.games import GameDoor
 from seatwise_server.rpc.guard import Guard
 from seatwise_server.rpc.ladders import LadderDoor
+from seatwise_server.rpc.leagues import LeagueDoor
 from seatwise_server.rpc.lobby import LobbyDoor
 from seatwise_server.rpc.matches import MatchDoor
 from seatwise_server.rpc.play import PlayDoor
@@ -31,6 +33,7 @@ GATEWAY = (
     "seatwise.v1.BotService",
     "seatwise.v1.GameService",
     "seatwise.v1.LadderService",
+    "seatwise.v1.LeagueService",
 )
 SERVICES = (LOBBY, PLAY, *GATEWAY)
 LIVE = "live"
@@ -77,7 +80,13 @@ class Doors:
         self._services.append(PLAY)
 
     def open_gateway(
-        self, admin: AdminDoor, matches: MatchDoor, bots: BotDoor, games: GameDoor, ladders: LadderDoor
+        self,
+        admin: AdminDoor,
+        matches: MatchDoor,
+        bots: BotDoor,
+        games: GameDoor,
+        ladders: LadderDoor,
+        leagues: LeagueDoor,
     ) -> None:
         """All that is asked and answered once, and watching."""
         admin_service_pb2_grpc.add_AdminServiceServicer_to_server(admin, self.server)  # type: ignore[no-untyped-call]  # generated
@@ -85,6 +94,7 @@ class Doors:
         bot_service_pb2_grpc.add_BotServiceServicer_to_server(bots, self.server)  # type: ignore[no-untyped-call]  # generated
         game_service_pb2_grpc.add_GameServiceServicer_to_server(games, self.server)  # type: ignore[no-untyped-call]  # generated
         ladder_service_pb2_grpc.add_LadderServiceServicer_to_server(ladders, self.server)  # type: ignore[no-untyped-call]  # generated
+        league_service_pb2_grpc.add_LeagueServiceServicer_to_server(leagues, self.server)  # type: ignore[no-untyped-call]  # generated
         self._services += GATEWAY
 
     async def start(self) -> None:

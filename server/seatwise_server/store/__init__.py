@@ -17,6 +17,7 @@ from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience, 
 from seatwise_server.store.jobs import Job, Jobs, PendingJob
 from seatwise_server.store.journal import Fence, Journal
 from seatwise_server.store.ladders import Event, LadderMeta, Ladders, Shown
+from seatwise_server.store.leagues import LeagueMeta, Leagues
 from seatwise_server.store.leases import Leases
 from seatwise_server.store.matches import Matches, MatchMeta, MatchPage
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
@@ -46,6 +47,8 @@ __all__ = [
     "Journal",
     "LadderMeta",
     "Ladders",
+    "LeagueMeta",
+    "Leagues",
     "Leases",
     "Listeners",
     "MatchMeta",
@@ -93,6 +96,7 @@ class Store:
     sets: DealSets
     results: Results
     ladders: Ladders
+    leagues: Leagues
 
     @classmethod
     def of(cls, client: Client) -> Store:
@@ -111,4 +115,5 @@ class Store:
             DealSets(client),
             Results(client),
             Ladders(client),
+            Leagues(client),
         )

@@ -27,6 +27,9 @@ TOKENS_REVISION = "seatwise:tokens:revision"
 BOT_INDEX = "seatwise:bots"
 """Sorted set of all registered bots, in the order of their names."""
 
+LEAGUE_INDEX = "seatwise:{leagues}:index"
+"""Sorted set of all leagues, in the order of their names."""
+
 LADDER_INDEX = "seatwise:{ladders}:index"
 """Sorted set of all ladders, in the order of their names."""
 
@@ -127,6 +130,11 @@ def results_log(competition: str) -> str:
 def results_places(competition: str) -> str:
     """Hash of match to its place in the log."""
     return _of(competition, "places")
+
+
+def league(name: str) -> str:
+    """Hash of a league's settings."""
+    return _of(name, "league")
 
 
 def ladder(name: str) -> str:

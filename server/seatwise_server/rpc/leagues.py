@@ -1,0 +1,158 @@
+"""LeagueService: creating and reading leagues."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from seatwise.v1 import league_pb2, league_service_pb2_grpc
+from seatwise.v1 import league_service_pb2 as pb
+from seatwise_referee.journal import canonical
+from seatwise_server.competition.results import Result
+from seatwise_server.competition.standings import Line, standings
+from seatwise_server.league.rules import criteria_of, schedule_of
+from seatwise_server.league.settings import League
+from seatwise_server.refusal import Refusal
+from seatwise_server.resources import timestamp
+from seatwise_server.rpc.keeper import Context, Keeper
+from seatwise_server.rpc.paging import page_size
+from seatwise_server.store import LeagueMeta, Store
+
+_NAME = re.compile(r"leagues/[a-z0-9][a-z0-9-]{0,62}")
+_READ_AT_ONCE = 1000
+
+
+class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
+    """See league_service.proto."""
+
+    def __init__(self, store: Store, keeper: Keeper) -> None:
+        self._store = store
+        self._keeper = keeper
+
+    async def CreateLeague(  # noqa: N802
+        self, request: pb.CreateLeagueRequest, context: Context
+    ) -> pb.CreateLeagueResponse:
+        """See league_service.proto."""
+        await self._keeper.admin(context)
+        name = request.league.name
+        wanted = _settings(request.league)
+        if await self._store.leagues.create(name, wanted) != wanted:
+            raise Refusal("ALREADY_EXISTS", f"there is a league {name} with other settings")
+        return pb.CreateLeagueResponse(league=await self._get(name))
+
+    async def GetLeague(self, request: pb.GetLeagueRequest, context: Context) -> pb.GetLeagueResponse:  # noqa: N802
+        """See league_service.proto."""
+        await self._keeper.anybody(context)
+        return pb.GetLeagueResponse(league=await self._get(request.name))
+
+    async def ListLeagues(self, request: pb.ListLeaguesRequest, context: Context) -> pb.ListLeaguesResponse:  # noqa: N802
+        """See league_service.proto. A page token is the name of the last league shown."""
+        await self._keeper.anybody(context)
+        size, token = page_size(request.page_size), request.page_token
+        if token and not _NAME.fullmatch(token):
+            raise _strange_token()
+        names = await self._store.leagues.names(token, size + 1)
+        leagues = [await self._get(name) for name in names[:size]]
+        return pb.ListLeaguesResponse(
+            leagues=leagues, next_page_token=names[size - 1] if len(names) > size else ""
+        )
+
+    async def ListLeagueStandings(  # noqa: N802
+        self, request: pb.ListLeagueStandingsRequest, context: Context
+    ) -> pb.ListLeagueStandingsResponse:
+        """See league_service.proto."""
+        await self._keeper.anybody(context)
+        league = _league(await self._meta(request.league))
+        results = await self._all_results(request.league)
+        lines = standings(results, league.players, criteria_of(league), seed=league.seed)
+        return pb.ListLeagueStandingsResponse(standings=map(_standing, lines), results=len(results))
+
+    async def ListLeagueResults(  # noqa: N802
+        self, request: pb.ListLeagueResultsRequest, context: Context
+    ) -> pb.ListLeagueResultsResponse:
+        """See league_service.proto. A page token is the place of the last result shown."""
+        await self._keeper.anybody(context)
+        await self._meta(request.league)
+        size = page_size(request.page_size)
+        found = await self._store.results.read(request.league, _place(request.page_token), size + 1)
+        token = str(found[size - 1].seq) if len(found) > size else ""
+        return pb.ListLeagueResultsResponse(results=map(_result, found[:size]), next_page_token=token)
+
+    async def _all_results(self, name: str) -> list[Result]:
+        results: list[Result] = []
+        while found := await self._store.results.read(name, len(results), _READ_AT_ONCE):
+            results += found
+        return results
+
+    async def _meta(self, name: str) -> LeagueMeta:
+        meta = await self._store.leagues.get(name) if _NAME.fullmatch(name) else None
+        if meta is None:
+            raise Refusal("NOT_FOUND", f"there is no league {name[:80]!r}", league=name[:80])
+        return meta
+
+    async def _get(self, name: str) -> league_pb2.League:
+        meta = await self._meta(name)
+        league = _league(meta)
+        return league_pb2.League(
+            name=name,
+            settings=meta.settings.decode(),
+            game=f"games/{league.game}",
+            bots=league.players,
+            create_time=timestamp(meta.create_us),
+            results=await self._store.results.count(name),
+        )
+
+
+def _league(meta: LeagueMeta) -> League:
+    return League.from_json(json.loads(meta.settings))
+
+
+def _settings(wanted: league_pb2.League) -> bytes:
+    """As they are kept: the same for the same league."""
+    if not _NAME.fullmatch(wanted.name):
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"league.name is {wanted.name[:80]!r}; it must be leagues/ and 1 to 63 of a-z, 0-9 and -",
+        )
+    try:
+        league = League.from_json(json.loads(wanted.settings))
+        schedule_of(league)
+        return canonical(league.to_json())
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise Refusal("INVALID_ARGUMENT", f"league.settings are none of a league: {error!r:.200}") from None
+
+
+def _standing(line: Line) -> league_pb2.LeagueStanding:
+    return league_pb2.LeagueStanding(
+        place=line.place,
+        bot=line.bot,
+        matches=line.matches,
+        points=line.points,
+        score=line.score,
+        wins=line.wins,
+        forfeits=line.forfeits,
+        resigned=line.resigned,
+    )
+
+
+def _result(result: Result) -> league_pb2.LeagueResult:
+    return league_pb2.LeagueResult(
+        place=result.seq,
+        match=result.match,
+        bots=result.bots,
+        points=result.points,
+        ranks=result.ranks,
+        endings=result.endings,
+        chain=bytes.fromhex(result.chain),
+        deal_set=result.deal,
+    )
+
+
+def _place(token: str) -> int:
+    if token and not (token.isascii() and token.isdigit() and len(token) < 15):
+        raise _strange_token()
+    return int(token or 0)
+
+
+def _strange_token() -> Refusal:
+    return Refusal("INVALID_ARGUMENT", "the page token is not one that this list gave out")

@@ -1,0 +1,42 @@
+"""Leagues: what they are. Their results are in `Results`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seatwise_server.store import keys, lua
+from seatwise_server.store.client import Client, call
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueMeta:
+    """A league as it is kept."""
+
+    name: str
+    settings: bytes
+    create_us: int
+    """When it was created, in microseconds of Redis's clock."""
+
+
+class Leagues:
+    """All leagues on one Redis."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def create(self, name: str, settings: bytes) -> bytes:
+        """The settings of the league of that name: these, or those it was created with before."""
+        held: bytes = await lua.run(self._client, "ladder_create", [keys.league(name)], settings)
+        await call(self._client, "ZADD", keys.LEAGUE_INDEX, 0, name)
+        return held
+
+    async def get(self, name: str) -> LeagueMeta | None:
+        """The league; None when there is none."""
+        settings, create_us = await call(self._client, "HMGET", keys.league(name), "settings", "create_us")
+        return None if settings is None else LeagueMeta(name, settings, int(create_us))
+
+    async def names(self, after: str = "", count: int = 1000) -> list[str]:
+        """The leagues behind that name, in the order of their names."""
+        limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
+        answer = await call(self._client, "ZRANGE", keys.LEAGUE_INDEX, *limits)
+        return [name.decode() for name in answer]
