@@ -26,6 +26,7 @@ LEASE_MS = 10_000
 """An attendance that is not refreshed for so long is gone."""
 MOST_PRESENT = 20_000
 """Bots that one lobby looks after."""
+RETRY_AFTER_S = "5"
 MOST_MATCHES = 1000
 """The highest limit a bot may set."""
 
@@ -67,9 +68,10 @@ class Lobby:
     async def present(self, attendance: Attendance) -> AsyncIterator[None]:
         """As long as this lasts the bot is present through this stream; an older one is replaced."""
         bot = attendance.bot
-        if len(self._present) >= MOST_PRESENT:
-            raise Refusal("SERVER_FULL", f"{MOST_PRESENT} bots attend here; try again soon", retry_after="5")
         older = self._present.get(bot)
+        if older is None and len(self._present) >= MOST_PRESENT:
+            full = f"{MOST_PRESENT} bots attend here; try again soon"
+            raise Refusal("SERVER_FULL", full, retry_after=RETRY_AFTER_S)
         if older:
             _replace(older)
         self._present[bot] = attendance

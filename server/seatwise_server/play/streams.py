@@ -33,9 +33,9 @@ class Streams:
     @contextmanager
     def attached(self, stream: PlayStream) -> Iterator[None]:
         """As long as this lasts the stream is the bot's at this referee; an older one is replaced."""
-        if len(self._streams) >= MOST_STREAMS:
-            raise Refusal("SERVER_FULL", f"{MOST_STREAMS} bots are here; try again soon", retry_after="5")
         older = self._streams.get(stream.bot)
+        if older is None and len(self._streams) >= MOST_STREAMS:
+            raise Refusal("SERVER_FULL", f"{MOST_STREAMS} bots are here; try again soon", retry_after="5")
         if older:
             older.end(Refusal("REPLACED", "a newer stream of this bot has taken over", bot=stream.bot))
         self._streams[stream.bot] = stream
