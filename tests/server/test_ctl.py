@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 
 import pytest
 import pytest_asyncio
 from harness import SOON_S, fleet, plays_on, until
+from harness.terminal import ctl, told
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -17,24 +17,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 async def ships():
     async with fleet(referees=2) as (processes, house):
         yield processes, house
-
-
-async def ctl(house, *args: str, token: str | None = None) -> tuple[int, str, str]:
-    """`seatwise ctl` as a process: exit code, standard output, standard error."""
-    named = ["--address", house.address, "--token", token or house.admin.token]
-    pipe = asyncio.subprocess.PIPE
-    command = [sys.executable, "-m", "seatwise", "ctl", *args, *named]
-    process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
-    async with asyncio.timeout(SOON_S):
-        said, complained = await process.communicate()
-    return process.returncode or 0, said.decode(), complained.decode()
-
-
-async def told(house, *args: str) -> list[dict]:
-    """What `seatwise ctl --json` tells a program."""
-    code, said, complained = await ctl(house, *args, "--json")
-    assert code == 0, complained
-    return [json.loads(line) for line in said.splitlines()]
 
 
 async def referee_states(house) -> dict[str, str]:

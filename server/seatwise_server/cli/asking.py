@@ -32,13 +32,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one line for each, for programs")
 
 
+def token_of(args: Namespace, *, as_admin: bool = True) -> str:
+    """The one that was given, or this machine's admin token; empty if there is none."""
+    here = admin_token() if as_admin and is_here(args.address) else None
+    return args.token or os.environ.get(TOKEN_VARIABLE) or here or ""
+
+
 @contextmanager
 def service(
     args: Namespace, stub_of: Callable[[grpc.Channel], Any], *, as_admin: bool = True
 ) -> Iterator[Call]:
     """An admin token is shown to no other machine's server, unless it is named; and only where one is needed."""
-    here = admin_token() if as_admin and is_here(args.address) else None
-    token = args.token or os.environ.get(TOKEN_VARIABLE) or here or ""
+    token = token_of(args, as_admin=as_admin)
     metadata = (("authorization", f"Bearer {token}"),) if token else ()
     with grpc.insecure_channel(args.address.removeprefix("http://")) as channel:
         stub = stub_of(channel)

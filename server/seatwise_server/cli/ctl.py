@@ -12,7 +12,7 @@ from google.protobuf.json_format import MessageToDict
 from seatwise.cli.command import Command
 from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1 import admin_service_pb2_grpc
-from seatwise_server.cli import asking, health, table
+from seatwise_server.cli import asking, check, health, table
 from seatwise_server.cli.asking import Call
 
 MOST = 1000
@@ -25,6 +25,7 @@ def configure(parser: ArgumentParser) -> None:
     _verb(verbs, "referees", "who hosts matches, and how many more each takes", _referees)
     _verb(verbs, "matches", "the matches that are not over, with who has them", _matches)
     _verb(verbs, "leases", "who holds which lease, and for how long yet", _leases)
+    check.configure(verbs.add_parser("check", help=check.TEXT, description=check.TEXT))
     drain = _verb(verbs, "drain", "let a referee take no new matches, and finish those it has", _drain)
     drain.add_argument("referee", help="as `ctl referees` shows it")
     void = _verb(verbs, "void", "end a match that is to count for nobody", _void)

@@ -1,0 +1,173 @@
+"""A backup of Redis, taken while matches are played, is worth what docs/operations.md says of it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from harness import (
+    FRONT,
+    REFEREE,
+    SOON_S,
+    Admin,
+    Chair,
+    Fleet,
+    House,
+    Seats,
+    Wire,
+    in_memory,
+    plays_on,
+    until,
+)
+from harness.redis_nodes import DURABLE, Node, binaries
+from harness.terminal import ctl, told
+
+from seatwise_server.play.lease import LEASE_S
+from seatwise_server.store import keys
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(120)]
+
+THINK_MS = 60_000
+PATIENT = {"free_ms": {"card": THINK_MS, "arrange": THINK_MS}, "bank_ms": 1}
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as name:
+        yield Path(name)
+
+
+def made(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def node(folder: Path, **options: str) -> Node:
+    return Node(binaries()[0], made(folder), {**DURABLE, **options})
+
+
+@asynccontextmanager
+async def on(redis: Node, folder: Path, referees: int = 1):
+    """A front and referees on this Redis; all of it is gone afterwards, as after a fire."""
+    ships = Fleet(made(folder), f"redis://{redis.address}")
+    front = await ships.start(*FRONT)
+    for _ in range(referees):
+        await ships.start(*REFEREE)
+    house = House(front.address, Admin(front.address, front.token))
+    try:
+        yield ships, house
+    finally:
+        await asyncio.gather(*[process.kill() for process in ships.processes if process.is_alive])
+        await house.drop_all()
+        await house.admin.drop()
+        await ships.stop()
+
+
+async def copy_of_the_log(live: Node, restored: Path) -> Node:
+    """As docs/operations.md has it: nothing is rewritten while the files are copied."""
+    live.ask("CONFIG", "SET", "auto-aof-rewrite-percentage", "0")
+    await until(lambda: live.info()["aof_rewrite_in_progress"] == "0")
+    shutil.copytree(live.folder / "appendonlydir", made(restored) / "appendonlydir")
+    live.ask("CONFIG", "SET", "auto-aof-rewrite-percentage", "100")
+    return node(restored)
+
+
+async def snapshot(live: Node, restored: Path) -> Node:
+    """As `redis-cli --rdb` takes it from afar; a server that keeps a log does not read it, and has to be told to later."""
+    live.ask("BGSAVE")
+    await until(lambda: live.info()["rdb_bgsave_in_progress"] == "0")
+    shutil.copy(live.folder / "dump.rdb", made(restored) / "dump.rdb")
+    with_no_log = node(restored, appendonly="no")
+    with_no_log.start()
+    with_no_log.ask("CONFIG", "SET", "appendonly", "yes")
+    await until(
+        lambda: with_no_log.info()["aof_rewrite_in_progress"] == "0" and (restored / "appendonlydir").is_dir()
+    )
+    with_no_log.kill()
+    (restored / "node.conf").unlink()
+    return node(restored)
+
+
+async def one_more_move(seats: Seats, asked: Chair) -> None:
+    """It is acknowledged, and the next seat has seen it."""
+    [other] = [chair for chair in seats.chairs if chair is not asked]
+    await asked.move()
+    await other.asked("")
+
+
+async def sit_again(seats: Seats, house: House) -> None:
+    """The bots come to the restored servers, with the last receipts that they were given."""
+    for chair in seats.chairs:
+        attending = await house.wire(chair.wire.token, chair.wire.bot).attend()
+        offer = await attending.offer(seats.match.name, 2, LEASE_S + SOON_S)
+        chair.wire = Wire(offer.address, chair.wire.token, chair.wire.bot)
+        house._wires.append(chair.wire)
+        await chair.sit(receipt=chair.last.receipt if chair.last else b"")
+
+
+async def whole(house: House) -> dict[str, int]:
+    """What `seatwise ctl check` says, but for what there is none of."""
+    [said] = await told(house, "check")
+    return {kind: count for kind, count in said.items() if count}
+
+
+@pytest.mark.parametrize("backup", [copy_of_the_log, pytest.param(snapshot, marks=pytest.mark.slow)])
+async def test_what_was_backed_up_is_played_on_and_what_was_lost_is_known(folder, backup):
+    live, restored = node(folder / "live"), None
+    live.start()
+    try:
+        async with on(live, folder / "before") as (ships, house):
+            finished, untouched, played_on = [await ships.seated(house, **PATIENT) for _ in range(3)]
+            await plays_on(house, finished.table)
+            record = await house.admin.record(finished.match.name)
+            asked = [(await seats.table.asked())[0] for seats in (untouched, played_on)]
+            restored = await backup(live, folder / "restored")
+            await one_more_move(played_on, asked[1])
+        live.kill()
+        restored.start()
+        async with on(restored, folder / "check", referees=0) as (_, house):
+            assert await whole(house) == {"verified": 1, "running": 2}
+        async with on(restored, folder / "after") as (_, house):
+            assert await house.admin.record(finished.match.name) == record
+            await sit_again(untouched, house)
+            await plays_on(house, untouched.table)
+            await sit_again(played_on, house)
+            assert (await house.admin.over(played_on.match.name)).void_reason == "JOURNAL_LOST"
+            assert await whole(house) == {"verified": 2, "voided": 1}
+    finally:
+        live.kill()
+        if restored:
+            restored.kill()
+
+
+async def test_the_check_finds_a_record_and_a_journal_that_are_not_what_they_were(folder):
+    redis = node(folder / "live")
+    redis.start()
+    try:
+        async with on(redis, folder / "before") as (ships, house):
+            finished, running = [await ships.seated(house, **PATIENT) for _ in range(2)]
+            await plays_on(house, finished.table)
+            await running.table.asked()
+            damage_record(redis, finished.match.name)
+            redis.ask("XDEL", keys.match_journal(running.match.name), "3-0")  # the deal
+            code, said, complained = await ctl(house, "check")
+            assert code == 1
+            assert "2 WRONG" in said
+            assert sorted(line.partition(":")[0] for line in complained.splitlines()) == sorted(
+                [finished.match.name, running.match.name]
+            )
+    finally:
+        redis.kill()
+
+
+def damage_record(redis: Node, match: str) -> None:
+    """Another charge in it, as by a faulty disk."""
+    line = zlib.decompress(redis.ask("GET", keys.match_record(match)))
+    damaged = line.replace(b'"charged_ms":', b'"charged_ms":1', 1)
+    redis.ask("SET", keys.match_record(match), zlib.compress(damaged))
