@@ -35,7 +35,9 @@ async def played(house, admin: AsyncClient, league: str, bots) -> str:
     attending = [await bot.attend() for bot in bots]
     match = await admin.create_match("ugo", [bot.bot for bot in bots], {"rounds": 1}, league=league)
     offers = [await each.offer(match.name) for each in attending]
-    table = Table(match, [Chair(bot, match.name, offer.seat) for bot, offer in zip(bots, offers, strict=True)])
+    table = Table(
+        match, [Chair(bot, match.name, offer.seat) for bot, offer in zip(bots, offers, strict=True)]
+    )
     await table.sit()
     await table.play_out()
     await house.admin.over(match.name)
@@ -100,7 +102,9 @@ async def test_only_an_admin_creates_a_league(house):
             await client.create_league("leagues/mine", settings_of(bot.bot, bot.bot))
 
 
-@pytest.mark.parametrize("name", ["", "first", "leagues/", "leagues/Big", "ladders/first", "leagues/" + "a" * 64])
+@pytest.mark.parametrize(
+    "name", ["", "first", "leagues/", "leagues/Big", "ladders/first", "leagues/" + "a" * 64]
+)
 async def test_a_name_that_is_none_is_refused(admin, name):
     with pytest.raises(BadRequestError, match=r"league\.name"):
         await admin.create_league(name, settings_of("bots/a/versions/1", "bots/b/versions/1"))

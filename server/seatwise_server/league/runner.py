@@ -57,6 +57,8 @@ class Runner:
     """Bots of others that do not attend."""
     _open: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
+    _waiting: list[ScheduledMatch] = field(default_factory=list)
+    """What was due when the schedule was asked last; it is asked again when all of it is under way, or one was void."""
     _unrecorded: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """By deal, matches that count and whose records are not here yet."""
 
@@ -73,7 +75,7 @@ class Runner:
             if result.match not in season.records:
                 self._unrecorded[result.deal].append(result.match)
         try:
-            while self._start_due() or self._open:
+            while self._start_due():
                 await self._one_is_over()
         finally:
             for task in self._open.values():
@@ -84,16 +86,20 @@ class Runner:
         return not self.schedule.due(self.so_far) and not self._unrecorded
 
     def _start_due(self) -> bool:
-        """Starts as many as there is room for; whether there was one."""
-        has_started = False
-        for match in () if self.is_stopping else self.schedule.due(self.so_far):
-            if len(self._open) >= self.tables:
-                break
-            if match.id not in self._open and not self._must_wait(match):
-                self._open[match.id] = asyncio.create_task(self._play(match))
-                self._busy.update(match.bots)
-                has_started = True
-        return has_started
+        """Starts as many as there is room for; whether any is open."""
+        if not self._waiting and not self.is_stopping:
+            self._waiting = [match for match in self.schedule.due(self.so_far) if match.id not in self._open]
+        while len(self._open) < self.tables and (match := self._next()) is not None:
+            self._open[match.id] = asyncio.create_task(self._play(match))
+            self._busy.update(match.bots)
+        return bool(self._open)
+
+    def _next(self) -> ScheduledMatch | None:
+        """Taken from those that wait, the first that need not wait longer."""
+        if self.is_stopping:
+            return None
+        place = next((at for at, match in enumerate(self._waiting) if not self._must_wait(match)), None)
+        return None if place is None else self._waiting.pop(place)
 
     def _must_wait(self, match: ScheduledMatch) -> bool:
         """A bot that is started afresh for each match plays one at a time."""
@@ -171,6 +177,7 @@ class Runner:
         if match.state == Match.STATE_VOIDED:
             reason = ": ".join(filter(None, (match.void_reason, match.void_message)))
             self.diary.void(Void(scheduled.id, match.name, reason))
+            self._waiting.clear()
             return
         result = result_of(match, seq=len(self.diary.season.results) + 1)
         self.diary.result(scheduled.id, result)

@@ -1,0 +1,187 @@
+"""The page of a season: all of it in one file, readable without a script, and with nobody's markup but ours."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from one_season import league_of, played
+
+from seatwise.cli import main
+from seatwise_server.competition.results import Result
+from seatwise_server.league.diary import Void
+from seatwise_server.league.publishing import publish
+from seatwise_server.league.settings import Entrant
+
+VOID_TAGS = {"meta", "br"}
+
+
+class Page(HTMLParser):
+    """Checks that all that is opened is closed, and collects what it is made of."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        told = dict(attrs)
+        self.ids += [told["id"] or ""] if "id" in told else []
+        self.links += [told[key] or "" for key in ("href", "src") if key in told]
+        assert not any(key.startswith("on") for key in told)
+        if tag not in VOID_TAGS:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a season that is over."""
+    folder = tmp_path_factory.mktemp("season")
+    played(folder, league_of(rounds=6)).close()
+    publish(folder)
+    return folder
+
+
+def page_in(folder: Path) -> Page:
+    """Its page."""
+    return Page((folder / "report.html").read_text())
+
+
+def test_the_page_needs_nothing_else(folder):
+    page = page_in(folder)
+    assert "script" not in page.tags
+    assert all(link.startswith("#") for link in page.links)
+    assert not re.search(r"url\(|@import|https?://", (folder / "report.html").read_text())
+
+
+def test_every_section_can_be_reached(folder):
+    page = page_in(folder)
+    assert {link.removeprefix("#") for link in page.links} == set(page.ids)
+    assert {
+        "standings",
+        "crosstable",
+        "curves",
+        "points",
+        "seats",
+        "incidents",
+        "statistics",
+        "fairness",
+        "verify",
+    } <= set(page.ids)
+
+
+def test_it_is_for_light_and_for_dark(folder):
+    text = (folder / "report.html").read_text()
+    assert "prefers-color-scheme: dark" in text
+    assert "color-scheme: light dark" in text
+
+
+def test_everybody_is_in_the_table_with_strength_and_whom_it_cannot_be_told_from(folder):
+    words = " ".join(page_in(folder).words)
+    standings = json.loads((folder / "standings.json").read_text())
+    assert [row["rank"] for row in standings["rows"]] == sorted(row["rank"] for row in standings["rows"])
+    for row in standings["rows"]:
+        assert row["name"] in words
+        assert f"{row['points']:.2f}" in words
+    assert "not to be told apart from" in words
+
+
+def test_every_plot_says_what_it_shows(folder):
+    text = (folder / "report.html").read_text()
+    pictures = re.findall(r"<svg[^>]*>.*?</svg>", text, re.S)
+    assert len(pictures) >= 7
+    for picture in pictures:
+        assert re.match(r'<svg[^>]*aria-label="[^"]+"[^>]*><title>[^<]+</title>', picture)
+        assert "nan" not in picture
+        assert "inf" not in picture.replace("info", "")
+
+
+def test_the_digest_on_the_page_is_that_of_the_bundle(folder, capsys):
+    assert main(["verify", str(folder / "season.bundle"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["digest"] in (folder / "report.html").read_text()
+
+
+def test_the_same_season_is_the_same_page(folder):
+    before = (folder / "report.html").read_text()
+    publish(folder)
+    assert (folder / "report.html").read_text() == before
+
+
+def test_tables_are_there_for_spreadsheets(folder):
+    with (folder / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    seasons = json.loads((folder / "standings.json").read_text())
+    assert len(rows) == 2 * seasons["matches"]
+    with (folder / "standings.csv").open() as file:
+        assert [row["name"] for row in csv.DictReader(file)] == [row["name"] for row in seasons["rows"]]
+
+
+def test_whatever_a_name_holds_is_text_and_no_markup(tmp_path):
+    entrants = (
+        Entrant("<script>alert(1)</script>", "bots/a/versions/1", "greedy"),
+        Entrant("\"&'>", "bots/b/versions/1", "random"),
+    )
+    played(tmp_path, league_of(entrants=entrants, rounds=4)).close()
+    publish(tmp_path)
+    page = page_in(tmp_path)
+    assert "script" not in page.tags
+    assert "<script>alert(1)</script>" in page.words
+
+
+def test_a_season_that_goes_on_says_so(tmp_path):
+    played(tmp_path, league_of(), most=1).close()
+    publish(tmp_path)
+    words = " ".join(page_in(tmp_path).words)
+    assert "The season goes on:" in words
+    assert "5 matches are still due" in words
+
+
+def test_a_season_of_which_nothing_is_played_yet_has_a_page(tmp_path):
+    played(tmp_path, league_of(), most=0).close()
+    publish(tmp_path)
+    assert "6 matches are still due" in " ".join(page_in(tmp_path).words)
+
+
+def test_forfeits_and_voids_are_told_with_what_is_known_of_them(tmp_path):
+    league = league_of()
+    book = played(tmp_path, league, most=0)
+    bots = league.players[:2]
+    book.result("r1-t1", Result(1, "matches/m1", bots, (9, 4), (1, 2), ("COMPLETED", "TIMED_OUT")))
+    book.record("matches/m1", json.dumps(forfeited_record(bots)))
+    book.void(Void("r1-t2", "matches/m2", "ABORTED: the cat"))
+    book.given_up(league.players[2], "started 4 times in a row")
+    book.close()
+    publish(tmp_path)
+    words = " ".join(page_in(tmp_path).words)
+    assert "seq 7, 3100 ms: forfeited (TIMED_OUT)" in words
+    assert "seq 4, 1060 ms: ran out of time" in words
+    assert "ABORTED: the cat" in words
+    assert "started 4 times in a row" in words
+
+
+def forfeited_record(bots: tuple[str, ...]) -> dict[str, object]:
+    """As much of a record as tells why."""
+    late = {"kind": "default", "reason": "TIMED_OUT", "moves": [{"seat": 1, "move": {}}]}
+    entries = [
+        late | {"seq": 4, "at_ms": 1060},
+        {"kind": "rejected", "seq": 5, "at_ms": 1070, "seat": 0, "reason": "ILLEGAL"},
+        late | {"seq": 6, "at_ms": 3100},
+        {"kind": "forfeited", "seq": 7, "at_ms": 3100, "seat": 1, "ending": "TIMED_OUT"},
+    ]
+    return {"seats": [{"seat": seat, "bot": bot} for seat, bot in enumerate(bots)], "entries": entries}
