@@ -228,6 +228,25 @@ async def die(store: Store, flusher: Flusher, job: Any, heir: str, is_death: boo
     return owned.void
 
 
+async def test_what_the_old_owner_writes_until_the_fence_is_set_is_known_to_the_new_one(
+    store: Store, flusher: Flusher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, job = await opened(store, flusher)
+    assert await ours.claim(Estate(job, "a", None))
+    fence = await store.journal.fence(job.match)
+    sat = encode(Sat(seq=1, at_ms=5, seat=Seat(0), nonce=None))
+    claim = store.journal.claim
+
+    async def claimed(*args: Any, **options: Any) -> int:
+        assert await flusher.appended(job.match, 1, "a", 1, [sat]) is Answer.OK
+        return await claim(*args, **options)
+
+    monkeypatch.setattr(store.journal, "claim", claimed)
+    heir = await opening(store, flusher, "b").claim(Estate(job, "a", fence, is_death=True))
+    assert heir
+    assert (heir.epoch, heir.match.position.seq) == (2, 1)
+
+
 async def test_a_match_whose_third_owner_dies_is_poisoned(store: Store, flusher: Flusher) -> None:
     _, job = await opened(store, flusher)
     assert await die(store, flusher, job, "a", is_death=False) is None

@@ -60,31 +60,41 @@ class Opening:
 
     async def claim(self, estate: Estate) -> Owned | None:
         """The match, ours from now on; None if it is not to be had. Raises UnknownFormat, and changes nothing."""
-        job, fence = estate.job, estate.fence
+        job = estate.job
         meta = await self.store.matches.get(job.match)
         if meta is None or "setup" not in meta.fields:
             log.warning("job_dropped", match=job.match)
             await self.store.jobs.done(job.job_id)
             return None
         setup = _setup(meta)
+        epoch = await self._set_fence(setup, estate)
+        if epoch is None:
+            return None
+        journal = await self._read(setup.match, epoch)
+        deaths = await self._deaths(estate, epoch, journal)
+        return self._replayed(setup, epoch, journal, _verdict("abort" in meta.fields, deaths))
+
+    async def _set_fence(self, setup: Setup, estate: Estate) -> int | None:
+        """The new epoch; None if the match is another's, or over."""
+        job, fence = estate.job, estate.fence
+        expected, confirmed = (fence.epoch, fence.confirmed) if fence else (0, None)
+        claim = self.store.journal.claim
         try:
-            expected, confirmed = (fence.epoch, fence.confirmed) if fence else (0, None)
-            epoch = await self.store.journal.claim(
-                job.match, self.owner, expected, confirmed, is_death=estate.is_death
-            )
+            return await claim(job.match, self.owner, expected, confirmed, is_death=estate.is_death)
         except MatchRetired:
             await self.delivery.conclude(setup)
             await self.store.jobs.done(job.job_id)
-            return None
         except FenceLost as lost:
             log.info("match_belongs_to_another", match=job.match, owner=lost.owner)
-            return None
-        journal = await self._read(setup.match, epoch)
-        deaths = estate.is_death + (fence.deaths if fence else 0)
+        return None
+
+    async def _deaths(self, estate: Estate, epoch: int, journal: list[bytes]) -> int:
+        """How many owners died with the match since it last got on."""
+        deaths = estate.is_death + (estate.fence.deaths if estate.fence else 0)
         if deaths > 1 and _got_on(journal):
-            await self.store.journal.pardon(setup.match, epoch, self.owner)
-            deaths = 1
-        return self._replayed(setup, epoch, journal, _verdict("abort" in meta.fields, deaths))
+            await self.store.journal.pardon(estate.job.match, epoch, self.owner)
+            return 1
+        return deaths
 
     async def _read(self, match: str, epoch: int) -> list[bytes]:
         await self.flusher.replicated(match)

@@ -411,5 +411,5 @@ class Table:
     def _tick(self) -> None:
         """Time has passed. While the store is away nobody's time runs out: `thaw` comes first."""
         self._timer = None
-        if not self.is_closed and self._held is None and self._journal.healthy:
+        if not self.is_closed and self._held is None:
             self._command(None, lambda now: self.match.tick(now), self._loop.time())
