@@ -80,11 +80,12 @@ async def test_everybody_sees_where_everybody_stands(played: Rung) -> None:
     code, out, _ = await ladder(played.house, "show", "shown")
     assert code == 0
     header, *rest = out.splitlines()
-    assert "95 % interval" in header
+    assert header.split() == ["bot", "#", "matches", "rating", "strength", "(95", "%)", "like"]
+    assert "do not distinguish it" in out
     standings = await played.standings()
     for line, each in zip(rest, standings, strict=False):
         assert line.split()[:3] == [each.bot.split("/")[1] + ":1", str(each.place), str(each.matches)]
-        assert "provisional" in line
+        assert line.split()[-1] == "?", "provisional"
     told = await lines(played.house, "show", "shown", "--json")
     assert [each["bot"] for each in told] == [each.bot for each in standings]
     assert all(each["low"] < each["strength"] < each["high"] for each in told)

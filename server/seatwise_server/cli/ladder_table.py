@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from seatwise.v1 import ladder_pb2
 from seatwise_server.cli import table
 
-COLUMNS = ("bot", "place", "matches", "rating", "strength", "95 % interval", "not distinguishable from", "")
+COLUMNS = ("bot", "#", "matches", "rating", "strength (95 %)", "like", "")
 HISTORY = ("match", "result", "bots", "points", "ranks", "")
 
 LEGEND = """\
-The place goes by the rating less three times its spread (openskill), by which bots are paired. The strength is from all
-results at once, on Elo's scale: 100 more is to be ahead in 64 of 100 matches. "provisional": the interval is wide yet.
-The places are named of neighbours of whom the results do not say yet which is the stronger."""
+rating: openskill's, by which bots are paired; the order is by it less three times its
+spread. strength: by all results at once, on Elo's scale (100 more is to be ahead in 64 of
+100 matches), and its 95 % interval; provisional (?) while that is wide. like: the places
+of neighbours from whom the results do not distinguish it."""
 
 
 def show(title: str, standings: Sequence[ladder_pb2.Standing]) -> None:
@@ -27,16 +28,14 @@ def show(title: str, standings: Sequence[ladder_pb2.Standing]) -> None:
 
 
 def _row(each: ladder_pb2.Standing, places: dict[str, int]) -> list[str]:
-    notes = ["provisional"] * each.provisional + ["off"] * bool(each.off_reason)
     return [
         short(each.bot),
         str(each.place),
         str(each.matches),
-        f"{each.mu:.2f} +- {each.sigma:.2f}",
-        f"{each.strength:+.0f}",
-        f"{each.low:+.0f} to {each.high:+.0f}",
+        f"{each.mu:.1f}",
+        f"{each.strength:+.0f} ({each.low:+.0f} {each.high:+.0f})",
         ranges(sorted(places[bot] for bot in each.not_distinguishable_from if bot in places)),
-        ", ".join(notes),
+        " ".join(["?"] * each.provisional + ["off"] * bool(each.off_reason)),
     ]
 
 

@@ -55,8 +55,7 @@ class LadderPairing:
                     await self._seat(held.ladder, proposal, began)
 
     async def _pair(self, held: Held) -> float:
-        """The seconds that it took to lay the tables. A bot is free when its last result is in the log, so that is read first."""
-        await held.book.catch_up()
+        """The seconds that it took to lay the tables."""
         began = perf_counter()
         waiting = await self._who_waits(held)
         room = await self._capacity.look() if len(waiting) >= held.ladder.seats else 0
@@ -72,11 +71,18 @@ class LadderPairing:
         return took_s
 
     async def _who_waits(self, held: Held) -> list[Waiting]:
-        """Without those who are off the ladder: they leave the queue."""
-        waiting = await self._store.queues.waiting(held.ladder.name)
+        """Without those who are off the ladder: they leave the queue.
+
+        First the queue is read and then the log: who waits is free, so its last result is there.
+        """
+        name = held.ladder.name
+        waiting = await self._store.queues.waiting(name)
+        if len(waiting) < held.ladder.seats:
+            return waiting
+        await held.book.catch_up()
         off = held.book.faults
         for bot in [each.bot for each in waiting if each.bot in off]:
-            await self._store.queues.leave(held.ladder.name, bot)
+            await self._store.queues.leave(name, bot)
         return [each for each in waiting if each.bot not in off]
 
     async def _learn_owners(self, bots: Sequence[str]) -> None:
