@@ -18,9 +18,7 @@ SCALE = 100
 """Points are whole numbers; so many make one of them, so that nothing hangs on rounding."""
 
 
-def season(
-    matches: Sequence[ScheduledMatch], strengths: Mapping[str, float], chance: Random
-) -> list[Result]:
+def season(matches: Sequence[ScheduledMatch], strengths: Mapping[str, float], chance: Random) -> list[Result]:
     """A bot makes its strength less the others' mean, plus what deal and chance give to its seat."""
     deals: dict[str, list[float]] = {}
     results = []

@@ -1,0 +1,209 @@
+"""Means, differences, pairs and orders of a season, on results small enough to reckon by hand."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import pytest
+from simulated_points import DEAL_SHARE, PAR_ERROR, season
+
+from seatwise_server.competition import student
+from seatwise_server.competition.bootstrap import orders
+from seatwise_server.competition.estimate import mean_of, share_of
+from seatwise_server.competition.par import by_other_tables, by_par, plain, variance_left, with_par
+from seatwise_server.competition.results import Result
+from seatwise_server.competition.round_robin import RoundRobin
+from seatwise_server.competition.schedule import Duplicate
+from seatwise_server.competition.statistics import entrant_means, paired_differences, pairs
+
+
+def result(bots: str, *points: int, deal: str = "", seq: int = 1, par: tuple[float, ...] = ()) -> Result:
+    ranks = tuple(1 + sum(other > own for other in points) for own in points)
+    return Result(
+        seq, f"matches/{seq}", tuple(bots), points, ranks, ("COMPLETED",) * len(points), "", deal, par
+    )
+
+
+def results_of(*lines: tuple[str, tuple[int, ...]], deal: str = "") -> list[Result]:
+    return [result(bots, *points, deal=deal, seq=seq) for seq, (bots, points) in enumerate(lines, 1)]
+
+
+# Estimates
+
+
+def test_the_interval_of_independent_values_is_students() -> None:
+    found = mean_of([("a", 1.0), ("b", 2.0), ("c", 6.0)])
+    error = math.sqrt(7) / math.sqrt(3)
+    assert found.value == 3
+    assert found.error == pytest.approx(error)
+    assert found.high == pytest.approx(3 + student.quantile(0.975, 2) * error)
+
+
+def test_values_on_one_deal_count_once() -> None:
+    assert mean_of([("a", 1.0), ("b", 2.0)] * 50).error == pytest.approx(
+        mean_of([("a", 1.0), ("b", 2.0)]).error
+    )
+
+
+def test_one_deal_has_no_interval() -> None:
+    found = mean_of([("a", 1.0), ("a", 2.0)])
+    assert (found.low, found.high) == (-math.inf, math.inf)
+    assert str(found) == "1.50 (one deal: no interval)"
+    assert found.chance_of_more == 0.5
+
+
+def test_no_values_have_no_mean() -> None:
+    with pytest.raises(ValueError, match="no values"):
+        mean_of([])
+
+
+def test_a_share_does_not_leave_its_range() -> None:
+    found = share_of([(str(deal), 1.0) for deal in range(10)])
+    assert (found.value, found.high) == (1.0, 1.0)
+    assert found.low == pytest.approx(10 / (10 + 1.96**2), abs=0.001)  # Wilson, by hand
+
+
+def test_a_share_of_independent_matches_has_wilsons_interval() -> None:
+    found = share_of([(str(match), float(match < 30)) for match in range(101)])
+    p, n, z = 30 / 101, 100, 1.959964
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2)
+    assert (found.low, found.high) == pytest.approx((middle - half, middle + half), abs=1e-4)
+
+
+def test_the_chance_of_more_is_that_of_the_t_distribution() -> None:
+    found = mean_of([("a", 1.0), ("b", 2.0), ("c", 6.0)])
+    assert found.chance_of_more == pytest.approx(student.cdf(3 / found.error, 2))
+    assert mean_of([("a", 1.0), ("b", 1.0)]).chance_of_more == 1.0
+
+
+# Seasons
+
+
+def test_means_are_those_of_the_points() -> None:
+    means = entrant_means(results_of(("ab", (5, 1)), ("ba", (3, 2)), ("ab", (8, 0))))
+    assert means["a"].value == 5
+    assert means["b"].value == pytest.approx(4 / 3)
+
+
+def test_the_strength_of_opponents_is_no_chance() -> None:
+    lines = [("ab", (20, 0)), ("ac", (15, 5)), ("bc", (5, 15))]
+    found = entrant_means(results_of(*(lines * 6)))
+    assert found["a"].value == 17.5
+    assert found["a"].error < 0.01  # of its points alone it would be 0.75
+
+
+def test_a_rotation_takes_the_deal_off() -> None:
+    results = [
+        result("ab", 30 + luck, 10 - luck, deal=f"d{luck}", seq=2 * luck + 1) for luck in (0, 9, 4)
+    ] + [result("ba", 29 + luck, 11 - luck, deal=f"d{luck}", seq=2 * luck + 2) for luck in (0, 9, 4)]
+    found = paired_differences(results)["a", "b"]
+    assert found.value == pytest.approx(1)
+    assert found.error == pytest.approx(0, abs=1e-9)
+    assert found.clusters == 3
+    assert paired_differences(results)["b", "a"].value == pytest.approx(-1)
+
+
+def test_where_a_deal_travelled_bots_of_different_tables_are_compared() -> None:
+    results = [
+        result("ab", 10, 5, deal="d1", seq=1), result("cd", 8, 5, deal="d1", seq=2),
+        result("ba", 3, 9, deal="d2", seq=3), result("dc", 3, 8, deal="d2", seq=4),
+    ]  # fmt: skip
+    assert paired_differences(results)["a", "c"].value == 1.5
+
+
+def test_who_beats_whom_and_how_probably() -> None:
+    found = pairs(results_of(*[("ab", (5, 3)), ("ba", (4, 4)), ("ab", (2, 1)), ("ba", (0, 5))] * 3))
+    assert found["a", "b"].matches == 12
+    assert found["a", "b"].ahead.value == 0.875
+    assert found["a", "b"].better > 0.97
+    assert found["a", "b"].better + found["b", "a"].better == pytest.approx(1)
+
+
+def test_who_never_met_is_no_pair() -> None:
+    assert ("a", "c") not in pairs(results_of(("ab", (1, 2)), ("cd", (1, 2))))
+
+
+# Luck
+
+
+def test_par_takes_off_what_it_is_above_its_mean() -> None:
+    results = [result("ab", 10, 6, par=(8.0, 5.0)), result("ab", 4, 6, par=(2.0, 7.0), seq=2)]
+    assert by_par(results, 0.5).values == [(8.5, 6.5), (5.5, 5.5)]
+
+
+def test_no_correction_moves_the_mean_of_all() -> None:
+    matches = RoundRobin(tuple("abcdefgh"), 4, 14).matches()
+    results = season(matches, dict(zip("abcdefgh", range(8), strict=True)), Random(3))
+    plainly = plain(results)
+    for points in (by_par(results, 0.7), by_other_tables(results, plainly, 0.5)):
+        totals = [sum(map(sum, each.values)) for each in (plainly, points)]
+        assert totals[0] == pytest.approx(totals[1], rel=1e-9)
+
+
+def test_a_match_without_par_stays_as_it_is() -> None:
+    results = [result("ab", 10, 6), result("ab", 4, 6, par=(2.0, 7.0), seq=2)]
+    assert by_par(results, 0.5).values == [(10.0, 6.0), (4.0, 6.0)]
+
+
+def test_par_comes_from_whoever_knows_the_deal() -> None:
+    known = with_par(
+        [result("ab", 1, 2), result("ab", 3, 4, seq=2)], lambda each: [5, 6] if each.seq == 2 else None
+    )
+    assert [each.par for each in known] == [(), (5.0, 6.0)]
+
+
+def test_a_deal_that_rotated_is_not_taken_for_one_that_travelled() -> None:
+    results = [result("ab", 9, 1, deal="d", seq=1), result("ba", 7, 3, deal="d", seq=2)]
+    assert by_other_tables(results, plain(results), 0.5).values == plain(results).values
+
+
+def test_corrections_leave_the_part_of_the_variance_that_arithmetic_leaves() -> None:
+    matches = RoundRobin(tuple("abcdefghijkl"), 4, 60).matches()
+    results = season(matches, dict.fromkeys("abcdefghijkl", 0.0), Random(5))
+    best = 1 / (1 + PAR_ERROR**2)
+    assert variance_left(results, plain(results)) == 1
+    assert variance_left(results, by_par(results, best)) == pytest.approx(1 - DEAL_SHARE * best, abs=0.04)
+    # two other tables: their mean explains share² / (share + (1 - share) / 2)
+    explained = DEAL_SHARE**2 / (DEAL_SHARE + (1 - DEAL_SHARE) / 2)
+    others = by_other_tables(results, plain(results), DEAL_SHARE)
+    assert variance_left(results, others) == pytest.approx((1 - explained) / (1 + 2 / 3 / 11) ** 2, abs=0.05)
+
+
+# Orders
+
+
+def test_an_order_without_doubt_is_certain() -> None:
+    found = orders(results_of(*[("abc", (9, 5, 1))] * 10))
+    assert found.bots == ("a", "b", "c")
+    assert found.likeliest == ((("a", "b", "c"), 1.0),)
+    assert found.places["b"] == (0.0, 1.0, 0.0)
+
+
+def test_equals_are_as_often_first() -> None:
+    results = [result("ab", *((5, 3) if seq % 2 else (3, 5)), seq=seq) for seq in range(1, 202)]
+    first = orders(results).places["a"][0]
+    assert 0.4 < first < 0.65
+
+
+def test_deals_are_drawn_and_not_matches() -> None:
+    """Ten matches on each of two deals say as little about the order as the two deals do."""
+    many = [result("ab", *points, deal=f"d{deal}", seq=10 * deal + at)
+            for deal, points in enumerate([(9, 0), (0, 8)]) for at in range(1, 11)]  # fmt: skip
+    few = [result("ab", 9, 0, seq=1), result("ab", 0, 8, seq=2)]
+    assert orders(many).places["a"][0] == pytest.approx(orders(few).places["a"][0], abs=0.01)
+    assert orders(many).places["a"][0] < 0.85
+
+
+def test_places_and_orders_are_probabilities() -> None:
+    matches = RoundRobin(tuple("abcdef"), 3, 10, Duplicate.TRAVELLING).matches()
+    found = orders(season(matches, dict.fromkeys("abcdef", 0.0), Random(2)), seed="x")
+    assert all(sum(places) == pytest.approx(1) for places in found.places.values())
+    assert all(sum(column) == pytest.approx(1) for column in zip(*found.places.values(), strict=True))
+    assert len(found.likeliest) == 10
+    assert found == orders(season(matches, dict.fromkeys("abcdef", 0.0), Random(2)), seed="x")
+
+
+def test_nothing_played_has_no_order() -> None:
+    assert orders([]).draws == 0
