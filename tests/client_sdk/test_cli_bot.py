@@ -164,3 +164,33 @@ def test_wrong_usage_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bot", "nosuch"]) == 2
     assert main(["bot", "greedy", "--token", "t", "--max-matches", "0"]) == 2
     assert "max_matches: must be 1 or more" in capsys.readouterr().err
+
+
+async def test_it_tells_in_a_file_what_it_took_for_each_answer(server: FakeServer, data: Path) -> None:
+    """One line for each, beside what the file held; and none any more when it has ended."""
+    file = data / "own.times"
+    file.write_text("before\n")
+    for _ in range(2):
+        command = await start(server, data, "--times", str(file))
+        await play_one(server)
+        assert await command == 0
+    before, *lines = file.read_text().splitlines()
+    assert before == "before"
+    assert len(lines) == 2
+    told = json.loads(lines[0])
+    assert {name: told[name] for name in ("match", "seat", "prompt")} == {
+        "match": "matches/a",
+        "seat": 0,
+        "prompt": 1,
+    }
+    assert 0 < told["thought_ms"] < 60_000
+
+
+def test_a_file_for_times_that_cannot_be_written_is_named(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["bot", f"{data / 'mybot.py'}:MyBot", "--token", "t", "--times", str(data / "no/own.times")])
+        == 2
+    )
+    assert "no/own.times: No such file or directory" in capsys.readouterr().err

@@ -7,6 +7,9 @@ import logging
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from seatwise.cli.command import Command
@@ -42,6 +45,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--max-matches", type=int, default=4, help="how many at once (default: %(default)s)")
     parser.add_argument("--matches", type=int, help="stop after so many (default: play until Ctrl-C)")
     parser.add_argument("--front-door", action="store_true", help="reach all referees through --address")
+    parser.add_argument(
+        "--times", metavar="FILE", help="append what the bot took for each answer, by its own clock"
+    )
     parser.add_argument("--quiet", action="store_true", help="tell only what goes wrong")
     parser.add_argument("--json", action="store_true", help="print results and summary as lines of JSON")
 
@@ -51,10 +57,26 @@ def run(args: Namespace) -> int:
     from seatwise.cli.load import load_bot
 
     tell(sys.stderr, logging.WARNING if args.quiet else logging.INFO)
-    summary = _play(args, load_bot(args.bot, args.game))
+    factory = load_bot(args.bot, args.game)
+    with _times_told_in(args.times):
+        summary = _play(args, factory)
     if args.json:
         print(json.dumps({"summary": summary.to_json()}), flush=True)
     return 1 if summary.left else 0
+
+
+@contextmanager
+def _times_told_in(file: str | None) -> Iterator[None]:
+    from seatwise.bot_errors import UsageError
+    from seatwise.link.times import told_in
+
+    with ExitStack() as stack:
+        if file is not None:
+            try:
+                stack.enter_context(told_in(Path(file)))
+            except OSError as error:
+                raise UsageError(f"--times {file}: {error.strerror}") from None
+        yield
 
 
 def _play(args: Namespace, factory: BotFactory) -> Summary:

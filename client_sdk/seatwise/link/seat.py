@@ -17,6 +17,7 @@ from seatwise.bot import BotFactory
 from seatwise.codec import CODECS, MalformedView
 from seatwise.codec.match import decode_match_ended
 from seatwise.codec.offer import decode_offer
+from seatwise.link import times
 from seatwise.link.answers import Answers
 from seatwise.link.backoff import Backoff
 from seatwise.link.laying import Laying
@@ -128,6 +129,7 @@ class Seat:
             self._laying.step(move)
             return
         turn.answer(move, {self._codec.field: self._codec.encode_move(move)})
+        times.answered(self.key, turn)
         self._say_answer(turn)
 
     def _say_in_race(self, request_id: str, move: Any) -> None:

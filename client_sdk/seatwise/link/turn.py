@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -38,6 +39,12 @@ class Turn:
     refused: set[str] = field(default_factory=set)
     """Answers that were no legal moves."""
 
+    asked_s: float = field(default_factory=monotonic)
+    """When the question came, by this process's own clock."""
+
+    thought_ms: float = 0.0
+    """From then to the last answer."""
+
     tries: int = 0
     is_given_up: bool = False
     """The bot has failed it: the referee plays the default when the time is over."""
@@ -60,6 +67,7 @@ class Turn:
     def answer(self, move: Any, payload: dict[str, Any]) -> None:
         """The bot has answered; from now on it is always the same request."""
         self.move = move
+        self.thought_ms = 1000 * (monotonic() - self.asked_s)
         self.submit = SubmitMove(request_id=str(uuid4()), prompt=self.prompt, **payload)
 
     def refuse(self, answer: str, *, is_last: bool) -> None:

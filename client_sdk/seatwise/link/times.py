@@ -1,0 +1,39 @@
+"""What a bot itself says that it took: a line of JSON for each answer, to be held beside what the referee charged for it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from seatwise.link.table import Key
+from seatwise.link.turn import Turn
+
+_log = logging.getLogger("seatwise.times")
+_log.propagate = False
+_log.setLevel(logging.CRITICAL)
+
+
+@contextmanager
+def told_in(file: Path) -> Iterator[None]:
+    """Meanwhile every answer of this process is told there, beside what the file holds already."""
+    handler = logging.FileHandler(file, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    _log.addHandler(handler)
+    _log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        _log.setLevel(logging.CRITICAL)
+        _log.removeHandler(handler)
+        handler.close()
+
+
+def answered(key: Key, turn: Turn) -> None:
+    """The bot has just answered."""
+    if _log.isEnabledFor(logging.INFO):
+        match, seat = key
+        told = {"match": match, "seat": seat, "prompt": turn.prompt, "thought_ms": round(turn.thought_ms, 3)}
+        _log.info(json.dumps(told))
