@@ -113,8 +113,9 @@ MORE_SEASONS = [
 
 @pytest.mark.parametrize("kind", SEASONS, ids=str)
 def test_intervals_hold_the_truth(kind: tuple[int, int, int, Duplicate, float]) -> None:
+    """Sixty seasons cannot tell 0.93 from 0.92; a thousand can, see below."""
     found = covered(*kind, seasons=60)
-    assert all(0.93 <= part <= 0.97 for part in found.values()), found
+    assert all(0.915 <= part <= 0.985 for part in found.values()), found
 
 
 @pytest.mark.slow
