@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import pytest
 from one_match import setup_of
 
 from seatwise_referee.ending import VoidReason
@@ -12,8 +14,11 @@ from seatwise_referee.setup import Setup
 from seatwise_server.play.delivery import Delivery, End
 from seatwise_server.play.inheritance import Estate
 from seatwise_server.play.lag import Lag
+from seatwise_server.play.opening import Opening
 from seatwise_server.play.referee import Place, Referee
 from seatwise_server.store import Answer, Flusher, Store
+from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.store.journal import Journal
 
 
 class Interrupted(Delivery):
@@ -30,17 +35,35 @@ class Interrupted(Delivery):
 
 async def at_work(store: Store, flusher: Flusher) -> Referee:
     """A referee that may speak, and has one match."""
+    referee = new_referee(store, flusher)
+    await referee.open(await estate(store))
+    return referee
+
+
+def new_referee(store: Store, flusher: Flusher) -> Referee:
+    """That may speak."""
     Interrupted.referee = referee = Referee(
         Place("a", "", 10), store, flusher, Lag(asyncio.get_running_loop()), Interrupted(store, 60)
     )
     referee.lease.confirmed(referee.lease.now)
     assert referee.lease.renew()
+    return referee
+
+
+async def estate(store: Store, **meta: str) -> Estate:
+    """A match that nobody has yet."""
     setup = setup_of()
-    await store.matches.create(setup.match, {"setup": canonical(setup.to_json()), "state": "SEATING"})
+    await store.matches.create(setup.match, {"setup": canonical(setup.to_json()), "state": "SEATING", **meta})
     await store.jobs.push(setup.match)
     [job] = await store.jobs.take("a", 1, 100)
-    await referee.open(Estate(job, "a", None))
-    return referee
+    return Estate(job, "a", None)
+
+
+async def done(referee: Referee) -> None:
+    """All that it has begun has ended."""
+    async with asyncio.timeout(5):
+        while referee._work:
+            await asyncio.wait(set(referee._work))
 
 
 async def test_a_match_that_is_retired_and_missed_at_once_is_done_with(
@@ -49,9 +72,7 @@ async def test_a_match_that_is_retired_and_missed_at_once_is_done_with(
     referee = await at_work(store, flusher)
     [table] = referee.tables.values()
     table.void(VoidReason.ABORTED)
-    async with asyncio.timeout(5):
-        while referee._work:
-            await asyncio.wait(set(referee._work))
+    await done(referee)
     assert (referee.tables, referee._jobs, await store.jobs.waiting()) == ({}, {}, 0)
 
 
@@ -63,3 +84,57 @@ async def test_an_old_table_that_is_let_go_takes_no_new_one_with_it(store: Store
     )
     referee._let_go(old)
     assert (old.is_closed, new.is_closed, referee.tables) == (True, False, {match: new})
+
+
+async def test_an_end_that_is_asked_for_while_a_match_is_claimed_is_heard_of(
+    store: Store, flusher: Flusher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    referee, found = new_referee(store, flusher), await estate(store)
+    claim, match = Opening.claim, found.job.match
+
+    async def claimed(opening: Opening, estate: Estate) -> Any:
+        owned = await claim(opening, estate)
+        await store.matches.ask_abort(match, "now")
+        referee.obey(f"abort {match}")
+        return owned
+
+    monkeypatch.setattr(Opening, "claim", claimed)
+    await referee.open(found)
+    async with asyncio.timeout(5):
+        while referee.tables:  # noqa: ASYNC110  # nobody tells
+            await asyncio.sleep(0.01)
+    meta = await store.matches.get(match)
+    assert meta is not None
+    assert meta.state == "VOIDED"
+
+
+async def test_a_match_is_not_forgotten_when_the_store_goes_while_it_is_made_sure_of(
+    store: Store, flusher: Flusher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    referee, found = new_referee(store, flusher), await estate(store)
+    monkeypatch.setattr(referee.lease, "holds", lambda: False)
+    monkeypatch.setattr(Journal, "confirm", gone)
+    with pytest.raises(StoreUnavailable):
+        await referee.open(found)
+    assert not referee.has(found.job.match)
+    monkeypatch.undo()
+    fence = await store.journal.fence(found.job.match)
+    await referee.open(found._replace(fence=fence))
+    assert referee.owned() == {found.job.match: 2}
+    await referee.stop()
+
+
+async def gone(*_: Any) -> None:
+    raise StoreUnavailable("gone")
+
+
+async def test_a_match_of_another_version_is_given_back_once_and_keeps_nobody_from_stopping(
+    store: Store, flusher: Flusher
+) -> None:
+    referee, found = new_referee(store, flusher), await estate(store, format="seatwise.journal/99")
+    await referee.open(found)
+    await referee.open(found)
+    assert (referee.has(found.job.match), len(referee._leaving), referee.hosted) == (True, 1, 0)
+    async with asyncio.timeout(1):
+        await referee.stop()
+    assert await store.jobs.waiting() == 1

@@ -81,6 +81,8 @@ class Referee:
         self._delivery = delivery
         self._jobs: dict[str, Job] = {}
         self._opening: set[str] = set()
+        self._leaving: dict[str, asyncio.Task[None]] = {}
+        """Matches of another version, which are about to be given back."""
         self._opening_of = Opening(place.name, store, flusher, delivery)
         self._offering = Offering(place.name, place.address, store)
         self._work: set[asyncio.Task[None]] = set()
@@ -114,8 +116,8 @@ class Referee:
         return len(self.tables.keys() | self._opening)
 
     def has(self, match: str) -> bool:
-        """Whether the match is open here, or about to be."""
-        return match in self.tables or match in self._opening
+        """Whether the match is open here, or about to be, or not to be had here."""
+        return match in self.tables or match in self._opening or match in self._leaving
 
     async def take_jobs(self) -> None:
         """Takes matches as long as there are free tables. Runs until cancelled."""
@@ -147,10 +149,15 @@ class Referee:
         try:
             await self._open(estate)
         except UnknownFormat as unknown:
-            log.warning("match_of_another_version", match=match, why=str(unknown))
-            self._spawn(self._offering.leave(estate.job))
+            self._leave(estate.job, str(unknown))
         finally:
             self._opening.discard(match)
+
+    def _leave(self, job: Job, why: str) -> None:
+        """For a referee that knows how to go on with it; until it has been given back it is looked at no more."""
+        log.warning("match_of_another_version", match=job.match, why=why)
+        leaving = self._leaving[job.match] = asyncio.create_task(self._offering.leave(job))
+        leaving.add_done_callback(lambda _: self._leaving.pop(job.match))
 
     async def _open(self, estate: Estate) -> None:
         lapses = self.lease.lapses
@@ -158,11 +165,21 @@ class Referee:
         if owned is None:
             return
         table = self._table(owned, estate)
-        is_sure = self.lease.holds() and lapses == self.lease.lapses
-        if is_sure or await self._store.journal.confirm(table.name, table.epoch, self.name) is Answer.OK:
+        try:
+            is_ours = await self._is_ours(table, lapses)
+        except StoreUnavailable:
+            self._let_go(table)  # the fence says that it is ours, so the next look finds it
+            raise
+        if is_ours:
             self._start(table, estate, owned)
         else:
             self._let_go(table)
+
+    async def _is_ours(self, table: Table, lapses: int) -> bool:
+        """For certain, though we may have been silent since it was claimed."""
+        if self.lease.holds() and lapses == self.lease.lapses:
+            return True
+        return await self._store.journal.confirm(table.name, table.epoch, self.name) is Answer.OK
 
     def _start(self, table: Table, estate: Estate, owned: Owned) -> None:
         log_opened(table, estate)
@@ -170,6 +187,17 @@ class Referee:
         table.open()
         if owned.void:
             table.void(owned.void)
+        else:
+            self._spawn(self._heed_abort(table))
+
+    async def _heed_abort(self, table: Table) -> None:
+        """Who asked for its end before it was open found nobody to tell; who asks from now on tells us."""
+        while not (table.is_closed or table.match.is_over):
+            with suppress(StoreUnavailable):
+                if await self._store.matches.is_to_be_aborted(table.name):
+                    table.void(VoidReason.ABORTED)
+                return
+            await asyncio.sleep(RETRY_S)
 
     def _table(self, owned: Owned, estate: Estate) -> Table:
         match, epoch = owned.match, owned.epoch
@@ -287,7 +315,7 @@ class Referee:
         log.info("order_obeyed", order=order)
         if verb == "drain":
             self.is_draining = True
-        elif verb == "abort" and match in self.tables:
+        elif verb == "abort" and match in self.tables and match not in self._opening:
             self.tables[match].void(VoidReason.ABORTED)
 
     async def stop(self) -> None:
@@ -295,6 +323,8 @@ class Referee:
         self.is_draining = self.is_stopping = True
         for table in list(self.tables.values()):
             table.wind_up()
+        for leaving in self._leaving.values():
+            leaving.cancel()  # their jobs go to the others with ours
         await self._all_answered()
         if self._work:
             await asyncio.wait(self._work, timeout=RETRY_S * 4)

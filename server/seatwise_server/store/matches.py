@@ -80,6 +80,10 @@ class Matches:
         """Notes that the match is to be voided, for whoever owns it next; False when it is not known."""
         return bool(await lua.run(self._client, "match_mark", [keys.match_meta(match)], "abort", why))
 
+    async def is_to_be_aborted(self, match: str) -> bool:
+        """Whether `ask_abort` was called."""
+        return bool(await call(self._client, "HEXISTS", keys.match_meta(match), "abort"))
+
     async def forget_later(self, match: str, keep_s: int) -> None:
         """Takes a retired match out of the list after `keep_s`; call it after `Journal.retire`, with the same time.
 
