@@ -121,6 +121,12 @@ class Lobby(FakeStream):
         await self.send(lobby.AttendResponse(closed=closed))
 
 
+    async def take_off(self, queue: str, reason: str) -> None:
+        """The bot is off a ladder."""
+        taken_off = lobby.TakenOff(queue=queue, reason=reason)
+        await self.send(lobby.AttendResponse(taken_off=taken_off))
+
+
 class Referee(FakeStream):
     """The referee's end of a Play stream."""
 

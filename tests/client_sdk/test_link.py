@@ -112,6 +112,18 @@ async def test_a_bot_attends_sits_moves_and_is_told_the_end(server: FakeServer) 
         assert not run.done()
 
 
+async def test_a_bot_that_is_taken_off_a_ladder_is_told_why_and_stays(
+    server: FakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(bot_class(), server, queues=("ladders/main",)) as run:
+        lobby = await server.lobby()
+        await lobby.take_off("ladders/main", "forfeited 3 matches in a row")
+        await until(lambda: "off ladders/main: forfeited 3 matches in a row" in caplog.text)
+        await lobby.offer()
+        await (await server.referee()).sat()
+        assert not run.done()
+
+
 async def test_a_bot_is_told_its_time(server: FakeServer) -> None:
     mine = bot_class(answer=lambda self, view: view.legal_cards[self.time.bank_ms - 500])
     async with seated(mine, server) as (_, referee):
