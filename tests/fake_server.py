@@ -120,7 +120,6 @@ class Lobby(FakeStream):
         closed = lobby.SeatClosed(match=f"matches/{match}", seat=seat)
         await self.send(lobby.AttendResponse(closed=closed))
 
-
     async def take_off(self, queue: str, reason: str) -> None:
         """The bot is off a ladder."""
         taken_off = lobby.TakenOff(queue=queue, reason=reason)
