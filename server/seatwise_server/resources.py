@@ -47,6 +47,7 @@ def _add_end(message: match_pb2.Match, meta: MatchMeta) -> None:
         return
     end = play_service_pb2.MatchEnded.FromString(meta.fields["result"])
     message.void_reason = end.void_reason
+    message.absent_seats.extend(end.absent_seats)
     if end.void_reason:
         message.void_message = meta.fields.get("abort", b"").decode()
     if end.HasField("result"):

@@ -20,6 +20,7 @@ from seatwise.v1 import (
     bot_service_pb2,
     game_service_pb2,
     ladder_service_pb2,
+    league_service_pb2,
     lobby_service_pb2,
     match_service_pb2,
     play_service_pb2,
@@ -45,7 +46,7 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.Game.PacesEntry": "key value",
     "seatwise.v1.GetDealSetResponse": "size matches over",
     "seatwise.v1.Match": "name game state bots options time_control commitment result void_reason create_time end_time "
-    "durability rules_version void_message deal_set competition",
+    "durability rules_version void_message deal_set competition absent_seats",
     "seatwise.v1.Match.OptionsEntry": "key value",
     "seatwise.v1.PlayResponse": "items",
     "seatwise.v1.Ping": "number",
@@ -54,6 +55,9 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.SeatOffer.OptionsEntry": "key value",
     "seatwise.v1.Ladder": "name game seats options time_control owners_together create_time results",
     "seatwise.v1.Ladder.OptionsEntry": "key value",
+    "seatwise.v1.League": "name settings game bots create_time results",  # settings as published
+    "seatwise.v1.LeagueStanding": "place bot matches points score wins forfeits resigned",
+    "seatwise.v1.ListLeagueStandingsResponse": "standings results",
     "seatwise.v1.ListStandingsResponse": "standings next_page_token results",
     "seatwise.v1.Standing": "bot place matches mu sigma strength low high provisional not_distinguishable_from off_reason",
     "seatwise.v1.TakenOff": "queue reason",
@@ -93,7 +97,9 @@ CARDS: dict[str, str] = {
 """Views: types of their own, built from nothing."""
 
 SEEN_AT_THE_END: dict[str, str] = {
-    "seatwise.v1.MatchEnded": "result void_reason seed",  # the seed, once it can be of no use: not in a set of deals
+    # The seed, once it can be of no use: not in a set of deals.
+    "seatwise.v1.MatchEnded": "result void_reason seed absent_seats",
+    "seatwise.v1.LeagueResult": "place match bots points ranks endings chain deal_set",
     "seatwise.v1.LadderResult": "place match bots points ranks endings chain",
     "seatwise.v1.Result": "points outcome_ranks ranks endings rounds chain",
     "seatwise.v1.RoundResult": "points",
@@ -112,6 +118,7 @@ FILES = (
     bot_service_pb2,
     game_service_pb2,
     ladder_service_pb2,
+    league_service_pb2,
     lobby_service_pb2,
     match_service_pb2,
     play_service_pb2,

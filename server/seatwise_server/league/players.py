@@ -78,6 +78,17 @@ class Players:
         running = [self._running[player] for player in players if player in self._running]
         await asyncio.gather(*(process.stop() for process in running))
 
+    async def give_up(self, players: Iterable[str], why: str) -> None:
+        """From now on a stand-in resigns for those of them that are ours."""
+        for player in players:
+            if player not in self._local or player in self.diary.season.entrants:
+                continue
+            self.tell(f"{self._local[player].name}: {why}; it is given up")
+            self.diary.given_up(player, why)
+            if player in self._tasks:
+                await self.stop([player])
+                self.start([player])
+
     def is_ours(self, player: str) -> bool:
         """Whether the runner has to see to it that the player attends."""
         return player in self._local

@@ -22,6 +22,7 @@ from seatwise_server.competition.results import Result
 from seatwise_server.competition.schedule import Schedule, ScheduledMatch, SoFar
 from seatwise_server.league.diary import Diary, Void
 from seatwise_server.league.players import Players
+from seatwise_server.league.rules import is_repeat
 from seatwise_server.league.settings import League
 
 SHORTEST_POLL_S = 0.03
@@ -31,6 +32,7 @@ LONGEST_POLL_S = 2.0
 FULL_S = 1.0
 ABSENT_S = 20.0
 """A match that waits so long for bots of ours has them started again: they do not attend."""
+TWICE = "never sat down at a table, nor when it was set again"
 PATIENCE_S = 600.0
 """So long a match waits for a bot that others run; then it is void."""
 
@@ -178,6 +180,8 @@ class Runner:
             reason = ": ".join(filter(None, (match.void_reason, match.void_message)))
             self.diary.void(Void(scheduled.id, match.name, reason))
             self._waiting.clear()
+            if is_repeat(scheduled.id):
+                await self.players.give_up((match.bots[seat] for seat in match.absent_seats), TWICE)
             return
         result = result_of(match, seq=len(self.diary.season.results) + 1)
         self.diary.result(scheduled.id, result)

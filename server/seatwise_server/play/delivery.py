@@ -44,12 +44,14 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> End:
         return End(encode_match_ended(last, seed, written.chain), written.line, "FINISHED")
     assert isinstance(last, Voided), f"{setup.match} is not over"
     absent = _absent(setup, journal) if last.reason == VoidReason.TOO_FEW_SAT else ()
-    return End(encode_match_ended(last, seed), b"", "VOIDED", absent)
+    message = encode_match_ended(last, seed)
+    message.absent_seats.extend(absent)
+    return End(message, b"", "VOIDED", tuple(setup.bots[seat] for seat in absent))
 
 
-def _absent(setup: Setup, journal: Sequence[bytes]) -> tuple[str, ...]:
+def _absent(setup: Setup, journal: Sequence[bytes]) -> tuple[int, ...]:
     taken = {entry.seat for entry in map(decode, journal) if isinstance(entry, Sat)}
-    return tuple(bot for seat, bot in enumerate(setup.bots) if seat not in taken)
+    return tuple(seat for seat in range(len(setup.bots)) if seat not in taken)
 
 
 def result_of(setup: Setup, end: pb.MatchEnded) -> Result:
