@@ -22,6 +22,8 @@ from seatwise.link.wire import credentials_of, open_channel
 from seatwise.v1 import (
     bot_pb2,
     bot_service_pb2,
+    ladder_pb2,
+    ladder_service_pb2,
     league_pb2,
     league_service_pb2,
     match_pb2,
@@ -196,7 +198,45 @@ class AsyncClient:
             "ListLeagueStandings", request, league_service_pb2.ListLeagueStandingsResponse
         )
 
+    # Ladders
+
+    async def create_ladder(self, ladder: ladder_pb2.Ladder) -> ladder_pb2.Ladder:
+        """Creates a ladder; a repeat with the same settings gives the same. Admin."""
+        request = ladder_service_pb2.CreateLadderRequest(ladder=ladder)
+        return (await self._ladders("CreateLadder", request, ladder_service_pb2.CreateLadderResponse)).ladder
+
+    async def get_ladder(self, name: str) -> ladder_pb2.Ladder:
+        """One ladder."""
+        request = ladder_service_pb2.GetLadderRequest(name=name)
+        return (await self._ladders("GetLadder", request, ladder_service_pb2.GetLadderResponse)).ladder
+
+    async def list_standings(
+        self, ladder: str, page_size: int = 0, page_token: str = ""
+    ) -> ladder_service_pb2.ListStandingsResponse:
+        """A page of where everybody stands on a ladder, the best first."""
+        request = ladder_service_pb2.ListStandingsRequest(
+            ladder=ladder, page_size=page_size, page_token=page_token
+        )
+        return await self._ladders("ListStandings", request, ladder_service_pb2.ListStandingsResponse)
+
+    async def list_ladder_results(
+        self, ladder: str, page_size: int = 0, page_token: str = "", *, newest_first: bool = False
+    ) -> ladder_service_pb2.ListLadderResultsResponse:
+        """A page of the results that count for a ladder."""
+        request = ladder_service_pb2.ListLadderResultsRequest(
+            ladder=ladder, page_size=page_size, page_token=page_token, newest_first=newest_first
+        )
+        return await self._ladders("ListLadderResults", request, ladder_service_pb2.ListLadderResultsResponse)
+
+    async def reinstate_bot(self, ladder: str, bot: str) -> None:
+        """Lets a bot back on a ladder that it was taken off. Admin, or the bot itself."""
+        request = ladder_service_pb2.ReinstateBotRequest(ladder=ladder, bot=bot)
+        await self._ladders("ReinstateBot", request, ladder_service_pb2.ReinstateBotResponse)
+
     # Calls
+
+    async def _ladders(self, method: str, request: Message, response: type[Response]) -> Response:
+        return await self._call(f"/seatwise.v1.LadderService/{method}", request, response)
 
     async def _leagues(self, method: str, request: Message, response: type[Response]) -> Response:
         return await self._call(f"/seatwise.v1.LeagueService/{method}", request, response)

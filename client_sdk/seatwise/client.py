@@ -6,7 +6,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 
 from seatwise.async_client import ADDRESS, PATIENCE_S, AsyncClient, Options, Page, Registered
-from seatwise.v1 import bot_pb2, match_pb2, match_service_pb2, time_control_pb2
+from seatwise.v1 import (
+    bot_pb2,
+    ladder_pb2,
+    ladder_service_pb2,
+    match_pb2,
+    match_service_pb2,
+    time_control_pb2,
+)
 
 
 class Client:
@@ -87,6 +94,32 @@ class Client:
                 yield response
         finally:
             self._runner.run(responses.aclose())
+
+    def create_ladder(self, ladder: ladder_pb2.Ladder) -> ladder_pb2.Ladder:
+        """As `AsyncClient.create_ladder`."""
+        return self._runner.run(self._client.create_ladder(ladder))
+
+    def get_ladder(self, name: str) -> ladder_pb2.Ladder:
+        """As `AsyncClient.get_ladder`."""
+        return self._runner.run(self._client.get_ladder(name))
+
+    def list_standings(
+        self, ladder: str, page_size: int = 0, page_token: str = ""
+    ) -> ladder_service_pb2.ListStandingsResponse:
+        """As `AsyncClient.list_standings`."""
+        return self._runner.run(self._client.list_standings(ladder, page_size, page_token))
+
+    def list_ladder_results(
+        self, ladder: str, page_size: int = 0, page_token: str = "", *, newest_first: bool = False
+    ) -> ladder_service_pb2.ListLadderResultsResponse:
+        """As `AsyncClient.list_ladder_results`."""
+        return self._runner.run(
+            self._client.list_ladder_results(ladder, page_size, page_token, newest_first=newest_first)
+        )
+
+    def reinstate_bot(self, ladder: str, bot: str) -> None:
+        """As `AsyncClient.reinstate_bot`."""
+        self._runner.run(self._client.reinstate_bot(ladder, bot))
 
 
 async def _made(address: str, token: str | None, patience_s: float) -> AsyncClient:

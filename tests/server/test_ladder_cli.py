@@ -12,6 +12,7 @@ import pytest_asyncio
 from harness import SOON_S, House
 from harness.ladder import Rung, players
 
+from seatwise.client import AsyncClient
 from seatwise_referee.verify import verify_lines
 from seatwise_server.cli.ladder_table import ranges
 from seatwise_server.competition.results import Result
@@ -141,6 +142,22 @@ async def test_a_bot_is_reinstated_from_the_terminal(played: Rung) -> None:
 @pytest.mark.parametrize(("numbers", "text"), [([], ""), ([3], "3"), ([1, 2, 3, 5, 8, 9], "1-3, 5, 8-9")])
 async def test_places_are_named_in_ranges(numbers: list[int], text: str) -> None:
     assert ranges(numbers) == text
+
+
+async def test_a_program_reads_the_same(played: Rung) -> None:
+    async with AsyncClient(played.house.address, played.house.admin.token) as client:
+        results = await played.results()
+        assert (await client.get_ladder(played.name)).results == len(results)
+        assert (await client.list_standings(played.name)).standings == await played.standings()
+        page = await client.list_ladder_results(played.name, page_size=2, newest_first=True)
+        assert [each.match for each in page.results] == [each.match for each in results[:-3:-1]]
+        page = await client.list_ladder_results(
+            played.name, page_token=page.next_page_token, newest_first=True
+        )
+        assert page.results[0].match == results[-3].match
+        ladder = await client.get_ladder(played.name)
+        assert await client.create_ladder(ladder) == ladder
+        await client.reinstate_bot(played.name, results[0].bots[0])
 
 
 @pytest.mark.slow

@@ -17,11 +17,9 @@ from google.protobuf.json_format import MessageToDict
 
 from seatwise.cli.command import Command
 from seatwise.client import Client
-from seatwise.v1 import ladder_pb2, ladder_service_pb2_grpc
-from seatwise.v1 import ladder_service_pb2 as pb
+from seatwise.v1 import ladder_pb2
 from seatwise.v1.time_control_pb2 import TimeControl
-from seatwise_server.cli import asking, ladder_table, show, table
-from seatwise_server.cli.asking import Call
+from seatwise_server.cli import ladder_table, show, table
 from seatwise_server.cli.tally import Tally
 
 BOTS = {
@@ -67,9 +65,8 @@ def run(args: Namespace) -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="seatwise-demo-")))
         address = stack.enter_context(_server(folder))
-        token = (folder / "admin.token").read_text().strip()
-        admin = stack.enter_context(Client(address, token=token))
-        ladder = stack.enter_context(_ladder(address, token, args.game))
+        admin = stack.enter_context(Client(address, token=(folder / "admin.token").read_text().strip()))
+        ladder = _Ladder(admin, args.game)
         players = [stack.enter_context(_bot(admin, address, name, args)) for name in BOTS[args.game]]
         ladder.play(args.matches, players)
         records = [admin.get_record(name) for name in ladder.matches()]
@@ -131,10 +128,13 @@ def _process(
 
 
 class _Ladder:
-    """The demo's ladder, until its matches are played."""
+    """The demo's ladder, from its making to its table."""
 
-    def __init__(self, ask: Call) -> None:
-        self._ask = ask
+    def __init__(self, admin: Client, game: str) -> None:
+        self._admin = admin
+        limits, seats = LIMITS.get(game), len(BOTS[game])
+        ladder = ladder_pb2.Ladder(name=LADDER, game=f"games/{game}", seats=seats, time_control=limits)
+        admin.create_ladder(ladder)
 
     def play(self, matches: int, players: Sequence[subprocess.Popen[str]]) -> None:
         """Returns when the bots, who play so many and stop, have stopped."""
@@ -148,33 +148,21 @@ class _Ladder:
                 advance(done - before)
 
     def _results(self) -> int:
-        return int(self._ask("GetLadder", pb.GetLadderRequest(name=LADDER)).ladder.results)
+        return self._admin.get_ladder(LADDER).results
 
     def matches(self) -> list[str]:
         """Those that count, in their order."""
-        request = pb.ListLadderResultsRequest(ladder=LADDER, page_size=1000)
-        return [each.match for each in self._ask("ListLadderResults", request).results]
+        return [each.match for each in self._admin.list_ladder_results(LADDER, page_size=1000).results]
 
     def standings(self, results: int) -> Sequence[ladder_pb2.Standing]:
         """The table with so many results in it."""
-        request, deadline = pb.ListStandingsRequest(ladder=LADDER), time.monotonic() + TABLE_S
-        while (shown := self._ask("ListStandings", request)).results < results:
+        deadline = time.monotonic() + TABLE_S
+        while (shown := self._admin.list_standings(LADDER)).results < results:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"the table has only {shown.results} of {results} results in it")
             time.sleep(POLL_S)
         standings: Sequence[ladder_pb2.Standing] = shown.standings
         return standings
-
-
-@contextmanager
-def _ladder(address: str, token: str, game: str) -> Iterator[_Ladder]:
-    where = Namespace(address=address, token=token)
-    with asking.service(where, ladder_service_pb2_grpc.LadderServiceStub) as ask:
-        ladder = ladder_pb2.Ladder(
-            name=LADDER, game=f"games/{game}", seats=len(BOTS[game]), time_control=LIMITS.get(game)
-        )
-        ask("CreateLadder", pb.CreateLadderRequest(ladder=ladder))
-        yield _Ladder(ask)
 
 
 def _report(records: Sequence[str], standings: Sequence[ladder_pb2.Standing], args: Namespace) -> int:
