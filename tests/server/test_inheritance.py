@@ -65,6 +65,21 @@ async def test_the_matches_of_the_dead_are_shared(store: Store) -> None:
     assert len(ours) == 3
 
 
+@pytest.mark.parametrize("name", ["a", "c"])
+async def test_what_others_leave_is_taken_by_whoever_has_room(store: Store, name: str) -> None:
+    """They may be dead too, and nobody knows it yet."""
+    await held_by(store, "dead", MATCHES)
+    for match in MATCHES:
+        await store.journal.claim(match, "dead", 0)
+    host = Host(name)
+    heir = Inheritance(host, store)
+    while len(host.opened) < len(MATCHES):  # the test's own time-out ends it
+        for each in ("a", "b", "c"):
+            await store.processes.beat(each, "host:1", 0, 10, is_draining=False)
+        await heir._look()
+        await asyncio.sleep(LEASE_S / 6)
+
+
 async def test_whoever_holds_the_job_of_a_dead_ones_match_takes_it_for_nobody_else_looks(
     store: Store,
 ) -> None:

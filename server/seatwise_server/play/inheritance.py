@@ -21,6 +21,9 @@ from seatwise_server.store.jobs import Job
 from seatwise_server.store.notices import farewells
 
 LOOK_S = 0.25
+SHARED_S = 0.5
+"""So long each takes only its share of what a dead one leaves; after that whoever has room takes what is left: the
+others may be dead too, and nobody knows it yet."""
 AT_ONCE = 32
 """Matches that are opened at the same time."""
 MOST = 512
@@ -88,6 +91,8 @@ class Inheritance:
         """Owners of matches whose jobs others hold, as of this look and the one before: they may be dead too."""
         self._owners_before: set[str] = set()
         self._wake = asyncio.Event()
+        self._dead_since: dict[str, float] = {}
+        """Holders of jobs that are dead, and when that was seen."""
 
     async def run(self) -> None:
         """Looks for the dead again and again. Runs until cancelled."""
@@ -122,10 +127,20 @@ class Inheritance:
     async def _look(self) -> None:
         self._owners, self._owners_before = set(), self._owners
         holders = await self._observe()
-        for holder in holders.keys() & self._watch.dead():
-            await self._inherit(await self._estates(holder), self._share)
+        for holder in self._dead_holders(holders):
+            await self._inherit(await self._estates(holder), self._part_of(holder))
         if holders.get(self._name, 0) != self._host.hosted:
             await self._inherit(await self._forgotten(), self._all_that_fit)
+
+    def _dead_holders(self, holders: Mapping[str, int]) -> list[str]:
+        now = asyncio.get_running_loop().time()
+        dead = holders.keys() & self._watch.dead()
+        self._dead_since = {holder: self._dead_since.get(holder, now) for holder in dead}
+        return sorted(dead)
+
+    def _part_of(self, holder: str) -> Part:
+        waited_s = asyncio.get_running_loop().time() - self._dead_since[holder]
+        return self._share if waited_s < SHARED_S else self._all_that_fit
 
     async def _inherit(self, estates: Sequence[Estate], part: Part) -> None:
         if estates:
@@ -189,7 +204,7 @@ class Inheritance:
         return share(estates, {**living, self._name: self._host.free}, self._name)
 
     def _all_that_fit(self, estates: Sequence[Estate]) -> Sequence[Estate]:
-        """Of what nobody else looks at."""
+        """Of what nobody else looks at, or has not taken."""
         return estates[: self._host.free]
 
 
