@@ -15,7 +15,7 @@ from seatwise_server.competition.results import Result
 from seatwise_server.competition.seat_bias import seat_bias
 from seatwise_server.competition.significance import chi_square_tail, holm
 from seatwise_server.competition.softness import ENOUGH, softness
-from seatwise_server.competition.timing import Timed, timing
+from seatwise_server.competition.timing import Timed, beside, timing
 
 A, B = "bots/b00/versions/1", "bots/b01/versions/1"
 
@@ -249,6 +249,25 @@ def test_honest_clocks_are_seldom_named() -> None:
 def test_bots_with_few_matches_are_not_judged() -> None:
     assert timing(answers(4, ENOUGH - 1, seed=3)) == ()
     assert len(timing(answers(1, 20, seed=3))) == 1, "one alone is shown, and compared with nobody"
+
+
+def test_the_referees_charge_stands_beside_the_bots_own_report_of_the_same_answer() -> None:
+    """A bot's report is of its own answers alone: none that it makes of another's is heard."""
+    entries = [
+        {"kind": "dealt"},
+        {"kind": "move", "seat": 0, "prompt": 1, "charged_ms": 12},
+        {"kind": "move", "seat": 1, "prompt": 2, "charged_ms": 30},
+        {"kind": "default", "moves": [{"seat": 0}], "reason": "TIMED_OUT"},
+    ]
+    record = {
+        "match": "matches/x",
+        "seats": [{"seat": 0, "bot": A}, {"seat": 1, "bot": B}],
+        "entries": entries,
+    }
+    told = {(A, "matches/x", 1): 9.5, (A, "matches/x", 2): 1.0, (B, "matches/y", 2): 1.0}
+    [answer] = beside(record, told)
+    assert answer == Timed(A, "matches/x", 12, 9.5)
+    assert answer.over_ms == 2.5
 
 
 def test_the_most_surprising_of_many_is_less_surprising() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
+from typing import Any
 
 from seatwise_server.competition.significance import LEVEL, holm
 from seatwise_server.competition.student import cdf, quantile
@@ -48,6 +49,23 @@ class Timing:
     @property
     def is_remarkable(self) -> bool:
         return self.corrected <= LEVEL
+
+
+Reports = Mapping[tuple[str, str, int], float]
+"""By bot, match and prompt what the bot says that it took, in milliseconds."""
+
+
+def beside(record: Mapping[str, Any], reports: Reports) -> Iterator[Timed]:
+    """The answers of a match that both tell of: the record what they were charged, the bots what they took.
+
+    Only turns. In a race a bot answers in many steps, and the charge is that of the last.
+    """
+    match, bots = record["match"], [seat["bot"] for seat in record["seats"]]
+    for entry in record["entries"]:
+        if entry["kind"] == "move":
+            bot = bots[entry["seat"]]
+            if (took := reports.get((bot, match, entry["prompt"]))) is not None:
+                yield Timed(bot, match, entry["charged_ms"], took)
 
 
 def timing(answers: Iterable[Timed]) -> tuple[Timing, ...]:

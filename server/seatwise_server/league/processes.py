@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from seatwise.bot_errors import UsageError
+from seatwise_server.league import times
 from seatwise_server.league.settings import Entrant, League
 
 END_S = 6.0
@@ -102,6 +103,7 @@ async def bot_process(
     command = ["bot", entrant.bot, "--game", league.game, "--address", address, "--no-queue", "--quiet"]
     command += ["--max-matches", str(most)]
     command += ["--matches", str(matches)] if matches else []
+    command += ["--times", str(log.with_suffix(times.SUFFIX))]
     return await started(*command, log=log, variables={"SEATWISE_TOKEN": token})
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seatwise.bot_errors import UsageError
-from seatwise_server.league import diary
+from seatwise_server.league import diary, times
 from seatwise_server.league.bundle import readable, write_bundle
 from seatwise_server.league.csv_files import write_csv
 from seatwise_server.league.report import report_page
@@ -36,7 +36,7 @@ def publish(folder: Path) -> Published:
     write_csv(folder, standings, season)
     schedule = schedule_of(league)
     digest = write_bundle(folder, league, season, standings) if is_over(schedule, season) else ""
-    page = report_page(league, season, schedule, standings, digest)
+    page = report_page(league, season, schedule, standings, digest, times.reports(folder / "logs", league))
     (folder / "report.html").write_text(page, encoding="utf-8")
     return Published(standings, digest)
 

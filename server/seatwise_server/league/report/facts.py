@@ -11,6 +11,7 @@ from typing import Any
 from seatwise_server.competition.ratings import Ratings
 from seatwise_server.competition.results import COMPLETED, Result
 from seatwise_server.competition.tables import counted_points
+from seatwise_server.competition.timing import Reports, Timed, beside
 from seatwise_server.league.settings import League
 
 MOST_CURVE_POINTS = 240
@@ -53,7 +54,12 @@ class Facts:
     """Everything by name, in the order of the table."""
 
     def __init__(
-        self, league: League, results: Mapping[str, Result], records: Mapping[str, str], order: Sequence[str]
+        self,
+        league: League,
+        results: Mapping[str, Result],
+        records: Mapping[str, str],
+        order: Sequence[str],
+        reports: Reports,
     ) -> None:
         self.league = league
         self.results = results
@@ -61,6 +67,7 @@ class Facts:
         self.order = tuple(order)
         """Players, the first of the table first."""
         self._records = records
+        self._reports = reports
 
     def points(self) -> dict[str, list[int]]:
         """What each made in each match, by player."""
@@ -123,6 +130,11 @@ class Facts:
             for seat, charged_ms in _charges(record["entries"]):
                 found[bots[seat]].append(charged_ms)
         return {player: (sum(each) / len(each), max(each)) for player, each in found.items() if each}
+
+    def answers(self) -> list[Timed]:
+        """Those of which the record tells the charge, and the bot what it took."""
+        records = map(json.loads, self._records.values()) if self._reports else ()
+        return [answer for record in records for answer in beside(record, self._reports)]
 
     def _evidence(self, match: str, seat: int) -> tuple[str, ...]:
         record = self._records.get(match)

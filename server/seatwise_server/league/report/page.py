@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from seatwise_server.competition.refit import Refit, Strength, refit
 from seatwise_server.competition.schedule import Schedule, SoFar
+from seatwise_server.competition.timing import Reports
 from seatwise_server.league.diary import Season
 from seatwise_server.league.report import figures
 from seatwise_server.league.report.facts import Facts, Meeting
@@ -50,13 +51,18 @@ class Row:
 
 
 def report_page(
-    league: League, season: Season, schedule: Schedule, standings: Mapping[str, Any], digest: str
+    league: League,
+    season: Season,
+    schedule: Schedule,
+    standings: Mapping[str, Any],
+    digest: str,
+    reports: Reports,
 ) -> str:
-    """The whole page. Without a digest the season goes on."""
+    """The whole page. Without a digest the season goes on. `reports` is what the bots say that they took."""
     voids = {void.table for void in season.voids}
     so_far = SoFar(season.results, voids)
     order = [row["player"] for row in standings["rows"]]
-    facts = Facts(league, season.results, season.records, order)
+    facts = Facts(league, season.results, season.records, order, reports)
     found = refit(season.results.values()) if season.results else None
     extra = extra_sections(schedule, facts, so_far)
     page: str = _template().render(

@@ -58,7 +58,7 @@ def extra_sections(schedule: Schedule, facts: Facts, so_far: SoFar) -> list[Sect
     )
     sections = [
         Section("statistics", "How sure it is", statistics),
-        Section("fairness", "Fairness checks", _fairness(facts, fairness(results))),
+        Section("fairness", "Fairness checks", _fairness(facts, fairness(results, facts.answers()))),
     ]
     if isinstance(schedule, ABTest):
         sections.insert(0, Section("test", "The test", (_test(schedule, facts, so_far),)))
@@ -178,7 +178,7 @@ def _fairness(facts: Facts, found: Fairness) -> tuple[Part, ...]:
             "A report, not a verdict: in an honest season chance makes each check name something once in twenty times.",
         ),
     )
-    return (verdict, *_softness(facts, found), *_seat_bias(found))
+    return (verdict, *_softness(facts, found), *_seat_bias(found), *_timing(facts, found))
 
 
 def _softness(facts: Facts, found: Fairness) -> Iterable[Part]:
@@ -209,6 +209,29 @@ def _seat_bias(found: Fairness) -> Iterable[Part]:
         yield Part(
             title=f"Seats at tables of {len(each.gains)}",
             words=(f"Points a match more than the mean seat: {gains}; p = {each.p:.3f}.",),
+        )
+
+
+def _timing(facts: Facts, found: Fairness) -> Iterable[Part]:
+    rows = [
+        (
+            facts.names[each.bot],
+            f"{each.mean:.1f}",
+            f"{each.low:.1f} to {each.high:.1f}",
+            f"{each.worst.over_ms:.1f} in {each.worst.match}",
+            str(each.answers),
+            f"{each.corrected:.3f}",
+        )
+        for each in found.timing
+    ]
+    if rows:
+        yield Part(
+            title="The referee's clock beside the bots' own",
+            heads=("", "ms charged beyond its report", "95 % interval", "most", "answers", "p, corrected"),
+            rows=tuple(rows),
+            notes=(
+                "Only bots that report what they took; nobody else can vouch for it. p is how often chance sets some bot so far apart from the others.",
+            ),
         )
 
 

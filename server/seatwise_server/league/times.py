@@ -1,0 +1,43 @@
+"""What the league's bots say that they took for their answers: a file each, which is the bot's own and may hold anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from seatwise_server.league.settings import League
+
+SUFFIX = ".times"
+
+LONGEST = 1000
+"""A report is shorter."""
+
+
+def reports(logs: Path, league: League) -> dict[tuple[str, str, int], float]:
+    """By bot, match and prompt, in milliseconds. What is no report is passed over, as the last line of a bot that was killed."""
+    found = {}
+    for entrant in league.entrants:
+        for match, prompt, took in _told(logs / f"{entrant.name}{SUFFIX}"):
+            found[entrant.player, match, prompt] = took
+    return found
+
+
+def _told(file: Path) -> Iterator[tuple[str, int, float]]:
+    if not file.is_file():
+        return
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        for line in iter(lambda: lines.readline(LONGEST), ""):
+            try:
+                told = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if _is_report(told):
+                yield told["match"], told["prompt"], float(told["thought_ms"])
+
+
+def _is_report(told: Any) -> bool:
+    kinds = {"match": (str,), "prompt": (int,), "thought_ms": (int, float)}
+    is_whole = isinstance(told, dict) and all(type(told.get(name)) in kind for name, kind in kinds.items())
+    return is_whole and 0 <= told["thought_ms"] < 1e9
