@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -75,9 +76,8 @@ def until(look: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def own_server(folder: Path) -> Iterator[Client]:
-    """The league's own server, up once more."""
-    data = folder / "out" / "server"
+def server(data: Path) -> Iterator[tuple[str, str]]:
+    """A server on that folder; its address, and its admin's token."""
     command = [
         sys.executable,
         "-m",
@@ -89,15 +89,36 @@ def own_server(folder: Path) -> Iterator[Client]:
         str(data),
         "--no-house-bots",
     ]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
-        assert server.stdout
-        address = server.stdout.readline().partition("listens on ")[2].split(". ")[0]
-        with Client(address, (data / "admin.token").read_text().strip()) as client:
-            yield client
+        assert process.stdout
+        address = process.stdout.readline().partition("listens on ")[2].split(". ")[0]
+        yield address, (data / "admin.token").read_text().strip()
     finally:
-        server.terminate()
-        server.communicate(timeout=PATIENCE_S)
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
+
+
+@contextmanager
+def bot(address: str, token: str) -> Iterator[None]:
+    """Somebody else's bot, at play."""
+    command = [
+        sys.executable,
+        "-m",
+        "seatwise",
+        "bot",
+        "random",
+        "--address",
+        address,
+        "--no-queue",
+        "--quiet",
+    ]
+    process = subprocess.Popen(command, env={**os.environ, "SEATWISE_TOKEN": token})
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE_S)
 
 
 def test_a_league_that_was_killed_goes_on_where_it_was_with_no_match_twice(folder):
@@ -116,7 +137,7 @@ def test_a_league_that_was_killed_goes_on_where_it_was_with_no_match_twice(folde
     assert len(results) == len({result["match"] for result in results}) == MATCHES
     assert "season.bundle" in out
     assert main(["verify", str(folder / "out" / "season.bundle")]) == 0
-    with own_server(folder) as client:
+    with server(folder / "out" / "server") as where, Client(*where) as client:
         assert {match.name for match in client.list_matches(page_size=100)} == {
             each["match"] for each in results
         }
@@ -157,3 +178,76 @@ def test_a_bot_that_cannot_be_imported_is_named_before_anything_is_played(folder
     assert "broken.py cannot be imported" in err
     assert "no model" in err
     assert not (folder / "out" / "season.jsonl").exists()
+
+
+OTHERS = """\
+name = "guests"
+game = "ugo"
+seats = 2
+rounds = 4
+options = { rounds = 1 }
+[[entrants]]
+bot = "greedy"
+[[entrants]]
+registered = "bots/ben/versions/3"
+"""
+
+
+def test_a_league_on_a_running_server_takes_the_bots_that_others_run(folder):
+    (folder / "league.toml").write_text(OTHERS)
+    with server(folder / "data") as (address, token), Client(address, token) as client:
+        where = ("--address", address, "--token", token)
+        code, _, err = ended(started(folder, *where))
+        assert code == 2
+        assert "bots/ben/versions/3 is not registered on this server" in err
+        with bot(address, client.register_bot("ben", "3").token):
+            code, _, err = ended(started(folder, *where))
+        assert code == 0, err
+        assert [len(written(folder, kind)) for kind in ("result", "record", "void")] == [4, 4, 0]
+        [line] = [json.loads(line) for line in (folder / "out" / "season.jsonl").read_text().splitlines()[:1]]
+        assert client.get_match(written(folder, "result")[0]["match"]).competition == line["league"]
+    assert main(["verify", str(folder / "out" / "season.bundle")]) == 0
+    assert not (folder / "out" / "server").exists()
+
+
+ROTATION = """\
+name = "fresh"
+game = "ugo"
+seats = 2
+rounds = 2
+deals = "rotation"
+options = { rounds = 1 }
+[[entrants]]
+bot = "counter.py:Counter"
+[[entrants]]
+bot = "greedy"
+"""
+COUNTER = """\
+import os
+from pathlib import Path
+
+from seatwise import Bot
+
+
+class Counter(Bot):
+    def __init__(self):
+        with Path(__file__).with_name("seen").open("a") as file:
+            file.write(f"{os.getpid()}\\n")
+
+    def choose(self, view):
+        return view.legal_cards[0]
+"""
+
+
+def test_with_rotating_deals_every_match_is_played_by_a_process_of_its_own(folder):
+    (folder / "league.toml").write_text(ROTATION)
+    (folder / "counter.py").write_text(COUNTER)
+    code, _, err = ended(started(folder))
+    assert code == 0, err
+    results = written(folder, "result")
+    assert len(results) == 4
+    assert sorted(Counter(result["deal"] for result in results).values()) == [2, 2]
+    processes = (folder / "seen").read_text().split()
+    assert len(processes) == len(set(processes)) == len(results)
+    assert "every bot is started afresh for each match" in (folder / "out" / "report.html").read_text()
+    assert main(["verify", str(folder / "out" / "season.bundle")]) == 0
