@@ -60,6 +60,11 @@ class Clock:
             act()
             self._run_ready()
 
+    def stop(self) -> None:
+        """Nothing of what was to happen happens."""
+        self._due.clear()
+        self.ready.clear()
+
     def _run_ready(self) -> None:
         ready = self.ready
         try:
@@ -127,7 +132,8 @@ class Loop(asyncio.BaseEventLoop):
     def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
         """As asyncio's."""
         handle = events.Handle(callback, args, self, context)
-        self.clock.ready.append(handle)
+        if not self.is_dead:
+            self.clock.ready.append(handle)
         return handle
 
     call_soon_threadsafe = call_soon

@@ -209,6 +209,12 @@ class Redis:
     def do_hget(self, key: bytes, name: bytes) -> bytes | None:
         return self._hash(key).get(name)
 
+    def do_hexists(self, key: bytes, name: bytes) -> int:
+        return int(name in self._hash(key))
+
+    def do_hlen(self, key: bytes) -> int:
+        return len(self._hash(key))
+
     def do_hmget(self, key: bytes, *names: bytes) -> list[bytes | None]:
         held = self._hash(key)
         return [held.get(name) for name in names]

@@ -129,6 +129,15 @@ class Witness:
             if epoch < seen.epoch:
                 self.wrong(f"the epoch of {item.match} falls from {seen.epoch} to {epoch}")
             seen.epoch = max(seen.epoch, epoch)
+            if item.HasField("move_accepted") and b"retired" not in fence:
+                self._check_kept(process, item.match, item.move_accepted.request_id)
+
+    def _check_kept(self, process: str, match: str, request_id: str) -> None:
+        """What is acknowledged is in the journal already."""
+        journal: Stream | None = self._redis.peek(keys.match_journal(match))
+        said = f'"{request_id}"'.encode()
+        if journal and not any(said in journal.fields[each][1] for each in reversed(journal.ids)):
+            self.wrong(f"{process} acknowledges {request_id} of {match}, and it is not in the journal")
 
     # In Redis
 

@@ -355,6 +355,7 @@ class World:
         for loop in self.loops:
             loop.on_killed = lambda: None
             loop.kill()
+        self.clock.stop()
 
 
 def _is_idle(server: Server) -> bool:
@@ -383,7 +384,8 @@ def play(seed: int, climate: Climate, *, keeps_log: bool = False) -> Outcome:
             )  # fmt: skip
             world.forget()
             del world
-            gc.collect()
+            for _ in range(5):  # what the first round throws away throws away more
+                gc.collect()
             return outcome
     finally:
         gc.enable()
