@@ -8,7 +8,7 @@ What is stated here is the whole rule:
 - A match in which a version sits twice, or alone, says nothing of it against others: it counts in no rating.
 - Void matches are not in the log.
 
-The spread that openskill keeps beside a rating is too wide to be shown as an interval: `refit` has those.
+The spread that openskill keeps beside a rating depends on the order of the matches, and is not shown: `refit` has the intervals.
 """
 
 from __future__ import annotations
