@@ -4,11 +4,11 @@ GAME ?= ugo
 SECONDS ?= 60
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help setup demo league test lint format bench golden proto mutants chaos simulate soak clean
+.PHONY: help setup demo league test lint format bench golden proto mutants chaos simulate soak clean matches-needed
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 setup: .venv/ready .venv/stubs ## everything below needs this, and calls it itself
 
@@ -68,6 +68,9 @@ mutants: setup ## plants faults, one at a time; each must be found
 
 simulate: setup ## SEEDS=200 worlds of referees, bots and faults in virtual time, or SEED=17 again
 	PYTHONPATH=tests $(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),40))
+
+matches-needed: setup ## how many matches tell two bots apart: plain, duplicate, corrected by par; a quarter of an hour
+	@$(BIN)/python tests/bench/matches_needed.py
 
 soak: setup ## what takes longer than a test may
 	$(BIN)/pytest -q -m slow

@@ -10,10 +10,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from seatwise_server.competition.opponents import chance_in
 from seatwise_server.competition.results import Result
 from seatwise_server.competition.tables import counted_points
+
+COEFFICIENT: Final = 0.5
+"""What of par is taken off, for points of UGO! and `greedy` as the par bot."""
+DEAL_SHARE: Final = 0.45
+"""The part of the variance at a seat that is the deal's."""
+LEFT_BY_PAR: Final = 0.3
+"""The same of what par has left."""
+# All three by `tests/bench/matches_needed.py --fit`, on deals that were used for nothing else.
 
 ParOf = Callable[[Result], Sequence[float] | None]
 """What the par bot scores at each seat of that match's deal; `None` where that is not known."""

@@ -1,0 +1,63 @@
+"""What the house's par bot scores at every seat of a record's deals: played here, by the referee's own rules.
+
+The par bot is published with the SDK and draws no lots, so that anybody who has the record finds the same numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from random import Random
+from typing import Any, Final
+
+from seatwise.local_table import LocalTable, Player, local_time_control
+from seatwise.samples import sample
+from seatwise_referee.journal import canonical
+from seatwise_referee.setup import DealSet, Setup
+from seatwise_referee.shuffle import NO_NONCE
+
+PAR_BOTS: Final = {"ugo": "greedy"}
+"""By game. Ubongo has none: its points are how many cards one lays, and every seat can lay seven."""
+
+
+def par_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:
+    """By seat; `None` for a game without a par bot."""
+    if record["game"] not in PAR_BOTS:
+        return None
+    deal = {key: record[key] for key in ("game", "rules_version", "options")}
+    seats = len(record["seats"])
+    if record.get("deal_set"):
+        deal["deal_set"] = record["deal_set"] | {"number": 1}  # all matches of a set have the same deals
+    else:
+        deal |= {"seed": record["seed"], "nonces": record["nonces"]}
+    return _played(canonical(deal), seats)
+
+
+@lru_cache(maxsize=4096)
+def _played(deal: bytes, seats: int) -> tuple[float, ...]:
+    given = json.loads(deal)
+    nonces = given.get("nonces") or [None] * seats
+    in_set = given.get("deal_set")
+    name = PAR_BOTS[given["game"]]
+    setup = Setup(
+        match="matches/par",
+        game=given["game"],
+        rules_version=given["rules_version"],
+        options=given["options"],
+        bots=tuple(f"bots/{name}/versions/{seat}" for seat in range(seats)),
+        time_control=local_time_control(given["game"]),
+        seed=bytes.fromhex(given.get("seed") or "00" * 32),
+        durability="none",
+        deal_set=DealSet.from_json(in_set) if in_set else None,
+    )
+    players = [
+        Player(name, sample(name, given["game"]), bytes.fromhex(nonce) if nonce else NO_NONCE, Random(0))
+        for nonce in nonces
+    ]
+    played = LocalTable(setup, players, _failed, lambda value: value).play()
+    return tuple(map(float, played.points))
+
+
+def _failed(failure: object) -> None:
+    raise RuntimeError(f"the par bot failed: {failure}")

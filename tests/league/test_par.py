@@ -1,0 +1,44 @@
+"""Par: what the published house bot scores at every seat of a record's deals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import seatwise
+from seatwise_server.league.par import par_of
+
+
+def records(tmp_path: Path, *bots: str, matches: int = 2) -> list[dict[str, Any]]:
+    file = tmp_path / "records.jsonl"
+    seatwise.play(list(bots), matches=matches, seed=7, records=file)
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_the_par_of_a_match_of_par_bots_is_its_points(tmp_path: Path) -> None:
+    for record in records(tmp_path, "greedy", "greedy", "greedy"):
+        assert par_of(record) == tuple(map(float, record["outcome"]["points"]))
+
+
+def test_par_does_not_depend_on_who_played(tmp_path: Path) -> None:
+    [record] = records(tmp_path, "random", "greedy", matches=1)
+    [other] = records(tmp_path, "greedy", "random", matches=1)
+    assert record["deals"] == other["deals"]
+    assert par_of(record) == par_of(other) is not None
+
+
+def test_another_deal_has_another_par(tmp_path: Path) -> None:
+    one, other = records(tmp_path, "random", "random")
+    assert par_of(one) != par_of(other)
+
+
+def test_all_matches_of_a_set_have_one_par(tmp_path: Path) -> None:
+    one, other = records(tmp_path, "random", "random")
+    for number, record in enumerate((one, other), 1):
+        record["deal_set"] = {"name": "sets/x", "number": number, "size": 2, "seed": "ab" * 32}
+    assert par_of(one) == par_of(other)
+
+
+def test_a_game_without_a_par_bot_has_no_par() -> None:
+    assert par_of({"game": "ubongo"}) is None
