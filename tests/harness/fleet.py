@@ -69,11 +69,12 @@ class Fleet:
         self._folder = folder
         self._seats: list[Seats] = []
 
-    async def start(self, *args: str) -> ServerProcess:
-        """One more process."""
+    async def start(self, *args: str, before: str = "") -> ServerProcess:
+        """One more process; `before` is Python that it runs first."""
         data = self._folder / f"p{len(self.processes)}"
         data.mkdir()
         process = ServerProcess(data, "--redis", self.redis_url, "--log-level", "debug", *args)
+        process.before = before
         self.processes.append(process)
         await process.start()
         return process

@@ -30,6 +30,9 @@ sys.exit(COMMAND.run(parser.parse_args()))
 class ServerProcess:
     """`seatwise serve` as a process of its own, on a data folder that outlives it."""
 
+    before = ""
+    """Python that is run before it: for a test that wants another version of something."""
+
     def __init__(self, data: Path, *args: str) -> None:
         self.data = data
         self.address = ""
@@ -74,7 +77,7 @@ class ServerProcess:
         """Returns when it listens, on the port that it had before."""
         host, _, port = self.address.rpartition(":")
         where = ["--host", host or "127.0.0.1", "--port", port or "0", "--data", str(self.data)]
-        command = [sys.executable, "-c", _SERVE, *where, "--no-house-bots", *self.args]
+        command = [sys.executable, "-c", self.before + _SERVE, *where, "--no-house-bots", *self.args]
         with (self.data / "server.log").open("ab") as log:
             pipe = asyncio.subprocess.PIPE
             self._process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=log)
