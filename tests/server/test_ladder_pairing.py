@@ -123,6 +123,51 @@ async def test_who_has_gone_costs_the_others_nothing_but_a_pass(store: Store) ->
     assert gone not in await floor.waiting()
 
 
+async def again(floor: Floor) -> list[tuple[str, ...]]:
+    """Another pass, with all bots of the last one back in the queue, for they take several matches."""
+    for table in floor.held.at_tables.values():
+        for bot in table:
+            await floor.store.queues.enter(floor.ladder.name, bot)
+    floor.pairing._rests_until = 0.0
+    await floor.pairing.pair()
+    return await floor.tables()
+
+
+async def test_who_has_never_seen_a_match_through_plays_one_at_a_time(store: Store) -> None:
+    floor = Floor(store)
+    await floor.come("a", "b", "c", limit=9)
+    await floor.pairing.pair()
+    [table] = await floor.tables()
+    assert await again(floor) == []
+    [match] = floor.held.at_tables
+    result = Result(0, match, table, (1, 2, 3), (3, 2, 1), ("COMPLETED",) * 3)
+    await store.results.append(LADDER.name, result)
+    assert len(await again(floor)) == 1
+    assert len(await again(floor)) == 1, "they may have two at once now"
+
+
+async def test_who_has_forfeited_its_last_match_plays_one_at_a_time(store: Store) -> None:
+    floor = Floor(store)
+    bots = await floor.come("a", "b", "c", limit=9)
+    for number in range(3):
+        endings = ("TIMED_OUT" if number == 2 else "COMPLETED", "COMPLETED", "COMPLETED")
+        result = Result(0, f"matches/{number}", tuple(bots), (1, 2, 3), (3, 2, 1), endings)
+        await store.results.append(LADDER.name, result)
+    await floor.pairing.pair()
+    assert len(await floor.tables()) == 1
+    assert await again(floor) == []
+
+
+async def test_who_is_on_trial_is_not_kept_waiting_by_a_match_that_was_voided(store: Store) -> None:
+    floor = Floor(store)
+    await floor.come("a", "b", "c", limit=9)
+    await floor.pairing.pair()
+    [table] = await floor.tables()
+    [match] = floor.held.at_tables
+    await store.seats.release_all(match, table)
+    assert len(await again(floor)) == 1
+
+
 async def test_nobody_is_paired_without_a_free_table(store: Store) -> None:
     floor = Floor(store, room=0)
     bots = await floor.come("a", "b", "c")

@@ -36,6 +36,11 @@ class Form:
             forfeits=(*self.forfeits, (result.match, ending)) if ending in FORFEITS else (),
         )
 
+    @property
+    def is_on_trial(self) -> bool:
+        """Whether it has seen no match through, or not its last one."""
+        return not self.matches or bool(self.forfeits)
+
     def fault(self, limit: int = FORFEITS_IN_A_ROW) -> str:
         """Why it may not stay on the ladder, told to its owner; "" if it may. Resigning is no fault: it answered."""
         if len(self.forfeits) < limit:

@@ -71,7 +71,7 @@ class LadderPairing:
         return took_s
 
     async def _who_waits(self, held: Held) -> list[Waiting]:
-        """Without those who are off the ladder: they leave the queue.
+        """Without those who are off the ladder, who leave the queue, and those on trial that sit at a table of it.
 
         First the queue is read and then the log: who waits is free, so its last result is there.
         """
@@ -83,7 +83,22 @@ class LadderPairing:
         off = held.book.faults
         for bot in [each.bot for each in waiting if each.bot in off]:
             await self._store.queues.leave(name, bot)
-        return [each for each in waiting if each.bot not in off]
+        busy = await self._busy_on_trial(held, [each.bot for each in waiting])
+        return [each for each in waiting if each.bot not in off and each.bot not in busy]
+
+    async def _busy_on_trial(self, held: Held, bots: Sequence[str]) -> set[str]:
+        """Bots that have never seen a match through, or not their last one, play one at a time.
+
+        So one that is broken does not spoil a hundred tables before it is found out.
+        """
+        seated = {bot for table in held.at_tables.values() for bot in table}
+        found = set()
+        for bot in seated.intersection(bots):
+            if held.book.forms.of(bot).is_on_trial:
+                seats = await self._store.seats.held(bot)  # of a match that was voided nobody tells
+                if any(seat.match in held.at_tables for seat in seats):
+                    found.add(bot)
+        return found
 
     async def _learn_owners(self, bots: Sequence[str]) -> None:
         unknown = [bot for bot in bots if bot not in self._owners]
