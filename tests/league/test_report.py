@@ -112,6 +112,12 @@ def test_every_plot_says_what_it_shows(folder):
         assert "inf" not in picture.replace("info", "")
 
 
+def test_the_luck_of_the_deal_is_taken_off_and_how_much_that_was_is_said(folder):
+    text = (folder / "report.html").read_text()
+    assert "With the luck of the deal taken off" in text
+    assert re.search(r"Less 0\.5 of what greedy scores[^<]*: that leaves \d+ % of the variance", text)
+
+
 def test_the_digest_on_the_page_is_that_of_the_bundle(folder, capsys):
     assert main(["verify", str(folder / "season.bundle"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["digest"] in (folder / "report.html").read_text()
@@ -160,10 +166,11 @@ def test_a_season_of_which_nothing_is_played_yet_has_a_page(tmp_path):
 
 def test_forfeits_and_voids_are_told_with_what_is_known_of_them(tmp_path):
     league = league_of()
-    book = played(tmp_path, league, most=0)
+    book = played(tmp_path, league, most=1)
+    [result] = book.season.results.values()
     bots = league.players[:2]
-    book.result("r1-t1", Result(1, "matches/m1", bots, (9, 4), (1, 2), ("COMPLETED", "TIMED_OUT")))
-    book.record("matches/m1", json.dumps(forfeited_record(bots)))
+    book.result("r1-t9", Result(2, "matches/m9", bots, (9, 4), (1, 2), ("COMPLETED", "TIMED_OUT")))
+    book.record("matches/m9", forfeited(book.season.records[result.match]))
     book.void(Void("r1-t2", "matches/m2", "ABORTED: the cat"))
     book.given_up(league.players[2], "started 4 times in a row")
     book.close()
@@ -175,8 +182,8 @@ def test_forfeits_and_voids_are_told_with_what_is_known_of_them(tmp_path):
     assert "started 4 times in a row" in words
 
 
-def forfeited_record(bots: tuple[str, ...]) -> dict[str, object]:
-    """As much of a record as tells why."""
+def forfeited(record: str) -> str:
+    """The record with other entries, that tell how a seat was forfeited."""
     late = {"kind": "default", "reason": "TIMED_OUT", "moves": [{"seat": 1, "move": {}}]}
     entries = [
         late | {"seq": 4, "at_ms": 1060},
@@ -184,4 +191,4 @@ def forfeited_record(bots: tuple[str, ...]) -> dict[str, object]:
         late | {"seq": 6, "at_ms": 3100},
         {"kind": "forfeited", "seq": 7, "at_ms": 3100, "seat": 1, "ending": "TIMED_OUT"},
     ]
-    return {"seats": [{"seat": seat, "bot": bot} for seat, bot in enumerate(bots)], "entries": entries}
+    return json.dumps(json.loads(record) | {"entries": entries})

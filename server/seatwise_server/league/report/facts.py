@@ -66,7 +66,7 @@ class Facts:
         self.names = {each.player: each.name for each in league.entrants}
         self.order = tuple(order)
         """Players, the first of the table first."""
-        self._records = records
+        self.records = records
         self._reports = reports
 
     def points(self) -> dict[str, list[int]]:
@@ -125,7 +125,7 @@ class Facts:
     def charged(self) -> dict[str, tuple[float, int]]:
         """Mean and most milliseconds that a move was charged, by player."""
         found: dict[str, list[int]] = {player: [] for player in self.order}
-        for record in map(json.loads, self._records.values()):
+        for record in map(json.loads, self.records.values()):
             bots = [seat["bot"] for seat in record["seats"]]
             for seat, charged_ms in _charges(record["entries"]):
                 found[bots[seat]].append(charged_ms)
@@ -133,11 +133,11 @@ class Facts:
 
     def answers(self) -> list[Timed]:
         """Those of which the record tells the charge, and the bot what it took."""
-        records = map(json.loads, self._records.values()) if self._reports else ()
+        records = map(json.loads, self.records.values()) if self._reports else ()
         return [answer for record in records for answer in beside(record, self._reports)]
 
     def _evidence(self, match: str, seat: int) -> tuple[str, ...]:
-        record = self._records.get(match)
+        record = self.records.get(match)
         if record is None:
             return ("its record is not given yet: others may still play the same deal",)
         return tuple(_told(entry) for entry in json.loads(record)["entries"] if _concerns(entry, seat))

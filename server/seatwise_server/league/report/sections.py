@@ -18,6 +18,7 @@ from seatwise_server.competition.sprt import Verdict, bounds
 from seatwise_server.competition.statistics import entrant_means, paired_differences, pairs
 from seatwise_server.league.report.facts import Facts
 from seatwise_server.league.report.figures import Whisker, curves, whiskers
+from seatwise_server.league.report.luck import corrections
 
 MOST_ORDERS = 5
 MOST_SOFT = 8
@@ -52,6 +53,7 @@ def extra_sections(schedule: Schedule, facts: Facts, so_far: SoFar) -> list[Sect
         return []
     statistics = (
         _means(facts, results),
+        *_luck(facts, results),
         _differences(facts, results),
         _beats(facts, results),
         _orders(facts, results),
@@ -72,6 +74,28 @@ def _means(facts: Facts, results: Sequence[Result]) -> Part:
         title="Points a match",
         plot=whiskers("Mean points a match with 95 % intervals", rows, "points a match"),
         notes=("Matches on the same deal are not independent: each deal counts as one observation.",),
+    )
+
+
+def _luck(facts: Facts, results: Sequence[Result]) -> Iterable[Part]:
+    found = corrections(facts.league.game, results, facts.records)
+    if not found:
+        return
+    best = found[-1]
+    means = entrant_means(results, best.points)
+    rows = [_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
+    yield Part(
+        title="With the luck of the deal taken off",
+        words=tuple(
+            f"Less {each.how}: that leaves {100 * each.left:.0f} % of the variance of single matches."
+            for each in found
+        ),
+        plot=whiskers(
+            "Mean points a match less the luck of the deal, with 95 % intervals", rows, "points a match"
+        ),
+        notes=(
+            "All coefficients were fixed beforehand, on deals that were used for nothing else. The table itself is by points as they were made.",
+        ),
     )
 
 

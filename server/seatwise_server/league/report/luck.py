@@ -1,0 +1,63 @@
+"""The luck of the deal, taken off: what is left of everybody's points when a house bot has played the same cards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from seatwise_server.competition.par import (
+    COEFFICIENT,
+    DEAL_SHARE,
+    LEFT_BY_PAR,
+    Points,
+    by_other_tables,
+    by_par,
+    plain,
+    variance_left,
+    with_par,
+)
+from seatwise_server.competition.results import Result
+from seatwise_server.league.par import PAR_BOTS, par_of
+
+MOST = 2000
+"""Matches of which the par is played; more would keep who waits for the page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """Points less the luck of the deal."""
+
+    points: Points
+    how: str
+    """What was taken off."""
+    left: float
+    """The part of the chance in single matches that is left."""
+
+
+def corrections(game: str, results: Sequence[Result], records: Mapping[str, str]) -> list[Corrected]:
+    """Those that can be made, the last being the best. All coefficients were fixed before the season."""
+    found: list[Corrected] = []
+    if has_par(game, results, records):
+        results = with_par(results, lambda result: par_of(json.loads(records[result.match])))
+        how = f"{COEFFICIENT:g} of what {PAR_BOTS[game]} scores at the same seat of the same deal"
+        found.append(_corrected(results, by_par(results, COEFFICIENT), how))
+    before, share = (found[-1].points, LEFT_BY_PAR) if found else (plain(results), DEAL_SHARE)
+    travelled = by_other_tables(results, before, share)
+    if travelled.values != before.values:
+        also = (
+            f"{found[-1].how}, and what others made there"
+            if found
+            else "what others made at the same seat of the same deal"
+        )
+        found.append(_corrected(results, travelled, also))
+    return found
+
+
+def has_par(game: str, results: Sequence[Result], records: Mapping[str, str]) -> bool:
+    """Whether every deal is known, and quickly played."""
+    return game in PAR_BOTS and len(results) <= MOST and all(result.match in records for result in results)
+
+
+def _corrected(results: Sequence[Result], points: Points, how: str) -> Corrected:
+    return Corrected(points, how, variance_left(results, points))
