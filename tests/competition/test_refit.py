@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from virtual_ladder import plackett_luce
 
+from seatwise_server.competition.likelihood import ahead
 from seatwise_server.competition.matrix import dot, inverse, sandwich, solve, zeros
 from seatwise_server.competition.refit import ELO, refit
 from seatwise_server.competition.results import Result
@@ -121,6 +122,21 @@ def test_who_has_won_everything_stays_this_side_of_infinity_and_provisional() ->
     assert best.provisional
 
 
+def test_a_ladder_on_which_everybody_beats_the_next_has_strengths() -> None:
+    names = [f"bots/b{n:03}/versions/1" for n in range(30)]
+    meetings = [pair for pair in pairwise(names) for _ in range(300)]
+    found = refit(match(seq, pair, (1, 2)) for seq, pair in enumerate(meetings, 1))
+    assert [strength.bot for strength in found.strengths] == names
+    assert all(strength.provisional for strength in found.strengths)
+
+
+def test_bots_may_lie_further_apart_than_an_exponential_can_hold() -> None:
+    found = zeros(4)
+    _add_model(found, (0, 1, 2, 3), [4000.0, -4000.0, 0.0, 3999.0], 1.0)
+    assert all(math.isfinite(value) for row in found for value in row)
+    assert found[0][0] == pytest.approx(ahead(1.0) * ahead(-1.0)), "all but the nearest duel is certain"
+
+
 def test_groups_that_never_met_are_not_compared() -> None:
     """Each is told above its own mean; the smaller one is provisional, however much it has played."""
     large, small = season(200, 5, seed=8), season(300, 3, seed=9, seats=3)
@@ -175,7 +191,7 @@ def test_the_model_of_a_table_is_plackett_and_luces() -> None:
             for other in range(4):
                 expected[one][other] += p * (won[one] - means[one]) * (won[other] - means[other])
     found = zeros(4)
-    _add_model(found, (0, 1, 2, 3), odds, 1.0)
+    _add_model(found, (0, 1, 2, 3), strengths, 1.0)
     for row, right in zip(found, expected, strict=True):
         assert row == pytest.approx(right, abs=1e-12)
 

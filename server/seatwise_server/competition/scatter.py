@@ -19,6 +19,8 @@ from seatwise_server.competition.matrix import Matrix, Vector, zeros
 
 TRUST = 5.0
 """A bot of whom this much is known is trusted half, the model the other half."""
+WEAKEST = -300.0
+"""In log-odds against the strongest of a table: the square of the odds is still a number."""
 
 Company = tuple[int, ...]
 
@@ -34,9 +36,8 @@ def scatter(seen: Comparisons, strengths: Vector) -> Matrix:
         _add_square(total, sums, count * seen_part)
         for match in piece:
             modelled[tuple(bot for bot, _ in match)] += count * (1 - seen_part)
-    odds = [math.exp(strength) for strength in strengths]
     for company, weight in sorted(modelled.items()):
-        _add_model(total, company, odds, weight)
+        _add_model(total, company, strengths, weight)
     return total
 
 
@@ -58,8 +59,9 @@ def _add_square(total: Matrix, sums: dict[int, float], weight: float) -> None:
             row[other] += by * others
 
 
-def _add_model(total: Matrix, company: Company, odds: Vector, weight: float) -> None:
+def _add_model(total: Matrix, company: Company, strengths: Vector, weight: float) -> None:
     """What Plackett and Luce's model says of one table. Two duels hang together only if they share a bot."""
+    odds = _odds(company, strengths)
     for one, other in combinations(company, 2):
         both = odds[one] + odds[other]
         _add_duel(total, one, other, weight * odds[one] * odds[other] / (both * both))
@@ -69,6 +71,12 @@ def _add_model(total: Matrix, company: Company, odds: Vector, weight: float) -> 
             own = odds[first]
             apart = own * own / ((own + odds[left]) * (own + odds[right]))
             _add_two_duels(total, first, left, right, weight * (own / of_all - apart))
+
+
+def _odds(company: Company, strengths: Vector) -> dict[int, float]:
+    """Against the strongest of the table; who is weaker than any number can tell counts as just that weak."""
+    best = max([strengths[bot] for bot in company])
+    return {bot: math.exp(max(strengths[bot] - best, WEAKEST)) for bot in company}
 
 
 def _add_duel(total: Matrix, one: int, other: int, variance: float) -> None:
