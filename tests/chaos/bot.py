@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from chaos.history import History, Line
-from seatwise import Bot, Card
+from seatwise import Bot, Card, ubongo
 from seatwise.codec import CODECS
 from seatwise.link.attendance import Attendance, Plan
 from seatwise.link.wire import GrpcWire, Stream
+from seatwise.samples.ubongo_random import RandomBuilder
 from seatwise.ugo import View
 from seatwise.v1 import lobby_service_pb2, play_service_pb2
 from seatwise.v1.play_service_pb2 import MoveRejected
@@ -43,6 +44,19 @@ class Slow(Bot):
         """Any legal card."""
         await asyncio.sleep(self.chance.uniform(*THINKS_S))
         return self.chance.choice(view.legal_cards)
+
+
+class SlowBuilder(RandomBuilder):
+    """Builds at random, and takes its time over each card."""
+
+    async def build(self, view: ubongo.View) -> AsyncIterator[Any]:  # type: ignore[override]
+        """As `Bot.build`."""
+        for step in super().build(view):
+            await asyncio.sleep(self.chance.uniform(*THINKS_S) / 4)
+            yield step
+
+
+BOTS = {"ugo": Slow, "ubongo": SlowBuilder}
 
 
 class Noted(Generic[Sent, Received]):
@@ -157,7 +171,7 @@ async def play(args: argparse.Namespace) -> None:
     """Attends until it is told to stop."""
     history = History(args.history)
     history.note([{"what": "born", "pid": os.getpid()}])
-    plan = Plan(Slow, args.game, tuple(args.queues), AT_ONCE, None, None)
+    plan = Plan(BOTS[args.game], args.game, tuple(args.queues), AT_ONCE, None, None)
     attendance = Attendance(plan, NotedWire(args.address, os.environ["SEATWISE_TOKEN"], history))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, attendance.drain)
     summary = await attendance.run()
@@ -167,7 +181,7 @@ async def play(args: argparse.Namespace) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address")
-    parser.add_argument("game")
+    parser.add_argument("game", choices=BOTS)
     parser.add_argument("history", type=Path)
     parser.add_argument("queues", nargs="*")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")

@@ -43,11 +43,18 @@ class Size:
     referees: int = 3
     fronts: int = 2
     bots: int = 6
+    builders: int = 2
+    """Bots that play Ubongo."""
+
+    @property
+    def games(self) -> list[str]:
+        """What each bot plays."""
+        return ["ugo"] * self.bots + ["ubongo"] * self.builders
 
     @property
     def by_role(self) -> dict[str, int]:
         """As `schedule` wants it."""
-        return {"referee": self.referees, "front": self.fronts, "bot": self.bots, "redis": 1}
+        return {"referee": self.referees, "front": self.fronts, "bot": len(self.games), "redis": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +169,9 @@ async def run(folder: Path, seconds: float, seed: int, size: Size) -> tuple[Resu
     harms = schedule(seed, seconds, size.by_role)
     with screen(seconds) as told:
         told.say(
-            f"seed {seed}: starting {size.referees} referees, {size.fronts} fronts, {size.bots} bots, a Redis"
+            f"seed {seed}: starting {size.referees} referees, {size.fronts} fronts, {len(size.games)} bots, a Redis"
         )
-        async with world(folder, size.referees, size.fronts, size.bots) as made:
+        async with world(folder, size.referees, size.fronts, size.games) as made:
             async with Run(made, harms, told) as this:
                 books = await this.chaos(seconds)
             kills = sum(victim.kills for victim in made.all)
@@ -190,7 +197,7 @@ def main(args: argparse.Namespace) -> int:
     seed = secrets.randbelow(10**6) if args.seed is None else args.seed
     log.configure("error")
     folder = Path(tempfile.mkdtemp(prefix="sw-chaos-", dir=args.keep))
-    size = Size(args.referees, args.fronts, args.bots)
+    size = Size(args.referees, args.fronts, args.bots, args.builders)
     results, wrong = asyncio.run(_until_told(run(folder, args.seconds, seed, size)))
     RESULTS.write_text(json.dumps(results.as_json) + "\n")
     print(" · ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in results.as_json.items()))
@@ -218,7 +225,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, help="drawn by lot if not given")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leaves histories and logs there")
-    for name, number in (("referees", 3), ("fronts", 2), ("bots", 6)):
+    for name, number in (("referees", 3), ("fronts", 2), ("bots", 6), ("builders", 2)):
         parser.add_argument(f"--{name}", type=int, default=number)
     args = parser.parse_args()
     if args.bots < FEWEST_BOTS or args.referees < 1 or args.fronts < 1:

@@ -14,8 +14,11 @@ from harness.table import Admin
 from chaos.world import World
 
 AGAIN_S = 0.3
-SHORT = {"free_ms": {"card": 4000, "arrange": 4000}, "bank_ms": 1, "grace_ms": 50}
-"""Less than a takeover takes, so that whoever is charged for one runs out of time."""
+LIMITS = {
+    "ugo": {"free_ms": {"card": 4000, "arrange": 4000}, "bank_ms": 1, "grace_ms": 50},
+    "ubongo": {"free_ms": {"build": 20_000}, "grace_ms": 50},
+}
+"""By game. In UGO! less than a takeover takes, so that whoever is charged for one runs out of time."""
 ROUNDS = (2, 6)
 
 
@@ -31,10 +34,13 @@ class Hosts:
         self._chance = random.Random(len(world.bots))
 
     async def __aenter__(self) -> Self:
-        named = [bot.name for bot in self._world.bots if bot.number % 2]
-        tables = [*itertools.combinations(named, 2), *itertools.combinations(named, 3)]
-        self._tasks = [asyncio.create_task(self._host(number, bots)) for number, bots in enumerate(tables)]
+        tables = [(game, bots) for game in LIMITS for bots in self._tables(game)]
+        self._tasks = [asyncio.create_task(self._host(number, *each)) for number, each in enumerate(tables)]
         return self
+
+    def _tables(self, game: str) -> list[tuple[str, ...]]:
+        named = [bot.name for bot in self._world.bots if bot.is_named and bot.game == game]
+        return [*itertools.combinations(named, 2), *itertools.combinations(named, 3)]
 
     async def __aexit__(self, *_: object) -> None:
         for task in self._tasks:
@@ -46,14 +52,14 @@ class Hosts:
         self._is_closing = True
         await asyncio.gather(*self._tasks)
 
-    async def _host(self, number: int, bots: tuple[str, ...]) -> None:
+    async def _host(self, number: int, game: str, bots: tuple[str, ...]) -> None:
         admin = self._world.admin(number)
         for each in itertools.count():
             if self._is_closing:
                 break
             request_id, rounds = f"chaos-{number}-{each}", self._chance.randint(*ROUNDS)
             ask = lambda request_id=request_id, rounds=rounds: admin.create(  # noqa: E731
-                bots, rounds=rounds, request_id=request_id, **SHORT
+                bots, game=game, rounds=rounds, request_id=request_id, **LIMITS[game]
             )
             match = await _until_answered(ask)
             self.matches.add(match.name)

@@ -17,7 +17,7 @@ from chaos.harm import EVERY_S, REDIS_EVERY_S, schedule
 from chaos.history import History, read
 from chaos.world import TESTS
 
-SIZE = Size(referees=2, fronts=1, bots=4)
+SIZE = Size(referees=2, fronts=1, bots=4, builders=0)
 SEED = 25
 """With this one a referee is killed first, then the Redis; then a bot is stopped."""
 
@@ -32,7 +32,19 @@ async def test_after_kills_nothing_is_lost_doubled_or_wrongly_flagged(tmp_path: 
 
 
 async def test_a_run_that_is_broken_off_leaves_nothing_running(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "chaos.chaos", "--seconds", "60", "--bots", "4", "--keep", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "chaos.chaos",
+        "--seconds",
+        "60",
+        "--bots",
+        "4",
+        "--builders",
+        "0",
+        "--keep",
+        str(tmp_path),
+    ]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         *command, env={"PYTHONPATH": str(TESTS)}, cwd=tmp_path, stderr=pipe

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from one_match import Desk, dealt
+from one_race import ready
 
 from chaos.check import SLACK_MS, Check, Findings, longest_gap
 from chaos.history import Line
@@ -212,6 +213,51 @@ def test_what_was_said_again_after_a_takeover_is_reckoned_from_its_first_time() 
     move, told = story.entries("move")[0], story.lines("accepted")[0]
     move["charged_ms"] = told["charged_ms"] = 9000
     assert counts(story.findings()) == (0, 0, 1)
+
+
+# A race
+
+
+def a_race(tells: str = "call") -> tuple[dict[str, Any], list[Line]]:
+    """Its record, and what the bot of seat 0 wrote down, which called in the one round."""
+    race = ready(0, 1)
+    race.at(200).call(0)
+    race.until(99_999)
+    assert race.match.is_over
+    record = race.record()
+    prompt = next(entry["prompt"] for entry in record["entries"] if entry["kind"] == "called")
+    ranks, move = record["result"]["ranks"], {"call": True} if tells == "call" else {"stop": True}
+    return record, [
+        {"at": 0.1, "what": "shown", "prompt": prompt, "to_act": True, "view": "not in any record"},
+        {"at": 0.2, "what": "said", "prompt": prompt, "request_id": "call of 0", "move": move},
+        {"at": 0.3, "what": "accepted", "request_id": "call of 0", "charged_ms": 200},
+        {"at": 0.4, "what": "ended", "ranks": ranks, "seed": record["seed"], "void": ""},
+    ]
+
+
+def looked_at(record: dict[str, Any], lines: list[Line]) -> Findings:
+    findings = Findings()
+    Check(canonical(record) + b"\n", {0: lines}, (), findings).run()
+    findings.lost = [each for each in findings.lost if "does not verify" not in each]
+    return findings
+
+
+def test_a_call_that_was_acknowledged_is_in_the_record() -> None:
+    findings = looked_at(*a_race())
+    assert (counts(findings), findings.checked) == ((0, 0, 0), 1)
+
+
+def test_a_call_that_is_lost_or_another_is_found() -> None:
+    record, lines = a_race()
+    record["entries"] = [entry for entry in record["entries"] if entry["kind"] != "called"]
+    assert counts(looked_at(record, lines)) == (1, 0, 0)
+    assert counts(looked_at(*a_race(tells="stop"))) == (1, 0, 0)
+
+
+def test_who_is_said_to_have_given_no_sign_of_life_is_blamed() -> None:
+    record, lines = a_race()
+    record["entries"].insert(-1, {"kind": "agreed", "prompt": 1, "silent": [0]})
+    assert counts(looked_at(record, lines)) == (0, 0, 1)
 
 
 # Gaps

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from abc import abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -190,14 +190,17 @@ class Player(Victim):
 
     role = "bot"
 
-    def __init__(self, number: int, folder: Path, address: str, queues: tuple[str, ...]) -> None:
+    def __init__(self, number: int, folder: Path, address: str, game: str, queues: tuple[str, ...]) -> None:
         super().__init__(number)
+        self.game = game
+        self.is_named = not queues
+        """It plays only matches that name it."""
         self.name = ""
         """Format: bots/{bot}/versions/{version}."""
         self.token = ""
         self.history = folder / f"bot{number}.jsonl"
         self._log = folder / f"bot{number}.log"
-        self._command = [sys.executable, "-m", "chaos.bot", address, "ugo", str(self.history), *queues]
+        self._command = [sys.executable, "-m", "chaos.bot", address, game, str(self.history), *queues]
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -287,14 +290,14 @@ class World:
 
 
 @asynccontextmanager
-async def world(folder: Path, referees: int, fronts: int, bots: int) -> AsyncIterator[World]:
+async def world(folder: Path, referees: int, fronts: int, games: Sequence[str]) -> AsyncIterator[World]:
     """Everything up, and every bot registered; at the end nothing of it is left running."""
     redis = Redis(folder / "redis")
     made = World(folder, redis)
     redis.server.start()
     try:
         await _start_servers(made, referees, fronts)
-        await _start_bots(made, bots)
+        await _start_bots(made, games)
         yield made
     finally:
         await asyncio.gather(*[victim.end() for victim in made.all if victim is not redis])
@@ -315,12 +318,13 @@ async def _start_servers(made: World, referees: int, fronts: int) -> None:
     await asyncio.gather(*[server.start() for server in (*made.fronts, *made.referees)])
 
 
-async def _start_bots(made: World, bots: int) -> None:
-    """Even ones wait in a queue, odd ones play what they are named for; each is at one of the front doors."""
+async def _start_bots(made: World, games: Sequence[str]) -> None:
+    """Of UGO! every other one waits in a queue, all others play what they are named for; each is at a front door."""
     admin = made.admin()
-    for number in range(bots):
+    for number, game in enumerate(games):
         address = made.fronts[number % len(made.fronts)].process.address
-        bot = Player(number, made.folder, address, () if number % 2 else ("casual-2",))
+        queues = () if number % 2 or game != "ugo" else ("casual-2",)
+        bot = Player(number, made.folder, address, game, queues)
         wire = await admin.register(f"chaotic-{number}")
         bot.name, bot.token = wire.bot, wire.token
         await wire.drop()
