@@ -47,8 +47,9 @@ class Depths:
         while True:
             with suppress(StoreUnavailable):
                 self.jobs = await self._store.jobs.untaken()
-                for queue in (*QUEUES, CREATED):
-                    self.queues[queue] = await self._store.queues.count(queue)
+                queues = (*QUEUES, CREATED, *await self._store.ladders.names())
+                # anew each time: another thread reads it
+                self.queues = {queue: await self._store.queues.count(queue) for queue in queues}
             await asyncio.sleep(LOOK_S)
 
 

@@ -8,6 +8,7 @@ import urllib.request
 import pytest
 import pytest_asyncio
 from harness import SOON_S, endings, plays_on, server_process
+from harness.ladder import Rung
 from prometheus_client.parser import text_string_to_metric_families
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -62,6 +63,16 @@ async def test_a_match_is_counted_move_by_move(measured):
         "seatwise_jobs_waiting",
         "seatwise_loop_lag_seconds",
     } <= after.keys()
+
+
+async def test_who_waits_for_a_ladder_is_counted(measured):
+    house, url = measured
+    ladder = Rung(house, "ladders/measured")
+    await ladder.create(2)
+    await (await house.bot()).attend([ladder.name])
+    async with asyncio.timeout(SOON_S):
+        while (await read(url)).get(f"seatwise_queue_depth {ladder.name}") != 1:  # noqa: ASYNC110  # looked at now and then
+            await asyncio.sleep(0.05)
 
 
 async def test_time_outs_and_voided_matches_are_counted_by_reason(measured):
