@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
+from virtual import in_virtual_time
 
-from seatwise_server.play import inheritance
-from seatwise_server.play.inheritance import Estate, Inheritance
-from seatwise_server.store import Store
+from seatwise_server.play import inheritance, lease
+from seatwise_server.play.inheritance import AT_ONCE, Estate, Inheritance
+from seatwise_server.store import Fence, Heartbeat, Store
+from seatwise_server.store.jobs import Job
 
 LEASE_S = 0.3
 
@@ -106,3 +109,66 @@ async def test_what_does_not_fit_is_left_to_others(store: Store) -> None:
     await Inheritance(host, store)._look()
     assert await store.jobs.owners() == {"b": 2}
     assert {job.match for job in await store.jobs.take("a", 10, 100)} == set(MATCHES) - host.opened
+
+
+# Many, in virtual time: the store answers at once, opening a match takes a while
+
+
+OPENING_S = 0.25
+
+
+class Books:
+    """Redis, as far as an heir reads it: one referee is dead and held so many matches."""
+
+    def __init__(self, matches: int) -> None:
+        self.held_by_dead = {f"{number:06}": f"matches/{number}" for number in range(matches)}
+        self.processes = self.jobs = self.journal = self
+
+    async def heartbeats(self) -> dict[str, Heartbeat]:
+        heir = Heartbeat(int(asyncio.get_running_loop().time()), "", has_left=False, free=10_000)
+        return {"dead": Heartbeat(1, "", has_left=False), "heir": heir}
+
+    async def owners(self) -> dict[str, int]:
+        return {"dead": len(self.held_by_dead)} if self.held_by_dead else {}
+
+    async def held(self, holder: str, count: int, after_id: str = "") -> list[Job]:
+        jobs = [Job(*each) for each in sorted(self.held_by_dead.items()) if each[0] > after_id]
+        return jobs[:count] if holder == "dead" else []
+
+    async def fence(self, _: str) -> Fence:
+        return Fence(1, "dead", is_retired=False)
+
+
+class Heir:
+    """A referee with room for all, for which each match is work."""
+
+    name, free, hosted = "heir", 10_000, 0
+
+    def __init__(self, books: Books) -> None:
+        self._books = books
+        self.opened: dict[str, float] = {}
+
+    def has(self, match: str) -> bool:
+        return match in self.opened
+
+    async def open(self, estate: Estate) -> None:
+        await asyncio.sleep(OPENING_S)
+        self.opened[estate.job.match] = asyncio.get_running_loop().time()
+        del self._books.held_by_dead[estate.job.job_id]
+
+
+@in_virtual_time
+async def test_however_many_matches_a_referee_leaves_its_lease_is_waited_for_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An heir that is busy with them goes on looking who lives, or all would have a whole lease again and again."""
+    monkeypatch.setattr(inheritance, "LEASE_S", lease.LEASE_S)
+    books: Any = Books(2000)
+    heir: Any = Heir(books)
+    began = asyncio.get_running_loop().time()
+    running = asyncio.create_task(Inheritance(heir, books).run())
+    await asyncio.sleep(60)
+    running.cancel()
+    assert len(heir.opened) == 2000
+    work_s = 2000 / AT_ONCE * OPENING_S
+    assert max(heir.opened.values()) - began < lease.LEASE_S + 1 + work_s

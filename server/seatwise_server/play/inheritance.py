@@ -26,8 +26,8 @@ SHARED_S = 0.5
 others may be dead too, and nobody knows it yet."""
 AT_ONCE = 32
 """Matches that are opened at the same time."""
-MOST = 512
-"""Matches of one owner that are looked at in one go."""
+MOST = 128
+"""Matches of one owner that are looked at in one go: opening them must not keep us from looking who lives."""
 RETRY_S = 0.5
 
 T = TypeVar("T")
@@ -128,9 +128,10 @@ class Inheritance:
         self._owners, self._owners_before = set(), self._owners
         holders = await self._observe()
         for holder in self._dead_holders(holders):
-            await self._inherit(await self._estates(holder), self._part_of(holder))
+            await self._inherit(holder, self._part_of(holder))
         if holders.get(self._name, 0) != self._host.hosted:
-            await self._inherit(await self._forgotten(), self._all_that_fit)
+            # Whose jobs we took and that are not open: a reply was lost, or the store went away in between.
+            await self._inherit(self._name, self._all_that_fit)
 
     def _dead_holders(self, holders: Mapping[str, int]) -> list[str]:
         now = asyncio.get_running_loop().time()
@@ -142,19 +143,14 @@ class Inheritance:
         waited_s = asyncio.get_running_loop().time() - self._dead_since[holder]
         return self._share if waited_s < SHARED_S else self._all_that_fit
 
-    async def _inherit(self, estates: Sequence[Estate], part: Part) -> None:
-        if estates:
-            await self._observe()
-            await self._take(estates, self._is_dead, part)
-
-    async def _forgotten(self) -> list[Estate]:
-        """Matches whose jobs we took and that are not open: a reply was lost, or the store went away in between."""
-        found: list[Estate] = []
+    async def _inherit(self, holder: str, part: Part) -> None:
+        """Page by page, and looks who lives before each: after a long look away all would have a whole lease again."""
         last = ""
-        while jobs := await self._store.jobs.held(self._name, MOST, last):
-            found += await self._with_fences(jobs, self._name)
+        while jobs := await self._store.jobs.held(holder, MOST, last):
+            if estates := await self._with_fences(jobs, holder):
+                await self._observe()
+                await self._take(estates, self._is_dead, part)
             last = jobs[-1].job_id
-        return found
 
     async def _observe(self) -> dict[str, int]:
         """Looks at all heartbeats; answers who has how many jobs."""
@@ -166,7 +162,7 @@ class Inheritance:
         self._watch.observe(asked, loop.time(), self._beats, mentioned)
         return holders
 
-    async def _estates(self, holder: str, most: int = MOST) -> list[Estate]:
+    async def _estates(self, holder: str, most: int) -> list[Estate]:
         """The matches whose jobs this process holds, less those that are open here."""
         return await self._with_fences(await self._store.jobs.held(holder, most), holder)
 
