@@ -74,10 +74,19 @@ def test_nine_in_ten_relations_of_a_large_field_are_even(entrants: int, size: in
     assert seats.is_even
 
 
+@pytest.mark.parametrize(
+    ("entrants", "size", "rounds"), [(32, 4, 5), (13, 4, 6), (32, 2, 10), (9, 3, 4), (12, 3, 30), (4, 4, 5)]
+)
+def test_a_part_of_a_cycle_is_even_too(entrants: int, size: int, rounds: int) -> None:
+    matches, meetings, _, _ = RoundRobin(bots(entrants), size, rounds).balance()
+    assert matches.is_even
+    assert meetings.is_even
+
+
 def test_nobody_plays_twice_in_a_round() -> None:
-    for entrants, size in ((11, 2), (14, 3), (21, 4)):
+    for entrants, size, count in ((11, 2, 0), (14, 3, 0), (21, 4, 0), (11, 3, 5)):
         rounds: dict[int, list[str]] = {}
-        for match in RoundRobin(bots(entrants), size).matches():
+        for match in RoundRobin(bots(entrants), size, count).matches():
             rounds.setdefault(match.round, []).extend(match.bots)
         assert all(len(set(players)) == len(players) for players in rounds.values())
 

@@ -11,6 +11,7 @@ from random import Random
 
 from seatwise_server.competition.balance import Spread, balance_of
 from seatwise_server.competition.deals import matches_at
+from seatwise_server.competition.evening import evened
 from seatwise_server.competition.planes import PRIMITIVE, plane_rounds
 from seatwise_server.competition.schedule import (
     BadSchedule,
@@ -81,9 +82,15 @@ def _tables(plan: RoundRobin) -> list[Table]:
 
 
 def _rounds(entrants: int, size: int, wanted: int) -> tuple[Round, ...]:
+    """Whole cycles as they are known to be even; of a part of one the tables are searched anew."""
+    length = modulus_of(entrants, size)
+    wanted = wanted or length
+    rounds = _cycles(entrants, size, -(-wanted // length))
+    whole = wanted - wanted % length
+    return rounds[:whole] + evened(rounds[:whole], rounds[whole:wanted], entrants)
+
+
+def _cycles(entrants: int, size: int, count: int) -> tuple[Round, ...]:
     if size == 4 and entrants in PRIMITIVE:
-        cycle = plane_rounds(entrants)
-        cycles = -(-wanted // len(cycle)) or 1
-        return (cycle * cycles)[: wanted or None]
-    cycles = -(-wanted // modulus_of(entrants, size)) or 1
-    return rounds_of(entrants, size, cycles)[: wanted or None]
+        return plane_rounds(entrants) * count
+    return rounds_of(entrants, size, count)

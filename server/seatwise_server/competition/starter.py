@@ -98,7 +98,7 @@ class _Search:
 
     def anneal(self, steps: int) -> None:
         """As long as differences could be more even than they are."""
-        least, chance = _squares(sum(self._cells), self.modulus - 1), self._chance.random
+        least, chance = least_squares(sum(self._cells), self.modulus - 1), self._chance.random
         for _ in range(steps):
             if self._best_cost <= least:
                 return
@@ -128,7 +128,7 @@ class _Search:
                     cells[cell] += sign
 
 
-def _squares(total: int, cells: int) -> int:
+def least_squares(total: int, cells: int) -> int:
     """The least sum of squares of so many whole numbers with this sum."""
     each, more = divmod(total, max(cells, 1))
     return more * (each + 1) ** 2 + (cells - more) * each**2
