@@ -193,9 +193,18 @@ class EmbeddedRedis:
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("start the embedded Redis from the main thread")
         self._binary = self._binary or find_server_binary()
+        try:
+            self._start_child(self._binary)
+        except OSError as error:  # the disk is full, or somebody took the folder away
+            raise RedisKeepsDying(
+                f"The private Redis in {self.folder} cannot be started: {error.strerror}. Nothing that was "
+                "acknowledged is lost; mend that and start again."
+            ) from error
+
+    def _start_child(self, binary: Path) -> None:
         _write_private(self._conf, self._configuration())
         self._child = subprocess.Popen(
-            _leashed([str(self._binary), str(self._conf)]),
+            _leashed([str(binary), str(self._conf)]),
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import stat
@@ -201,6 +202,27 @@ def test_a_redis_that_cannot_start_says_why(tmp_path: Path) -> None:
     (tmp_path / "appendonlydir").write_text("in the way")
     with pytest.raises(EmbeddedRedisError, match=r"did not start.*appendonlydir"):
         EmbeddedRedis(tmp_path).start()
+
+
+def test_a_full_disk_is_named_and_what_was_there_is_there_again_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with EmbeddedRedis(tmp_path) as server:
+        with client_of(server) as client:
+            client.set("kept", "yes")
+        os.kill(server.pid or 0, signal.SIGKILL)
+        until(lambda: server.pid is None)
+        with monkeypatch.context() as patch:
+            patch.setattr(embedded, "_write_private", full)
+            with pytest.raises(RedisKeepsDying, match=f"{tmp_path}.*No space left"):
+                server.ensure_running()
+        assert server.ensure_running()
+        with client_of(server) as client:
+            until(lambda: embedded._answers(Path(unquote(server.url.removeprefix("unix://")))))
+            assert client.get("kept") == b"yes"
 
 
 async def test_it_is_supervised_until_it_keeps_dying(tmp_path: Path) -> None:
