@@ -21,7 +21,11 @@ from seatwise_server.league.report.figures import Whisker, curves, whiskers
 from seatwise_server.league.report.luck import corrections
 
 MOST_ORDERS = 5
+MOST_CERTAIN = 0.9995
 MOST_SOFT = 8
+LEVEL = 0.005
+LESS_LUCK = "Mean points a match less the luck of the deal, with 95 % intervals"
+ROTATED = "Everybody had the same cards at every seat, so that the means above are free of it already."
 UNMET = "-"
 
 
@@ -82,18 +86,18 @@ def _luck(facts: Facts, results: Sequence[Result]) -> Iterable[Part]:
     if not found:
         return
     best = found[-1]
-    means = entrant_means(results, best.points)
+    means, plain = entrant_means(results, best.points), entrant_means(results)
     rows = [_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
+    is_level = all(abs(means[player].value - plain[player].value) < LEVEL for player in means)
     yield Part(
         title="With the luck of the deal taken off",
         words=tuple(
             f"Less {each.how}: that leaves {100 * each.left:.0f} % of the variance of single matches."
             for each in found
         ),
-        plot=whiskers(
-            "Mean points a match less the luck of the deal, with 95 % intervals", rows, "points a match"
-        ),
+        plot=None if is_level else whiskers(LESS_LUCK, rows, "points a match"),
         notes=(
+            *((ROTATED,) if is_level else ()),
             "All coefficients were fixed beforehand, on deals that were used for nothing else. The table itself is by points as they were made.",
         ),
     )
@@ -128,7 +132,7 @@ def _beats(facts: Facts, results: Sequence[Result]) -> Part:
 
     def cell(one: str, other: str) -> str:
         pair = found.get((one, other))
-        return UNMET if pair is None or one == other else f"{100 * pair.better:.1f} %"
+        return UNMET if pair is None or one == other else _percent(pair.better)
 
     rows = [(facts.names[one], *(cell(one, other) for other in facts.order)) for one in facts.order]
     return Part(
@@ -144,11 +148,9 @@ def _beats(facts: Facts, results: Sequence[Result]) -> Part:
 def _orders(facts: Facts, results: Sequence[Result]) -> Part:
     found = orders(results, seed=facts.league.seed)
     places = tuple(f"place {place}" for place in range(1, len(found.bots) + 1))
-    rows = [
-        (facts.names[bot], *(f"{100 * share:.1f} %" for share in found.places[bot])) for bot in found.bots
-    ]
+    rows = [(facts.names[bot], *map(_percent, found.places[bot])) for bot in found.bots]
     likeliest = [
-        f"{100 * share:.1f} %: {', '.join(facts.names[bot] for bot in order)}"
+        f"{_percent(share)}: {', '.join(facts.names[bot] for bot in order)}"
         for order, share in found.likeliest[:MOST_ORDERS]
     ]
     return Part(
@@ -262,13 +264,20 @@ def _timing(facts: Facts, found: Fairness) -> Iterable[Part]:
 def _by_name(remark: str, facts: Facts) -> str:
     for player, name in facts.names.items():
         remark = remark.replace(player, name)
-    return remark
+    return remark[:1].upper() + remark[1:]
 
 
 def _whisker(name: str, own: Estimate) -> Whisker:
     if not math.isfinite(own.error):
         return Whisker(name, own.value, own.value, own.value)
     return Whisker(name, own.value, own.low, own.high)
+
+
+def _percent(share: float) -> str:
+    """Nothing is certain after one season."""
+    if share > MOST_CERTAIN:
+        return "> 99.9 %"
+    return "< 0.1 %" if share < 1 - MOST_CERTAIN else f"{100 * share:.1f} %"
 
 
 def _interval(own: Estimate) -> str:
