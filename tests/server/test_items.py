@@ -10,7 +10,7 @@ from seatwise_referee.match import Update
 from seatwise_server.play import items
 
 MILLISECONDS = st.sampled_from([0, 1, 127, 128, 16_383, 16_384, 86_400_000]) | st.integers(0, 86_400_000)
-RECEIPT = bytes(range(items.RECEIPT_BYTES))
+RECEIPT = bytes(range(16))
 HEAD = items.head("matches/abc", 2, 3)
 
 UPDATES = st.builds(
