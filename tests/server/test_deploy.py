@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from seatwise_server.cli import serve
+from seatwise_server import metrics
+from seatwise_server.cli import ctl, serve
 from seatwise_server.config import Config
 from seatwise_server.rpc import server as rpc_server
 
@@ -211,3 +212,32 @@ def test_no_registry_is_named():
             assert not re.search(
                 r"(docker\.io|ghcr\.io|quay\.io|gcr\.io|pypi|index-url)", path.read_text()
             ), path
+
+
+# What docs/operations.md says of it
+
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+
+
+def test_the_verbs_of_ctl_are_those_that_are_written_down():
+    parser = ArgumentParser()
+    ctl.configure(parser)
+    [verbs] = [action.choices for action in parser._actions if action.dest == "verb"]
+    assert set(re.findall(r"^\| `seatwise ctl (\w+)", OPERATIONS, re.MULTILINE)) == set(verbs)
+
+
+def test_the_metrics_are_those_that_are_written_down():
+    page = metrics.Page(lambda: dict.fromkeys(metrics.HELP, 0.0), metrics.Depths(None), lambda: 0.0)
+    there = {
+        sample.removeprefix("seatwise_")
+        for found in page.collect()
+        for sample in [found.name + ("_total" if found.type == "counter" else "")]
+    }
+    [table] = re.findall(r"^\| metric \| alarm \|$(.*?)^$", OPERATIONS, re.MULTILINE | re.DOTALL)
+    named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)[{`]", row.split("|")[1])}
+    assert named == there
+
+
+def test_every_file_that_is_written_down_is_there():
+    for name in re.findall(r"\]\(((?:\.\./)?[\w./-]+)\)", OPERATIONS):
+        assert (ROOT / "docs" / name).exists(), name
