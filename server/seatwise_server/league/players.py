@@ -114,8 +114,10 @@ class Players:
             return await process.ended()
         finally:
             del self._running[entrant.player]
-            # Of one match that is over there is nothing to wind up; what has ended may have left others behind.
-            await (process.kill() if seats or process.has_ended else process.stop())
+            # What is given up is not asked twice, of one match that is over there is nothing to wind up, and what has
+            # ended may have left others behind.
+            is_given_up = entrant.player in self.diary.season.entrants
+            await (process.kill() if is_given_up or seats or process.has_ended else process.stop())
 
     def _failed(self, entrant: Entrant, code: int) -> None:
         self._failures[entrant.player] += 1
