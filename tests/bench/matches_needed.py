@@ -1,6 +1,6 @@
 """How many matches it takes to tell two bots apart whose true difference is 2 points a match: plain, duplicate, luck-corrected.
 
-    python tests/bench/matches_needed.py [--deals N] [--pair NAME] [--fit]
+    python tests/bench/matches_needed.py [--deals N] [--only WHAT] [--fit]
 
 Everything is played here, by the referee's own rules, with fixed deals. A pair is told apart when a 95 % interval of its
 difference leaves out 0, which it does in four of five seasons of the length given: that is (1.960 + 0.842)² V / 2² matches of
@@ -258,7 +258,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--deals", type=int, default=200)
-    parser.add_argument("--pair", choices=["-".join(pair) for pair in PAIRS], help="only this one")
+    names = ["-".join(pair) for pair in PAIRS]
+    parser.add_argument("--only", choices=[*names, "league"], help="only this pair, or only the league")
     parser.add_argument("--fit", action="store_true", help="measure the fixed numbers anew")
     given = parser.parse_args()
     os.nice(5)
@@ -268,11 +269,11 @@ def main() -> None:
             return
         print(f"UGO!, {given.deals} deals; matches of each bot, with 95 % intervals")
         for pair in PAIRS:
-            if given.pair not in (None, "-".join(pair)):
+            if given.only not in (None, "-".join(pair)):
                 continue
             for seats in (2, 4):
                 show(f"{' and '.join(pair)}, {seats} seats", at_one_table(pair, seats, given.deals, pool))
-        if given.pair is None:
+        if given.only in (None, "league"):
             results = season(given.deals, "league", pool)
             left = variance_left(results, by_par(results, COEFFICIENT))
             print(f"\nin a league of {', '.join(FIELD)}, par leaves {left:.2f} of the variance of a match")
