@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 
 import pytest
@@ -81,6 +82,10 @@ async def test_a_drained_referee_finishes_what_it_has_and_takes_no_more(ships):
         while (states := await referee_states(house))[seats.address] != "STATE_DRAINING":  # noqa: ASYNC110  # in another process
             await asyncio.sleep(0.1)
     assert sorted(states.values()) == ["STATE_DRAINING", "STATE_SERVING"]
+    processes.at(seats.address).signal(signal.SIGTERM)
+    await processes.at(seats.address).ended()
+    code, _, complained = await ctl(house, "drain", name)
+    assert (code, "NOT_FOUND" in complained) == (1, True)
 
 
 async def health(address: str, *args: str) -> tuple[int, str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from seatwise_server.store import Heartbeat, Store
+from seatwise_server.store import Heartbeat, Store, now_ms
 
 FRESH_S = 0.5
 """How old may be what is known of the referees; the matches are counted anew each time."""
 SILENT_MS = 5000
-"""Who has not beaten for so long before the last beat of all is not reckoned with."""
+"""Who has not beaten for so long is not reckoned with; by Redis's clock, or the last to die would count for ever."""
 
 
 class Capacity:
@@ -25,13 +25,12 @@ class Capacity:
         now = asyncio.get_running_loop().time()
         if now >= self._until:
             beats = await self._store.processes.heartbeats()
-            self._tables = tables(list(beats.values()))
+            self._tables = tables(list(beats.values()), await now_ms(self._store.client))
             self._until = now + FRESH_S
         return self._tables - await self._store.jobs.waiting()
 
 
-def tables(beats: list[Heartbeat]) -> int:
+def tables(beats: list[Heartbeat], now_ms: int) -> int:
     """Of all referees that live, taken or free."""
-    newest_ms = max((beat.beat_ms for beat in beats), default=0)
-    living = [beat for beat in beats if not beat.has_left and newest_ms - beat.beat_ms < SILENT_MS]
+    living = [beat for beat in beats if not beat.has_left and now_ms - beat.beat_ms < SILENT_MS]
     return sum(beat.tables + beat.free for beat in living)

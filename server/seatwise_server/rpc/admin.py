@@ -73,7 +73,7 @@ class AdminDoor(admin_service_pb2_grpc.AdminServiceServicer):
         """See admin_service.proto."""
         await self._keeper.admin(context)
         referee = (await self._referees()).get(request.name)
-        if referee is None:
+        if referee is None or referee.state == pb.Referee.STATE_STOPPED:
             raise Refusal("NOT_FOUND", f"there is no referee {request.name[:80]!r}", name=request.name[:80])
         await self._store.processes.order(request.name.removeprefix("referees/"), b"drain")
         return pb.DrainRefereeResponse(referee=referee)

@@ -1,0 +1,31 @@
+"""How many more matches fit: those count who live, and nobody else."""
+
+from __future__ import annotations
+
+from seatwise_server.lobby.capacity import SILENT_MS, Capacity, tables
+from seatwise_server.store import Heartbeat, Store
+
+NOW = 1_000_000
+
+
+def beat(tables: int, free: int, ago_ms: int, *, has_left: bool = False) -> Heartbeat:
+    return Heartbeat(1, "", has_left, tables, free, beat_ms=NOW - ago_ms)
+
+
+def test_tables_are_those_of_who_lives_taken_or_free():
+    living = [beat(3, 7, 900), beat(5, 0, 100)]
+    gone = [beat(1, 9, SILENT_MS), beat(0, 10, 100, has_left=True)]
+    assert tables([*living, *gone], NOW) == 15
+
+
+def test_where_the_last_referee_is_dead_there_are_none():
+    assert tables([beat(0, 10, SILENT_MS)], NOW) == 0
+    assert tables([], NOW) == 0
+
+
+async def test_matches_that_wait_for_a_referee_have_their_tables(store: Store):
+    await store.processes.beat("a", "host:1", 2, 8)
+    assert await Capacity(store).look() == 10
+    for number in range(3):
+        await store.jobs.push(f"matches/{number}")
+    assert await Capacity(store).look() == 7
