@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from heapq import heappop, heappush
-from itertools import combinations, islice
+from itertools import combinations, islice, pairwise
 from operator import attrgetter
 
 PLACES = 4
@@ -76,33 +76,12 @@ class Pairing:
         return self.owners_apart and self.seats > 2
 
 
-class _Company:
-    """Those who are to share a table, and whom they may not sit with."""
-
-    def __init__(self, first: Attending, memory: int, apart: bool) -> None:
-        self._memory = memory
-        self._owners = {first.owner} if apart and first.owner else set()
-        self._apart = apart
-        self._names = {first.bot}
-        self._met = set(first.recent[:memory])
-
-    def admits(self, other: Attending) -> bool:
-        if other.bot in self._met or not self._names.isdisjoint(other.recent[: self._memory]):
-            return False
-        return other.owner not in self._owners
-
-    def add(self, other: Attending) -> None:
-        self._names.add(other.bot)
-        self._met.update(other.recent[: self._memory])
-        if self._apart and other.owner:
-            self._owners.add(other.owner)
-
-
 class _Floor:
     """One pass. Bots are numbers here, their places in the order of rating; those still free form a linked list."""
 
     def __init__(self, rules: Pairing, bots: Sequence[Attending]) -> None:
         self.rules = rules
+        self.apart = rules.keeps_apart()
         self.bots = bots
         self.ratings = [bot.rating for bot in bots]
         self.waited = [bot.waited for bot in bots]
@@ -140,27 +119,32 @@ class _Floor:
 
     def _link(self, waiting: Iterable[int]) -> None:
         """For each that is free the next above and below it; past the ends stand -1 and the number of bots."""
-        count = len(self.bots)
+        count, among = len(self.bots), set(waiting)
         self.up, self.down = [count] * (count + 1), [-1] * (count + 1)
-        last = -1
-        for number in sorted(waiting):
-            if self.is_free[number]:
-                self.up[last], self.down[number], last = number, last, number
-        self.down[count] = last
+        chain = [-1, *(number for number, free in enumerate(self.is_free) if free and number in among), count]
+        for below, above in pairwise(chain):
+            self.up[below], self.down[above] = above, below
 
     def _around(self, first: int) -> list[int] | None:
         """The first and the nearest that may sit with it; None if there are not enough within its reach."""
-        anchor, seats = self.bots[first], self.rules.seats
+        bots, anchor, seats = self.bots, self.bots[first], self.rules.seats
         reach = PLACES * (seats - 1) << min(int(anchor.waited / DOUBLES_S), 30)
         memory = self.memory >> min(int(anchor.waited / FORGETS_S), 30)
-        company = _Company(anchor, memory, self.rules.keeps_apart())
+        names, met = {anchor.bot}, set(anchor.recent[:memory])
+        owners = {anchor.owner} if self.apart and anchor.owner else set()
         table = [first]
         for number in islice(self._nearest(first, reach), LOOKS):
-            if company.admits(other := self.bots[number]):
-                table.append(number)
-                if len(table) == seats:
-                    return table
-                company.add(other)
+            other = bots[number]
+            recent = other.recent[:memory]
+            if other.bot in met or other.owner in owners or not names.isdisjoint(recent):
+                continue
+            table.append(number)
+            if len(table) == seats:
+                return table
+            names.add(other.bot)
+            met.update(recent)
+            if self.apart and other.owner:
+                owners.add(other.owner)
         return None
 
     def _nearest(self, first: int, reach: int) -> Iterator[int]:
@@ -201,7 +185,7 @@ class _Floor:
         queues: dict[object, deque[tuple[int, int]]] = defaultdict(deque)
         for place, number in enumerate(waiting):
             if self.is_free[number]:
-                owner = (self.rules.keeps_apart() and self.bots[number].owner) or number
+                owner = (self.apart and self.bots[number].owner) or number
                 queues[owner].append((place, number))
         return queues
 
