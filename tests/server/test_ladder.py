@@ -218,6 +218,15 @@ async def test_what_is_not_there_is_not_found(house: House) -> None:
     assert (await stream.end()).reason == "NOT_FOUND"
 
 
+async def test_a_bot_waits_in_so_many_queues_and_no_more(house: House) -> None:
+    it = await rung(house, "often")
+    bot = await house.bot()
+    await bot.attend([it.name] * 100 + ["casual"])
+    stream = bot.attending()
+    await stream.say(1, [f"ladders/x{number}" for number in range(33)])
+    assert (await stream.end()).reason == "INVALID_ARGUMENT"
+
+
 async def test_lists_are_read_page_by_page(house: House) -> None:
     it = await rung(house, "pages")
     async with players(house, it.name, 3):

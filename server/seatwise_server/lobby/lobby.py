@@ -27,6 +27,8 @@ LEASE_MS = 10_000
 MOST_PRESENT = 20_000
 """Bots that one lobby looks after."""
 RETRY_AFTER_S = "5"
+MOST_QUEUES = 32
+"""Queues and ladders that a bot may wait in at once."""
 MOST_MATCHES = 1000
 """The highest limit a bot may set."""
 
@@ -48,18 +50,27 @@ class Lobby:
         """Those among them that may attend elsewhere by now."""
         self._news = asyncio.Event()
 
-    async def known_queues(self, queues: list[str]) -> tuple[str, ...]:
-        """The queues and ladders, each once; `Refusal` if there is none of that name."""
+    async def known_queues(self, named: list[str]) -> tuple[str, ...]:
+        """The queues and ladders, each once; `Refusal` if there is none of that name, or if they are too many."""
+        queues = tuple(dict.fromkeys(named))
+        if len(queues) > MOST_QUEUES:
+            raise Refusal(
+                "INVALID_ARGUMENT", f"{len(queues)} queues are named; it must be {MOST_QUEUES} or less"
+            )
         for queue in queues:
-            is_known = queue in QUEUES or (queue.startswith(PREFIX) and await self._store.ladders.get(queue))
-            if not is_known:
+            if not await self._is_known(queue):
                 known = ", ".join(sorted(QUEUES))
                 raise Refusal(
                     "NOT_FOUND",
                     f"there is no queue {queue[:80]!r}; there are {known}, and ladders as in ladders/main",
                     queue=queue[:80],
                 )
-        return tuple(dict.fromkeys(queues))
+        return queues
+
+    async def _is_known(self, queue: str) -> bool:
+        if queue.startswith(PREFIX):
+            return await self._store.ladders.get(queue) is not None
+        return queue in QUEUES
 
     def __len__(self) -> int:
         return len(self._present)

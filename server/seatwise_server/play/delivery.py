@@ -107,7 +107,8 @@ class Delivery:
         meta = await self.store.matches.get(setup.match)
         if meta and "result" in meta.fields:
             await self._conclude(setup, pb.MatchEnded.FromString(meta.fields["result"]))
-        await self.store.seats.release_all(setup.match, setup.bots)
+        else:
+            await self.store.seats.release_all(setup.match, setup.bots)
 
     async def _conclude(self, setup: Setup, end: pb.MatchEnded) -> None:
         """What is due once the record is kept; each step may be repeated. Last the bots are free for another match."""
