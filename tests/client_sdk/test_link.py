@@ -480,6 +480,23 @@ async def test_without_a_last_word_the_match_is_over_all_the_same(
         assert (summary.matches, summary.unknown) == (0, 1)
 
 
+async def test_a_seat_that_is_closed_by_mistake_plays_on(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seatwise.link.seat.LAST_WORD_S", 0.02)
+    monkeypatch.setattr("seatwise.link.seat.NO_WORD_S", 0.1)
+    mine = bot_class()
+    async with seated(mine, server) as (lobby, referee):
+        await lobby.close()
+        await referee.sat()
+        await referee.show()
+        await asyncio.sleep(0.3)
+        await referee.ask(prompt=1)
+        await referee.accept(await referee.moved())
+        await referee.finish()
+        await until(lambda: bool(mine.made[0].results))
+
+
 # Ends
 
 

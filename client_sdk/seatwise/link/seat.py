@@ -68,6 +68,8 @@ class Seat:
         self._sittings = 0
         self._rejections = 0
         self._over = asyncio.Event()
+        self._is_shown = False
+        """Whether the referee has shown it its match since it last asked for the last word."""
         self._waits = Backoff()
         self._timer: asyncio.TimerHandle | None = None
         self._laying = Laying(self._say_in_race)
@@ -93,10 +95,14 @@ class Seat:
             await self.answers.tell_end(self.result)
 
     async def wait_for_last_word(self) -> None:
-        """The lobby says that the seat is closed. If the referee does not say how it ended, ask."""
+        """The lobby says that the seat is closed. If the referee does not say how it ended, ask.
+
+        What the referee says counts: where it goes on showing the match, that is not over.
+        """
         if not await self._is_over_within(LAST_WORD_S):
+            self._is_shown = False
             self.sit()
-            if not await self._is_over_within(NO_WORD_S):
+            if not await self._is_over_within(NO_WORD_S) and not self._is_shown:
                 log.warning("%s is over, and its referee does not say how", self.place)
                 self._end()
 
@@ -172,6 +178,7 @@ class Seat:
 
     def _updated(self, update: Update) -> None:
         self._waits.reset()
+        self._is_shown = True
         self._receipt = update.receipt or self._receipt
         turn = self.answers.turn
         if not update.to_act:
