@@ -166,14 +166,18 @@ class Lobby:
             await self._store.queues.leave(queue, bot)
 
     async def _tell_open_seats(self, attendance: Attendance) -> None:
-        """All offers that stand; seats that were offered and stand no more are closed."""
-        standing = await self._store.seats.open_offers(attendance.bot)
-        for each in standing:
-            if each.epoch > attendance.told.get((each.match, each.seat), 0):
-                attendance.offer(pb.SeatOffer.FromString(each.offer))
-        gone = attendance.told.keys() - {(each.match, each.seat) for each in standing}
-        for match, seat in sorted(gone):
-            attendance.close_seat(match, seat)
+        """All offers that stand; seats that were offered and stand no more are closed.
+
+        One look after the other: an answer that is older than what was told last would close what is open.
+        """
+        async with attendance.looking:
+            standing = await self._store.seats.open_offers(attendance.bot)
+            for each in standing:
+                if each.epoch > attendance.told.get((each.match, each.seat), 0):
+                    attendance.offer(pb.SeatOffer.FromString(each.offer))
+            gone = attendance.told.keys() - {(each.match, each.seat) for each in standing}
+            for match, seat in sorted(gone):
+                attendance.close_seat(match, seat)
 
     async def _look_after(self, attendance: Attendance) -> None:
         await self._tell_open_seats(attendance)
