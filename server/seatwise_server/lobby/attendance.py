@@ -25,6 +25,8 @@ class Attendance:
         self.max_matches = max_matches
         self.told: dict[tuple[str, int], int] = {}
         """The epoch of the last offer of each open seat."""
+        self.looking = asyncio.Lock()
+        """Held by whoever looks which of its offers stand, until it is told."""
         self.places: dict[str, int] = {}
         """What was told last of each queue in which the bot waits."""
         self.off: dict[str, str] = {}

@@ -1,0 +1,44 @@
+"""What a lobby tells a bot of its seats, when the store's answers come in another order than they were asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from seatwise.v1 import lobby_service_pb2 as pb
+from seatwise_server.lobby.attendance import Attendance
+from seatwise_server.lobby.lobby import Lobby
+from seatwise_server.store import Offer
+
+STANDS = Offer("matches/m", 0, 1, pb.SeatOffer(match="matches/m", epoch=1).SerializeToString())
+
+
+class Seats:
+    """Its first answer was true when it was asked for, and is late."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.is_late = asyncio.Event()
+
+    async def open_offers(self, _: str) -> list[Offer]:
+        self.asked += 1
+        if self.asked == 1:
+            await self.is_late.wait()
+            return []
+        return [STANDS]
+
+
+async def test_an_answer_that_is_late_closes_no_seat() -> None:
+    seats: Any = Seats()
+    lobby = Lobby("lobby", SimpleNamespace(seats=seats), SimpleNamespace())  # type: ignore[arg-type]
+    attendance = Attendance("bots/b/versions/1", (), 1)
+    first = asyncio.create_task(lobby._tell_open_seats(attendance))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(lobby._tell_open_seats(attendance))
+    await asyncio.sleep(0.01)
+    seats.is_late.set()
+    await asyncio.gather(first, second)
+    assert attendance.told == {("matches/m", 0): 1}
+    told = [attendance._unread.get_nowait() for _ in range(attendance._unread.qsize())]
+    assert [each.WhichOneof("event") for each in told if each] == ["offer"]
