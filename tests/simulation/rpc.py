@@ -90,6 +90,8 @@ class Listener:
         self.is_open = False
         self.on_write: Callable[[Any], None] = lambda _: None
         """Told each message of a Play stream that is written, parsed."""
+        self.on_request: Callable[[], None] = lambda: None
+        """Told of each that is about to be read."""
         self.doors: Doors = Doors.__new__(Doors)  # its shipped `open_` methods, and no real server
         self.doors.server = self  # type: ignore[assignment]
         self.doors._services = []
@@ -182,6 +184,8 @@ class ServerCall:
 
     def take(self, message: Any) -> None:
         """The caller says something."""
+        if self._opening.method == PLAY:
+            self._listener.on_request()
         self._requests.put_nowait(message)
 
     def hung_up(self, task: asyncio.Task[None]) -> None:
@@ -313,6 +317,8 @@ class Wire:
         self.address = address
         self.on_call: Callable[[str, Call], None] = lambda _address, _call: None
         """Told each Play stream that is opened."""
+        self.on_told: Callable[[Any], None] = lambda _: None
+        """Told each word of the lobby."""
         self._exchange = exchange
         self._loop = loop
         self._metadata = (("authorization", f"Bearer {token}"),)
@@ -323,6 +329,7 @@ class Wire:
         call = Call(
             self._exchange, self._loop, self.address, ATTEND, self._metadata, AttendResponse.FromString
         )
+        call.on_read = self.on_told
         try:
             yield call
         finally:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 Fault = Callable[["Weather"], "str | None"]
 
 LONGEST_PATH = 40
-"""Steps of a process from an append that leaves it to the last thing that comes of it."""
+"""Steps of a process from a move that comes in to the last thing that comes of it."""
+PLACES = ("received", "written")
 
 
 class Weather:
@@ -30,7 +31,7 @@ class Weather:
         self.is_over = False
         self._kinds = kinds
         """Kind to the mean of the seconds between two of them."""
-        self._armed: list[tuple[str, Callable[[], None]]] = []
+        self._armed: list[tuple[str, str, Callable[[], None]]] = []
 
     def begin(self) -> None:
         """From now on."""
@@ -66,28 +67,32 @@ class Weather:
 
     # On the path of an append
 
-    def appended(self, host: str) -> None:
-        """An append has reached Redis, and is carried out: who has a crash coming may get it now."""
-        for number, (waits, strike) in enumerate(self._armed):
-            if waits == host:
+    def reached(self, host: str, place: str) -> None:
+        """A move of this referee's has come to that place of its path: who has a crash coming may get it now."""
+        for number, (waits, where, strike) in enumerate(self._armed):
+            if (waits, where) == (host, place):
                 del self._armed[number]
                 strike()
                 return
 
-    def arm(self, host: str, strike: Callable[[], None]) -> None:
-        """At the next append of this host."""
-        self._armed.append((host, strike))
+    def arm(self, host: str, place: str, strike: Callable[[], None]) -> None:
+        """At the next move that comes there."""
+        self._armed.append((host, place, strike))
 
 
 def _kill_on_path(weather: Weather) -> str | None:
-    """Killed so many steps after its append has left: before Redis answers, or while it makes use of the answer."""
+    """Killed so many steps after a move has come in, or after its append has reached Redis.
+
+    So every await is met between a bot's word and the last that comes of it: on the way to the journal, while
+    Redis has written and not answered, and while use is made of the answer.
+    """
     slot = weather._slot("referee")
     if slot is None:
         return None
-    steps = weather.chance.randrange(LONGEST_PATH)
+    place, steps = weather.chance.choice(PLACES), weather.chance.randrange(LONGEST_PATH)
     loop = slot.server.loop
-    weather.arm(slot.host, lambda: setattr(loop, "killed_in", steps) if not loop.is_dead else None)
-    return f"{slot.host} {steps} steps behind its next append"
+    weather.arm(slot.host, place, lambda: setattr(loop, "killed_in", steps) if not loop.is_dead else None)
+    return f"{slot.host} {steps} steps after its next move is {place}"
 
 
 def _kill(role: str) -> Fault:
@@ -107,7 +112,7 @@ def _stop(role: str, least: float, most: float) -> Fault:
         slot = weather._slot(role)
         if slot is None:
             return None
-        seconds = weather.seconds(least, most)
+        seconds = weather.seconds(least, weather.chance.choice((most, least + 1)))
         slot.stands_still(seconds)
         return f"{slot.server.name} for {seconds:.2f} s"
 
@@ -128,7 +133,7 @@ def _block_redis(least: float, most: float) -> Fault:
         slot = weather._slot("referee")
         if slot is None:
             return None
-        seconds = weather.seconds(least, most)
+        seconds = weather.seconds(least, weather.chance.choice((most, least + 1)))
         slot.is_troubled_until = weather.world.clock.now + seconds + 1
         weather.world.net.block(slot.host, REDIS, seconds)
         return f"{slot.host} for {seconds:.2f} s"
@@ -198,7 +203,7 @@ def _stop_bot(weather: Weather) -> str | None:
 FAULTS: dict[str, Fault] = {
     "kill on the path of an append": _kill_on_path,
     "kill a referee": _kill("referee"),
-    "stop a referee for longer than its lease": _stop("referee", 5.2, 12),
+    "stop a referee for longer than its lease": _stop("referee", 5.0, 12),
     "stall a referee": _stop("referee", 0.1, 3.5),
     "cut a referee off Redis for longer than its lease": _block_redis(4.5, 12),
     "cut a referee off Redis for a moment": _block_redis(0.1, 3),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seatwise.result import Result
+from seatwise.v1.lobby_service_pb2 import AttendResponse
 from seatwise.v1.play_service_pb2 import MoveRejected, PlayRequest, PlayResponse
 from seatwise_server.store import keys
 from simulation.redis_model import Redis, Stream
@@ -93,6 +94,12 @@ class Witness:
             epochs[item.match] = max(item.epoch, epochs.get(item.match, 0))
             self._heard(item, what)
 
+    def told(self, bot: str, response: AttendResponse) -> None:
+        """A bot reads what the lobby said."""
+        what = response.WhichOneof("event") or ""
+        where = getattr(response, what) if what in ("offer", "closed") else None
+        self.note(bot, "<- lobby", what, *((where.match, where.seat) if where else ()))
+
     def _heard(self, item: Any, what: str) -> None:
         seen = self.matches[item.match]
         if what == "move_accepted":
@@ -140,6 +147,13 @@ class Witness:
             self.wrong(f"{process} acknowledges {request_id} of {match}, and it is not in the journal")
 
     # In Redis
+
+    def appended(self, host: str, command: list[bytes], answer: Any) -> None:
+        """A referee has asked for an append: only who owns the match may be told that it is written."""
+        fence = self._redis.peek(command[3].decode()) or {}
+        asks = command[5], command[6]
+        if answer in (1, 2) and asks != (fence.get(b"epoch"), fence.get(b"owner")):
+            self.wrong(f"{host} appends to {command[4].decode()} as {asks}, and it is {fence}")
 
     def unlinked(self, key: bytes, value: Any) -> None:
         """A key is dropped: a journal gives way to the record."""

@@ -111,6 +111,7 @@ class Slot:
         loop.on_killed = self._died
         self.server = server = Server(loop, name, self.roles, f"{self.host}:7433")
         server.listener.on_write = lambda message: world.witness.spoke(name, message)
+        server.listener.on_request = lambda: world.weather.reached(self.host, "received")
         server.on_failed = world.witness.wrong
         world.exchange.listeners[f"{self.host}:7433"] = server.listener
         world.witness.note("started", name)
@@ -169,6 +170,7 @@ class Place:
             on_result=lambda result: world.witness.result(process, result), on_failed=world.witness.wrong,
         )  # fmt: skip
         self.seated.wire.on_call = self._called
+        self.seated.wire.on_told = lambda told: world.witness.told(self.host, told)
 
     def _called(self, address: str, call: Call) -> None:
         witness, epochs = self._world.witness, dict[str, int]()
@@ -241,7 +243,8 @@ class World:
         if command[0] == b"EVALSHA" and command[3].endswith(b":fence"):
             self.witness.note(host, command[3].decode(), answer)
             if command[1] == _APPEND:
-                self.weather.appended(host)
+                self.witness.appended(host, command, answer)
+                self.weather.reached(host, "written")
 
     # Its course
 
