@@ -71,6 +71,11 @@ class Asking:
         if asked is not None and not self._is_race:
             self._asked[seat] = _Asked(asked.put_ms, max(asked.latest_ms, by_ms), is_awaited=True)
 
+    @property
+    def away(self) -> frozenset[Seat]:
+        """Seats that have yet to come back."""
+        return frozenset(self._away)
+
     def back(self, seat: Seat, now: int) -> bool:
         """The seat's bot is here again: from now on it is as any other. False if that makes no difference."""
         self._away.pop(seat, None)

@@ -237,6 +237,21 @@ class Match(Racing):
         """The seat lost its link through a fault of ours: it has a set-up time to come `back` in."""
         self._asking.expect(seat, now + self._time_control.setup_ms)
 
+    @property
+    def awaited(self) -> frozenset[Seat]:
+        """Seats that have yet to sit down: for the first time, or again after a fault of ours."""
+        if self._confirmed.state is None:
+            return frozenset(self._seats(lambda own: not own.has_sat))
+        return self._asking.away
+
+    def wait_on(self, seats: Iterable[Seat], ms: int, now: int) -> list[Effect]:
+        """In the `ms` before `now` nobody could tell these seats where to go: they have as much more time."""
+        if self._confirmed.state is None:
+            return self.freeze(ms, "LOBBY", now)
+        for seat in self._asking.away & frozenset(seats):
+            self.expect(seat, now)
+        return []
+
     def back(self, seat: Seat, now: int) -> list[Effect]:
         """The seat's bot has come back, or has only sat down once more."""
         return [self._wake()] if self._asking.back(seat, now) else []

@@ -16,14 +16,13 @@ from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
 from seatwise_server.store import Store
+from seatwise_server.store.attendance import LEASE_MS
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.notices import LobbyNotice, lobby_notices
 
 BEAT_S = 3.0
 GATHER_S = 0.01
 """What changes for a bot within so long is looked at together."""
-LEASE_MS = 10_000
-"""An attendance that is not refreshed for so long is gone."""
 MOST_PRESENT = 20_000
 """Bots that one lobby looks after."""
 RETRY_AFTER_S = "5"

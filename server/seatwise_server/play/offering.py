@@ -14,6 +14,11 @@ from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 
 RETRY_S = 0.5
+HEARD_S = 4.0
+"""By then a lobby that lives has looked after all its bots, and told them of their seats."""
+LOOK_S = 1.0
+MOST_UNHEARD_S = 30.0
+"""A bot of which no lobby knows for so long is gone."""
 GIVE_BACK_S = 2.0
 
 
@@ -37,6 +42,24 @@ class Offering:
                     await self.store.matches.set_state(table.name, table.epoch, self.owner, "SEATING")
                 return
             await asyncio.sleep(RETRY_S)
+
+    async def wait_for_lobbies(self, table: Table) -> None:
+        """Lets a table wait for bots that cannot know of their seats, because no lobby has looked after them since.
+
+        To be begun `HEARD_S` after the seats were offered.
+        """
+        opened_s = asked_s = _now() - HEARD_S
+        while table.awaited and not table.is_closed and _now() - opened_s < MOST_UNHEARD_S:
+            with suppress(StoreUnavailable):
+                unheard, since_s, asked_s = await self._unheard(table, opened_s), asked_s, _now()
+                if unheard:
+                    table.wait_on(unheard, int((asked_s - since_s) * 1000))
+            await asyncio.sleep(LOOK_S)
+
+    async def _unheard(self, table: Table, since_s: float) -> list[str]:
+        kept_ms = await self.store.attendances.kept_ms(table.awaited)
+        age_ms = (_now() - since_s) * 1000
+        return [bot for bot in table.awaited if kept_ms.get(bot, age_ms) >= age_ms]
 
     async def _offer_seats(self, table: Table) -> None:
         setup, epoch = table.match.setup, table.epoch
@@ -63,3 +86,7 @@ class Offering:
                 await self.store.jobs.give_back(job.job_id)
                 return
             await asyncio.sleep(RETRY_S)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

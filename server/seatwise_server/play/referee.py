@@ -17,7 +17,7 @@ from seatwise_server.play.intake import Intake
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.lease import Lease
 from seatwise_server.play.lines import log_end, log_opened
-from seatwise_server.play.offering import Offering
+from seatwise_server.play.offering import HEARD_S, Offering
 from seatwise_server.play.opening import Opening, Owned, UnknownFormat
 from seatwise_server.play.streams import Streams
 from seatwise_server.play.table import Journal, Table
@@ -86,6 +86,8 @@ class Referee:
         self._opening_of = Opening(place.name, store, flusher, delivery)
         self._offering = Offering(place.name, place.address, store)
         self._work: set[asyncio.Task[None]] = set()
+        self._waits: set[asyncio.Task[None]] = set()
+        """What nobody waits for."""
         self._frozen_until = self._loop.time()
         """Up to then the store's gaps are off all charges."""
         self._stalled_s = 0.0
@@ -184,6 +186,7 @@ class Referee:
     def _start(self, table: Table, estate: Estate, owned: Owned) -> None:
         log_opened(table, estate)
         self._spawn(self._offering.introduce(table, estate))
+        self._loop.call_later(HEARD_S, self._wait_for_lobbies, table.name, table.epoch)
         table.open()
         if owned.void:
             table.void(owned.void)
@@ -206,6 +209,14 @@ class Referee:
         self.tables[table.name] = table
         self._jobs[table.name] = estate.job
         return table
+
+    def _wait_for_lobbies(self, match: str, epoch: int) -> None:
+        """Most tables have all their bots by now."""
+        table = self.tables.get(match)
+        if table and table.epoch == epoch and table.awaited:
+            waiting = asyncio.create_task(self._offering.wait_for_lobbies(table))
+            self._waits.add(waiting)
+            waiting.add_done_callback(self._waits.discard)
 
     def _dealt(self, table: Table) -> None:
         self._spawn(self._offering.note_running(table))
@@ -325,6 +336,8 @@ class Referee:
             table.wind_up()
         for leaving in self._leaving.values():
             leaving.cancel()  # their jobs go to the others with ours
+        for waiting in self._waits:
+            waiting.cancel()
         await self._all_answered()
         if self._work:
             await asyncio.wait(self._work, timeout=RETRY_S * 4)

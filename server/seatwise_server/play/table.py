@@ -8,7 +8,7 @@ it. All methods are called on the event loop and none of them waits.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -202,6 +202,17 @@ class Table:
     def _take_over(self, now: int) -> list[Effect]:
         away = [Seat(seat) for seat, place in enumerate(self._places) if place.outbox is None]
         return self.match.take_over(self.epoch, now, away)
+
+    @property
+    def awaited(self) -> list[str]:
+        """Bots that have yet to sit down here."""
+        return [self.match.setup.bots[seat] for seat in sorted(self.match.awaited)]
+
+    def wait_on(self, bots: Collection[str], ms: int) -> None:
+        """In the last `ms` nobody could tell these bots to sit down here."""
+        seats = [Seat(seat) for seat, bot in enumerate(self.match.setup.bots) if bot in bots]
+        if not self.is_closed and not self.match.is_over:
+            self._command(None, lambda now: self.match.wait_on(seats, ms, now), self._loop.time())
 
     def void(self, reason: VoidReason) -> None:
         """Ends the match; it counts for nobody."""

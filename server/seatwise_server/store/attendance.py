@@ -29,6 +29,10 @@ class Replaced:
     attend_id: str
 
 
+LEASE_MS = 10_000
+"""An attendance that is not refreshed for so long is gone."""
+
+
 class Attendances:
     """Who is present; a presence ends with its lease."""
 
@@ -81,6 +85,13 @@ class Attendances:
             return None
         named = tuple(name for name in queues.decode().split("\n") if name)
         return Attendance(lobby.decode(), attend_id.decode(), int(most), named)
+
+    async def kept_ms(self, bots: Collection[str]) -> dict[str, int]:
+        """How long ago a lobby last looked after each of these bots; absent ones are left out."""
+        named = list(bots)
+        commands = [("PTTL", keys.bot_attendance(bot)) for bot in named]
+        answers = await call_many(self._client, commands) if commands else []
+        return {bot: LEASE_MS - left_ms for bot, left_ms in zip(named, answers, strict=True) if left_ms > 0}
 
     async def present(self, bots: Collection[str]) -> set[str]:
         """Which of these bots are present."""

@@ -1,0 +1,138 @@
+"""Bots that no lobby has told of their seats: tables wait for them, and not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from one_match import ALLOWED_MS
+from room import Room
+from virtual import in_virtual_time, running
+
+from seatwise_referee.journal import encode
+from seatwise_referee.match import replay
+from seatwise_server.play.offering import HEARD_S, MOST_UNHEARD_S, Offering
+from seatwise_server.store import Attendance, Store
+from seatwise_server.store.attendance import LEASE_MS
+from seatwise_server.store.errors import StoreUnavailable
+
+SETUP_MS = 5000
+
+
+class Lobbies:
+    """What the store says of them: when each last looked after a bot, on the test's clock."""
+
+    def __init__(self) -> None:
+        self.kept_s: dict[str, float] = {}
+        self.is_away = False
+
+    async def kept_ms(self, bots: Collection[str]) -> dict[str, int]:
+        if self.is_away:
+            raise StoreUnavailable("away")
+        now = running().time()
+        return {bot: int((now - self.kept_s[bot]) * 1000) for bot in bots if bot in self.kept_s}
+
+    def look_after(self, room: Room) -> None:
+        """All bots are told, now."""
+        self.kept_s = dict.fromkeys(room.setup.bots, running().time())
+
+
+def opened(room: Room) -> Lobbies:
+    """The table is open, its seats are offered, and it is watched as a referee watches it."""
+    lobbies = Lobbies()
+    store: Any = SimpleNamespace(attendances=lobbies)
+    waiting = Offering("me", "", store).wait_for_lobbies
+    room.table.open()
+    tasks: list[asyncio.Task[None]] = []  # kept, or it might be forgotten by the loop
+    running().call_later(HEARD_S, lambda: tasks.append(asyncio.create_task(waiting(room.table))))
+    return lobbies
+
+
+def kinds(room: Room) -> list[str]:
+    return [entry.kind for entry in room.entries()]
+
+
+@in_virtual_time
+async def test_a_set_up_lasts_longer_while_no_lobby_could_tell_anybody_of_it() -> None:
+    room = Room(setup_ms=SETUP_MS)
+    lobbies = opened(room)
+    await room.pass_ms(11_000)
+    assert kinds(room) == []
+    lobbies.look_after(room)
+    for seat in (0, 1):
+        room.link(seat).sit(seat)
+    await room.pass_ms(20)
+    assert kinds(room) == ["sat", "sat", "dealt"]
+
+
+@in_virtual_time
+async def test_who_was_told_late_has_nearly_all_of_the_set_up_time() -> None:
+    room = Room(setup_ms=SETUP_MS)
+    lobbies = opened(room)
+    await room.pass_ms(9_000)
+    lobbies.look_after(room)
+    await room.pass_ms(SETUP_MS - 1_000)
+    assert kinds(room) == []
+    await room.pass_ms(1_500)
+    assert kinds(room) == ["forfeited", "forfeited", "voided"]
+
+
+@in_virtual_time
+async def test_who_was_told_in_time_has_no_more() -> None:
+    room = Room(setup_ms=SETUP_MS)
+    opened(room).look_after(room)
+    await room.pass_ms(SETUP_MS + 10)
+    assert kinds(room) == ["forfeited", "forfeited", "voided"]
+
+
+@in_virtual_time
+async def test_a_bot_of_which_no_lobby_ever_hears_again_is_gone() -> None:
+    room = Room(setup_ms=SETUP_MS)
+    opened(room)
+    await room.pass_ms(MOST_UNHEARD_S * 1000 - 1000)
+    assert kinds(room) == []
+    await room.pass_ms(SETUP_MS + 2000)
+    assert kinds(room)[-1] == "voided"
+
+
+@in_virtual_time
+async def test_a_store_that_is_away_hurts_nothing() -> None:
+    room = Room(setup_ms=SETUP_MS)
+    lobbies = opened(room)
+    lobbies.is_away = True
+    await room.pass_ms(4_500)
+    lobbies.is_away = False
+    await room.pass_ms(4_000)
+    assert kinds(room) == []
+
+
+@in_virtual_time
+async def test_after_a_takeover_too_no_time_runs_before_a_bot_can_know_where_to_go() -> None:
+    room = Room(setup_ms=SETUP_MS)
+    await room.seat_all()
+    position = replay(room.setup, room.entries()).position
+    heir = Room(setup=room.setup, position=position, epoch=2, written=list(map(encode, room.entries())))
+    lobbies = opened(heir)
+    await heir.pass_ms(SETUP_MS + ALLOWED_MS + 3_000)
+    assert kinds(heir)[-1] == "taken_over"
+    lobbies.look_after(heir)
+    link = heir.link(heir.asked)
+    link.sit(heir.asked)
+    await heir.pass_ms(20)
+    link.submit(heir.asked, heir.legal_move(), heir.prompt, "at last")
+    await heir.pass_ms(200)
+    (accepted,) = link.new("move_accepted")
+    assert accepted.charged_ms == pytest.approx(20, abs=15)
+
+
+async def test_the_store_knows_when_a_lobby_last_looked_after_a_bot(store: Store) -> None:
+    attends = Attendance("lobby", "attend", 1, ())
+    await store.attendances.attend("bots/here/versions/1", attends, LEASE_MS)
+    await asyncio.sleep(0.05)
+    kept_ms = await store.attendances.kept_ms(["bots/here/versions/1", "bots/gone/versions/1"])
+    assert list(kept_ms) == ["bots/here/versions/1"]
+    assert 50 <= kept_ms["bots/here/versions/1"] < LEASE_MS / 2
+    assert await store.attendances.kept_ms([]) == {}
