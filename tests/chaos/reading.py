@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from chaos.check import Check, Findings, longest_gap, overlap
 from chaos.history import Line, read
@@ -30,6 +31,8 @@ class Books:
         self._matches = sorted(created | self._told.keys())
         self._records: dict[str, bytes] = {}
         self._voided: dict[str, str] = {}
+        self._bots: dict[str, list[int]] = {}
+        """The numbers of the bots of each match, by seat."""
 
     # While Redis is up
 
@@ -50,6 +53,9 @@ class Books:
     async def _collect(self, store: Store, match: str) -> None:
         meta, record = await store.matches.get(match), await store.matches.record(match)
         state = meta.state if meta else "forgotten"
+        numbers = {bot.name: bot.number for bot in self._world.bots}
+        bots = json.loads(meta.fields["setup"])["bots"] if meta else []
+        self._bots[match] = [numbers[bot] for bot in bots]
         if state == "VOIDED" and meta:
             self._voided[match] = play_service_pb2.MatchEnded.FromString(meta.fields["result"]).void_reason
         elif state == "FINISHED" and record:
@@ -64,21 +70,28 @@ class Books:
         findings = Findings()
         for match in self._matches:
             seats = self._told.get(match, {})
-            excused = [seat for seat, (bot, lines) in seats.items() if self._was_away(bot, seats)]
+            excused = [seat for seat, bot in enumerate(self._bots[match]) if self._was_away(bot, seats)]
             told = {seat: lines for seat, (_, lines) in seats.items()}
             if match in self._records:
                 Check(self._records[match], told, excused, findings).run()
                 spans = [span for bot, _ in seats.values() for span in self._away(bot)]
                 self.longest_gap_s = max(self.longest_gap_s, longest_gap(told, spans))
-            elif match in self._voided and len(excused) < len(seats):
+            elif match in self._voided and not self._is_excused(match, told, excused):
                 findings.wrong_flags.append(f"{match}: voided as {self._voided[match]}")
         self.finished = len(self._records)
         return findings
 
+    def _is_excused(self, match: str, told: Mapping[int, list[Line]], excused: Sequence[int]) -> bool:
+        """Whether it is void through those alone who were away: no one was left, or they never sat down."""
+        if self._voided[match] == "TOO_FEW_SAT":
+            sat = {seat for seat, lines in told.items() if any(line["what"] == "shown" for line in lines)}
+            return set(range(len(self._bots[match]))) <= sat | set(excused)
+        return self._voided[match] == "ABANDONED" and len(excused) == len(self._bots[match])
+
     def _was_away(self, bot: int, seats: Mapping[int, tuple[int, list[Line]]]) -> bool:
         """Whether the bot was killed or stopped while the match was played."""
         at = [line["at"] for _, lines in seats.values() for line in lines]
-        return overlap(self._away(bot), min(at), max(at))
+        return bool(at) and overlap(self._away(bot), min(at), max(at))
 
     def _away(self, bot: int) -> list[tuple[float, float]]:
         return [(since, until + RETURN_S) for since, until in self._world.bots[bot].away]
