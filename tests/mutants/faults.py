@@ -546,6 +546,13 @@ FAULTS: tuple[Fault, ...] = (
         "        return False\n",
         (TABLES,),
     ),
+    Fault(
+        "no table waits for bots that cannot know of their seats",
+        "server/seatwise_server/play/offering.py",
+        "                if unheard:\n",
+        "                if False:\n",
+        ("tests/server/test_unheard.py",),
+    ),
     # The end
     Fault(
         "result ranks ignore exits",
