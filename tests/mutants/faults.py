@@ -156,8 +156,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "of what nobody else looks at only a share is taken",
         "server/seatwise_server/play/inheritance.py",
-        "await self._inherit(await self._forgotten(), self._all_that_fit)",
-        "await self._inherit(await self._forgotten(), self._share)",
+        "await self._inherit(self._name, self._all_that_fit)",
+        "await self._inherit(self._name, self._share)",
         ("tests/server/test_inheritance.py",),
     ),
     Fault(
