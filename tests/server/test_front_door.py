@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import socket
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import grpc
 import pytest
 import pytest_asyncio
+import yaml
 from harness import SOON_S, Fleet, fleet
 
 from seatwise.remote import run_async
@@ -22,7 +25,10 @@ pytestmark = [
     ),
 ]
 
-CONF = Path(__file__).parents[2] / "deploy" / "nginx.conf"
+DEPLOY = Path(__file__).parents[2] / "deploy"
+CONF = DEPLOY / "nginx.conf"
+MANIFEST = DEPLOY / "kubernetes" / "front-door.yaml"
+REFEREES = re.compile(r'"~\^seatwise-referee.*?\$"')
 PLAY = "/seatwise.v1.PlayService/Play"
 
 
@@ -49,12 +55,32 @@ def configuration(processes: Fleet, folder: Path, port: int) -> str:
     return text.replace("access_log off;", f"access_log off;\n{places}")
 
 
+def in_a_cluster(processes: Fleet, folder: Path, port: int) -> str:
+    """The one of Kubernetes, which knows referees by a pattern of their names; there is nobody to look names up here."""
+    front, *referees = (process.address for process in processes.processes[:3])
+    [text] = [it["data"]["nginx.conf"] for it in yaml.safe_load_all(MANIFEST.read_text()) if "data" in it]
+    pattern = "|".join(map(re.escape, referees))
+    text, count = REFEREES.subn(lambda _: f'"~^({pattern})$"', text)
+    assert count == 1
+    for name, address in (
+        ("seatwise-lobby.seatwise.svc.cluster.local:7433", front),
+        ("seatwise-gateway.seatwise.svc.cluster.local:7433", front),
+        ("resolver kube-dns.kube-system.svc.cluster.local valid=2s;", ""),
+        ("listen 7443", f"listen 127.0.0.1:{port}"),
+        (" /tmp/", f" {folder}/"),
+        ("pid ", "# pid "),
+    ):
+        assert name in text
+        text = text.replace(name, address)
+    return text
+
+
 @asynccontextmanager
-async def nginx(processes: Fleet, folder: Path):
+async def nginx(processes: Fleet, folder: Path, written: Callable[[Fleet, Path, int], str]):
     """The front door's address, as long as this lasts."""
     port = free_port()
     conf = folder / "nginx.conf"
-    conf.write_text(configuration(processes, folder, port))
+    conf.write_text(written(processes, folder, port))
     settings = f"daemon off; pid {folder}/pid; error_log {folder}/error.log;"
     door = await asyncio.create_subprocess_exec(
         "nginx", "-p", str(folder), "-c", str(conf), "-e", f"{folder}/error.log", "-g", settings
@@ -69,9 +95,14 @@ async def nginx(processes: Fleet, folder: Path):
         await door.wait()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def door(tmp_path_factory):
-    async with fleet(2) as (processes, house), nginx(processes, tmp_path_factory.mktemp("nginx")) as address:
+@pytest_asyncio.fixture(
+    scope="module",
+    loop_scope="session",
+    params=[configuration, pytest.param(in_a_cluster, marks=pytest.mark.slow)],
+)
+async def door(tmp_path_factory, request):
+    folder = tmp_path_factory.mktemp("nginx")
+    async with fleet(2) as (processes, house), nginx(processes, folder, request.param) as address:
         yield processes, house, address
 
 
