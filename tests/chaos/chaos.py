@@ -16,6 +16,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,10 +157,10 @@ class Run:
             bot.signal(signal.SIGTERM)
         await asyncio.gather(*[bot.gone() for bot in self._world.bots])
 
-    async def _tried(self, what: str, work: object) -> None:
+    async def _tried(self, what: str, work: Awaitable[object]) -> None:
         try:
             async with asyncio.timeout(DRAIN_S):
-                await work  # type: ignore[misc]
+                await work
         except TimeoutError:
             self.problems.append(f"{what} did not come to an end within {DRAIN_S:.0f} s")
 
@@ -210,12 +211,12 @@ def main(args: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
-async def _until_told(work: object) -> tuple[Results, list[str]]:
+async def _until_told(work: Awaitable[tuple[Results, list[str]]]) -> tuple[Results, list[str]]:
     """SIGTERM ends it as Ctrl-C does: in order, and with everything that it started."""
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await work  # type: ignore[misc,no-any-return]
+    return await work
 
 
 def _arguments() -> argparse.Namespace:

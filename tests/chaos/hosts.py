@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import random
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Self
 
 import grpc
@@ -57,14 +58,17 @@ class Hosts:
         for each in itertools.count():
             if self._is_closing:
                 break
-            request_id, rounds = f"chaos-{number}-{each}", self._chance.randint(*ROUNDS)
-            ask = lambda request_id=request_id, rounds=rounds: admin.create(  # noqa: E731
-                bots, game=game, rounds=rounds, request_id=request_id, **LIMITS[game]
-            )
-            match = await _until_answered(ask)
-            self.matches.add(match.name)
-            await _until_answered(lambda match=match: admin.over(match.name))
+            name = await self._created(admin, game, bots, f"chaos-{number}-{each}")
+            self.matches.add(name)
+            await _until_answered(partial(admin.over, name))
         await admin.drop()
+
+    async def _created(self, admin: Admin, game: str, bots: tuple[str, ...], request_id: str) -> str:
+        """The name of a new match; however often it has to be asked for, there is one."""
+        rounds = self._chance.randint(*ROUNDS)
+        create = partial(admin.create, bots, game=game, rounds=rounds, request_id=request_id, **LIMITS[game])
+        name: str = (await _until_answered(create)).name
+        return name
 
 
 async def _until_answered(ask: Callable[[], Awaitable[Any]]) -> Any:
@@ -74,6 +78,3 @@ async def _until_answered(ask: Callable[[], Awaitable[Any]]) -> Any:
             return await ask()
         except (grpc.aio.AioRpcError, TimeoutError):
             await asyncio.sleep(AGAIN_S)
-
-
-__all__ = ["Admin", "Hosts"]
