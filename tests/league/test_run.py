@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -25,7 +26,7 @@ LEAGUE = """\
 name = "small"
 game = "ugo"
 seats = 2
-rounds = 8
+rounds = 24
 options = { rounds = 1 }
 [[entrants]]
 bot = "random"
@@ -35,7 +36,7 @@ bot = "greedy"
 bot = "greedy"
 name = "twin"
 """
-MATCHES = 8
+MATCHES = 24
 
 
 @pytest.fixture
@@ -124,6 +125,7 @@ def bot(address: str, token: str) -> Iterator[None]:
 def test_a_league_that_was_killed_goes_on_where_it_was_with_no_match_twice(folder):
     first = started(folder)
     until(lambda: len(written(folder, "result")) >= 2)
+    assert processes_with(str(folder / "out" / "server"))
     first.kill()
     ended(first)
     until(lambda: not processes_with(str(folder)))  # what it had started ends with it
@@ -155,6 +157,47 @@ def test_ctrl_c_lets_open_matches_end_and_says_how_to_go_on(folder):
     assert not written(folder, "void")
     assert (folder / "out" / "report.html").exists()
     assert not processes_with(str(folder))
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_ends_it_at_once_and_nothing_is_lost(folder):
+    (folder / "league.toml").write_text(LEAGUE.replace("rounds = 24", "rounds = 800"))
+    process = started(folder)
+    until(lambda: written(folder, "result"))
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    code, _, err = ended(process)
+    assert code == 130
+    assert "Traceback" not in err
+    assert not processes_with(str(folder))
+    assert started_again_goes_on(folder)
+
+
+def started_again_goes_on(folder: Path) -> bool:
+    """Whether a second run plays more than the first."""
+    before = len(written(folder, "result"))
+    process = started(folder)
+    until(lambda: len(written(folder, "result")) > before)
+    process.kill()
+    ended(process)
+    until(lambda: not processes_with(str(folder)))
+    return True
+
+
+def test_a_server_of_its_own_that_dies_is_started_again_and_its_matches_go_on(folder):
+    process = started(folder)
+    until(lambda: written(folder, "result"))
+    pids = processes_with(str(folder / "out" / "server"))
+    assert pids
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    code, _, err = ended(process)
+    assert code == 0, err
+    results = written(folder, "result")
+    assert len(results) == len({result["match"] for result in results}) == MATCHES
+    assert {ending for result in results for ending in result["endings"]} == {"COMPLETED"}
+    assert main(["verify", str(folder / "out" / "season.bundle")]) == 0
 
 
 def test_a_folder_with_another_league_is_left_alone(folder):

@@ -14,7 +14,9 @@ from seatwise.cli.command import Command
 if TYPE_CHECKING:
     from seatwise_server.league.season import Played
 
+FAILED = 1
 INTERRUPTED = 130
+GOES_ON = "What was played is kept: the same command goes on with it."
 DEFAULT_RESULTS = Path("league-results")
 
 
@@ -55,17 +57,22 @@ def run(args: Namespace) -> int:
 def _run(args: Namespace) -> int:
     import asyncio
 
+    from seatwise.errors import TemporaryError
     from seatwise_server.league import season
     from seatwise_server.league.progress import shown
     from seatwise_server.league.toml import read_league
 
     league = read_league(args.file)
-    with shown(is_quiet=args.json) as screen:
-        played = asyncio.run(season.play(league, args.results, args.address or "", _token(args), screen))
+    try:
+        with shown(is_quiet=args.json) as screen:
+            played = asyncio.run(season.play(league, args.results, args.address or "", _token(args), screen))
+    except TemporaryError as error:
+        print(f"seatwise league: the server is gone: {error}\n{GOES_ON}", file=sys.stderr)
+        return FAILED
     _print_pace(played)
     _publish(args)
     if not played.is_over:
-        print("The league is not over; the same command goes on with it.", file=sys.stderr)
+        print(f"The league is not over. {GOES_ON}", file=sys.stderr)
         return INTERRUPTED
     return 0
 

@@ -7,8 +7,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from seatwise.bot_errors import UsageError
@@ -81,19 +80,56 @@ async def started(
         )  # fmt: skip
 
 
-@asynccontextmanager
-async def own_server(folder: Path) -> AsyncIterator[str]:
-    """A server on that folder; its address. It finds all that the last one there has acknowledged."""
-    log = folder / "server.log"
-    command = ("serve", "--port", "0", "--data", str(folder), "--no-house-bots", "--log-level", "warning")
-    server = await started(*command, log=log, is_heard=True)
-    try:
-        line = await server.said()
+class OwnServer:
+    """A server on that folder, started again where it was if it dies: it finds all that the last one acknowledged."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.resolve()
+        self._log = folder / "server.log"
+        self.address = ""
+        self._server: Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> OwnServer:
+        await self._start()
+        self._keeper = asyncio.create_task(self._keep())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._keeper
+        assert self._server
+        self._keeper.cancel()
+        await asyncio.gather(self._keeper, return_exceptions=True)  # what it failed of, callers have been told
+        await self._server.stop()
+
+    async def _start(self) -> None:
+        port = self.address.rpartition(":")[2] or "0"
+        command = (
+            "serve",
+            "--port",
+            port,
+            "--data",
+            str(self._folder),
+            "--no-house-bots",
+            "--log-level",
+            "warning",
+        )
+        self._server = await started(*command, log=self._log, is_heard=True)
+        line = await self._server.said()
         if "listens on " not in line:
-            raise UsageError(f"the league's own server did not start: {last_line(log)}; see {log}")
-        yield line.partition("listens on ")[2].split(". ")[0]
-    finally:
-        await server.stop()
+            await self._server.stop()
+            raise UsageError(
+                f"the league's own server did not start: {last_line(self._log)}; see {self._log}"
+            )
+        self.address = line.partition("listens on ")[2].split(". ")[0]
+
+    async def _keep(self) -> None:
+        """Bots and we come back to the address that we know; whoever calls meanwhile calls again."""
+        while True:
+            assert self._server
+            await self._server.ended()
+            await self._server.kill()  # what it has left behind holds the folder
+            await self._start()
 
 
 async def bot_process(

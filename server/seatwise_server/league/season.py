@@ -19,7 +19,7 @@ from seatwise.errors import AlreadyExistsError, NotFoundError
 from seatwise_server.competition.schedule import Schedule, SoFar
 from seatwise_server.league import diary
 from seatwise_server.league.players import Players
-from seatwise_server.league.processes import check_bot_file, own_server
+from seatwise_server.league.processes import OwnServer, check_bot_file
 from seatwise_server.league.progress import Screen
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import Runner
@@ -101,7 +101,7 @@ async def _client(results: Path, address: str, token: str) -> AsyncIterator[_Ser
         if not address:
             folder = results / "server"
             folder.mkdir(exist_ok=True)
-            address = await stack.enter_async_context(own_server(folder))
+            address = (await stack.enter_async_context(OwnServer(folder))).address
             token = (folder / "admin.token").read_text().strip()
         admin = await stack.enter_async_context(AsyncClient(address, token, patience_s=PATIENCE_S))
         yield _Server(address, admin)
@@ -147,6 +147,8 @@ def _ending_in_order(runner: Runner) -> Iterator[None]:
         loop.add_signal_handler(number, stop)
     try:
         yield
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None  # who asked for it knows why
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
