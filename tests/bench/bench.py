@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+import crowd
 import ladders
+import pair
 import rules
 import runs
+import storm
 import table
+import takeover
+import ubongo
 from progress import Step, progress
 from runs import Window
 from table import Row, at_least, at_most
@@ -152,6 +157,34 @@ def rows_of(passes: Sequence[Pass]) -> list[Row]:
     return rows
 
 
+PARTS = (
+    "Ubongo with 64 matches, and its solver",
+    "two referees beside one",
+    "takeovers",
+    "bots that all come back at once",
+    "thousands of matches at a slow pace",
+    "a ladder's arithmetic",
+)
+
+
+def other_rows(data: Path | None, step: Step, *, quick: bool) -> list[Row]:
+    """What is measured once, and stands for itself; each part is a program of its own too."""
+    brief = (ubongo.QUICK_SECONDS, ubongo.QUICK_HANDS) if quick else (ubongo.SECONDS, ubongo.HANDS)
+    parts: tuple[Callable[[], list[Row]], ...] = (
+        lambda: ubongo.rows(*brief, data),
+        lambda: pair.rows(quick=quick, data=data),
+        lambda: takeover.rows(quick=quick, data=data),
+        lambda: storm.rows(quick=quick, data=data),
+        lambda: crowd.rows(quick=quick, data=data),
+        ladders.rows,
+    )
+    rows = []
+    for name, part in zip(PARTS, parts, strict=True):
+        step(name)
+        rows += part()
+    return rows
+
+
 def remarks_of(passes: Sequence[Pass]) -> list[str]:
     """What a reader of the table must know."""
     windows = [window for it in passes for window in (it.echo, it.few, it.many, it.paced)]
@@ -179,7 +212,9 @@ def remarks_of(passes: Sequence[Pass]) -> list[str]:
 def main() -> None:
     """Measures, shows, writes. A missed bar is told, it is no failure."""
     parser = argparse.ArgumentParser(description="What the server costs, beside a bare echo.")
-    parser.add_argument("--quick", action="store_true", help="once instead of three times: about a minute")
+    parser.add_argument(
+        "--quick", action="store_true", help="once instead of three times: about five minutes"
+    )
     parser.add_argument(
         "--data", type=Path, metavar="FOLDER", help="where the servers keep their data for a while"
     )
@@ -187,17 +222,16 @@ def main() -> None:
     args = parser.parse_args()
     plan = QUICK if args.quick else FULL
     began = time.monotonic()
-    with progress(plan.passes * STEPS_OF_A_PASS + 2) as step:
+    with progress(plan.passes * STEPS_OF_A_PASS + 1 + len(PARTS)) as step:
         passes = [one_pass(plan, args.data, step) for _ in range(plan.passes)]
         step("bots of the SDK")
         sdk_rate, sdk_us = runs.sdk_bots(plan.seconds)
-        step("a ladder's arithmetic")
-        of_ladders = ladders.rows()
+        others = other_rows(args.data, step, quick=args.quick)
     rows = [
         *rows_of(passes),
         Row("bots of the SDK, all processes on this machine", sdk_rate, "moves/s"),
         Row("CPU of such a bot per move", sdk_us, "us"),
-        *of_ladders,
+        *others,
     ]
     table.show(rows)
     for remark in remarks_of(passes):
