@@ -21,6 +21,7 @@ from seatwise_server.ladder.refitting import RefitFailed, Refitting
 from seatwise_server.ladder.settings import Ladder
 from seatwise_server.ladder.table import read, table_of, written
 from seatwise_server.lobby.queue import time_control_for
+from seatwise_server.rpc.ladders import Tables
 from seatwise_server.store import Store
 
 LADDER = "ladders/main"
@@ -137,6 +138,15 @@ async def made(store: Store, results: list[Result]) -> None:
     await logged(store, results)
 
 
+async def ended(*tasks: asyncio.Task[None]) -> None:
+    """Until they have: redis-py may swallow a cancellation."""
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=0.5)
+
+
 async def until_shown(store: Store, results: int) -> None:
     async with asyncio.timeout(20):
         while (shown := await store.ladders.shown(LADDER)) is None or shown.results < results:  # noqa: ASYNC110
@@ -154,14 +164,12 @@ async def test_one_process_holds_a_ladder_and_the_next_goes_on_where_it_let_go(s
         await store.results.append(LADDER, result)
     await until_shown(store, 30)
     assert (list(one.held), list(other.held)) == ([LADDER], [])
-    first.cancel()
-    await asyncio.gather(first, return_exceptions=True)
+    await ended(first)
     await one.release()
     await store.results.append(LADDER, season(31)[30])
     await until_shown(store, 31)
     assert list(other.held) == [LADDER]
-    second.cancel()
-    await asyncio.gather(second, return_exceptions=True)
+    await ended(second)
     shown = await store.ladders.shown(LADDER)
     assert shown
     rated = recompute(season(31)).table()
@@ -193,9 +201,7 @@ async def test_a_log_that_takes_longer_to_read_than_the_lease_lasts_is_read_by_o
     go_on.set()
     await until_shown(store, 3)
     assert (list(one.held), list(other.held)) == ([LADDER], [])
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await ended(*tasks)
 
 
 async def test_an_older_table_does_not_replace_a_newer_one(store: Store) -> None:
@@ -205,3 +211,25 @@ async def test_an_older_table_does_not_replace_a_newer_one(store: Store) -> None
     shown = await store.ladders.shown(LADDER)
     assert shown
     assert (shown.results, shown.table) == (5, b"five again")
+    assert await store.ladders.shown(LADDER, unless=shown.number) is None
+    assert await store.ladders.show(LADDER, 6, b"six")
+    newer = await store.ladders.shown(LADDER, unless=shown.number)
+    assert newer
+    assert newer.table == b"six"
+
+
+async def test_tables_are_read_when_they_are_new_and_only_some_are_kept(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seatwise_server.rpc.ladders.KEPT", 2)
+    tables, rated = Tables(store), recompute(season(4)).table()
+    names = [f"ladders/{number}" for number in range(3)]
+    assert (await tables.of(names[0])).standings == ()
+    for name in names:
+        await store.ladders.show(name, 4, written(table_of(rated, {}, {})))
+        table = await tables.of(name)
+        assert [line.bot for line in table.standings] == [bot for bot, _ in rated]
+        assert await tables.of(name) is table
+    assert list(tables._read) == names[1:]
+    await store.ladders.show(names[2], 4, written([]))
+    assert list((await tables.of(names[2])).standings) == []

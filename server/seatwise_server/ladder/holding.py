@@ -78,10 +78,8 @@ class Holding:
                     log.debug("ladders_paused")
                 await asyncio.sleep(BEAT_S)
         finally:
-            work = [*self._opening.values(), *self._shows.values()]
-            for task in work:
-                task.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
+            self._refitting.kill()
+            await _ended({*self._opening.values(), *self._shows.values()})
             await self._refitting.close()
 
     async def release(self) -> None:
@@ -172,6 +170,14 @@ class Holding:
         except (StoreUnavailable, RefitFailed) as failed:
             log.warning("table_not_shown", ladder=held.ladder.name, why=str(failed))
         held.show_at = loop.time() + max(LEAST_REST_S, REST * (loop.time() - began))
+
+
+async def _ended(tasks: set[asyncio.Task[None]]) -> None:
+    """Cancels until all have ended: up to Python 3.11 `wait_for`, and so redis-py, may swallow a cancellation."""
+    while tasks:
+        for task in tasks:
+            task.cancel()
+        _, tasks = await asyncio.wait(tasks, timeout=0.1)
 
 
 def _lease(name: str) -> str:

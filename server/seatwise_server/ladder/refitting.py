@@ -43,8 +43,14 @@ class Refitting:
                 await self._end()  # its answer would be taken for that to the next question
                 raise
 
+    def kill(self) -> None:
+        """Ends the process, which has nothing that could be lost."""
+        if self._process and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+
     async def close(self) -> None:
-        """Ends the process."""
+        """Ends the process, and waits until it has ended."""
         async with self._one_at_a_time:
             await self._end()
 
@@ -79,11 +85,7 @@ class Refitting:
         await pipe.drain()
 
     async def _end(self) -> None:
+        self.kill()
         process, self._process = self._process, None
-        if process is None:
-            return
-        if process.stdin:
-            process.stdin.close()
-        with suppress(ProcessLookupError):
-            process.kill()  # it has nothing that could be lost
-        await process.wait()
+        if process:
+            await process.wait()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from seatwise.codec.offer import encode_options
 from seatwise.codec.time_control import encode_time_control
@@ -22,8 +24,42 @@ from seatwise_server.rpc.wanted import check_seats, game_of, limits_of, options_
 from seatwise_server.store import LadderMeta, Store
 
 _NAME = re.compile(r"ladders/[a-z0-9][a-z0-9-]{0,62}")
+KEPT = 16
+"""Tables that are kept in mind."""
 _END = 2**53
 """Behind every place of a log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A ladder's, as it is sent."""
+
+    number: int = 0
+    results: int = 0
+    standings: Sequence[ladder_pb2.Standing] = ()
+
+
+class Tables:
+    """The tables that were asked for last: reading a long one anew for each of its pages would take too long."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._read: OrderedDict[str, Table] = OrderedDict()
+
+    async def of(self, ladder: str) -> Table:
+        """The table as it is shown now."""
+        known = self._read.get(ladder, Table())
+        if shown := await self._store.ladders.shown(ladder, unless=known.number):
+            lines = enumerate(read(shown.table), start=1)
+            known = Table(shown.number, shown.results, [_standing(place, line) for place, line in lines])
+        self._keep(ladder, known)
+        return known
+
+    def _keep(self, ladder: str, table: Table) -> None:
+        self._read[ladder] = table
+        self._read.move_to_end(ladder)
+        if len(self._read) > KEPT:
+            self._read.popitem(last=False)
 
 
 class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
@@ -31,6 +67,7 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
 
     def __init__(self, store: Store, keeper: Keeper) -> None:
         self._store = store
+        self._tables = Tables(store)
         self._keeper = keeper
 
     async def CreateLadder(  # noqa: N802
@@ -68,13 +105,11 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
         await self._keeper.anybody(context)
         await self._meta(request.ladder)
         start, size = _number(request.page_token, 0), page_size(request.page_size)
-        shown = await self._store.ladders.shown(request.ladder)
-        lines = read(shown.table) if shown else []
-        standings = [_standing(place, line) for place, line in enumerate(lines, start=1)]
+        table = await self._tables.of(request.ladder)
         return pb.ListStandingsResponse(
-            standings=standings[start : start + size],
-            next_page_token=str(start + size) if len(lines) > start + size else "",
-            results=shown.results if shown else 0,
+            standings=table.standings[start : start + size],
+            next_page_token=str(start + size) if len(table.standings) > start + size else "",
+            results=table.results,
         )
 
     async def ListLadderResults(  # noqa: N802

@@ -25,6 +25,8 @@ class LadderMeta:
 class Shown:
     """A ladder's table as it was last worked out."""
 
+    number: int
+    """Rises with each table."""
     results: int
     """How many results are in it."""
     table: bytes
@@ -74,10 +76,14 @@ class Ladders:
         args = (results, table)
         return bool(await lua.run(self._client, "ladder_publish", [keys.ladder(name)], *args))
 
-    async def shown(self, name: str) -> Shown | None:
-        """The table; None when none was ever worked out."""
-        results, table = await call(self._client, "HMGET", keys.ladder(name), "table_results", "table")
-        return None if results is None else Shown(int(results), table)
+    async def shown(self, name: str, unless: int = 0) -> Shown | None:
+        """The table; None when none was ever worked out, and when it is the one of that number."""
+        number = await call(self._client, "HGET", keys.ladder(name), "table_number")
+        if number is None or int(number) == unless:
+            return None
+        fields = ("table_number", "table_results", "table")
+        number, results, table = await call(self._client, "HMGET", keys.ladder(name), *fields)
+        return None if number is None else Shown(int(number), int(results), table)
 
     async def pardon(self, name: str, bot: str) -> None:
         """Forgets what the bot has forfeited there so far."""
