@@ -126,12 +126,12 @@ class Run:
         await self._screen.wait(began + seconds)
 
     async def _victim(self, harm: Harm) -> Victim | None:
-        """That one, or the next of its kind that is itself; of referees rather one that has matches."""
+        """That one, or the next of its kind that is itself; of referees the one that has most matches."""
         kind = self._world.victims[harm.role]
         turned = kind[harm.number :] + kind[: harm.number]
         well = [each for each in turned if each.is_alive and not each.is_harmed]
-        busy = await self._world.busy() if harm.role == "referee" else ()
-        return next((each for each in well if str(each) in busy), well[0] if well else None)
+        busy = await self._world.busy() if harm.role == "referee" else {}
+        return max(well, key=lambda each: busy.get(str(each), 0), default=None)
 
     async def _watch(self) -> None:
         """Nobody may fall by itself."""

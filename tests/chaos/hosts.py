@@ -20,7 +20,7 @@ LIMITS = {
     "ubongo": {"free_ms": {"build": 20_000}, "grace_ms": 50},
 }
 """By game. In UGO! less than a takeover takes, so that whoever is charged for one runs out of time."""
-ROUNDS = (2, 6)
+ROUNDS = (4, 8)
 
 
 class Hosts:

@@ -273,15 +273,15 @@ class World:
         while not all(bot.has_moved for bot in self.bots):  # noqa: ASYNC110  # there is no event to wait for
             await asyncio.sleep(AGAIN_S)
 
-    async def busy(self) -> frozenset[str]:
-        """Referees that have matches, as far as Redis can tell just now."""
+    async def busy(self) -> dict[str, int]:
+        """How many matches each referee has, as far as Redis can tell just now."""
         try:
             async with asyncio.timeout(AGAIN_S), opened(self.redis) as store:
                 beats = await store.processes.heartbeats()
         except (TimeoutError, StoreUnavailable):
-            return frozenset()
-        at = {beat.address for beat in beats.values() if beat.tables}
-        return frozenset(str(each) for each in self.referees if each.process.address in at)
+            return {}
+        at = {beat.address: beat.tables for beat in beats.values()}
+        return {str(each): at.get(each.process.address, 0) for each in self.referees}
 
     @property
     def fallen(self) -> list[Victim]:
