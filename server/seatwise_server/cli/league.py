@@ -9,6 +9,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seatwise.cli import decks
 from seatwise.cli.command import Command
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def configure(parser: ArgumentParser) -> None:
     run.add_argument("--token", help="that server's admin token (default: $SEATWISE_TOKEN, or its file)")
     report = commands.add_parser("report", help="write report, table and bundle anew from what was played")
     for each in (run, report):
+        decks.add_to(each)
         each.add_argument("--json", action="store_true", help="print the table as JSON")
     run.add_argument(
         "--results",
@@ -62,10 +64,12 @@ def _run(args: Namespace) -> int:
     from seatwise_server.league.progress import shown
     from seatwise_server.league.toml import read_league
 
+    decks.use(args.deck)
     league = read_league(args.file)
     try:
         with shown(is_quiet=args.json) as screen:
-            played = asyncio.run(season.play(league, args.results, args.address or "", _token(args), screen))
+            where = season.Where(args.address or "", _token(args), tuple(map(os.path.abspath, args.deck)))
+            played = asyncio.run(season.play(league, args.results, where, screen))
     except TemporaryError as error:
         print(f"seatwise league: the server is gone: {error}\n{GOES_ON}", file=sys.stderr)
         return FAILED
@@ -81,11 +85,13 @@ def _print_pace(played: Played) -> None:
     if not played.matches:
         print("No match was left to play; for a new season name another --results", file=sys.stderr)
     else:
-        rate = f"{played.matches / played.seconds:.2f} matches/s"
-        print(f"{played.matches} matches in {played.seconds:.1f} s: {rate}", file=sys.stderr)
+        matches, moves = played.matches / played.seconds, played.moves / played.seconds
+        took = f"{played.matches} matches in {played.seconds:.1f} s"
+        print(f"{took}: {matches:.2f} matches/s, {moves:.0f} moves/s", file=sys.stderr)
 
 
 def _report(args: Namespace) -> int:
+    decks.use(args.deck)
     _publish(args)
     return 0
 

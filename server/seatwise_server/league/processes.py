@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from seatwise.bot_errors import UsageError
@@ -83,7 +83,8 @@ async def started(
 class OwnServer:
     """A server on that folder, started again where it was if it dies: it finds all that the last one acknowledged."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, decks: Sequence[str] = ()) -> None:
+        self._decks = [word for deck in decks for word in ("--deck", deck)]
         self._folder = folder.resolve()
         self._log = folder / "server.log"
         self.address = ""
@@ -99,7 +100,7 @@ class OwnServer:
         assert self._keeper
         assert self._server
         self._keeper.cancel()
-        await asyncio.gather(self._keeper, return_exceptions=True)  # what it failed of, callers have been told
+        await asyncio.gather(self._keeper, return_exceptions=True)  # callers know already
         await self._server.stop()
 
     async def _start(self) -> None:
@@ -114,7 +115,7 @@ class OwnServer:
             "--log-level",
             "warning",
         )
-        self._server = await started(*command, log=self._log, is_heard=True)
+        self._server = await started(*command, *self._decks, log=self._log, is_heard=True)
         line = await self._server.said()
         if "listens on " not in line:
             await self._server.stop()

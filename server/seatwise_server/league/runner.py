@@ -55,6 +55,8 @@ class Runner:
     is_stopping: bool = False
     played: int = 0
     """Matches that this run has seen end."""
+    moves: int = 0
+    """In the records that have come."""
     waits_for: set[str] = field(default_factory=set)
     """Bots of others that do not attend."""
     _open: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -199,6 +201,7 @@ class Runner:
                 matches.append(match)
                 return
             self.diary.record(match, record)
+            self.moves += sum(record.count(f'"kind":"{kind}"') for kind in ("move", "called"))
         self._unrecorded.pop(deal, None)
 
 

@@ -39,24 +39,36 @@ class Played:
     is_over: bool
     matches: int
     """Played in this run."""
+    moves: int
+    """Of these, as far as their records are here."""
     seconds: float
     """From the first match to the last."""
 
 
-async def play(
-    league: League, results: Path, address: str, token: str, screen: Screen, tables: int = 0
-) -> Played:
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The server that plays it."""
+
+    address: str = ""
+    """Empty for one of the league's own."""
+    token: str = ""
+    """An admin's, where it is not our own."""
+    decks: tuple[str, ...] = ()
+    """Files that our own server is to know."""
+
+
+async def play(league: League, results: Path, where: Where, screen: Screen) -> Played:
     """Plays what has not been played yet. Ctrl-C ends it in order, a second one at once."""
     schedule = schedule_of(league)
     await asyncio.gather(*(check_bot_file(league, each) for each in league.entrants if each.is_local))
     new_name = f"leagues/{league.name[:LONGEST_NAME].rstrip('-')}-{secrets.token_hex(3)}"
     book = diary.opened(results, league, new_name)
-    tables = tables or usual_tables(league)
+    tables = usual_tables(league)
     async with AsyncExitStack() as stack:
         stack.callback(book.close)
         if is_over(schedule, book.season):
-            return Played(True, 0, 0.0)
-        client = await stack.enter_async_context(_client(results, address, token))
+            return Played(True, 0, 0, 0.0)
+        client = await stack.enter_async_context(_client(results, where))
         await client.admin.create_league(book.season.league, json.dumps(league.published()))
         tokens = {each.player: await _token(client.admin, league, each) for each in league.entrants}
         players = Players(league, client.address, tokens, book, results / "logs", tables, screen.tell)
@@ -83,7 +95,7 @@ async def _timed(runner: Runner) -> Played:
     loop = asyncio.get_running_loop()
     began = loop.time()
     is_over = await runner.run()
-    return Played(is_over, runner.played, loop.time() - began)
+    return Played(is_over, runner.played, runner.moves, loop.time() - began)
 
 
 # The server
@@ -96,12 +108,13 @@ class _Server:
 
 
 @asynccontextmanager
-async def _client(results: Path, address: str, token: str) -> AsyncIterator[_Server]:
+async def _client(results: Path, where: Where) -> AsyncIterator[_Server]:
+    address, token = where.address, where.token
     async with AsyncExitStack() as stack:
         if not address:
             folder = results / "server"
             folder.mkdir(exist_ok=True)
-            address = (await stack.enter_async_context(OwnServer(folder))).address
+            address = (await stack.enter_async_context(OwnServer(folder, where.decks))).address
             token = (folder / "admin.token").read_text().strip()
         admin = await stack.enter_async_context(AsyncClient(address, token, patience_s=PATIENCE_S))
         yield _Server(address, admin)
