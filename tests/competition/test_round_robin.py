@@ -61,7 +61,7 @@ def test_where_seats_stay_free_pairs_differ_by_one_at_most(entrants: int, size: 
     assert meetings.is_even
 
 
-@pytest.mark.parametrize(("entrants", "size"), [(5, 4), (7, 3), (9, 3), (8, 2)])
+@pytest.mark.parametrize(("entrants", "size"), [(5, 4), (7, 3), (9, 3), (8, 2), (13, 4), (19, 3), (29, 4)])
 def test_where_arithmetic_allows_it_every_pair_meets_in_every_relation(entrants: int, size: int) -> None:
     assert all(spread.is_even for spread in RoundRobin(bots(entrants), size).balance())
 
@@ -84,7 +84,7 @@ def test_a_part_of_a_cycle_is_even_too(entrants: int, size: int, rounds: int) ->
 
 
 def test_nobody_plays_twice_in_a_round() -> None:
-    for entrants, size, count in ((11, 2, 0), (14, 3, 0), (21, 4, 0), (11, 3, 5)):
+    for entrants, size, count in ((11, 2, 0), (8, 3, 0), (13, 4, 0), (11, 3, 5)):
         rounds: dict[int, list[str]] = {}
         for match in RoundRobin(bots(entrants), size, count).matches():
             rounds.setdefault(match.round, []).extend(match.bots)
@@ -129,7 +129,7 @@ def test_a_deal_travels_to_all_tables_of_a_round_and_no_bot_meets_it_twice() -> 
 
 def test_in_a_rotation_every_bot_plays_a_deal_from_every_seat() -> None:
     sets: dict[str, list[ScheduledMatch]] = {}
-    for match in RoundRobin(bots(6), 3, duplicate=Duplicate.ROTATION).matches():
+    for match in RoundRobin(bots(9), 3, duplicate=Duplicate.ROTATION).matches():
         assert match.deal is not None
         sets.setdefault(match.deal.set, []).append(match)
     for matches in sets.values():

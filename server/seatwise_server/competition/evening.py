@@ -1,7 +1,7 @@
-"""Rounds that are no whole cycle, made as even as swaps make them: in each round entrants change places between tables.
+"""Rounds made as even as swaps make them: in each of them entrants change places between tables.
 
-A part of a balanced cycle is not balanced itself. So the rounds that are left over are searched anew, after those of the whole
-cycles, with nothing asked of them but that meetings and matches are even.
+Two kinds need it: parts of a cycle, for a part of what is balanced is not balanced itself; and cycles of those few sizes for
+which adding 1 to every number of one round cannot be even.
 """
 
 from __future__ import annotations

@@ -82,12 +82,13 @@ def _tables(plan: RoundRobin) -> list[Table]:
 
 
 def _rounds(entrants: int, size: int, wanted: int) -> tuple[Round, ...]:
-    """Whole cycles as they are known to be even; of a part of one the tables are searched anew."""
+    """Whole cycles first, which mostly are even as they are; then what is left over, beside them."""
     length = modulus_of(entrants, size)
     wanted = wanted or length
     rounds = _cycles(entrants, size, -(-wanted // length))
     whole = wanted - wanted % length
-    return rounds[:whole] + evened(rounds[:whole], rounds[whole:wanted], entrants)
+    cycles = evened((), rounds[:whole], entrants)
+    return cycles + evened(cycles, rounds[whole:wanted], entrants)
 
 
 def _cycles(entrants: int, size: int, count: int) -> tuple[Round, ...]:

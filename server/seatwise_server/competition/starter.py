@@ -15,13 +15,14 @@ from math import exp, gcd
 from random import Random
 from typing import Final
 
+from seatwise_server.competition.cosets import coset_starter
 from seatwise_server.competition.orient import oriented
 
-STEPS: Final = 60_000
-"""A second, where whole numbers or the search do not come to the end."""
+STEPS: Final = 40_000
+"""Half a second, where whole numbers or the search do not come to the end."""
 HEAT: Final = 1.0
-LUCKY: Final = 2
-"""A seed with which the searches for 28 and for 32 entrants end early."""
+LUCKY: Final = (1, 9, 7)
+"""Seeds with which the searches for many numbers of entrants end early; they are tried in turn."""
 Round = tuple[tuple[int, ...], ...]
 """Tables of entrants' numbers."""
 
@@ -57,9 +58,18 @@ def _moved(number: int, by: int, modulus: int) -> int:
 
 @lru_cache(maxsize=32)
 def _starters(entrants: int, size: int, count: int) -> tuple[Round, ...]:
-    search = _Search(entrants, size, count)
-    search.anneal(STEPS)
-    return oriented(search.best, search.modulus)
+    known = coset_starter(entrants, size)
+    if known:
+        return (known,)
+    found = _Search(entrants, size, count, LUCKY[0])
+    for seed in LUCKY:
+        search = _Search(entrants, size, count, seed)
+        search.anneal(STEPS)
+        if search.best_cost < found.best_cost:
+            found = search
+        if found.is_even():
+            break
+    return oriented(found.best, found.modulus)
 
 
 @dataclass
@@ -69,11 +79,12 @@ class _Search:
     entrants: int
     size: int
     count: int
+    seed: int
 
     def __post_init__(self) -> None:
         self.modulus = modulus_of(self.entrants, self.size)
         self.seated = self.entrants - self.entrants % self.size
-        self._chance = Random(LUCKY)
+        self._chance = Random(self.seed)
         self._cells = [0] * self.modulus
         """How often each difference occurs."""
         self._orders = [self._paired(number) for number in range(self.count)]
@@ -82,7 +93,7 @@ class _Search:
         for order in self._orders:
             for first in range(0, self.seated, self.size):
                 self._count(order[first : first + self.size], 1)
-        self.best, self._best_cost = self._tables(), self._cost
+        self.best, self.best_cost = self._tables(), self._cost
 
     def _paired(self, number: int) -> list[int]:
         """x beside -x, which for tables of two is a solution; shuffled for the others, and from the second on."""
@@ -98,9 +109,9 @@ class _Search:
 
     def anneal(self, steps: int) -> None:
         """As long as differences could be more even than they are."""
-        least, chance = least_squares(sum(self._cells), self.modulus - 1), self._chance.random
+        least, chance = self._least(), self._chance.random
         for _ in range(steps):
-            if self._best_cost <= least:
+            if self.best_cost <= least:
                 return
             order = self._orders[int(chance() * self.count)]
             here, there = int(chance() * self.seated), int(chance() * self.entrants)
@@ -108,8 +119,15 @@ class _Search:
             self._swap(order, here, there)
             if self._cost > before and chance() >= exp((before - self._cost) / HEAT):
                 self._swap(order, here, there)
-            elif self._cost < self._best_cost:
-                self.best, self._best_cost = self._tables(), self._cost
+            elif self._cost < self.best_cost:
+                self.best, self.best_cost = self._tables(), self._cost
+
+    def is_even(self) -> bool:
+        """Whether whole numbers allow no better."""
+        return self.best_cost <= self._least()
+
+    def _least(self) -> int:
+        return least_squares(sum(self._cells), self.modulus - 1)
 
     def _swap(self, order: list[int], here: int, there: int) -> None:
         starts = {each - each % self.size for each in (here, there) if each < self.seated}
