@@ -160,6 +160,16 @@ class AsyncClient:
         request = match_service_pb2.AbortMatchRequest(name=name)
         return (await self._matches("AbortMatch", request, match_service_pb2.AbortMatchResponse)).match
 
+    async def get_deal_set(self, name: str) -> match_service_pb2.GetDealSetResponse:
+        """A set of duplicate deals: its matches, and whether all of them are over."""
+        request = match_service_pb2.GetDealSetRequest(name=name)
+        return await self._matches("GetDealSet", request, match_service_pb2.GetDealSetResponse)
+
+    async def close_deal_set(self, name: str) -> bool:
+        """Gives up a set of which not all matches will be played; whether it is over by that. Admin."""
+        request = match_service_pb2.CloseDealSetRequest(name=name)
+        return (await self._matches("CloseDealSet", request, match_service_pb2.CloseDealSetResponse)).over
+
     async def watch_match(self, name: str) -> AsyncGenerator[match_service_pb2.WatchMatchResponse]:
         """What a spectator may see of a match, from now to its end. A lost link is made again."""
         request, retry = match_service_pb2.WatchMatchRequest(name=name), Retry(f"watching {name}")

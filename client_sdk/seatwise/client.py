@@ -86,6 +86,14 @@ class Client:
         """As `AsyncClient.abort_match`."""
         return self._runner.run(self._client.abort_match(name))
 
+    def get_deal_set(self, name: str) -> match_service_pb2.GetDealSetResponse:
+        """As `AsyncClient.get_deal_set`."""
+        return self._runner.run(self._client.get_deal_set(name))
+
+    def close_deal_set(self, name: str) -> bool:
+        """As `AsyncClient.close_deal_set`."""
+        return self._runner.run(self._client.close_deal_set(name))
+
     def watch_match(self, name: str) -> Iterator[match_service_pb2.WatchMatchResponse]:
         """As `AsyncClient.watch_match`."""
         responses = self._client.watch_match(name)

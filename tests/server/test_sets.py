@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from typing import Any
 
 import grpc
@@ -170,6 +171,31 @@ async def test_a_closed_set_gives_what_it_has(house: House) -> None:
     await pool.over()
     await house.admin.record(table.name)
     assert await pool.refused(2, 9) == "SET_OVER"
+
+
+async def test_a_set_is_shown_and_closed_from_the_terminal(house: House) -> None:
+    pool = Pool(house, "sets/terminal")
+    table = await pool.create(1, 3)
+    await table.sit()
+    await table.play_out()
+    await delivered(house, table.name)
+    out = await said(house, "set", pool.name)
+    assert table.name in out
+    assert "1 of 3 matches were created; the set runs" in out
+    assert json.loads(await said(house, "set", pool.name, "--json"))["matches"] == [table.name]
+    assert await said(house, "close-set", pool.name) == "sets/terminal is over.\n"
+    assert "the set is over" in await said(house, "set", pool.name)
+
+
+async def said(house: House, *args: str) -> str:
+    """`seatwise match` as a process; what it prints."""
+    named = ("--address", house.address, "--token", house.admin.token)
+    command = [sys.executable, "-m", "seatwise", "match", *args, *named]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(SOON_S * 3):
+        out, _ = await process.communicate()
+    assert process.returncode == 0
+    return out.decode()
 
 
 @pytest.mark.parametrize("name", ["sets/none", "matches/x", ""])

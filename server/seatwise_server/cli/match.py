@@ -49,6 +49,14 @@ def configure(parser: ArgumentParser) -> None:
         verb.set_defaults(act=act)
         verb.add_argument("match", help="as in matches/7f3k...")
 
+    for name, text, act in (
+        ("set", "show a set of duplicate deals", _show_set),
+        ("close-set", "give up a set of which not all matches will be played (admin)", _close_set),
+    ):
+        verb = _verb(verbs, name, text)
+        verb.set_defaults(act=act)
+        verb.add_argument("set", help="as in sets/final-1")
+
 
 def _verb(verbs: Any, name: str, text: str) -> ArgumentParser:
     parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
@@ -124,6 +132,28 @@ def _record(client: Client, args: Namespace) -> int:
 
 def _abort(client: Client, args: Namespace) -> int:
     return _print_match(client.abort_match(args.match), args)
+
+
+def _show_set(client: Client, args: Namespace) -> int:
+    found = client.get_deal_set(args.set)
+    if args.json:
+        print(json.dumps(_dict(found)))
+        return 0
+    table.show(args.set, COLUMNS, [_row(client.get_match(name)) for name in found.matches])
+    state = "is over" if found.over else "runs: nothing of its matches is given"
+    print(f"{len(found.matches)} of {found.size} matches were created; the set {state}.")
+    return 0
+
+
+def _close_set(client: Client, args: Namespace) -> int:
+    is_over = client.close_deal_set(args.set)
+    if args.json:
+        print(json.dumps({"set": args.set, "over": is_over}))
+    else:
+        print(
+            f"{args.set} is {'over' if is_over else 'closed, and over when the matches are that still run'}."
+        )
+    return 0
 
 
 def _watch(client: Client, args: Namespace) -> int:
