@@ -187,6 +187,13 @@ async def test_a_set_is_shown_and_closed_from_the_terminal(house: House) -> None
     assert "the set is over" in await said(house, "set", pool.name)
 
 
+async def test_a_match_of_a_set_is_created_from_the_terminal(house: House) -> None:
+    bots = [(await house.bot()).bot for _ in range(2)]
+    named = ("--deal-set", "sets/by-hand:2/4", "--option", "rounds=1")
+    match = json.loads(await said(house, "create", "ugo", *bots, *named, "--json"))
+    assert match["deal_set"] == {"name": "sets/by-hand", "number": 2, "size": 4}
+
+
 async def said(house: House, *args: str) -> str:
     """`seatwise match` as a process; what it prints."""
     named = ("--address", house.address, "--token", house.admin.token)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from argparse import ArgumentParser, Namespace
+import re
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -36,6 +37,12 @@ def configure(parser: ArgumentParser) -> None:
     create.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="as in rounds=1")
     create.add_argument("--free-ms", type=int, default=0, metavar="MS", help="free time for each prompt")
     create.add_argument("--bank-ms", type=int, default=0, metavar="MS", help="extra time for the whole match")
+    create.add_argument(
+        "--deal-set",
+        type=_deal_set,
+        metavar="SET:I/N",
+        help="make it match I of the N of a set, as in sets/final:2/4",
+    )
     listing = _verb(verbs, "list", "list matches, newest first")
     listing.set_defaults(act=_list)
     listing.add_argument("--count", type=int, default=20, help="how many (default: %(default)s)")
@@ -90,8 +97,16 @@ def _create(client: Client, args: Namespace) -> int:
     free_ms = dict.fromkeys(GAMES[game].paces if game in GAMES else (), args.free_ms)
     limits = time_control_pb2.TimeControl(free_ms=free_ms if args.free_ms else {}, bank_ms=args.bank_ms)
     bots = [bot if "/" in bot else f"bots/{bot}/versions/1" for bot in args.bots]
-    match = client.create_match(f"games/{game}", bots, _options(args.option), limits)
+    match = client.create_match(f"games/{game}", bots, _options(args.option), limits, args.deal_set)
     return _print_match(match, args)
+
+
+def _deal_set(text: str) -> match_pb2.DealSet:
+    parts = re.fullmatch(r"(.+):(\d{1,4})/(\d{1,4})", text)
+    if parts is None:
+        raise ArgumentTypeError(f"{text!r}: write SET:I/N, as in sets/final:2/4")
+    name, number, size = parts.groups()
+    return match_pb2.DealSet(name=name, number=int(number), size=int(size))
 
 
 def _options(given: list[str]) -> dict[str, int | str]:
