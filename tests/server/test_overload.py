@@ -25,13 +25,12 @@ async def test_the_sdk_comes_back_to_a_full_house_when_it_was_told_to_and_not_be
     bot = await house.bot()
     playing = asyncio.create_task(run_async(RandomCard, address=house.address, token=bot.token))
     try:
-        for tries in (1, 2):
-            refused_at = await refused(house, tries)
+        refused_at = await refused(house, 2)
         monkeypatch.setattr(lobby, "MOST_PRESENT", 100)
         await until_present(house)
     finally:
         playing.cancel()
-    assert refused_at[1] - refused_at[0] >= RETRY_AFTER_S
+    assert refused_at[1] - refused_at[0] >= RETRY_AFTER_S - 0.1  # looked at now and then
     assert len(refusals(house)) == 2
 
 
