@@ -110,7 +110,7 @@ def _module(name: str) -> ModuleType:
     return module
 
 
-for _name in ("bots", "jobs", "journal", "matches", "processes", "queues", "seats"):
+for _name in ("bots", "jobs", "journal", "matches", "processes", "queues", "results", "seats", "sets"):
     for _test, _it in vars(_module(f"test_store_{_name}")).items():
         if _test.startswith("test_") and inspect.iscoroutinefunction(_it):
             _wanted = set(inspect.signature(_it).parameters)
