@@ -58,9 +58,7 @@ class ABTest:
 
     def length(self, so_far: SoFar) -> int:
         """At the most; what a test saves cannot be known before."""
-        played = sum(len(unit) for unit in self._settled(so_far))
-        most = self.most_units * len(self._unit(1))
-        return most if self.verdict(so_far) is Verdict.OPEN else min(played, most)
+        return self.most_units * len(self._unit(1)) if self.due(so_far) else len(so_far.results)
 
     def byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
         return ()
