@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -244,7 +246,26 @@ def test_a_strange_file_does_not_belong_into_a_bundle(bundle, tmp_path, capsys):
     assert "'../evil' does not belong into a bundle" in said_of(path, capsys)[1]
 
 
-def test_without_the_server_extra_the_table_is_said_not_to_be_checked(bundle, capsys, monkeypatch):
+BARE = """
+import sys
+for name in ("grpc", "hiredis", "jinja2", "markupsafe", "openskill", "prometheus_client", "redis", "rich", "structlog"):
+    sys.modules[name] = None
+from seatwise.cli import main
+sys.exit(main(["verify", sys.argv[1]]))
+"""
+
+
+def test_the_bare_package_is_enough_to_work_a_season_out_again(bundle):
+    done = subprocess.run(
+        [sys.executable, "-c", BARE, str(bundle)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "the schedule and the table of its 4 entrants follow from them" in done.stdout
+
+
+def test_where_the_arithmetic_is_not_installed_the_table_is_said_not_to_be_checked(
+    bundle, capsys, monkeypatch
+):
     monkeypatch.setattr("seatwise.season.checking.entry_points", lambda **_: [])
     code, said = said_of(bundle, capsys)
     assert code == 0
