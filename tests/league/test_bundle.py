@@ -230,6 +230,17 @@ def test_a_match_that_was_dropped_is_named_by_who_played_it(bundle, tmp_path, ca
     assert "bots/random" in said
 
 
+def test_a_match_that_nobody_scheduled_is_named(tmp_path, capsys):
+    """As by a runner that played on until it liked the table."""
+    league = league_of(format="gauntlet", challengers=("greedy2",), rounds=6)
+    played(tmp_path, league).close()
+    publish(tmp_path)
+    files = files_in(tmp_path / "season.bundle")
+    fewer = changed_settings(files["settings.json"], rounds=3)
+    said = said_of(forged(tmp_path / "season.bundle", tmp_path, {"settings.json": fewer}), capsys)[1]
+    assert "is not in the schedule of these settings" in said
+
+
 @pytest.mark.parametrize("content", [b"PK\x03\x04", b"PK\x03\x04" + bytes(100)])
 def test_what_only_begins_as_a_bundle_is_none(tmp_path, capsys, content):
     (tmp_path / "none").write_bytes(content)

@@ -36,6 +36,7 @@ RACES = tuple(f"tests/referee/test_race{part}.py" for part in ("", "_answers", "
 FORGED = "tests/referee/test_verify_forged.py"
 WAITED_FOR = "tests/server/test_store_sentinel.py::test_what_only_the_primary_has_does_not_count"
 COMPETITION = "server/seatwise_server/competition"
+LEAGUE = "server/seatwise_server/league"
 HELD = "tests/server/test_store_held.py"
 JOURNALS = "tests/server/test_store_journal.py"
 
@@ -1103,6 +1104,57 @@ FAULTS: tuple[Fault, ...] = (
         "",
         ("tests/server/test_ladder_table.py::test_an_older_table_does_not_replace_a_newer_one",),
     ),
+    # Leagues
+    Fault(
+        "a league: a line that was cut off stays in the diary",
+        f"{LEAGUE}/diary.py",
+        "file.truncate(len(whole))",
+        "pass",
+        ("tests/league/test_diary.py",),
+    ),
+    Fault(
+        "a league: two processes write one diary",
+        f"{LEAGUE}/diary.py",
+        "fcntl.LOCK_EX | fcntl.LOCK_NB",
+        "fcntl.LOCK_UN",
+        ("tests/league/test_diary.py",),
+    ),
+    Fault(
+        "a league: a result need not be what its record says",
+        "client_sdk/seatwise/season/checking.py",
+        "if result.get(key) != right:",
+        "if key not in result:",
+        ("tests/league/test_bundle.py",),
+        is_short=True,
+    ),
+    Fault(
+        "a league: records may be of another game, or by other limits",
+        "client_sdk/seatwise/season/checking.py",
+        "if record[key] != settings[name]:",
+        "if key not in record:",
+        ("tests/league/test_bundle.py",),
+    ),
+    Fault(
+        "a league: matches that nobody scheduled count",
+        f"{LEAGUE}/proof.py",
+        "_check_late(table, result, under_way)",
+        "pass",
+        ("tests/league/test_bundle.py",),
+    ),
+    Fault(
+        "a league: the table need not follow",
+        f"{LEAGUE}/proof.py",
+        "    _check_standings(bundle.json",
+        "    str(bundle.json",
+        ("tests/league/test_bundle.py",),
+    ),
+    Fault(
+        "a league: a name on the page is markup",
+        f"{LEAGUE}/report/page.py",
+        "autoescape=True",
+        "autoescape=False",
+        ("tests/league/test_report.py",),
+    ),
     # Arithmetic on results
     Fault(
         "arithmetic: ratings drift",
@@ -1174,5 +1226,131 @@ FAULTS: tuple[Fault, ...] = (
         "corrected = holm([gain.p for gain in found])",
         "corrected = [gain.p for gain in found]",
         ("tests/competition/test_fairness.py::test_honest_seasons_are_seldom_named",),
+    ),
+    # Schedules and statistics
+    Fault(
+        "season: a void match is never given up",
+        f"{COMPETITION}/schedule.py",
+        "        if attempt not in so_far.voids:",
+        "        if True:",
+        (
+            "tests/competition/test_resuming.py",
+            "tests/competition/test_round_robin.py",
+        ),
+    ),
+    Fault(
+        "season: a forfeit keeps its points",
+        f"{COMPETITION}/tables.py",
+        "points if ending == COMPLETED else min(points, least)",
+        "points",
+        (
+            "tests/competition/test_standings.py",
+            "tests/competition/test_knockout.py",
+        ),
+    ),
+    Fault(
+        "season: who left is not behind",
+        f"{COMPETITION}/tables.py",
+        "(own < other) + (own == other) / 2 for other in _without(result.ranks, seat)",
+        "(own > other) + (own == other) / 2 for other in _without(result.points, seat)",
+        ("tests/competition/test_standings.py",),
+    ),
+    Fault(
+        "season: a second bye",
+        f"{COMPETITION}/swiss_draw.py",
+        "player.bot for player in reversed(players) if player.bot not in had_bye",
+        "player.bot for player in reversed(players)",
+        ("tests/competition/test_swiss.py",),
+    ),
+    Fault(
+        "season: old opponents again",
+        f"{COMPETITION}/swiss_draw.py",
+        "    return sum(met.get(frozenset((player.bot, other.bot)), 0) for other in table)",
+        "    return sum(0 for other in table)",
+        ("tests/competition/test_swiss.py",),
+    ),
+    Fault(
+        "season: a decider overturns the match",
+        f"{COMPETITION}/knockout_table.py",
+        "return (_worth(played.get(bot, LEVEL)), _worth(last.get(bot, LEVEL)))",
+        "return (_worth(last.get(bot, LEVEL)), _worth(played.get(bot, LEVEL)))",
+        ("tests/competition/test_knockout.py",),
+    ),
+    Fault(
+        "season: a deal travels to a bot that knows it",
+        f"{COMPETITION}/deals.py",
+        "return len(table.bots) == len(other.bots) and not set(table.bots) & set(other.bots)",
+        "return len(table.bots) == len(other.bots)",
+        ("tests/competition/test_knockout.py",),
+    ),
+    Fault(
+        "season: what ended first is weighed first",
+        f"{COMPETITION}/ab_test.py",
+        "            if due_of(unit, so_far):\n                return\n            yield unit",
+        "            if due_of(unit, so_far):\n                continue\n            yield unit",
+        ("tests/competition/test_ab_test.py",),
+    ),
+    Fault(
+        "season: matches on one deal taken for independent",
+        f"{COMPETITION}/estimate.py",
+        "        adds[deal] += (value - mean) / len(found)",
+        '        adds[f"{deal}/{len(adds)}"] += (value - mean) / len(found)',
+        ("tests/competition/test_statistics.py",),
+    ),
+    Fault(
+        "season: orders drawn from matches",
+        f"{COMPETITION}/bootstrap.py",
+        "            sums[deal_of(result)][number[bot]].append(value)",
+        "            sums[result.match][number[bot]].append(value)",
+        ("tests/competition/test_statistics.py",),
+    ),
+    Fault(
+        "season: strong opponents taken for chance",
+        f"{COMPETITION}/opponents.py",
+        "        (own, *(bots + other for there, other in enumerate(numbers) if there != seat))",
+        "        (own,)",
+        ("tests/competition/test_statistics.py",),
+    ),
+    Fault(
+        "season: luck taken off is forgotten in the level",
+        f"{COMPETITION}/par.py",
+        "    return Points(values, _level(results, above, coefficient))",
+        "    return Points(values)",
+        ("tests/competition/test_intervals.py",),
+    ),
+    Fault(
+        "season: a rotated deal taken for one that travelled",
+        f"{COMPETITION}/par.py",
+        "if len(set(met[deal])) == len(met[deal])}",
+        "if met[deal]}",
+        ("tests/competition/test_statistics.py",),
+    ),
+    Fault(
+        "season: the wrong hypothesis",
+        f"{COMPETITION}/sprt.py",
+        "return Verdict.H0 if ratio <= low else Verdict.H1 if ratio >= high else Verdict.OPEN",
+        "return Verdict.H1 if ratio <= low else Verdict.H0 if ratio >= high else Verdict.OPEN",
+        ("tests/competition/test_sprt.py",),
+    ),
+    Fault(
+        "season: a verdict on a handful of units",
+        f"{COMPETITION}/sprt.py",
+        "if number >= self.least_units and verdict is not Verdict.OPEN:",
+        "if verdict is not Verdict.OPEN:",
+        ("tests/competition/test_sprt.py",),
+    ),
+    Fault(
+        "season: pairs seen as single games",
+        f"{COMPETITION}/sprt.py",
+        "step / (len(counts) - 1) for step in range(len(counts))",
+        "step / 2 for step in range(len(counts))",
+        ("tests/competition/test_sprt.py",),
+    ),
+    Fault(
+        "season: seats as they come",
+        f"{COMPETITION}/round_robin.py",
+        "    seated = iter(balanced(named, chance))",
+        "    seated = iter(named)",
+        ("tests/competition/test_round_robin.py",),
     ),
 )
