@@ -38,6 +38,7 @@ WAITED_FOR = "tests/server/test_store_sentinel.py::test_what_only_the_primary_ha
 COMPETITION = "server/seatwise_server/competition"
 LEAGUE = "server/seatwise_server/league"
 HELD = "tests/server/test_store_held.py"
+SIMULATION = "tests/simulation/test_simulation.py::test_nothing_is_wrong_in_the_first_worlds"
 JOURNALS = "tests/server/test_store_journal.py"
 
 
@@ -1352,5 +1353,56 @@ FAULTS: tuple[Fault, ...] = (
         "    seated = iter(balanced(named, chance))",
         "    seated = iter(named)",
         ("tests/competition/test_round_robin.py",),
+    ),
+    # What the simulation found, and what it must find
+    Fault(
+        "in the simulation: acknowledge before the append",
+        TABLE,
+        "        self._held, self._asked_s = effects, self._loop.time()\n",
+        "        self._perform([each for each in effects if isinstance(each, Accept)])\n"
+        "        self._held, self._asked_s = effects, self._loop.time()\n",
+        (SIMULATION,),
+    ),
+    Fault(
+        "in the simulation: an outage is charged to the bots",
+        "server/seatwise_server/play/referee.py",
+        "            table.thaw(max(0.0, gap_s))",
+        "            pass",
+        (SIMULATION,),
+    ),
+    Fault(
+        "the set-up time runs while we stand still",
+        MATCH,
+        "            self._stood_still_ms += max(0, min(ms, now - self._position.opened_ms))\n",
+        "",
+        ("tests/referee/test_match_clocks.py",),
+    ),
+    Fault(
+        "who has said farewell speaks on",
+        "server/seatwise_server/play/lease.py",
+        "            self._holds = False\n            self.lapses += 1\n            self.silent_since = self._clock()\n",
+        "            pass\n",
+        ("tests/server/test_leases.py",),
+    ),
+    Fault(
+        "an old table takes the new one with it",
+        "server/seatwise_server/play/referee.py",
+        "        if self.tables.get(table.name) is table:\n",
+        "        if True:\n",
+        ("tests/server/test_referee.py",),
+    ),
+    Fault(
+        "answers about open seats overtake each other",
+        "server/seatwise_server/lobby/lobby.py",
+        "        async with attendance.looking:\n",
+        "        if True:\n",
+        ("tests/server/test_lobby_looks.py",),
+    ),
+    Fault(
+        "a seat that is shown its match is given up",
+        f"{LINK}/seat.py",
+        " and not self._is_shown:\n",
+        ":\n",
+        ("tests/client_sdk/test_link.py::test_a_seat_that_is_closed_by_mistake_plays_on",),
     ),
 )
