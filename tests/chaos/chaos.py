@@ -122,8 +122,13 @@ class Run:
                 self._screen.say(f"{harm.way} {victim}")
                 task = asyncio.create_task(victim.harm(harm.way, harm.lasts_s))
                 self._under_way.add(task)
-                task.add_done_callback(self._under_way.discard)
+                task.add_done_callback(self._harmed)
         await self._screen.wait(began + seconds)
+
+    def _harmed(self, task: asyncio.Task[None]) -> None:
+        self._under_way.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self.problems.append(f"a process did not come back: {error!r}")
 
     async def _victim(self, harm: Harm) -> Victim | None:
         """That one, or the next of its kind that is itself; of referees the one that has most matches."""

@@ -20,7 +20,9 @@ LIMITS = {
     "ubongo": {"free_ms": {"build": 20_000}, "grace_ms": 50},
 }
 """By game. In UGO! less than a takeover takes, so that whoever is charged for one runs out of time."""
-ROUNDS = (4, 8)
+ROUNDS = {"ugo": (4, 8), "ubongo": (1, 3)}
+OURS = ("INVALID_ARGUMENT", "NOT_FOUND", "PERMISSION_DENIED")
+"""Codes that no repeat will better."""
 
 
 class Hosts:
@@ -65,7 +67,7 @@ class Hosts:
 
     async def _created(self, admin: Admin, game: str, bots: tuple[str, ...], request_id: str) -> str:
         """The name of a new match; however often it has to be asked for, there is one."""
-        rounds = self._chance.randint(*ROUNDS)
+        rounds = self._chance.randint(*ROUNDS[game])
         create = partial(admin.create, bots, game=game, rounds=rounds, request_id=request_id, **LIMITS[game])
         name: str = (await _until_answered(create)).name
         return name
@@ -76,5 +78,9 @@ async def _until_answered(ask: Callable[[], Awaitable[Any]]) -> Any:
     while True:
         try:
             return await ask()
-        except (grpc.aio.AioRpcError, TimeoutError):
-            await asyncio.sleep(AGAIN_S)
+        except grpc.aio.AioRpcError as error:
+            if error.code().name in OURS:
+                raise
+        except TimeoutError:
+            pass
+        await asyncio.sleep(AGAIN_S)
