@@ -264,7 +264,7 @@ def _timing(facts: Facts, found: Fairness) -> Iterable[Part]:
 def _by_name(remark: str, facts: Facts) -> str:
     for player, name in facts.names.items():
         remark = remark.replace(player, name)
-    return remark[:1].upper() + remark[1:]
+    return remark
 
 
 def _whisker(name: str, own: Estimate) -> Whisker:
