@@ -155,7 +155,10 @@ def test_par_comes_from_whoever_knows_the_deal() -> None:
 
 
 def test_a_deal_that_rotated_is_not_taken_for_one_that_travelled() -> None:
-    results = [result("ab", 9, 1, deal="d", seq=1), result("ba", 7, 3, deal="d", seq=2)]
+    results = [
+        result("ab", 9, 1, deal="d1", seq=1), result("ba", 7, 3, deal="d1", seq=2),
+        result("ab", 2, 2, deal="d2", seq=3), result("ba", 0, 5, deal="d2", seq=4),
+    ]  # fmt: skip
     assert by_other_tables(results, plain(results), 0.5).values == plain(results).values
 
 
