@@ -31,6 +31,15 @@ def run(arguments: Namespace, read: Callable[[int], None]) -> int:
     return 0
 
 
+def size_of(path: str) -> int | None:
+    """How much there is to verify; the bundle itself is packed."""
+    try:
+        with opened(Path(path)) as bundle:
+            return bundle.size_of("records.jsonl")
+    except (BadSeason, OSError):  # which is said when it is read
+        return None
+
+
 def _wrong(arguments: Namespace, fault: str) -> int:
     if arguments.json:
         print(dumps({"file": arguments.file, "wrong": 1, "faults": [{"message": fault}]}, indent=2))

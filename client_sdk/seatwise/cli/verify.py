@@ -59,7 +59,7 @@ def run(arguments: Namespace) -> int:
     name = "standard input" if arguments.file == "-" else arguments.file
     wrong: list[Verdict] = []
     count = 0
-    with _opened(arguments.file) as file, _progress(file, is_quiet=arguments.json) as read:
+    with _opened(arguments.file) as file, _progress(_size(file), is_quiet=arguments.json) as read:
         for verdict in _verdicts(_lines(file, name, read), name, arguments):
             count += 1
             if verdict.fault:
@@ -82,7 +82,7 @@ def _is_season(path: str) -> bool:
 def _run_season(arguments: Namespace) -> int:
     from seatwise.cli import seasons
 
-    with _opened(arguments.file) as file, _progress(file, is_quiet=arguments.json) as read:
+    with _progress(seasons.size_of(arguments.file), is_quiet=arguments.json) as read:
         return seasons.run(arguments, read)
 
 
@@ -221,9 +221,8 @@ def _print_json(name: str, count: int, wrong: Iterable[Verdict]) -> None:
 
 
 @contextmanager
-def _progress(file: BinaryIO, *, is_quiet: bool) -> Iterator[Callable[[int], None]]:
+def _progress(total: int | None, *, is_quiet: bool) -> Iterator[Callable[[int], None]]:
     """A bar on a terminal with rich, and anywhere else a line now and then."""
-    total = _size(file)
     if is_quiet:
         yield lambda _: None
         return

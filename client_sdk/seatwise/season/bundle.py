@@ -106,6 +106,10 @@ class Bundle:
                 raise at(name, number, "this is no object")
             yield value
 
+    def size_of(self, name: str) -> int:
+        """In bytes, as the bundle says; 0 if there is no such file."""
+        return sum(member.file_size for member in self._archive.infolist() if member.filename == name)
+
     def lines(self, name: str) -> Iterator[bytes]:
         """Line by line, so that a season may be larger than memory."""
         with self._open(name) as file:
