@@ -641,7 +641,7 @@ FAULTS: tuple[Fault, ...] = (
         TABLE,
         "seen_seq = self.match.position.seen_seq(it.seat)",
         "seen_seq = self.match.position.seats[-1].rejected_seq",
-        (WIRE,),
+        (TABLES,),
     ),
     Fault(
         "leak in a receipt: it is the number",

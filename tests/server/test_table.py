@@ -773,6 +773,18 @@ async def test_a_receipt_tells_nothing_of_anothers_rejections() -> None:
 
 
 @in_virtual_time
+async def test_an_acceptance_has_the_receipt_of_what_its_seat_may_know() -> None:
+    room = Room()
+    links = await room.seat_all()
+    mover = room.asked
+    links[room.other].submit(room.other, room.legal_move(), room.prompt, "not asked")
+    links[mover].submit(mover, room.legal_move(), room.prompt, "r1")
+    await room.pass_ms(150)
+    (accepted,) = links[mover].new("move_accepted")
+    assert accepted.receipt == await receipt_of(room, links[mover], mover)
+
+
+@in_virtual_time
 async def test_receipts_are_bytes_without_a_meaning() -> None:
     """Another match has others for the same numbers, and the number is not in it."""
     room = Room()
