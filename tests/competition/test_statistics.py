@@ -163,7 +163,7 @@ def test_a_deal_that_rotated_is_not_taken_for_one_that_travelled() -> None:
 
 
 def test_corrections_leave_the_part_of_the_variance_that_arithmetic_leaves() -> None:
-    matches = RoundRobin(tuple("abcdefghijkl"), 4, 60).matches()
+    matches = RoundRobin(tuple("abcdefghijkl"), 4, 55).matches()
     results = season(matches, dict.fromkeys("abcdefghijkl", 0.0), Random(5))
     best = 1 / (1 + PAR_ERROR**2)
     assert variance_left(results, plain(results)) == 1
