@@ -6,21 +6,23 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parents[1]
-SEEDS = 4
-AGAIN = 3
-"""The seed that is played twice: once after others, once alone."""
+import pytest
 
-LEAST = {
-    "journal: taken_over": 20,
-    "journal: frozen STORE": 1,
-    "kill a referee": 1,
-    "lose a reply of Redis": 1,
-}
+TESTS = Path(__file__).resolve().parents[1]
+SEEDS = range(4)
+AGAIN = 3
+"""The seed that is played twice: in one process after the one before it, and alone."""
+LONGEST_S = 280.0
+"""For a machine that is busy with other things; on a quiet one a world takes five seconds."""
+
+LEAST = {"journal: taken_over": 10, "journal: frozen STORE": 1, "kill on the path of an append": 1}
 """What must have happened in those worlds, or they prove nothing."""
+
+pytestmark = pytest.mark.timeout(LONGEST_S + 10)
 
 
 def run(*args: str) -> subprocess.CompletedProcess[str]:
@@ -28,14 +30,19 @@ def run(*args: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.run(
         [sys.executable, "-m", *args], env={**os.environ, "PYTHONPATH": path},
-        capture_output=True, text=True, check=False, timeout=110,
+        capture_output=True, text=True, check=False, timeout=LONGEST_S,
     )  # fmt: skip
 
 
 @cache
-def played() -> subprocess.CompletedProcess[str]:
-    """The first seeds."""
-    return run("simulation", "--seeds", str(SEEDS), "--jobs", "1", "--digests")
+def played(first: int, count: int = 1) -> subprocess.CompletedProcess[str]:
+    """These seeds, one after the other."""
+    return run("simulation", "--first", str(first), "--seeds", str(count), "--jobs", "1", "--digests")
+
+
+def pair(seed: int) -> subprocess.CompletedProcess[str]:
+    """The seeds go two by two."""
+    return played(seed - seed % 2, 2)
 
 
 def digests(told: str) -> dict[int, str]:
@@ -43,20 +50,23 @@ def digests(told: str) -> dict[int, str]:
     return {int(seed): digest for seed, digest in re.findall(r"seed (\d+): ([0-9a-f]{64})", told)}
 
 
-def test_nothing_is_wrong_in_the_first_worlds() -> None:
-    ended = played()
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert len(digests(ended.stdout)) == SEEDS
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_is_wrong_in_the_first_worlds(seed: int) -> None:
+    ended = pair(seed)
+    assert f"seed {seed} (" not in ended.stdout, ended.stdout
+    assert seed in digests(ended.stdout), ended.stdout + ended.stderr
 
 
 def test_the_first_worlds_have_seen_bad_weather() -> None:
-    counts = {what: int(count) for count, what in re.findall(r"^ *(\d+)  (.+)$", played().stdout, re.M)}
-    assert {what for what, least in LEAST.items() if counts.get(what, 0) < least} == set()
+    counts: Counter[str] = Counter()
+    for first in SEEDS[::2]:
+        for count, what in re.findall(r"^ *(\d+)  (.+)$", pair(first).stdout, re.M):
+            counts[what] += int(count)
+    assert {what for what, least in LEAST.items() if counts[what] < least} == set()
 
 
 def test_a_seed_is_the_same_world_whatever_was_played_before_it() -> None:
-    again = run("simulation", "--first", str(AGAIN), "--seeds", "1", "--jobs", "1", "--digests")
-    assert digests(again.stdout)[AGAIN] == digests(played().stdout)[AGAIN]
+    assert digests(played(AGAIN).stdout)[AGAIN] == digests(pair(AGAIN).stdout)[AGAIN]
 
 
 def test_all_that_is_ours_in_a_world_is_what_we_ship() -> None:

@@ -38,7 +38,7 @@ from simulation.weather import Weather
 from simulation.witness import Seen, Witness
 
 SETTLE_S = 1.0
-LATE_S = 8.0
+LATE_S = 6.0
 """So much longer than matches are made the weather lasts."""
 LONGEST_S = 300.0
 LEAVE_S = 60.0
@@ -54,8 +54,8 @@ class Climate:
     faults: dict[str, float]
     """See `Weather`."""
     card_ms: int
-    matches: int = 80
-    within_s: float = 10.0
+    matches: int = 50
+    within_s: float = 8.0
     referees: int = 3
     lobbies: int = 2
     bots: int = 10
