@@ -18,9 +18,9 @@ WAYS: Final = ("kill", "kill", "stop", "kill", "term")
 WEIGHTS: Final = {"referee": 4, "bot": 3, "front": 2, "redis": 2}
 
 LASTS_S: Final = {
-    ("referee", "stop"): (5.5, 8.0),  # longer than the lease: another takes over, and then it wakes up
+    ("referee", "stop"): (3.0, 8.0),  # mostly longer than the lease: another takes over, and then it wakes up
     ("front", "stop"): (2.0, 5.0),
-    ("redis", "stop"): (1.0, 7.0),
+    ("redis", "stop"): (3.0, 7.0),  # longer than any charge may be wrong by
     ("bot", "stop"): (2.0, 6.0),
 }
 """How long it stands still; after anything else it is started again soon."""
