@@ -204,8 +204,28 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]]
         "results.jsonl: line",
     ),
     "more rounds": (
-        lambda files: {"settings.json": changed_settings(files["settings.json"], rounds=50)},
+        lambda files: {"settings.json": changed_settings(files["settings.json"], rounds=4)},
         "results.jsonl: ",
+    ),
+    "a void match that nobody scheduled": (
+        lambda _: {"voids.jsonl": b'{"table": "r9-t9", "match": "matches/x", "reason": "ABORTED"}\n'},
+        "voids.jsonl: r9-t9 is no match of the schedule",
+    ),
+    "a match that was void and counts": (
+        lambda _: {"voids.jsonl": b'{"table": "r1-t1", "match": "matches/x", "reason": "ABORTED"}\n'},
+        "r1-t1",
+    ),
+    "a season without end": (
+        lambda files: {"settings.json": changed_settings(files["settings.json"], rounds=10**400)},
+        "settings.json: rounds is 1000",
+    ),
+    "orders to the terminal": (
+        lambda files: {"settings.json": changed_settings(files["settings.json"], game="\x1b[2J\ud800")},
+        "and settings.json has",
+    ),
+    "a tie-break that is none": (
+        lambda files: {"settings.json": changed_settings(files["settings.json"], tie_breaks=["luck"])},
+        "there is no tie-break 'luck'",
     ),
     "no settings at all": (lambda _: {"settings.json": b"[]"}, "settings.json: has no list of entrants"),
     "settings of no league": (
@@ -222,6 +242,7 @@ def test_a_forgery_is_named_though_all_hashes_are_right(bundle, tmp_path, capsys
     assert code == 1
     assert expected in said
     assert said.count("\n") == 1
+    assert said.strip().isprintable()
 
 
 def test_a_match_that_was_dropped_is_named_by_who_played_it(bundle, tmp_path, capsys):

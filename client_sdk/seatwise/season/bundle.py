@@ -157,7 +157,7 @@ def opened(path: Path) -> Iterator[Bundle]:
     """The bundle in that file; `BadSeason` if it is none, `OSError` if it cannot be read."""
     try:
         archive = zipfile.ZipFile(path)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         raise BadSeason(f"this is no bundle: {error}") from None
     with archive:
         yield Bundle(archive)

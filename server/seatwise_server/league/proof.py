@@ -8,9 +8,9 @@ from typing import Any
 
 from seatwise.season import BadSeason, Bundle, at
 from seatwise_server.competition.results import Result
-from seatwise_server.competition.schedule import BadSchedule, Schedule, ScheduledMatch, SoFar
+from seatwise_server.competition.schedule import Schedule, ScheduledMatch, SoFar
 from seatwise_server.league.bundle import readable
-from seatwise_server.league.rules import is_repeat, schedule_of, started_by
+from seatwise_server.league.rules import MOST_ROUNDS, attempts_of, is_repeat, schedule_of, started_by
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import standings_of
 
@@ -20,18 +20,31 @@ def check_table(bundle: Bundle) -> None:
     league = _league(bundle)
     results = dict(_tables(bundle))
     voids = {str(void.get("table")) for void in bundle.jsons("voids.jsonl")}
-    try:
-        _check_played(schedule_of(league), results, voids)
-    except BadSchedule as bad:
-        raise BadSeason(f"settings.json: {bad}") from None
+    _check_length(league, len(results) + len(voids))
+    _check_played(_schedule(league), results, voids)
+    _check_voids(league, results, voids)
     _check_standings(bundle.json("standings.json"), standings_of(league, results, voids))
 
 
 def _league(bundle: Bundle) -> League:
     try:
         return League.from_json(bundle.json("settings.json"))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BadSeason(f"settings.json: these are no settings of a league: {error!r}") from None
+
+
+def _schedule(league: League) -> Schedule:
+    try:
+        return schedule_of(league)
+    except ValueError as bad:  # `BadSchedule` among them
+        raise BadSeason(f"settings.json: {bad}") from None
+
+
+def _check_length(league: League, matches: int) -> None:
+    """Before a schedule is made of it: each round takes a match at least, and what is forged may be as long as it likes."""
+    most = MOST_ROUNDS if league.format == "ab-test" else matches + 1
+    if not 0 <= league.rounds <= most:
+        raise BadSeason(f"settings.json: rounds is {league.rounds}, and {matches} matches were played")
 
 
 def _tables(bundle: Bundle) -> Iterator[tuple[str, Result]]:
@@ -39,7 +52,7 @@ def _tables(bundle: Bundle) -> Iterator[tuple[str, Result]]:
     for number, line in enumerate(bundle.jsons("results.jsonl"), start=1):
         try:
             result, table = Result.from_json(line), str(line["table"])
-        except (KeyError, ValueError) as error:
+        except (KeyError, ValueError, OverflowError) as error:
             raise at("results.jsonl", number, str(error)) from None
         first = seen.setdefault(table, number)
         if first != number:
@@ -59,10 +72,21 @@ def _check_played(schedule: Schedule, results: Mapping[str, Result], voids: set[
         for match in played:
             _check_match(match, results[match.id])
             known[match.id] = results[match.id]
-    under_way = {match.id: match for match in started_by(schedule)}
+    under_way = {match.id: match for match in started_by(schedule, len(results))}
     for table, result in results.items():
         if table not in known:
             _check_late(table, result, under_way)
+
+
+def _check_voids(league: League, results: Mapping[str, Result], voids: set[str]) -> None:
+    """A void match was played again until it counted, or was given up; a test may be decided before that."""
+    for void in sorted(voids):
+        match = void.partition(".")[0]
+        attempts = attempts_of(match)
+        place = attempts.index(void) if void in attempts else len(attempts)
+        is_settled = any(each in results for each in attempts[place + 1 :]) or set(attempts) <= voids
+        if void in results or not (is_settled or league.format == "ab-test"):
+            raise BadSeason(f"voids.jsonl: {void} is no match of the schedule that was void")
 
 
 def _check_late(table: str, result: Result, under_way: Mapping[str, ScheduledMatch]) -> None:

@@ -9,7 +9,7 @@ from seatwise_server.competition.ab_test import ABTest
 from seatwise_server.competition.gauntlet import Gauntlet
 from seatwise_server.competition.knockout import Knockout
 from seatwise_server.competition.round_robin import RoundRobin
-from seatwise_server.competition.schedule import Duplicate, Schedule, ScheduledMatch, SoFar
+from seatwise_server.competition.schedule import ATTEMPTS, Duplicate, Schedule, ScheduledMatch, SoFar
 from seatwise_server.competition.sprt import PointsTest
 from seatwise_server.competition.standings import BY_POINTS, BY_SCORE, CRITERIA
 from seatwise_server.competition.swiss import Swiss
@@ -19,6 +19,7 @@ TIE_BREAKS = tuple(CRITERIA)
 NAMES = {"table_size": "seats", "deals": "rounds", "most_units": "rounds", "field": "entrants"}
 """What a setting of competition/ is called in a league file, where that differs."""
 MOST_UNITS = 1000
+MOST_ROUNDS = 100_000
 
 
 def schedule_of(league: League) -> Schedule:
@@ -45,11 +46,16 @@ def criteria_of(league: League) -> tuple[str, ...]:
     return league.tie_breaks or (BY_SCORE if league.format == "swiss" else BY_POINTS)
 
 
-def started_by(schedule: Schedule) -> tuple[ScheduledMatch, ...]:
-    """What may have been under way when a season was decided, beyond what it took to decide it."""
+def started_by(schedule: Schedule, results: int) -> tuple[ScheduledMatch, ...]:
+    """What may have been under way when a season with so many results was decided, beyond what it took to decide it."""
     if not isinstance(schedule, ABTest):
         return ()
-    return replace(schedule, ahead=schedule.most_units).due(SoFar())
+    return replace(schedule, ahead=max(1, min(schedule.most_units, results))).due(SoFar())
+
+
+def attempts_of(match: str) -> tuple[str, ...]:
+    """The ids under which a match of the schedule is played until it counts."""
+    return (match, *(f"{match}.{attempt}" for attempt in range(2, ATTEMPTS + 1)))
 
 
 def is_repeat(match: str) -> bool:

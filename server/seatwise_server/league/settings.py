@@ -12,6 +12,7 @@ from seatwise_referee.clock import TimeControl
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import canonical
 from seatwise_server.competition.schedule import Duplicate
+from seatwise_server.competition.standings import CRITERIA
 
 FORMATS = ("round-robin", "swiss", "knockout", "gauntlet", "ab-test")
 DEALS = tuple(str(each) for each in Duplicate)
@@ -146,7 +147,10 @@ def _check_types(league: League) -> None:
             if type(getattr(league, name)) is not kind:
                 raise ValueError(f"{name} is {getattr(league, name)!r}")
     texts = [text for each in league.entrants for text in (each.name, each.player, each.bot)]
-    if not all(isinstance(text, str) for text in (*texts, *league.tie_breaks, *league.challengers)):
-        raise ValueError("a name is no text")
+    for text in (*texts, *league.tie_breaks, *league.challengers, league.name, league.seed):
+        if not isinstance(text, str) or not text.isprintable():
+            raise ValueError(f"{text!r:.60} is no name")
+    if strange := set(league.tie_breaks) - set(CRITERIA):
+        raise ValueError(f"there is no tie-break {min(strange)!r:.60}")
     if league.deals not in DEALS or league.format not in FORMATS:
         raise ValueError(f"format is {league.format!r}, and deals are {league.deals!r}")

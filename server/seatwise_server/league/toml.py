@@ -15,13 +15,12 @@ from seatwise_server.competition.schedule import BadSchedule
 from seatwise_server.league.entrants import read_entrants
 from seatwise_server.league.mistakes import LeagueFileError, Source
 from seatwise_server.league.reading import TableReader
-from seatwise_server.league.rules import NAMES, TIE_BREAKS, schedule_of
+from seatwise_server.league.rules import MOST_ROUNDS, NAMES, TIE_BREAKS, schedule_of
 from seatwise_server.league.settings import DEALS, FORMATS, Entrant, League, Trial
 from seatwise_server.lobby.queue import time_control_for
 from seatwise_server.store.errors import BadBotName
 from seatwise_server.store.tokens import bot_of
 
-MOST_ROUNDS = 1000
 TESTED = 2
 LARGEST_TABLE = 4
 

@@ -118,7 +118,7 @@ def _settings(wanted: league_pb2.League) -> bytes:
         league = League.from_json(json.loads(wanted.settings))
         schedule_of(league)
         return canonical(league.to_json())
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise Refusal("INVALID_ARGUMENT", f"league.settings are none of a league: {error!r:.200}") from None
 
 
