@@ -17,6 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from simulation.climates import world_of
+from simulation.weather import LONGEST_PATH, PLACES
 from simulation.world import Outcome
 
 MOST_SHOWN = 10
@@ -69,6 +70,8 @@ def _sum_up(outcomes: Sequence[Outcome], took_s: float) -> None:
           f"({60 * matches / took_s:.0f} matches a minute)")  # fmt: skip
     for what, count in sorted(counts.items()):
         print(f"{count:7d}  {what}")
+    struck = set().union(*(outcome.struck for outcome in outcomes))
+    print(f"referees were killed at {len(struck)} of {LONGEST_PATH * len(PLACES)} steps behind a move")
     wrong = [outcome.seed for outcome in outcomes if outcome.wrongs]
     print(f"wrong: {len(wrong)} worlds" + (f", seeds {', '.join(map(str, wrong))}" if wrong else ""))
 

@@ -29,6 +29,8 @@ class Weather:
         self.world = world
         self.chance = chance
         self.is_over = False
+        self.struck: set[tuple[str, int]] = set()
+        """Where on the path of a move a referee was killed: the place, and so many steps behind it."""
         self._kinds = kinds
         """Kind to the mean of the seconds between two of them."""
         self._armed: list[tuple[str, str, Callable[[], None]]] = []
@@ -91,7 +93,13 @@ def _kill_on_path(weather: Weather) -> str | None:
         return None
     place, steps = weather.chance.choice(PLACES), weather.chance.randrange(LONGEST_PATH)
     loop = slot.server.loop
-    weather.arm(slot.host, place, lambda: setattr(loop, "killed_in", steps) if not loop.is_dead else None)
+
+    def strike() -> None:
+        if not loop.is_dead:
+            loop.killed_in = steps
+            weather.struck.add((place, steps))
+
+    weather.arm(slot.host, place, strike)
     return f"{slot.host} {steps} steps after its next move is {place}"
 
 

@@ -76,6 +76,8 @@ class Outcome:
     matches: int
     moves: int
     """That were acknowledged, and looked for in the journals."""
+    struck: set[tuple[str, int]]
+    """See `Weather.struck`."""
     virtual_s: float
     steps: int
     log: list[str]
@@ -383,7 +385,7 @@ def play(seed: int, climate: Climate, *, keeps_log: bool = False) -> Outcome:
             counts, wrongs = world.witness.counts, world.witness.wrongs
             outcome = Outcome(
                 seed, climate.name, world.witness.digest, wrongs, counts, len(world.office.made),
-                sum(len(seen.accepted) for seen in world.witness.matches.values()), clock.now - 1000, clock.steps, world.witness.log or [],
+                sum(len(seen.accepted) for seen in world.witness.matches.values()), world.weather.struck, clock.now - 1000, clock.steps, world.witness.log or [],
             )  # fmt: skip
             world.forget()
             del world
