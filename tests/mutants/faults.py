@@ -646,8 +646,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in a receipt: it is the number",
         RECEIPTS,
-        "return mark + self._seal(mark)",
-        'return b"%016d" % seq',
+        "self._last = (seq, mark + self._seal(mark))",
+        'self._last = (seq, b"%016d" % seq)',
         (TABLES,),
     ),
     Fault(

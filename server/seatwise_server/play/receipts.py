@@ -1,9 +1,9 @@
 """What proves to a match's owner that its journal has lost what a bot was told.
 
-Each entry has a mark: a keyed hash of it and of all before it that every seat may know of. A receipt is the mark of the last entry that a seat
-may know of, under a seal that nobody can make without the match's key. So one that is sealed, and whose mark the
-journal does not have, is of an entry that was there once. Its place alone would prove less: where entries were
-lost, others stand by now, if only that the match was taken over.
+Each entry has a mark: a keyed hash of it and of all before it that every seat may know of. A receipt is the mark of the
+last entry that a seat may know of, under a seal that nobody can make without the match's key. So one that is sealed, and
+whose mark the journal does not have, is of an entry that was there once. Its place alone would prove less: where entries
+were lost, others stand by now, if only that the match was taken over.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _REJECTED = b'"kind":"rejected"'
 class Receipts:
     """Of one match, as one owner has it."""
 
-    __slots__ = ("_behind", "_key", "_marks", "_public")
+    __slots__ = ("_behind", "_key", "_last", "_marks", "_public")
 
     def __init__(self, key: bytes, journal: Iterable[bytes] = (), seq: int = 0) -> None:
         self._key = key
@@ -34,6 +34,8 @@ class Receipts:
             self.add(entry)
         self._behind = max(0, seq + 1 - len(self._marks) // MARK_BYTES)
         """Entries up to `seq` that are not known; none, unless a match is begun in its midst."""
+        self._last = (-1, b"")
+        """The last receipt that was given, and of which entry: a move's is asked for by several."""
 
     def add(self, entry: bytes) -> None:
         """One more is in the journal."""
@@ -44,9 +46,11 @@ class Receipts:
 
     def of(self, seq: int) -> bytes:
         """Proves that entry `seq` was in the journal, and tells nothing else: not even the number."""
-        at = max(0, seq - self._behind) * MARK_BYTES
-        mark = bytes(self._marks[at : at + MARK_BYTES])
-        return mark + self._seal(mark)
+        if self._last[0] != seq:
+            at = max(0, seq - self._behind) * MARK_BYTES
+            mark = bytes(self._marks[at : at + MARK_BYTES])
+            self._last = (seq, mark + self._seal(mark))
+        return self._last[1]
 
     def prove_loss(self, receipt: bytes) -> bool:
         """Whether it is of an entry that is not in the journal (any more). What is no receipt of ours proves nothing."""
