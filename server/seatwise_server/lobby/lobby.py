@@ -13,6 +13,7 @@ from seatwise_server.ladder.settings import PREFIX
 from seatwise_server.lobby.attendance import Attendance
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES
+from seatwise_server.lobby.together import together
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
 from seatwise_server.store import Store
@@ -212,6 +213,10 @@ class Lobby:
             self._changed.add(notice.bot)
             self._news.set()
 
+    async def _look_again(self, attendance: Attendance, is_doubtful: bool) -> None:
+        if not is_doubtful or await self._keep(attendance):
+            await self._look_after(attendance)
+
     async def look_after_changed(self) -> None:
         """Looks after those who were heard of. Runs until cancelled.
 
@@ -224,9 +229,8 @@ class Lobby:
             changed, self._changed = self._changed, set()
             doubtful, self._doubtful = self._doubtful, set()
             try:
-                for attendance in [self._present[bot] for bot in changed & self._present.keys()]:
-                    if attendance.bot not in doubtful or await self._keep(attendance):
-                        await self._look_after(attendance)
+                present = [self._present[bot] for bot in sorted(changed & self._present.keys())]
+                await together(self._look_again(each, each.bot in doubtful) for each in present)
             except StoreUnavailable:
                 log.debug("lobby_paused")
 

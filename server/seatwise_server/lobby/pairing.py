@@ -14,6 +14,7 @@ from seatwise_server.lobby.ladders import LadderPairing
 from seatwise_server.lobby.proposals import OLD_MS, Proposals, now
 from seatwise_server.lobby.queue import CREATED, QUEUES, Queue
 from seatwise_server.lobby.seating import Seating, new_match_name
+from seatwise_server.lobby.together import AT_ONCE, together
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.queues import Proposal
@@ -95,11 +96,17 @@ class Pairing:
         """Tables as long as there are bots for them. Where the house cannot help out, patience does not end."""
         helps = len(self._house.get(queue.game, ())) >= queue.seats - 1
         patience_ms = queue.patience_ms if helps else FOR_EVER_MS
-        while await self._capacity.look() > 0:
-            began, match = now(), new_match_name()
-            proposal = await self._store.queues.take(queue.name, queue.seats, patience_ms, match)
-            if proposal is None or not await self._seat(queue, proposal, began):
-                return
+        is_shorter = True
+        while is_shorter and (count := await self._store.queues.count(queue.name)):
+            tables = min(await self._capacity.look(), AT_ONCE, max(1, count // queue.seats))
+            seated = await together(self._take(queue, patience_ms) for _ in range(tables))
+            is_shorter = bool(seated) and all(seated)
+
+    async def _take(self, queue: Queue, patience_ms: int) -> bool:
+        """Whether bots were seated; if not, there is no use in trying again at once."""
+        began, match = now(), new_match_name()
+        proposal = await self._store.queues.take(queue.name, queue.seats, patience_ms, match)
+        return proposal is not None and await self._seat(queue, proposal, began)
 
     async def _seat(self, queue: Queue, proposal: Proposal, began: float) -> bool:
         """Where they sit is left to chance."""

@@ -1,0 +1,26 @@
+"""Waits for the store many times at once: one after the other each would wait for a turn of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+AT_ONCE = 32
+
+
+async def together(work: Iterable[Awaitable[T]]) -> list[T]:
+    """All results, in order; the first failure is raised when nothing runs any more."""
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def one(each: Awaitable[T]) -> T:
+        async with turn:
+            return await each
+
+    results = await asyncio.gather(*map(one, work), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results  # type: ignore[return-value]  # no exception is among them
