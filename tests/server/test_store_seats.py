@@ -172,3 +172,13 @@ async def test_an_attendance_that_was_replaced_is_not_kept(store: Store) -> None
     assert await store.attendances.attend(BOT, newer, LEASE_MS) is not None
     assert not await store.attendances.keep(BOT, older, LEASE_MS)
     assert await store.attendances.get(BOT) == newer
+
+
+async def test_what_an_older_stream_writes_late_replaces_no_newer_one(store: Store) -> None:
+    older, newer = [await store.attendances.turn(BOT) for _ in range(2)]
+    assert older < newer
+    late = Attendance("elsewhere", "late", 1, (), older)
+    await store.attendances.attend(BOT, Attendance("here", "newer", 1, (), newer), LEASE_MS)
+    assert await store.attendances.attend(BOT, late, LEASE_MS) is None
+    assert not await store.attendances.keep(BOT, late, LEASE_MS)
+    assert await store.attendances.keep(BOT, Attendance("here", "newer", 1, (), newer), LEASE_MS)

@@ -19,6 +19,8 @@ class Attendance:
     def __init__(self, bot: str, queues: tuple[str, ...], max_matches: int) -> None:
         self.bot = bot
         self.attend_id = secrets.token_hex(8)
+        self.turn = 0
+        """Among the streams of this bot; the store gives it."""
         self.is_written = False
         """Whether the store knows of it, so that what the store says may be about it."""
         self.queues = queues

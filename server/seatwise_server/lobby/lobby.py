@@ -102,6 +102,7 @@ class Lobby:
             _welcome(attendance)
 
     async def _arrive(self, attendance: Attendance) -> None:
+        attendance.turn = await self._store.attendances.turn(attendance.bot)
         await self._store.attendances.attend(attendance.bot, self._presence(attendance), LEASE_MS)
         attendance.is_written = True
         all_queues = QUEUES.keys() | set(await self._store.ladders.names())
@@ -131,7 +132,8 @@ class Lobby:
             log.debug("attendance_left_to_expire", bot=attendance.bot)
 
     def _presence(self, attendance: Attendance) -> Presence:
-        return Presence(self.name, attendance.attend_id, attendance.max_matches, attendance.queues)
+        it = attendance
+        return Presence(self.name, it.attend_id, it.max_matches, it.queues, it.turn)
 
     async def _keep(self, attendance: Attendance) -> bool:
         """Lengthens its lease; ends the stream of a bot that attends at another lobby now."""

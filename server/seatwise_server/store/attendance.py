@@ -19,6 +19,8 @@ class Attendance:
     max_matches: int
     """How many matches at once the bot takes; 0 while it drains."""
     queues: tuple[str, ...]
+    turn: int = 0
+    """Counts the streams of the bot, as `Attendances.turn` gives it: what an older one writes late changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,15 @@ class Attendances:
     def __init__(self, client: Client) -> None:
         self._client = client
 
+    async def turn(self, bot: str) -> int:
+        """For a stream that comes now: higher than that of any before."""
+        return int(await call(self._client, "INCR", keys.bot_turns(bot)))
+
     async def attend(self, bot: str, attendance: Attendance, lease_ms: int) -> Replaced | None:
         """Notes that the bot is present, or with the same attend id what it takes from now on.
 
-        A newer attendance replaces an older one: that is answered, and published on keys.ATTENDS_CHANNEL.
+        A newer attendance replaces an older one: that is answered, and published on keys.ATTENDS_CHANNEL. An older
+        one, whose stream was given up before this was done, changes nothing: `keep` says that it was replaced.
         """
         args = (
             attendance.lobby,
@@ -52,6 +59,7 @@ class Attendances:
             lease_ms,
             keys.ATTENDS_CHANNEL,
             bot,
+            attendance.turn,
         )
         before = await lua.run(self._client, "attend", [keys.bot_attendance(bot)], *args)
         return Replaced(before[0].decode(), before[1].decode()) if before else None

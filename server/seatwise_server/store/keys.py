@@ -91,6 +91,11 @@ def bot_seats(bot: str) -> str:
     return f"seatwise:{{bot:{bot}}}:seats"
 
 
+def bot_turns(bot: str) -> str:
+    """How many Attend streams the bot has opened."""
+    return f"seatwise:{{bot:{bot}}}:turns"
+
+
 def bot_attendance(bot: str) -> str:
     """Hash that says where and for how much the bot is present, gone with its lease."""
     return f"seatwise:{{bot:{bot}}}:attendance"
