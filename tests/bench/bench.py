@@ -14,6 +14,7 @@ from statistics import median
 
 import crowd
 import ladders
+import league
 import pair
 import rules
 import runs
@@ -163,6 +164,7 @@ PARTS = (
     "takeovers",
     "bots that all come back at once",
     "thousands of matches at a slow pace",
+    "a league of local bots",
     "a ladder's arithmetic",
 )
 
@@ -176,6 +178,7 @@ def other_rows(data: Path | None, step: Step, *, quick: bool) -> list[Row]:
         lambda: takeover.rows(quick=quick, data=data),
         lambda: storm.rows(quick=quick, data=data),
         lambda: crowd.rows(quick=quick, data=data),
+        league.rows,
         ladders.rows,
     )
     rows = []
