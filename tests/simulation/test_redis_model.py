@@ -109,7 +109,9 @@ class Lots(random.Random):
         seat, attends = f"m/{self.randint(0, 2)}", self.choice(["one", "two"])
         return self.choice(
             (
-                self.script("attend", [at], "lobby", attends, 2, "casual", 10**6, "channel", BOT),
+                self.script(
+                    "attend", [at], "lobby", attends, 2, "casual", 10**6, "channel", BOT, self.randint(1, 3)
+                ),
                 self.script("attend_keep", [at], "lobby", attends, 2, "casual", 10**6),
                 self.script("attend_refresh", [at], attends, self.choice([0, 10**6])),
                 self.script("seat_reserve", [seats, at], seat),

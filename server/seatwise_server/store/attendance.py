@@ -43,7 +43,7 @@ class Attendances:
 
     async def turn(self, bot: str) -> int:
         """For a stream that comes now: higher than that of any before."""
-        return int(await call(self._client, "INCR", keys.bot_turns(bot)))
+        return int(await call(self._client, "HINCRBY", keys.bot_registration(bot), "streams", 1))
 
     async def attend(self, bot: str, attendance: Attendance, lease_ms: int) -> Replaced | None:
         """Notes that the bot is present, or with the same attend id what it takes from now on.

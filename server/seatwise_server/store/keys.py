@@ -82,18 +82,13 @@ def match_slot(match: str) -> int:
 
 
 def bot_registration(bot: str) -> str:
-    """Hash of owner, token hash and dates."""
+    """Hash of owner, token hash and dates, and how many Attend streams there were."""
     return f"seatwise:{{bot:{bot}}}:registration"
 
 
 def bot_seats(bot: str) -> str:
     """Set of `<match>/<seat>` that the bot holds now."""
     return f"seatwise:{{bot:{bot}}}:seats"
-
-
-def bot_turns(bot: str) -> str:
-    """How many Attend streams the bot has opened."""
-    return f"seatwise:{{bot:{bot}}}:turns"
 
 
 def bot_attendance(bot: str) -> str:
