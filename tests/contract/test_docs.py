@@ -1,0 +1,126 @@
+"""What the pages name is there: commands, options, reasons, other pages, headings; and their tables are whole."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser, _SubParsersAction
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+from seatwise.cli import ENTRY_POINTS, HELP, OWN
+from seatwise.cli import bot as bot_command
+from seatwise.cli import play as play_command
+from seatwise.cli import verify as verify_command
+from seatwise.v1.play_service_pb2 import MoveRejected
+from seatwise_referee.ending import VoidReason
+from seatwise_server.refusal import REASONS
+
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
+NAMES = [page.name for page in PAGES]
+COMMANDS = {each.COMMAND.name: each.COMMAND for each in (play_command, bot_command, verify_command)} | {
+    point.name: point.load() for point in entry_points(group=ENTRY_POINTS)
+}
+
+
+def parser_of(name: str) -> ArgumentParser:
+    parser = ArgumentParser(prog=name)
+    COMMANDS[name].configure(parser)
+    return parser
+
+
+def verbs_of(parser: ArgumentParser) -> dict[str, ArgumentParser]:
+    """By name; none where the command has no verbs."""
+    found = [action.choices for action in parser._actions if isinstance(action, _SubParsersAction)]
+    return found[0] if found else {}
+
+
+def options_of(parser: ArgumentParser) -> set[str]:
+    """Those of the command and of all its verbs."""
+    own = {name for action in parser._actions for name in action.option_strings}
+    return own.union(*(options_of(verb) for verb in verbs_of(parser).values()))
+
+
+def calls_in(page: Path) -> list[list[str]]:
+    """What follows each `seatwise` that stands where a command would: at the start of a line or of code."""
+    text = page.read_text().replace("\\|", "|")
+    return [call.split() for call in re.findall(r"(?:^|`)seatwise ((?:[a-z-]+)[^`\n#]*)", text, re.MULTILINE)]
+
+
+def test_every_command_is_told_of_in_the_help() -> None:
+    assert set(COMMANDS) == set(HELP)
+    assert set(OWN) <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_command_verb_and_option_of_a_page_is_there(page: Path) -> None:
+    for name, *rest in calls_in(page):
+        parser = parser_of(name)
+        verbs = verbs_of(parser)
+        if verbs and rest:
+            named = rest[0].split("|")
+            assert set(named) <= set(verbs), f"seatwise {name} {rest[0]}"
+            parser = verbs[named[0]] if len(named) == 1 else parser
+        options = {option for word in rest for option in re.findall(r"^\[?(--[a-z-]+)", word)}
+        assert options <= options_of(parser), f"seatwise {name} {' '.join(rest)}"
+
+
+def test_the_readme_names_every_command_and_all_verbs() -> None:
+    named = {name: rest for name, *rest in calls_in(ROOT / "README.md")}
+    assert set(named) == set(COMMANDS)
+    for name in ("match", "ladder", "ctl"):
+        assert set(named[name][0].split("|")) == set(verbs_of(parser_of(name))), name
+
+
+def test_the_operator_guide_names_every_option_of_serve() -> None:
+    guide = (ROOT / "docs" / "operator-guide.md").read_text()
+    [table] = re.findall(r"^\| option \| meaning \|$(.*?)^$", guide, re.MULTILINE | re.DOTALL)
+    cells = [row.split("|")[1] for row in table.splitlines()[2:]]
+    named = {option for cell in cells for option in re.findall(r"--[a-z-]+", cell)}
+    assert named == options_of(parser_of("serve")) - {"--help", "-h"}
+
+
+PROTOCOL = (ROOT / "docs" / "protocol.md").read_text()
+
+
+def test_the_protocol_names_every_reason_of_a_refusal_with_its_code() -> None:
+    [table] = re.findall(r"^\| reason \| code \| when \|$(.*?)^$", PROTOCOL, re.MULTILINE | re.DOTALL)
+    assert dict(re.findall(r"^\| `([A-Z_]+)` \| ([A-Z_]+) \|", table, re.MULTILINE)) == REASONS
+
+
+def test_the_protocol_names_every_reason_of_a_rejection() -> None:
+    [table] = re.findall(r"^\| reason \| what it means \|.*?$(.*?)^$", PROTOCOL, re.MULTILINE | re.DOTALL)
+    there = {name.removeprefix("REASON_") for name, _ in MoveRejected.Reason.items()} - {"UNSPECIFIED"}
+    assert set(re.findall(r"^\| `([A-Z_]+)` \|", table, re.MULTILINE)) == there
+
+
+def test_the_protocol_names_every_reason_for_which_a_match_is_void() -> None:
+    [said] = re.findall(r"^COMPLETED.*?A match is void(.*?)^$", PROTOCOL, re.MULTILINE | re.DOTALL)
+    assert set(re.findall(r"[A-Z_]{4,}", said)) == {str(reason) for reason in VoidReason}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_page_and_heading_that_a_page_names_is_there(page: Path) -> None:
+    for target in re.findall(r"\]\((?!http)([^)]+)\)", page.read_text()):
+        name, _, heading = target.partition("#")
+        there = page.parent / name if name else page
+        assert there.exists(), target
+        if heading:
+            headings = re.findall(r"^#+ (.+)$", there.read_text(), re.MULTILINE)
+            assert heading in map(slug, headings), target
+
+
+def slug(heading: str) -> str:
+    """As browsers of repositories make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_table_of_a_page_has_its_head(page: Path) -> None:
+    """A row behind an empty line begins a table, and is shown as text if no head follows."""
+    lines = ["", *page.read_text().splitlines(), ""]
+    for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
+        if line.startswith("|") and not before.startswith("|"):
+            assert re.fullmatch(r"[|\- ]+", after), line
