@@ -56,7 +56,7 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.Ladder": "name game seats options time_control owners_together create_time results",
     "seatwise.v1.Ladder.OptionsEntry": "key value",
     "seatwise.v1.League": "name settings game bots create_time results",  # settings as published
-    "seatwise.v1.LeagueStanding": "place bot matches points score wins forfeits resigned",
+    "seatwise.v1.LeagueStanding": "place bot matches points score wins forfeits resigned byes",
     "seatwise.v1.ListLeagueStandingsResponse": "standings results",
     "seatwise.v1.ListStandingsResponse": "standings next_page_token results",
     "seatwise.v1.Standing": "bot place matches mu sigma strength low high provisional not_distinguishable_from off_reason",

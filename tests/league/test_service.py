@@ -12,7 +12,13 @@ from one_season import league_of
 
 from seatwise.async_client import AsyncClient
 from seatwise.errors import AlreadyExistsError, BadRequestError, NotAllowedError, NotFoundError
-from seatwise_server.league.settings import Entrant
+from seatwise.v1.match_pb2 import Match
+from seatwise_server.competition.schedule import SoFar
+from seatwise_server.league.naming import request_id_of
+from seatwise_server.league.rules import schedule_of
+from seatwise_server.league.runner import result_of
+from seatwise_server.league.settings import Entrant, League
+from seatwise_server.league.table import standings_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -30,10 +36,10 @@ def settings_of(*bots: str, **changes: Any) -> str:
     return json.dumps(league_of(entrants=entrants, **changes).published())
 
 
-async def played(house, admin: AsyncClient, league: str, bots) -> str:
-    """A match between those, for the league."""
+async def played(house, admin: AsyncClient, league: str, bots, scheduled: str = "") -> str:
+    """A match between those, for the league; that of the schedule, if it is named."""
     attending = [await bot.attend() for bot in bots]
-    match = await admin.create_match("ugo", [bot.bot for bot in bots], {"rounds": 1}, league=league)
+    match = await created(admin, league, [bot.bot for bot in bots], scheduled)
     offers = [await each.offer(match.name) for each in attending]
     table = Table(
         match, [Chair(bot, match.name, offer.seat) for bot, offer in zip(bots, offers, strict=True)]
@@ -42,6 +48,29 @@ async def played(house, admin: AsyncClient, league: str, bots) -> str:
     await table.play_out()
     await house.admin.over(match.name)
     return match.name
+
+
+async def created(admin: AsyncClient, league: str, bots: list[str], scheduled: str = "") -> Match:
+    """As the runner does it."""
+    request_id = request_id_of(league, scheduled) if scheduled else ""
+    return await admin.create_match("ugo", bots, {"rounds": 1}, request_id=request_id, league=league)
+
+
+async def played_out(house, admin: AsyncClient, name: str, settings: str, bots) -> SoFar:
+    """The whole season, as its runner knows it. The first match due is void at its first attempt."""
+    schedule, results, voids = schedule_of(League.from_json(json.loads(settings))), {}, set()
+    by_name = {bot.bot: bot for bot in bots}
+    while due := schedule.due(SoFar(results, voids)):
+        scheduled = due[0]
+        if not voids:
+            match = await created(admin, name, list(scheduled.bots), scheduled.id)
+            await admin.abort_match(match.name)
+            await house.admin.over(match.name)
+            voids.add(scheduled.id)
+            continue
+        match = await played(house, admin, name, [by_name[bot] for bot in scheduled.bots], scheduled.id)
+        results[scheduled.id] = result_of(await admin.get_match(match), len(results) + 1)
+    return SoFar(results, voids)
 
 
 async def test_each_match_that_counts_is_in_the_log_of_its_league_once(house, admin):
@@ -64,6 +93,25 @@ async def test_the_table_follows_from_the_log(house, admin):
     best = max(range(2), key=lambda seat: match.result.points[seat])
     assert (table.standings[0].bot, table.standings[0].matches) == (match.bots[best], 1)
     assert table.standings[0].points == max(match.result.points)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [{"format": "knockout", "rounds": 1}, {"format": "swiss", "rounds": 2}],
+    ids=lambda plan: plan["format"],
+)
+async def test_byes_and_brackets_are_in_the_table_as_who_runs_the_league_has_them(house, admin, plan):
+    bots = [await house.bot() for _ in range(3)]
+    name = f"leagues/{plan['format']}"
+    settings = settings_of(*(bot.bot for bot in bots), **plan)
+    await admin.create_league(name, settings)
+    season = await played_out(house, admin, name, settings, bots)
+    shown = (await admin.list_league_standings(name)).standings
+    rows = standings_of(League.from_json(json.loads(settings)), season.results, season.voids)["rows"]
+    assert [(row["rank"], row["player"]) for row in rows] == [(line.place, line.bot) for line in shown]
+    for key in ("matches", "points", "score", "wins", "byes", "forfeits", "resigned"):
+        assert [row[key] for row in rows] == [getattr(line, key) for line in shown], key
+    assert sum(line.byes for line in shown) == len(season.results) - (plan["format"] == "knockout")
 
 
 async def test_a_league_is_created_once_and_never_changes(house, admin):

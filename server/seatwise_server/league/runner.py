@@ -8,7 +8,6 @@ what is over. Whoever is killed at any point starts again and goes on.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from seatwise.v1.match_pb2 import DealSet, Match
 from seatwise_server.competition.results import Result
 from seatwise_server.competition.schedule import Schedule, ScheduledMatch, SoFar
 from seatwise_server.league.diary import Diary, Void
+from seatwise_server.league.naming import id_without_deal, request_id_of
 from seatwise_server.league.players import Players
 from seatwise_server.league.rules import is_repeat
 from seatwise_server.league.settings import League
@@ -131,7 +131,7 @@ class Runner:
     async def _created(self, scheduled: ScheduledMatch) -> Match:
         """The same match for the same id, however often it is asked for."""
         season = self.diary.season
-        request_id = hashlib.sha256(f"{season.league}/{scheduled.id}".encode()).hexdigest()[:40]
+        request_id = request_id_of(season.league, scheduled.id)
         while True:
             try:
                 return await self.client.create_match(
@@ -207,7 +207,7 @@ class Runner:
 
 def without_deal(scheduled: ScheduledMatch) -> ScheduledMatch:
     """The match to be played again where the deal's other matches are over, and so the deal is known."""
-    return ScheduledMatch(f"{scheduled.id}-new", scheduled.round, scheduled.bots)
+    return ScheduledMatch(id_without_deal(scheduled.id), scheduled.round, scheduled.bots)
 
 
 def deal_name(league: str, deal: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from seatwise_server.competition.ab_test import ABTest
 from seatwise_server.competition.knockout import Knockout
@@ -16,19 +16,27 @@ from seatwise_server.league.settings import League
 DIGITS = 6
 """Further ones may differ from one version of Python to the next."""
 
+Row: TypeAlias = dict[str, Any]
+"""One entrant's, as plain values."""
+
 
 def standings_of(league: League, results: Mapping[str, Result], voids: Collection[str]) -> dict[str, Any]:
     """Plain values, the same on every machine."""
     schedule, so_far = schedule_of(league), SoFar(results, voids)
-    names = {each.player: each.name for each in league.entrants}
     table: dict[str, Any] = {
         "league": league.name,
         "settings": league_digest(league),
         "matches": len(results),
         "tie_breaks": list(criteria_of(league)),
-        "rows": [_row(line, names[line.bot]) for line in _lines(league, schedule, so_far)],
+        "rows": rows_of(league, schedule, so_far),
     }
     return table | _verdict(schedule, so_far)
+
+
+def rows_of(league: League, schedule: Schedule, so_far: SoFar) -> list[Row]:
+    """Everybody's, the best first."""
+    names = {each.player: each.name for each in league.entrants}
+    return [_row(line, names[line.bot]) for line in _lines(league, schedule, so_far)]
 
 
 def league_digest(league: League) -> str:
@@ -43,7 +51,7 @@ def _lines(league: League, schedule: Schedule, so_far: SoFar) -> tuple[Line, ...
     return standings(results, league.players, criteria_of(league), byes, league.seed)
 
 
-def _row(line: Line, name: str) -> dict[str, Any]:
+def _row(line: Line, name: str) -> Row:
     return {
         "rank": line.place,
         "name": name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
 from collections.abc import Sequence
@@ -27,6 +28,12 @@ ID_LENGTH = 12
 def new_match_name() -> str:
     """Not to be guessed, short enough to be typed."""
     return "matches/" + "".join(secrets.choice(ID_ALPHABET) for _ in range(ID_LENGTH))
+
+
+def match_name_for(request_id: str) -> str:
+    """The same for the same request, so that a repeat creates nothing new."""
+    digest = hashlib.sha256(f"create/{request_id}".encode()).digest()[:ID_LENGTH]
+    return "matches/" + "".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in digest)
 
 
 class Seating:

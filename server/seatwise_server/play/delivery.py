@@ -112,9 +112,16 @@ class Delivery:
 
     async def _conclude(self, setup: Setup, end: pb.MatchEnded) -> None:
         """What is due once the record is kept; each step may be repeated. Last the bots are free for another match."""
-        if setup.competition and not end.void_reason:
-            await self.store.results.append(setup.competition, result_of(setup, end))
+        if setup.competition:
+            await self._count(setup, end)
         if place := setup.deal_set:
             state = "VOIDED" if end.void_reason else "FINISHED"
             await self.store.sets.end(place.name, place.number, setup.match, state, self.keep_s)
         await self.store.seats.release_all(setup.match, setup.bots)
+
+    async def _count(self, setup: Setup, end: pb.MatchEnded) -> None:
+        """A void match counts for nobody; but a league plays it again, so which they were has to be known."""
+        if not end.void_reason:
+            await self.store.results.append(setup.competition, result_of(setup, end))
+        elif not setup.competition.startswith(PREFIX):
+            await self.store.leagues.note_void(setup.competition, setup.match)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from collections.abc import Collection, Sequence
 
 from seatwise.v1 import league_pb2, league_service_pb2_grpc
 from seatwise.v1 import league_service_pb2 as pb
 from seatwise_referee.journal import canonical
 from seatwise_server.competition.results import Result
-from seatwise_server.competition.standings import Line, standings
-from seatwise_server.league.rules import criteria_of, schedule_of
+from seatwise_server.league.naming import so_far_of
+from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
+from seatwise_server.league.table import Row, rows_of
 from seatwise_server.refusal import Refusal
 from seatwise_server.resources import timestamp
 from seatwise_server.rpc.keeper import Context, Keeper
@@ -64,8 +67,9 @@ class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
         await self._keeper.anybody(context)
         league = _league(await self._meta(request.league))
         results = await self._all_results(request.league)
-        lines = standings(results, league.players, criteria_of(league), seed=league.seed)
-        return pb.ListLeagueStandingsResponse(standings=map(_standing, lines), results=len(results))
+        voids = await self._store.leagues.voids(request.league)
+        rows = await asyncio.to_thread(_rows, request.league, league, results, voids)
+        return pb.ListLeagueStandingsResponse(standings=map(_standing, rows), results=len(results))
 
     async def ListLeagueResults(  # noqa: N802
         self, request: pb.ListLeagueResultsRequest, context: Context
@@ -122,16 +126,23 @@ def _settings(wanted: league_pb2.League) -> bytes:
         raise Refusal("INVALID_ARGUMENT", f"league.settings are none of a league: {error!r:.200}") from None
 
 
-def _standing(line: Line) -> league_pb2.LeagueStanding:
+def _rows(name: str, league: League, results: Sequence[Result], voids: Collection[str]) -> list[Row]:
+    """As who runs the league has them."""
+    schedule = schedule_of(league)
+    return rows_of(league, schedule, so_far_of(name, schedule, results, voids))
+
+
+def _standing(row: Row) -> league_pb2.LeagueStanding:
     return league_pb2.LeagueStanding(
-        place=line.place,
-        bot=line.bot,
-        matches=line.matches,
-        points=line.points,
-        score=line.score,
-        wins=line.wins,
-        forfeits=line.forfeits,
-        resigned=line.resigned,
+        place=row["rank"],
+        bot=row["player"],
+        matches=row["matches"],
+        points=row["points"],
+        score=row["score"],
+        wins=row["wins"],
+        forfeits=row["forfeits"],
+        resigned=row["resigned"],
+        byes=row["byes"],
     )
 
 

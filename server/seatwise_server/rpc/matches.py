@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import secrets
 from collections.abc import AsyncIterator, Callable
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -17,7 +15,7 @@ from seatwise_referee.setup import Setup
 from seatwise_server import resources
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.queue import CREATED
-from seatwise_server.lobby.seating import ID_ALPHABET, ID_LENGTH, Seating
+from seatwise_server.lobby.seating import Seating, match_name_for, new_match_name
 from seatwise_server.play.watch import Watch
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.keeper import Context, Keeper
@@ -178,12 +176,9 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
 
 
 def _match_name(request_id: str) -> str:
-    """The same for the same request, so that a repeat creates nothing new."""
     if len(request_id) > LONGEST_REQUEST_ID:
         raise Refusal("INVALID_ARGUMENT", f"a request_id has at most {LONGEST_REQUEST_ID} characters")
-    text = f"create/{request_id}".encode() if request_id else secrets.token_bytes(32)
-    digest = hashlib.sha256(text).digest()[:ID_LENGTH]
-    return "matches/" + "".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in digest)
+    return match_name_for(request_id) if request_id else new_match_name()
 
 
 def _now() -> Timestamp:

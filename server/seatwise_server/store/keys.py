@@ -137,6 +137,11 @@ def league(name: str) -> str:
     return _of(name, "league")
 
 
+def league_voids(name: str) -> str:
+    """Set of the league's matches that were void."""
+    return _of(name, "voids")
+
+
 def ladder(name: str) -> str:
     """Hash of a ladder's settings and the table that is shown."""
     return _of(name, "ladder")

@@ -1,4 +1,4 @@
-"""Leagues: what they are. Their results are in `Results`."""
+"""Leagues: what they are, and what was played for nothing. Their results are in `Results`."""
 
 from __future__ import annotations
 
@@ -34,6 +34,14 @@ class Leagues:
         """The league; None when there is none."""
         settings, create_us = await call(self._client, "HMGET", keys.league(name), "settings", "create_us")
         return None if settings is None else LeagueMeta(name, settings, int(create_us))
+
+    async def note_void(self, name: str, match: str) -> None:
+        """Notes that a match of the league counts for nobody. May be repeated."""
+        await call(self._client, "SADD", keys.league_voids(name), match)
+
+    async def voids(self, name: str) -> set[str]:
+        """The matches of the league that were void; empty when none was."""
+        return {match.decode() for match in await call(self._client, "SMEMBERS", keys.league_voids(name))}
 
     async def names(self, after: str = "", count: int = 1000) -> list[str]:
         """The leagues behind that name, in the order of their names."""
