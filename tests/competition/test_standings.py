@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from seatwise_server.competition.crosstable import Cell, crosstable, distributions, seat_balance
+from seatwise_server.competition.crosstable import Cell, crosstable
 from seatwise_server.competition.results import Result
 from seatwise_server.competition.standings import BY_SCORE, CRITERIA, in_order, standings
 from seatwise_server.competition.tables import counted_points, scores, tallies
@@ -119,23 +119,10 @@ def test_the_crosstable_has_both_sides_of_each_pair() -> None:
     cells = crosstable([result("ab", 5, 3), result("bac", 4, 4, 0), result("ab", 1, 7)])
     assert cells["a", "b"] == Cell(matches=3, ahead=1, level=1, difference=pytest.approx(-4 / 3))
     assert (cells["b", "a"].ahead, cells["b", "a"].behind) == (1, 1)
+    assert (cells["a", "b"].share, cells["c", "a"].share, Cell().share) == (0.5, 0.0, 0.0)
     assert ("c", "c") not in cells
     assert cells["c", "a"].difference == -4
 
 
 def test_a_bot_does_not_meet_itself() -> None:
     assert set(crosstable([result("abab", 1, 2, 3, 4)])) == {("a", "b"), ("b", "a")}
-
-
-def test_points_are_spread_as_they_are() -> None:
-    found = distributions([result("ab", own, 0) for own in (1, 2, 2, 7, 3)])["a"]
-    assert found.counts == ((1, 1), (2, 2), (3, 1), (7, 1))
-    assert found.mean == 3
-    assert found.quarters == (1, 2, 2, 3, 7)
-    assert found.deviation == pytest.approx((22 / 4) ** 0.5)
-
-
-def test_seats_are_counted_with_what_they_brought() -> None:
-    seats = seat_balance([result("ab", 5, 3), result("ba", 4, 2)])
-    assert [(at.matches, at.points) for at in seats["a"]] == [(1, 5.0), (1, 2.0)]
-    assert [(at.matches, at.points) for at in seats[""]] == [(2, 4.5), (2, 2.5)]

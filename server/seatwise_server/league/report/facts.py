@@ -19,17 +19,6 @@ MOST_CURVE_POINTS = 240
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
-    """How one entrant did against another at the tables where both sat."""
-
-    matches: int
-    ahead: float
-    """The share of matches in which it finished ahead; a tie is half."""
-    points: float
-    """By how many points a match it was ahead, on average."""
-
-
-@dataclass(frozen=True, slots=True)
 class Incident:
     """A seat that did not come to the end by its bot, with what the record holds against it."""
 
@@ -76,16 +65,6 @@ class Facts:
             for player, points in zip(result.bots, counted_points(result), strict=True):
                 found[player].append(points)
         return found
-
-    def meetings(self) -> dict[tuple[str, str], Meeting]:
-        """By pair of players, both ways."""
-        seen: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
-        for result in self.results.values():
-            points = counted_points(result)
-            for one, other in _pairs(len(result.bots)):
-                ahead = _ahead(result.ranks[one], result.ranks[other])
-                seen[result.bots[one], result.bots[other]].append((ahead, points[one] - points[other]))
-        return {pair: _meeting(each) for pair, each in seen.items()}
 
     def curves(self) -> dict[str, list[tuple[float, float]]]:
         """How the ratings went, by name: match of the season and rating."""
@@ -141,19 +120,6 @@ class Facts:
         if record is None:
             return ("its record is not given yet: others may still play the same deal",)
         return tuple(_told(entry) for entry in json.loads(record)["entries"] if _concerns(entry, seat))
-
-
-def _pairs(seats: int) -> Iterator[tuple[int, int]]:
-    return ((one, other) for one in range(seats) for other in range(seats) if one != other)
-
-
-def _ahead(own: int, other: int) -> float:
-    return (own < other) + (own == other) / 2
-
-
-def _meeting(each: Sequence[tuple[float, float]]) -> Meeting:
-    aheads, points = zip(*each, strict=True)
-    return Meeting(len(each), sum(aheads) / len(each), sum(points) / len(each))
 
 
 def _seat_row(name: str, points: Sequence[Sequence[int]]) -> SeatRow:

@@ -10,12 +10,13 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from seatwise_server.competition.crosstable import Cell, crosstable
 from seatwise_server.competition.refit import Refit, Strength, refit
 from seatwise_server.competition.schedule import Schedule, SoFar
 from seatwise_server.competition.timing import Reports
 from seatwise_server.league.diary import Season
 from seatwise_server.league.report import figures
-from seatwise_server.league.report.facts import Facts, Meeting
+from seatwise_server.league.report.facts import Facts
 from seatwise_server.league.report.sections import Section, extra_sections
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import cells, heads
@@ -37,7 +38,7 @@ WORDS = {
     "buchholz": "the mean score of the opponents",
 }
 MOST_INCIDENTS = 200
-NOBODY = Meeting(0, 0.0, 0.0)
+NEVER_MET = Cell()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +187,12 @@ def _strengths(found: Refit | None, facts: Facts) -> Markup | None:
 
 
 def _crosstable(facts: Facts) -> list[dict[str, Any]]:
-    meetings = facts.meetings()
+    met = crosstable(facts.results.values())
     return [
         {
             "player": player,
             "cells": [
-                None if other == player else meetings.get((player, other), NOBODY) for other in facts.order
+                None if other == player else met.get((player, other), NEVER_MET) for other in facts.order
             ],
         }
         for player in facts.order
