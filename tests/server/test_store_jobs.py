@@ -1,4 +1,4 @@
-"""Match jobs: one for each match, taken once, inherited whole."""
+"""Match jobs: one for each match, taken once, inherited one by one."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ async def test_jobs_go_to_one_referee_each_and_in_order(store: Store) -> None:
     assert await store.jobs.take("b", 10, 100) == jobs[2:]
     assert await store.jobs.take("a", 2, 1) == []
     assert await store.jobs.owners() == {"a": 2, "b": 3}
-    assert [(it.job_id, it.consumer) for it in await store.jobs.pending()] == [
-        (job.job_id, owner) for job, owner in zip(jobs, "aabbb", strict=True)
-    ]
+    assert (await store.jobs.held("a"), await store.jobs.held("b")) == (jobs[:2], jobs[2:])
 
 
 async def test_a_referee_wakes_up_at_a_job(store: Store) -> None:
@@ -45,8 +43,8 @@ async def test_a_referee_wakes_up_at_a_job(store: Store) -> None:
 async def test_a_job_whose_reply_was_lost_is_found(store: Store) -> None:
     jobs = await push(store, 2)
     await store.jobs.take("a", 2, 100)
-    assert await store.jobs.mine("a") == jobs
-    assert await store.jobs.mine("b") == []
+    assert await store.jobs.held("a") == jobs
+    assert await store.jobs.held("b") == []
 
 
 async def test_what_is_done_leaves_nothing(store: Store, redis_client: Redis) -> None:
@@ -54,33 +52,14 @@ async def test_what_is_done_leaves_nothing(store: Store, redis_client: Redis) ->
     await store.jobs.take("a", 1, 100)
     assert [await store.jobs.done(job.job_id) for _ in range(2)] == [True, False]
     assert await store.jobs.waiting() == 0
-    assert await store.jobs.pending() == []
+    assert await store.jobs.owners() == {}
     assert await redis_client.dbsize() == 1  # the empty stream, for the group's sake
 
 
-async def test_of_two_heirs_one_gets_all(store: Store, redis_client: Redis) -> None:
-    jobs = await push(store, 5)
-    await store.jobs.take("dead", 5, 100)
-    heirs = await asyncio.gather(store.jobs.claim_from("dead", "b"), store.jobs.claim_from("dead", "c"))
-    assert sorted(map(len, heirs)) == [0, 5]
-    assert [job for heir in heirs for job in heir] == jobs
-    consumers = await redis_client.xinfo_consumers("seatwise:{jobs}:stream", "referees")
-    assert b"dead" not in {it["name"] for it in consumers}
-
-
-async def test_a_job_that_ended_is_not_inherited(store: Store) -> None:
-    jobs = await push(store, 2)
-    await store.jobs.take("dead", 2, 100)
-    await store.jobs.done(jobs[0].job_id)
-    assert await store.jobs.claim_from("dead", "b") == jobs[1:]
-
-
 async def test_nothing_is_asked_of_a_group_that_is_not_there(store: Store, redis_client: Redis) -> None:
-    assert await store.jobs.pending() == []
-    await redis_client.flushall()
     assert await store.jobs.owners() == {}
     await redis_client.flushall()
-    assert await store.jobs.claim_from("a", "b") == []
+    assert await store.jobs.held("a") == []
     await redis_client.flushall()
     assert not await store.jobs.done("1-0")
     [job] = await push(store, 1)
@@ -98,7 +77,15 @@ async def test_jobs_of_another_are_seen_and_moved_one_by_one(store: Store) -> No
     assert await store.jobs.owners() == {"b": 1, "dead": 1}
     assert await store.jobs.done(second.job_id)
     assert not await store.jobs.move(second.job_id, "dead", "b")
-    assert await store.jobs.mine("b") == [first]
+    assert await store.jobs.held("b") == [first]
+
+
+async def test_whose_last_job_was_moved_is_known_no_more(store: Store, redis_client: Redis) -> None:
+    [job] = await push(store, 1)
+    await store.jobs.take("dead", 1, 100)
+    assert await store.jobs.move(job.job_id, "dead", "b")
+    consumers = await redis_client.xinfo_consumers("seatwise:{jobs}:stream", "referees")
+    assert {it["name"] for it in consumers} == {b"b"}
 
 
 async def test_a_job_given_back_is_for_others(store: Store) -> None:

@@ -36,9 +36,8 @@ async def test_a_bot_is_present_until_it_leaves(store: Store) -> None:
 
 async def test_a_presence_ends_with_its_lease(store: Store) -> None:
     await store.attendances.attend(BOT, attendance(), 30)
-    assert await store.attendances.refresh(BOT, "first", 60)
+    assert await store.attendances.keep(BOT, attendance(), 60)
     await asyncio.sleep(0.1)
-    assert not await store.attendances.refresh(BOT, "first", 60)
     assert await store.attendances.get(BOT) is None
 
 
@@ -52,7 +51,7 @@ async def test_a_newer_attendance_replaces_the_older(store: Store, redis_client:
         )
         heard = [await notices.get_message(timeout=1) for _ in range(2)]
     assert [it["data"] for it in heard if it] == [f"{BOT} first".encode(), f"{BOT} second".encode()]
-    assert not await store.attendances.refresh(BOT, "first", LEASE_MS)
+    assert not await store.attendances.keep(BOT, attendance(), LEASE_MS)
     assert not await store.attendances.leave(BOT, "first")
     assert await store.attendances.get(BOT) == attendance("second")
 

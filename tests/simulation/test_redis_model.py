@@ -74,7 +74,6 @@ class Lots(random.Random):
                 ["XREADGROUP", "GROUP", "referees", consumer, "COUNT", 2, "STREAMS", stream, ">"],
                 ["XREADGROUP", "GROUP", "referees", consumer, "COUNT", 2, "STREAMS", stream, "0"],
                 ["XPENDING", stream, "referees"],
-                self.script("job_claim", [stream], "referees", consumer, other, 3),
                 self.script("job_held", [stream], "referees", consumer, 3, self.choice(["-", f"({job}"])),
                 self.script("job_move", [stream], "referees", consumer, other, job),
                 self.script("job_done", [stream, markers], "referees", job),
@@ -113,7 +112,7 @@ class Lots(random.Random):
                     "attend", [at], "lobby", attends, 2, "casual", 10**6, "channel", BOT, self.randint(1, 3)
                 ),
                 self.script("attend_keep", [at], "lobby", attends, 2, "casual", 10**6),
-                self.script("attend_refresh", [at], attends, self.choice([0, 10**6])),
+                self.script("attend_leave", [at], attends),
                 self.script("seat_reserve", [seats, at], seat),
                 self.script("seat_release", [seats, offers], seat, "channel", BOT),
                 self.script("offer_put", [offers, seats], seat, self.randint(1, 3), "offer", "channel", BOT),

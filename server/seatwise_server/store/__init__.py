@@ -14,7 +14,7 @@ from seatwise_server.store.client import Client
 from seatwise_server.store.clock import now_ms
 from seatwise_server.store.connecting import connect
 from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience, Wait
-from seatwise_server.store.jobs import Job, Jobs, PendingJob
+from seatwise_server.store.jobs import Job, Jobs
 from seatwise_server.store.journal import Fence, Journal
 from seatwise_server.store.ladders import Event, LadderMeta, Ladders, Shown
 from seatwise_server.store.leagues import LeagueMeta, Leagues
@@ -58,7 +58,6 @@ __all__ = [
     "Offer",
     "Order",
     "Patience",
-    "PendingJob",
     "Processes",
     "Proposal",
     "Queues",

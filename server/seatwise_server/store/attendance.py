@@ -32,7 +32,7 @@ class Replaced:
 
 
 LEASE_MS = 10_000
-"""An attendance that is not refreshed for so long is gone."""
+"""An attendance that is not kept for so long is gone."""
 
 
 class Attendances:
@@ -75,15 +75,9 @@ class Attendances:
         )
         return bool(await lua.run(self._client, "attend_keep", [keys.bot_attendance(bot)], *args))
 
-    async def refresh(self, bot: str, attend_id: str, lease_ms: int) -> bool:
-        """Lengthens the lease; False when the bot is absent or attends anew: attend again, or end the stream."""
-        return bool(
-            await lua.run(self._client, "attend_refresh", [keys.bot_attendance(bot)], attend_id, lease_ms)
-        )
-
     async def leave(self, bot: str, attend_id: str) -> bool:
         """Ends the presence; False and nothing changed when it is not this one any more."""
-        return bool(await lua.run(self._client, "attend_refresh", [keys.bot_attendance(bot)], attend_id, 0))
+        return bool(await lua.run(self._client, "attend_leave", [keys.bot_attendance(bot)], attend_id))
 
     async def get(self, bot: str) -> Attendance | None:
         """Where the bot is present, None when it is absent."""

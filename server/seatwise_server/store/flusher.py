@@ -102,11 +102,6 @@ class Flusher:
         """Monotonic seconds of the first failure of the present outage, None while all is well."""
         return self._dispatch.down_since
 
-    @property
-    def backlog(self) -> int:
-        """Appends that are not answered."""
-        return sum(1 + len(line or ()) for line in self._lines.values())
-
     def start(self) -> None:
         """Starts the tasks in the running loop."""
         self._dispatch.start()

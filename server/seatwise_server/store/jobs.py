@@ -10,11 +10,11 @@ from typing import Any
 from redis.exceptions import ResponseError
 
 from seatwise_server.store import keys, lua
-from seatwise_server.store.client import LONGEST_BLOCK_MS, Argument, Client, call, call_blocking, pairs
+from seatwise_server.store.client import LONGEST_BLOCK_MS, Client, call, call_blocking, pairs
 
 GROUP = "referees"
 
-_CLAIM_AT_ONCE = 1_000
+_HELD_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +23,6 @@ class Job:
 
     job_id: str
     match: str
-
-
-@dataclass(frozen=True, slots=True)
-class PendingJob:
-    """A job that a referee has taken and not yet done."""
-
-    job_id: str
-    consumer: str
-    idle_ms: int
-    """Since it was taken; says nothing about whether its referee lives."""
-    deliveries: int
 
 
 class Jobs:
@@ -50,20 +39,13 @@ class Jobs:
     async def take(self, consumer: str, count: int, block_ms: int) -> list[Job]:
         """Jobs that nobody has taken, waiting at most 5 s for the first; empty when none came.
 
-        A job whose reply was lost on the way is not given out again: `mine` finds it.
+        A job whose reply was lost on the way is not given out again: `held` finds it.
         """
         block = max(1, min(block_ms, LONGEST_BLOCK_MS))
-        return await self._read(consumer, "COUNT", count, "BLOCK", block, "STREAMS", keys.JOB_STREAM, ">")
-
-    async def mine(self, consumer: str, count: int = _CLAIM_AT_ONCE) -> list[Job]:
-        """Jobs that this consumer has taken and not done, oldest first."""
-        return await self._read(consumer, "COUNT", count, "STREAMS", keys.JOB_STREAM, "0")
-
-    async def pending(self, count: int = _CLAIM_AT_ONCE) -> list[PendingJob]:
-        """Jobs taken and not done, oldest first, with who took them."""
-        command = ("XPENDING", keys.JOB_STREAM, GROUP, "-", "+", count)
-        rows = await self._in_group(lambda: call(self._client, *command, parse_detail=True))
-        return [_pending(row) for row in rows]
+        how = ("COUNT", count, "BLOCK", block, "STREAMS", keys.JOB_STREAM, ">")
+        command = ("XREADGROUP", "GROUP", GROUP, consumer, *how)
+        answer = await self._in_group(lambda: call_blocking(self._client, *command))
+        return [job for _, found in pairs(answer or []) for job in _jobs(found)]
 
     async def owners(self) -> dict[str, int]:
         """Consumers that have taken jobs and not done them, and how many."""
@@ -83,17 +65,7 @@ class Jobs:
         """How many jobs wait for a referee."""
         return max(0, await self.waiting() - sum((await self.owners()).values()))
 
-    async def claim_from(self, dead: str, consumer: str) -> list[Job]:
-        """The jobs of a dead consumer, now this consumer's; of two that claim, one gets them all.
-
-        Empty when it has none, or is not known. At most 1,000 at once: ask until it is empty.
-        """
-        args = (GROUP, dead, consumer, _CLAIM_AT_ONCE)
-        return _jobs(
-            await self._in_group(lambda: lua.run(self._client, "job_claim", [keys.JOB_STREAM], *args))
-        )
-
-    async def held(self, consumer: str, count: int = _CLAIM_AT_ONCE, after_id: str = "") -> list[Job]:
+    async def held(self, consumer: str, count: int = _HELD_AT_ONCE, after_id: str = "") -> list[Job]:
         """Jobs that any consumer has taken and not done, oldest first; they stay its own."""
         args = (GROUP, consumer, count, f"({after_id}" if after_id else "-")
         found = await self._in_group(lambda: lua.run(self._client, "job_held", [keys.JOB_STREAM], *args))
@@ -114,11 +86,6 @@ class Jobs:
         named = [keys.JOB_STREAM, keys.JOB_MARKERS]
         return bool(await lua.run(self._client, "job_done", named, GROUP, job_id))
 
-    async def _read(self, consumer: str, *how: Argument) -> list[Job]:
-        command = ("XREADGROUP", "GROUP", GROUP, consumer, *how)
-        answer = await self._in_group(lambda: call_blocking(self._client, *command))
-        return [job for _, found in pairs(answer or []) for job in _jobs(found)]
-
     async def _in_group(self, ask: Callable[[], Awaitable[Any]]) -> Any:
         """The answer, after making the group where there is none yet."""
         try:
@@ -138,12 +105,3 @@ def _jobs(found: Any) -> list[Job]:
 
 def _couples(flat: Any) -> list[tuple[Any, Any]]:
     return list(zip(flat[::2], flat[1::2], strict=True))
-
-
-def _pending(row: dict[str, Any]) -> PendingJob:
-    return PendingJob(
-        row["message_id"].decode(),
-        row["consumer"].decode(),
-        int(row["time_since_delivered"]),
-        int(row["times_delivered"]),
-    )

@@ -41,8 +41,6 @@ class NodeFacts:
     appendfsync: str
     """"always", "everysec", "no", or "unknown" when CONFIG is not ours to read."""
     maxmemory_policy: str
-    run_id: str
-    """Changes with every start of the process."""
     replicas: tuple[Address, ...] = ()
     """Those that are connected to it now."""
 
@@ -98,12 +96,6 @@ class ServerFacts:
     def survives_failover(self) -> bool:
         """Whether it survives that a replica takes over for good; where nobody does, nothing has to."""
         return self.mode is Mode.STANDALONE or self.wait_replicas > 0
-
-    @property
-    def may_go_back(self) -> bool:
-        """Whether Redis may forget what it has acknowledged, so that owners had better hold it."""
-        has_replicas = any(node.replicas for node in self.primaries)
-        return not self.is_lossless or self.mode is not Mode.STANDALONE or has_replicas
 
     @property
     def durability(self) -> str:
@@ -196,7 +188,6 @@ async def _ask(client: Client, address: Address) -> NodeFacts:
             appendonly=info.get("aof_enabled") == "1",
             appendfsync=await _setting(ask, "appendfsync"),
             maxmemory_policy=info.get("maxmemory_policy", "unknown"),
-            run_id=info.get("run_id", ""),
             replicas=tuple(_replicas(info)),
         )
 

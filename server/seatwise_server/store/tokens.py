@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
-import hmac
 import os
 import re
 import secrets
@@ -76,11 +75,6 @@ def split_token(token: str) -> tuple[str, str]:
 def hash_secret(secret: str) -> bytes:
     """What is stored of a secret; 32 random bytes need no salt and no slow hash."""
     return hashlib.sha256(secret.encode()).digest()
-
-
-def is_same_token(token: str, right: str) -> bool:
-    """Compares in constant time."""
-    return hmac.compare_digest(token.encode(), right.encode())
 
 
 def load_or_create_admin_token(path: Path) -> str:
