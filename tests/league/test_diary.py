@@ -15,11 +15,14 @@ def test_a_season_is_read_as_it_was_written(tmp_path):
     book = played(tmp_path, league, most=3)
     book.void(Void("r9-t9", "matches/x", "ABORTED"))
     book.given_up("bots/random1/versions/1", "it would not start")
+    book.let_back("bots/random1/versions/1", "it does")
+    book.given_up("bots/random1/versions/1", "it did not")
     book.close()
     again = diary.opened(tmp_path, league, "leagues/another")
     again.close()
     assert again.season == book.season
     assert again.season.league == NAME
+    assert again.season.given_up == {"bots/random1/versions/1": "it did not"}
 
 
 def test_a_line_that_was_cut_off_is_as_if_it_had_never_been_begun(tmp_path):

@@ -5,6 +5,7 @@
       settings.json    what the league is
       results.jsonl    the result log, one match a line
       voids.jsonl      matches that counted for nobody, and why
+      entrants.jsonl   who was given up and who was let back, and why
       records.jsonl    the records of all matches that count
       standings.json   the table
 

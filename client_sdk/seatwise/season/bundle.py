@@ -17,7 +17,14 @@ from seatwise_referee.journal import canonical
 
 FORMAT: Final = "seatwise.season/1"
 MANIFEST: Final = "manifest.json"
-FILES: Final = ("settings.json", "results.jsonl", "voids.jsonl", "records.jsonl", "standings.json")
+FILES: Final = (
+    "settings.json",
+    "results.jsonl",
+    "voids.jsonl",
+    "entrants.jsonl",
+    "records.jsonl",
+    "standings.json",
+)
 """Besides the manifest; in this order."""
 
 _MAGIC: Final = b"PK\x03\x04"

@@ -31,6 +31,12 @@ def configure(parser: ArgumentParser) -> None:
     )
     run.add_argument("--token", help="that server's admin token (default: $SEATWISE_TOKEN, or its file)")
     report = commands.add_parser("report", help="write report, table and bundle anew from what was played")
+    back = commands.add_parser(
+        "reinstate",
+        help="let an entrant back that was given up; its results stand, and the next run starts it again",
+    )
+    back.add_argument("entrant", help="its name in the league file")
+    back.add_argument("--why", required=True, metavar="TEXT", help="what was mended; it is published")
     for each in (run, report):
         decks.add_to(each)
         each.add_argument("--json", action="store_true", help="print the table as JSON")
@@ -41,14 +47,15 @@ def configure(parser: ArgumentParser) -> None:
         metavar="FOLDER",
         help="where all goes (default: %(default)s)",
     )
-    report.add_argument(
-        "results",
-        type=Path,
-        nargs="?",
-        default=DEFAULT_RESULTS,
-        metavar="FOLDER",
-        help="default: %(default)s",
-    )
+    for each in (report, back):
+        each.add_argument(
+            "results",
+            type=Path,
+            nargs="?",
+            default=DEFAULT_RESULTS,
+            metavar="FOLDER",
+            help="default: %(default)s",
+        )
 
 
 def run(args: Namespace) -> int:
@@ -96,6 +103,14 @@ def _report(args: Namespace) -> int:
     return 0
 
 
+def _reinstate(args: Namespace) -> int:
+    from seatwise_server.league.reinstating import reinstate
+
+    reinstate(args.results, args.entrant, args.why)
+    print(f"{args.entrant} is started again by the next `seatwise league run`; what it has lost stays lost")
+    return 0
+
+
 def _publish(args: Namespace) -> None:
     """Writes all that is published, and prints the table."""
     from seatwise_server.cli import table
@@ -124,6 +139,6 @@ def _token(args: Namespace) -> str:
     return given or (admin_token() if args.address and is_here(args.address) else None) or ""
 
 
-_RUNS = {"run": _run, "report": _report}
+_RUNS = {"run": _run, "report": _report, "reinstate": _reinstate}
 
 COMMAND = Command("league", "run a league from a file, and publish its table", configure, run)

@@ -10,7 +10,7 @@ from typing import Any
 
 from seatwise import season as bundles
 from seatwise_referee.journal import canonical
-from seatwise_server.league.diary import Season
+from seatwise_server.league.diary import Season, Turn
 from seatwise_server.league.settings import League
 
 BUNDLE = "season.bundle"
@@ -26,6 +26,7 @@ def write_bundle(folder: Path, league: League, season: Season, standings: Mappin
             files["voids.jsonl"],
             ({"table": v.table, "match": v.match, "reason": v.reason} for v in season.voids),
         )
+        _write(files["entrants.jsonl"], map(turn_line, season.turns))
         with files["records.jsonl"].open("w", encoding="ascii") as out:
             out.writelines(f"{season.records[result.match]}\n" for result in season.results.values())
         files["standings.json"].write_text(readable(standings))
@@ -35,6 +36,12 @@ def write_bundle(folder: Path, league: League, season: Season, standings: Mappin
 def readable(value: Mapping[str, Any]) -> str:
     """JSON for people and programs, always the same for the same value."""
     return json.dumps(value, indent=2, sort_keys=True) + "\n"
+
+
+def turn_line(turn: Turn) -> dict[str, Any]:
+    """As it is published."""
+    kind = "let_back" if turn.is_back else "given_up"
+    return {"player": turn.player, "kind": kind, "why": turn.why, "results": turn.results}
 
 
 def _result_line(table: str, season: Season) -> dict[str, Any]:

@@ -31,8 +31,14 @@ class Season:
     voids: list[Void] = field(default_factory=list)
     records: dict[str, str] = field(default_factory=dict)
     """By match: one line each."""
-    entrants: dict[str, str] = field(default_factory=dict)
-    """What went wrong with an entrant that could not go on, by player."""
+    turns: list[Turn] = field(default_factory=list)
+    """Who was given up and who was let back, in their order."""
+
+    @property
+    def given_up(self) -> dict[str, str]:
+        """Why, by player: those that a stand-in resigns for now."""
+        last = {turn.player: turn for turn in self.turns}
+        return {player: turn.why for player, turn in last.items() if not turn.is_back}
 
     def attempts(self, table: str) -> int:
         """How often the table was played for nothing."""
@@ -46,6 +52,17 @@ class Void:
     table: str
     match: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An entrant was given up, or let back. What it has lost in between stays lost."""
+
+    player: str
+    is_back: bool
+    why: str
+    results: int
+    """How many there were by then."""
 
 
 class Diary:
@@ -73,8 +90,15 @@ class Diary:
 
     def given_up(self, player: str, why: str) -> None:
         """An entrant that is not started again."""
-        self._write({"kind": "given_up", "player": player, "why": why})
-        self.season.entrants[player] = why
+        self._turn("given_up", player, why)
+
+    def let_back(self, player: str, why: str) -> None:
+        """An entrant that was given up, and is started again from now on."""
+        self._turn("let_back", player, why)
+
+    def _turn(self, kind: str, player: str, why: str) -> None:
+        self._write({"kind": kind, "player": player, "why": why})
+        self.season.turns.append(Turn(player, kind == "let_back", why, len(self.season.results)))
 
     def close(self) -> None:
         """Lets another process go on."""
@@ -119,7 +143,7 @@ def _lock(file: IO[bytes], folder: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         raise UsageError(
-            f"another process runs the league in {folder}; wait for it, or name another --results"
+            f"another process runs the league in {folder}; wait for it, interrupt it, or name another folder"
         ) from None
 
 
@@ -153,8 +177,9 @@ def _season(lines: list[dict[str, Any]]) -> Season:
                 season.voids.append(Void(line["table"], line["match"], line["reason"]))
             case "record":
                 season.records[line["match"]] = line["record"]
-            case "given_up":
-                season.entrants[line["player"]] = line["why"]
+            case "given_up" | "let_back" as kind:
+                is_back, results = kind == "let_back", len(season.results)
+                season.turns.append(Turn(line["player"], is_back, line["why"], results))
     return season
 
 

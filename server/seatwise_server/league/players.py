@@ -81,10 +81,9 @@ class Players:
     async def give_up(self, players: Iterable[str], why: str) -> None:
         """From now on a stand-in resigns for those of them that are ours."""
         for player in players:
-            if player not in self._local or player in self.diary.season.entrants:
+            if player not in self._local or player in self.diary.season.given_up:
                 continue
-            self.tell(f"{self._local[player].name}: {why}; it is given up")
-            self.diary.given_up(player, why)
+            self._give_up(self._local[player], why)
             if player in self._tasks:
                 await self.stop([player])
                 self.start([player])
@@ -96,7 +95,7 @@ class Players:
     async def _keep(self, entrant: Entrant, seats: int) -> None:
         """Until cancelled, or until its seats at one match are played."""
         player = entrant.player
-        while player not in self.diary.season.entrants:
+        while player not in self.diary.season.given_up:
             code = await self._play(entrant, seats)
             if seats and code == 0:
                 return
@@ -116,7 +115,7 @@ class Players:
             del self._running[entrant.player]
             # What is given up is not asked twice, of one match that is over there is nothing to wind up, and what has
             # ended may have left others behind.
-            is_given_up = entrant.player in self.diary.season.entrants
+            is_given_up = entrant.player in self.diary.season.given_up
             await (process.kill() if is_given_up or seats or process.has_ended else process.stop())
 
     def _failed(self, entrant: Entrant, code: int) -> None:
@@ -126,7 +125,12 @@ class Players:
         self.tell(f"{entrant.name}: {why} ({times} of {MOST_FAILURES} times in a row)")
         if times >= MOST_FAILURES:
             told = f"started {MOST_FAILURES} times in a row and never saw a match through; {why}"
-            self.diary.given_up(entrant.player, told)
+            self._give_up(entrant, told)
+
+    def _give_up(self, entrant: Entrant, why: str) -> None:
+        self.diary.given_up(entrant.player, why)
+        again = f"interrupt the league and `seatwise league reinstate {entrant.name}` when it is mended"
+        self.tell(f"{entrant.name} is given up: {why}. A stand-in resigns its matches; {again}")
 
     def _log_of(self, entrant: Entrant) -> Path:
         return self.logs / f"{entrant.name}.log"

@@ -23,6 +23,7 @@ def check_table(bundle: Bundle) -> None:
     _check_length(league, len(results) + len(voids))
     _check_played(_schedule(league), results, voids)
     _check_voids(league, results, voids)
+    _check_turns(league, bundle, len(results))
     _check_standings(bundle.json("standings.json"), standings_of(league, results, voids))
 
 
@@ -87,6 +88,18 @@ def _check_voids(league: League, results: Mapping[str, Result], voids: set[str])
         is_settled = any(each in results for each in attempts[place + 1 :]) or set(attempts) <= voids
         if void in results or not (is_settled or league.format == "ab-test"):
             raise BadSeason(f"voids.jsonl: {void} is no match of the schedule that was void")
+
+
+def _check_turns(league: League, bundle: Bundle, results: int) -> None:
+    """Who takes part may be given up and, after that, let back, as often as may be."""
+    before, is_out = 0, dict.fromkeys(league.players, False)
+    for number, turn in enumerate(bundle.jsons("entrants.jsonl"), start=1):
+        player, kind, at_result = turn.get("player"), turn.get("kind"), turn.get("results")
+        if player not in is_out or kind != ("let_back" if is_out[player] else "given_up"):
+            raise at("entrants.jsonl", number, f"{player!r:.60} cannot be {kind!r:.20} here")
+        if type(at_result) is not int or not before <= at_result <= results:
+            raise at("entrants.jsonl", number, f"results is {at_result!r:.20}; the log has {results}")
+        before, is_out[player] = at_result, not is_out[player]
 
 
 def _check_late(table: str, result: Result, under_way: Mapping[str, ScheduledMatch]) -> None:

@@ -29,7 +29,7 @@ class Published:
 def publish(folder: Path) -> Published:
     """Writes all of it anew. `UsageError` where the folder holds no league."""
     settings, season = diary.season_in(folder)
-    league = _league(folder, settings)
+    league = league_in(folder, settings)
     voids = {void.table for void in season.voids}
     standings = standings_of(league, season.results, voids)
     (folder / "standings.json").write_text(readable(standings))
@@ -41,7 +41,8 @@ def publish(folder: Path) -> Published:
     return Published(standings, digest)
 
 
-def _league(folder: Path, settings: dict[str, Any]) -> League:
+def league_in(folder: Path, settings: dict[str, Any]) -> League:
+    """As its diary tells it; `UsageError` where another version wrote that."""
     try:
         return League.from_json(settings)
     except (KeyError, TypeError, ValueError) as error:

@@ -234,7 +234,7 @@ def _incidents(facts: Facts, season: Season) -> dict[str, Any]:
         "incidents": incidents[:MOST_INCIDENTS],
         "more_incidents": max(0, len(incidents) - MOST_INCIDENTS),
         "voids": season.voids[:MOST_INCIDENTS],
-        "given_up": sorted(season.entrants.items()),
+        "turns": season.turns,
     }
 
 

@@ -1,0 +1,115 @@
+"""An entrant that was given up comes back when it is mended; what it lost stays lost, and anybody can see it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from one_season import NAME, files_in, forged, league_of, played
+
+from seatwise.cli import main
+from seatwise_server.league import diary
+from seatwise_server.league.publishing import publish
+from seatwise_server.league.toml import read_league
+
+LEAGUE = """\
+name = "small"
+game = "ugo"
+seats = 2
+rounds = 2
+options = { rounds = 1 }
+[[entrants]]
+bot = "random"
+[[entrants]]
+bot = "greedy"
+"""
+GREEDY = "bots/greedy/versions/1"
+WHY = "its library is installed now"
+
+
+def said_of(capsys: pytest.CaptureFixture[str], *command: object) -> tuple[int, str]:
+    """What `seatwise league` says, on both of its outputs."""
+    code = main(["league", *map(str, command)])
+    return code, "".join(capsys.readouterr())
+
+
+def test_who_was_let_back_plays_again_and_its_turns_are_published(tmp_path, capsys):
+    file, out = tmp_path / "league.toml", tmp_path / "out"
+    file.write_text(LEAGUE)
+    book = diary.opened(out, read_league(file), NAME)
+    book.given_up(GREEDY, "its process ended with 1")
+    book.close()
+    assert said_of(capsys, "reinstate", "greedy", out, "--why", WHY)[0] == 0
+    assert said_of(capsys, "run", file, "--results", out)[0] == 0
+    _, season = diary.season_in(out)
+    assert len(season.results) == 2
+    assert {ending for result in season.results.values() for ending in result.endings} == {"COMPLETED"}
+    assert f"let back after 0 results: {WHY}" in (out / "report.html").read_text()
+    turns = [json.loads(line) for line in files_in(out / "season.bundle")["entrants.jsonl"].splitlines()]
+    assert [(turn["player"], turn["kind"]) for turn in turns] == [(GREEDY, "given_up"), (GREEDY, "let_back")]
+    assert main(["verify", str(out / "season.bundle")]) == 0
+
+
+def test_only_who_was_given_up_is_let_back(tmp_path, capsys):
+    book = played(tmp_path, league_of(), most=1)
+    book.close()
+    code, said = said_of(capsys, "reinstate", "greedy2", tmp_path, "--why", WHY)
+    assert (code, "nobody is given up" in said) == (2, True)
+    book = played(tmp_path, league_of(), most=1)
+    book.given_up(league_of().players[1], "it would not start")
+    book.close()
+    code, said = said_of(capsys, "reinstate", "nobody", tmp_path, "--why", WHY)
+    assert (code, "given up: greedy2" in said) == (2, True)
+    assert said_of(capsys, "reinstate", "greedy2", tmp_path, "--why", WHY)[0] == 0
+    assert not diary.season_in(tmp_path)[1].given_up
+
+
+def test_nobody_comes_back_while_the_league_runs_or_when_it_is_over(tmp_path, capsys):
+    book = played(tmp_path, league_of())
+    book.given_up(league_of().players[1], "it would not start")
+    code, said = said_of(capsys, "reinstate", "greedy2", tmp_path, "--why", WHY)
+    assert (code, "interrupt it" in said) == (2, True)
+    book.close()
+    code, said = said_of(capsys, "reinstate", "greedy2", tmp_path, "--why", WHY)
+    assert (code, "the season is over" in said) == (2, True)
+
+
+# What is published of it
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a season in which one was given up and let back."""
+    folder = tmp_path_factory.mktemp("season")
+    book = played(folder, league_of(), most=2)
+    book.given_up(league_of().players[1], "it would not start")
+    book.let_back(league_of().players[1], WHY)
+    book.close()
+    played(folder, league_of()).close()
+    assert publish(folder).digest
+    return folder / "season.bundle"
+
+
+FORGERIES: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
+    "let back first": lambda turns: turns.pop(0),
+    "given up twice": lambda turns: turns.insert(0, turns[0]),
+    "somebody else": lambda turns: turns[0].update(player="bots/x/versions/1"),
+    "what nobody is": lambda turns: turns[0].update(kind="praised"),
+    "after all results": lambda turns: turns[1].update(results=7),
+    "before the one before": lambda turns: turns[1].update(results=1),
+    "no number": lambda turns: turns[0].update(results=True),
+}
+
+
+@pytest.mark.parametrize("kind", FORGERIES)
+def test_turns_that_cannot_have_been_are_named(bundle, tmp_path, capsys, kind):
+    turns = [json.loads(line) for line in files_in(bundle)["entrants.jsonl"].splitlines()]
+    FORGERIES[kind](turns)
+    lines = "".join(json.dumps(turn) + "\n" for turn in turns).encode()
+    assert main(["verify", str(bundle)]) == 0
+    capsys.readouterr()
+    assert main(["verify", str(forged(bundle, tmp_path, {"entrants.jsonl": lines}))]) == 1
+    assert "entrants.jsonl: line " in capsys.readouterr().out
