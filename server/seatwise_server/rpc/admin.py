@@ -10,7 +10,7 @@ from seatwise_server import resources
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.keeper import Context, Keeper
-from seatwise_server.rpc.paging import page_size
+from seatwise_server.rpc.paging import page_size, strange_token
 from seatwise_server.store import Fence, Heartbeat, Job, Store, now_ms
 
 LONGEST_REASON = 200
@@ -44,7 +44,7 @@ class AdminDoor(admin_service_pb2_grpc.AdminServiceServicer):
         """See admin_service.proto. A page token is the id of the last job shown."""
         await self._keeper.admin(context)
         if request.page_token and not re.fullmatch(r"\d{1,20}-\d{1,20}", request.page_token):
-            raise Refusal("INVALID_ARGUMENT", "the page token is not one that this list gave out")
+            raise strange_token()
         size = page_size(request.page_size)
         jobs = await self._store.jobs.page(size + 1, request.page_token or "-")
         matches = [_live(job, await self._store.journal.fence(job.match)) for job in jobs[:size]]

@@ -7,7 +7,7 @@ from seatwise.v1 import game_service_pb2_grpc
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.keeper import Context
-from seatwise_server.rpc.paging import page_size
+from seatwise_server.rpc.paging import page_size, strange_token
 
 
 class GameDoor(game_service_pb2_grpc.GameServiceServicer):
@@ -16,7 +16,7 @@ class GameDoor(game_service_pb2_grpc.GameServiceServicer):
     async def ListGames(self, request: pb.ListGamesRequest, context: Context) -> pb.ListGamesResponse:  # noqa: ARG002, N802
         """See game_service.proto. A page token is the name of the last game shown."""
         if request.page_token and request.page_token not in GAMES:
-            raise Refusal("INVALID_ARGUMENT", "the page token is not one that this list gave out")
+            raise strange_token()
         names = [name for name in sorted(GAMES) if name > request.page_token]
         shown = names[: page_size(request.page_size)]
         token = shown[-1] if len(shown) < len(names) else ""

@@ -19,7 +19,7 @@ from seatwise_server.ladder.table import Line, read
 from seatwise_server.refusal import Refusal
 from seatwise_server.resources import timestamp
 from seatwise_server.rpc.keeper import Context, Keeper
-from seatwise_server.rpc.paging import page_size
+from seatwise_server.rpc.paging import page_size, place_of, strange_token
 from seatwise_server.rpc.wanted import check_seats, game_of, limits_of, options_of
 from seatwise_server.store import LadderMeta, Store
 
@@ -91,7 +91,7 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
         await self._keeper.anybody(context)
         size, token = page_size(request.page_size), request.page_token
         if token and not _NAME.fullmatch(token):
-            raise _strange_token()
+            raise strange_token()
         names = await self._store.ladders.names(token, size + 1)
         ladders = [await self._get(name) for name in names[:size]]
         return pb.ListLaddersResponse(
@@ -104,7 +104,7 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
         """See ladder_service.proto. A page token is the number of lines before the page."""
         await self._keeper.anybody(context)
         await self._meta(request.ladder)
-        start, size = _number(request.page_token, 0), page_size(request.page_size)
+        start, size = place_of(request.page_token), page_size(request.page_size)
         table = await self._tables.of(request.ladder)
         return pb.ListStandingsResponse(
             standings=table.standings[start : start + size],
@@ -142,8 +142,8 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
     async def _results(self, request: pb.ListLadderResultsRequest, count: int) -> Sequence[Result]:
         log = self._store.results
         if request.newest_first:
-            return await log.read_back(request.ladder, _number(request.page_token, _END), count)
-        return await log.read(request.ladder, _number(request.page_token, 0), count)
+            return await log.read_back(request.ladder, place_of(request.page_token, _END), count)
+        return await log.read(request.ladder, place_of(request.page_token), count)
 
     async def _meta(self, name: str) -> LadderMeta:
         meta = await self._store.ladders.get(name) if _NAME.fullmatch(name) else None
@@ -213,15 +213,3 @@ def _result(result: Result) -> ladder_pb2.LadderResult:
         endings=result.endings,
         chain=bytes.fromhex(result.chain),
     )
-
-
-def _number(token: str, otherwise: int) -> int:
-    if not token:
-        return otherwise
-    if not (token.isascii() and token.isdigit() and len(token) < 15):
-        raise _strange_token()
-    return int(token)
-
-
-def _strange_token() -> Refusal:
-    return Refusal("INVALID_ARGUMENT", "the page token is not one that this list gave out")

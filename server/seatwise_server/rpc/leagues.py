@@ -18,7 +18,7 @@ from seatwise_server.league.table import Row, rows_of
 from seatwise_server.refusal import Refusal
 from seatwise_server.resources import timestamp
 from seatwise_server.rpc.keeper import Context, Keeper
-from seatwise_server.rpc.paging import page_size
+from seatwise_server.rpc.paging import page_size, place_of, strange_token
 from seatwise_server.store import LeagueMeta, Store
 
 _NAME = re.compile(r"leagues/[a-z0-9][a-z0-9-]{0,62}")
@@ -53,7 +53,7 @@ class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
         await self._keeper.anybody(context)
         size, token = page_size(request.page_size), request.page_token
         if token and not _NAME.fullmatch(token):
-            raise _strange_token()
+            raise strange_token()
         names = await self._store.leagues.names(token, size + 1)
         leagues = [await self._get(name) for name in names[:size]]
         return pb.ListLeaguesResponse(
@@ -78,7 +78,7 @@ class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
         await self._keeper.anybody(context)
         await self._meta(request.league)
         size = page_size(request.page_size)
-        found = await self._store.results.read(request.league, _place(request.page_token), size + 1)
+        found = await self._store.results.read(request.league, place_of(request.page_token), size + 1)
         token = str(found[size - 1].seq) if len(found) > size else ""
         return pb.ListLeagueResultsResponse(results=map(_result, found[:size]), next_page_token=token)
 
@@ -157,13 +157,3 @@ def _result(result: Result) -> league_pb2.LeagueResult:
         chain=bytes.fromhex(result.chain),
         deal_set=result.deal,
     )
-
-
-def _place(token: str) -> int:
-    if token and not (token.isascii() and token.isdigit() and len(token) < 15):
-        raise _strange_token()
-    return int(token or 0)
-
-
-def _strange_token() -> Refusal:
-    return Refusal("INVALID_ARGUMENT", "the page token is not one that this list gave out")
