@@ -230,6 +230,10 @@ FORGERIES: dict[str, tuple[str, Forgery, str]] = {
         "left_race", lambda body: the(body, "default")["moves"].pop(),
         r"^seq 7: the referee played \{'lay': .* for seat 1; its default move is \{'stop': True\}",
     ),
+    "stopped by a number": (
+        "left_race", lambda body: the(body, "default")["moves"][1].update(move={"stop": 1}),
+        r"^seq 7: the referee played \{'stop': 1\} for seat 1; its default move is \{'stop': True\}",
+    ),
     # the deck
     "symbols": (
         "raced", lambda body: body["deals"][0]["symbols"].update({sorted(body["deals"][0]["symbols"])[0]: "ABCDEF"}),

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import IllegalMove, Json, RaceGame, Seat
-from seatwise_referee.journal import Defaulted
+from seatwise_referee.journal import Defaulted, canonical
 from seatwise_referee.position import TIMED_OUT, AnyGame, Position
 from seatwise_referee.verify.clocks import Times, check_charge, check_out_of_time
 from seatwise_referee.verify.fault import BadRecord, quoted
@@ -91,7 +91,7 @@ def _laid(state: Any, seat: Seat, written: Json, seq: int, absence: Absence) -> 
 def _default_played(state: Any, seat: Seat, written: Json, seq: int, game: AnyGame) -> Any:
     default = game.default_move(state, seat)
     right = game.move_to_json(default)
-    if written != right:
+    if canonical(written) != canonical(right):  # not `!=`, to which `true` is 1
         raise BadRecord(
             f"the referee played {quoted(written)} for seat {seat}; its default move is {quoted(right)}", seq
         )
