@@ -19,12 +19,12 @@ from appends import GOOD, Gaps, Load, owned, until
 from harness.redis_nodes import ClusterNodes, Node, binaries, cluster_in
 from redis.asyncio.cluster import RedisCluster
 from redis.crc import key_slot
+from replicated import PAUSE_S, careful, flusher, gaps, store
 
 from seatwise_server.store import (
     Answer,
     Client,
     Flusher,
-    Patience,
     Store,
     check_server,
     connect,
@@ -34,8 +34,8 @@ from seatwise_server.store import (
 from seatwise_server.store.address import Mode
 from seatwise_server.store.errors import StoreRefused
 
-QUICK = Patience(reply_s=2.0, first_retry_s=0.01, longest_retry_s=0.1, probe_s=0.1, replicas_s=0.3)
-PAUSE_S = 0.02
+__all__ = ["careful", "flusher", "gaps", "store"]
+"""Fixtures of this module."""
 
 
 @pytest.fixture(scope="module", params=binaries(), ids=attrgetter("name"))
@@ -60,35 +60,6 @@ async def client(cluster: ClusterNodes) -> AsyncIterator[Client]:
     client = connect(cluster.url)
     yield client
     await client.aclose()
-
-
-@pytest.fixture
-def store(client: Client) -> Store:
-    return Store.of(client)
-
-
-@pytest.fixture
-def gaps() -> Gaps:
-    return Gaps()
-
-
-@pytest_asyncio.fixture
-async def flusher(client: Client, gaps: Gaps) -> AsyncIterator[Flusher]:
-    flusher = Flusher.of(client, gaps.listeners(), QUICK)
-    flusher.start()
-    yield flusher
-    await flusher.close(timeout_s=1)
-
-
-@pytest_asyncio.fixture
-async def careful(client: Client, gaps: Gaps) -> AsyncIterator[Flusher]:
-    """A flusher that waits for a replica, and for its disk."""
-    flusher = Flusher.of(
-        client, gaps.listeners(), QUICK, (await check_server(client, allow_loss=False, wait_replicas=1)).wait
-    )
-    flusher.start()
-    yield flusher
-    await flusher.close(timeout_s=1)
 
 
 def at(cluster: ClusterNodes, node: Node, matches: list[str]) -> list[str]:

@@ -11,13 +11,14 @@ import pytest
 import pytest_asyncio
 from appends import GOOD, Gaps, Load, owned, until, written
 from harness.redis_nodes import SentinelNodes, binaries, sentinels_in
+from replicated import PAUSE_S, careful, flusher, gaps, store
 
-from seatwise_server.store import Answer, Client, Flusher, Patience, Store, check_server, connect
+from seatwise_server.store import Answer, Client, Flusher, Store, check_server, connect
 from seatwise_server.store.address import Mode
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 
-QUICK = Patience(reply_s=2.0, first_retry_s=0.01, longest_retry_s=0.1, probe_s=0.1, replicas_s=0.3)
-PAUSE_S = 0.02
+__all__ = ["careful", "flusher", "gaps", "store"]
+"""Fixtures of this module."""
 
 
 @pytest.fixture(scope="module", params=binaries(), ids=attrgetter("name"))
@@ -42,34 +43,6 @@ async def client(nodes: SentinelNodes) -> AsyncIterator[Client]:
     client = connect(nodes.url)
     yield client
     await client.aclose()
-
-
-@pytest.fixture
-def store(client: Client) -> Store:
-    return Store.of(client)
-
-
-@pytest.fixture
-def gaps() -> Gaps:
-    return Gaps()
-
-
-@pytest_asyncio.fixture
-async def flusher(client: Client, gaps: Gaps) -> AsyncIterator[Flusher]:
-    flusher = Flusher.of(client, gaps.listeners(), QUICK)
-    flusher.start()
-    yield flusher
-    await flusher.close(timeout_s=1)
-
-
-@pytest_asyncio.fixture
-async def careful(client: Client, gaps: Gaps) -> AsyncIterator[Flusher]:
-    """A flusher that waits for a replica, and for its disk where the servers know how."""
-    facts = await check_server(client, allow_loss=False, wait_replicas=1)
-    flusher = Flusher.of(client, gaps.listeners(), QUICK, facts.wait)
-    flusher.start()
-    yield flusher
-    await flusher.close(timeout_s=1)
 
 
 async def test_primary_and_replicas_are_asked_what_they_promise(client: Client, nodes: SentinelNodes) -> None:
