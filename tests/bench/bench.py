@@ -99,7 +99,7 @@ def open_spiel(seconds: float) -> dict[str, float]:
 
 
 def rows_of(passes: Sequence[Pass]) -> list[Row]:
-    """The table of DESIGN, section 11, as medians over the passes; ratios are taken within a pass."""
+    """The table of docs/benchmarks.md, as medians over the passes; ratios are taken within a pass."""
 
     def mid(figure: Callable[[Pass], float]) -> float:
         return median(map(figure, passes))

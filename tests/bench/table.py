@@ -19,7 +19,7 @@ class Row:
     value: float
     unit: str = ""
     bar: str | None = None
-    """As in DESIGN: ">= 0.40"; `None` where the figure is information."""
+    """As in docs/benchmarks.md: ">= 0.40"; `None` where the figure is information."""
     met: bool | None = None
 
 

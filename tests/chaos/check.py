@@ -43,11 +43,6 @@ class Findings:
     doubled: list[str] = field(default_factory=list)
     wrong_flags: list[str] = field(default_factory=list)
 
-    @property
-    def is_clean(self) -> bool:
-        """Whether nothing is wrong."""
-        return not (self.lost or self.doubled or self.wrong_flags)
-
 
 class Check:
     """One finished match."""

@@ -16,7 +16,6 @@ from seatwise_server.store import Store
 RETURN_S = 3.0
 """So long after it was started again a bot may not be back yet."""
 LOOK_S = 0.1
-OVER = ("FINISHED", "VOIDED")
 
 
 class Books:

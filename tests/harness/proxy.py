@@ -17,9 +17,6 @@ class Proxy:
     delay_s: float = 0.0
     """On each way; the order is kept."""
 
-    is_stalled: bool = False
-    """Takes everything and passes nothing on until it is no longer so."""
-
     is_half_open: bool = False
     """What the server says is lost, what the client says arrives."""
 
@@ -33,13 +30,11 @@ class Proxy:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def stall(self) -> None:
-        """From now on nothing arrives."""
-        self.is_stalled = True
+        """From now on all is taken and nothing passed on."""
         self._going.clear()
 
     def go_on(self) -> None:
         """What was held arrives."""
-        self.is_stalled = False
         self._going.set()
 
     def cut(self) -> None:
