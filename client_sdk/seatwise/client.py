@@ -10,6 +10,8 @@ from seatwise.v1 import (
     bot_pb2,
     ladder_pb2,
     ladder_service_pb2,
+    league_pb2,
+    league_service_pb2,
     match_pb2,
     match_service_pb2,
     time_control_pb2,
@@ -40,9 +42,9 @@ class Client:
         self._runner.run(self._client.close())
         self._runner.close()
 
-    def register_bot(self, bot: str, version: str = "1", owner: str = "") -> Registered:
+    def register_bot(self, bot: str, version: str = "1", owner: str = "", request_id: str = "") -> Registered:
         """As `AsyncClient.register_bot`."""
-        return self._runner.run(self._client.register_bot(bot, version, owner))
+        return self._runner.run(self._client.register_bot(bot, version, owner, request_id))
 
     def rotate_token(self, name: str) -> str:
         """As `AsyncClient.rotate_token`."""
@@ -64,10 +66,11 @@ class Client:
         time_control: time_control_pb2.TimeControl | None = None,
         deal_set: match_pb2.DealSet | None = None,
         request_id: str = "",
+        league: str = "",
     ) -> match_pb2.Match:
         """As `AsyncClient.create_match`."""
         return self._runner.run(
-            self._client.create_match(game, bots, options, time_control, deal_set, request_id)
+            self._client.create_match(game, bots, options, time_control, deal_set, request_id, league)
         )
 
     def get_match(self, name: str) -> match_pb2.Match:
@@ -124,6 +127,20 @@ class Client:
         return self._runner.run(
             self._client.list_ladder_results(ladder, page_size, page_token, newest_first=newest_first)
         )
+
+    def create_league(self, name: str, settings: str) -> league_pb2.League:
+        """As `AsyncClient.create_league`."""
+        return self._runner.run(self._client.create_league(name, settings))
+
+    def list_league_results(
+        self, name: str, page_size: int = 0, page_token: str = ""
+    ) -> league_service_pb2.ListLeagueResultsResponse:
+        """As `AsyncClient.list_league_results`."""
+        return self._runner.run(self._client.list_league_results(name, page_size, page_token))
+
+    def list_league_standings(self, name: str) -> league_service_pb2.ListLeagueStandingsResponse:
+        """As `AsyncClient.list_league_standings`."""
+        return self._runner.run(self._client.list_league_standings(name))
 
     def reinstate_bot(self, ladder: str, bot: str) -> None:
         """As `AsyncClient.reinstate_bot`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator
 
 import pytest
@@ -119,6 +120,17 @@ async def test_without_a_loop_it_is_the_same(server: FakeServer) -> None:
                 break
 
     await asyncio.to_thread(all_calls)
+
+
+def test_both_clients_have_the_same_methods() -> None:
+    def methods(client: type) -> dict[str, list[inspect.Parameter]]:
+        return {
+            name: list(inspect.signature(it).parameters.values())
+            for name, it in vars(client).items()
+            if inspect.isfunction(it) and not name.startswith("_")
+        }
+
+    assert methods(Client) == methods(AsyncClient)
 
 
 def test_a_bad_token_leaves_nothing_open() -> None:
