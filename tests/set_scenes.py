@@ -14,13 +14,17 @@ from seatwise_referee.shuffle import seed_in_set
 SET_SEED = bytes(range(100, 132))
 
 
-def desk(number: int = 2, size: int = 3, name: str = "sets/final") -> Desk:
+def desk(number: int = 2, size: int = 3, name: str = "sets/final", seats: int = 2, rounds: int = 1) -> Desk:
     """A match of the set, not begun."""
-    it = Desk(2, name=f"matches/number-{number}")
-    place = DealSet(name, number, size, SET_SEED)
-    it.setup = replace(it.setup, seed=seed_in_set(SET_SEED, number), deal_set=place)
-    it.match = Match(it.setup)
+    it = Desk(seats, rounds, name=f"matches/number-{number}")
+    join(it, DealSet(name, number, size, SET_SEED))
     return it
+
+
+def join(it: Desk, place: DealSet) -> None:
+    """This match, which has not begun, is one of the set."""
+    it.setup = replace(it.setup, seed=seed_in_set(SET_SEED, place.number), deal_set=place)
+    it.match = Match(it.setup)
 
 
 def played(number: int = 2, ms_each: int = 7, **place: Any) -> Desk:

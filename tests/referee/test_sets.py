@@ -10,7 +10,8 @@ from hashlib import sha256
 import pytest
 from forging import Body, Forgery, chained, fault_of, set_in, the
 from one_match import Desk, nonce
-from set_scenes import SET_SEED, desk, played
+from one_race import RaceDesk
+from set_scenes import SET_SEED, desk, join, played
 
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Sat, canonical
@@ -67,7 +68,7 @@ def test_a_setup_without_a_set_is_stored_as_before() -> None:
 def test_records_of_a_set_verify_and_name_it() -> None:
     verdicts = list(verify_lines(played(number).line() for number in (1, 2, 3)))
     assert [verdict.fault for verdict in verdicts] == [None] * 3
-    assert [verdict.deal_set for verdict in verdicts] == [
+    assert [verdict.setup and verdict.setup.deal_set for verdict in verdicts] == [
         DealSet("sets/final", number, 3, SET_SEED) for number in (1, 2, 3)
     ]
 
@@ -158,7 +159,9 @@ def test_a_set_of_the_same_name_with_other_deals_is_named() -> None:
     it.match = Match(it.setup)
     it.sit_all()
     it.play_out(ms_each=7)
-    assert faults(played(2).line(), it.line())[1] == "the deals of the set 'sets/final' are others in line 1"
+    told = faults(played(2).line(), it.line())[1]
+    assert told.startswith("deal_set.seed is '000000")
+    assert told.endswith(f"; in line 1 the set 'sets/final' has '{SET_SEED.hex()}'")
 
 
 def test_a_number_that_stands_twice_is_named() -> None:
@@ -171,7 +174,29 @@ def test_a_number_that_stands_twice_is_named() -> None:
 def test_another_size_is_named() -> None:
     assert (
         faults(played(1).line(), played(2, size=4).line())[1]
-        == "the set 'sets/final' has 3 matches in line 1"
+        == "deal_set.size is 4; in line 1 the set 'sets/final' has 3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "fault"),
+    [
+        ({"rounds": 2}, "options is {'rounds': 2}; in line 1 the set 'sets/final' has {'rounds': 1}"),
+        ({"seats": 3}, "the number of seats is 3; in line 1 the set 'sets/final' has 2"),
+    ],
+)
+def test_a_match_of_another_kind_is_named(table: dict[str, int], fault: str) -> None:
+    assert faults(played(1).line(), played(2, **table).line())[1] == fault
+
+
+def test_a_match_of_another_game_is_named() -> None:
+    race = RaceDesk(are_seated=False)
+    join(race, DealSet("sets/final", 2, 3, SET_SEED))
+    race.sit_all()
+    race.until(60_000)
+    assert (
+        faults(played(1).line(), race.line())[1]
+        == "game is 'ubongo'; in line 1 the set 'sets/final' has 'ugo'"
     )
 
 

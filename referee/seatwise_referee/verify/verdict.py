@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from seatwise_referee.journal import Entry, Finished, entry_from_json
 from seatwise_referee.record import TAIL, chain
@@ -33,8 +33,8 @@ class Verdict:
     chain: str = ""
     """The last link as worked out here, in hex; empty unless all is right."""
 
-    deal_set: DealSet | None = None
-    """The set of duplicate deals that it belongs to, if all is right and there is one."""
+    setup: Setup | None = None
+    """What was played, if all is right."""
 
 
 def verify_line(line: str | bytes) -> Verdict:
@@ -46,7 +46,7 @@ def verify_line(line: str | bytes) -> Verdict:
         RECORD(record, "")
         match = record["match"]
         chain, setup = _verified(record)
-        return Verdict(match=match, chain=chain, deal_set=setup.deal_set)
+        return Verdict(match=match, chain=chain, setup=setup)
     except BadRecord as bad:
         return Verdict(bad.fault, match=match)
 
@@ -62,7 +62,7 @@ def verify_lines(lines: Iterable[str | bytes]) -> Iterator[Verdict]:
         try:
             file.take(verdict)
         except BadRecord as bad:
-            verdict = verdict if verdict.fault else replace(verdict, fault=bad.fault, chain="")
+            verdict = verdict if verdict.fault else replace(verdict, fault=bad.fault, chain="", setup=None)
         yield verdict
 
 
@@ -71,7 +71,7 @@ class _File:
 
     def __init__(self) -> None:
         self._matches: dict[str, int] = {}
-        self._sets: dict[str, tuple[DealSet, int]] = {}
+        self._sets: dict[str, tuple[Setup, int]] = {}
         self._places: dict[tuple[str, int], int] = {}
 
     def take(self, verdict: Verdict) -> None:
@@ -81,20 +81,34 @@ class _File:
         first = self._matches.setdefault(verdict.match, verdict.line)
         if first != verdict.line:
             raise BadRecord(f"{quoted(verdict.match)} is already in line {first}")
-        if verdict.deal_set:
-            self._take_of_set(verdict.deal_set, verdict.line)
+        if verdict.setup and verdict.setup.deal_set:
+            self._take_of_set(verdict.setup, verdict.setup.deal_set, verdict.line)
 
-    def _take_of_set(self, named: DealSet, line: int) -> None:
-        known, first = self._sets.setdefault(named.name, (named, line))
-        if named.seed != known.seed:
-            raise BadRecord(f"the deals of the set {quoted(named.name)} are others in line {first}")
-        if named.size != known.size:
-            raise BadRecord(f"the set {quoted(named.name)} has {known.size} matches in line {first}")
+    def _take_of_set(self, setup: Setup, named: DealSet, line: int) -> None:
+        known, first = self._sets.setdefault(named.name, (setup, line))
+        here = _same_in_a_set(setup)
+        for what, right in _same_in_a_set(known).items():
+            if (found := here[what]) != right:
+                raise BadRecord(
+                    f"{what} is {quoted(found)}; in line {first} the set {quoted(named.name)} has {quoted(right)}"
+                )
         taken = self._places.setdefault((named.name, named.number), line)
         if taken != line:
             raise BadRecord(
                 f"match {named.number} of the set {quoted(named.name)} is already in line {taken}"
             )
+
+
+def _same_in_a_set(setup: Setup) -> dict[str, object]:
+    """What all matches of a set have in common, by its name."""
+    place = cast("DealSet", setup.deal_set)  # only a match of a set is asked
+    return {
+        "game": setup.game,
+        "options": dict(setup.options),
+        "the number of seats": len(setup.bots),
+        "deal_set.seed": place.seed.hex(),
+        "deal_set.size": place.size,
+    }
 
 
 def _verified(record: dict[str, Any]) -> tuple[str, Setup]:
