@@ -24,7 +24,8 @@ from redis.backoff import NoBackoff
 from redis.crc import key_slot
 from redis.retry import Retry
 
-from seatwise_server.embedded import _leashed, find_server_binary
+from seatwise_server.embedded import find_server_binary
+from seatwise_server.embedded.processes import leashed
 
 SERVICE = "seatwise"
 """What the sentinels call their primary."""
@@ -77,7 +78,7 @@ class Node:
         if not conf.exists():  # a sentinel writes down here what it has learnt
             conf.write_text(self._configuration())
         command = [str(self.binary), str(conf), *([self.mode] if self.mode else [])]
-        self._process = subprocess.Popen(_leashed(command), cwd=self.folder, stdout=subprocess.DEVNULL)
+        self._process = subprocess.Popen(leashed(command), cwd=self.folder, stdout=subprocess.DEVNULL)
         until(self._answers, f"{self.address} answers")
 
     def _configuration(self) -> str:

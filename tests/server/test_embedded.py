@@ -19,8 +19,16 @@ from urllib.parse import unquote
 import pytest
 import redis
 
-from seatwise_server import embedded
-from seatwise_server.embedded import DataFolderBusy, EmbeddedRedis, EmbeddedRedisError, RedisKeepsDying
+from seatwise_server.embedded import (
+    DataFolderBusy,
+    EmbeddedRedis,
+    EmbeddedRedisError,
+    RedisKeepsDying,
+    processes,
+)
+from seatwise_server.embedded import server as server_module
+from seatwise_server.embedded.asking import answers
+from seatwise_server.embedded.server import DEATHS
 
 OWNER = """
 import sys, time
@@ -96,7 +104,7 @@ def test_what_was_acknowledged_survives_kill_9_of_redis(tmp_path: Path) -> None:
         assert server.pid is not None
         os.kill(server.pid, signal.SIGKILL)
         until(server.ensure_running)
-        until(lambda: embedded._answers(tmp_path / "redis.sock"))
+        until(lambda: answers(tmp_path / "redis.sock"))
         assert client.get("moves") == b"acknowledged"
         assert not server.ensure_running()
 
@@ -122,7 +130,7 @@ def test_a_start_right_after_kill_9_goes_on_at_once(tmp_path: Path) -> None:
 def test_an_orphan_is_ended_and_its_data_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: signal.Signals
 ) -> None:
-    monkeypatch.setattr(embedded, "_leashed", lambda command: command)  # as on a system without leashes
+    monkeypatch.setattr(server_module, "leashed", lambda command: command)  # as on a system without leashes
     lost = EmbeddedRedis(tmp_path)
     lost.start()
     with client_of(lost) as client:
@@ -131,7 +139,7 @@ def test_an_orphan_is_ended_and_its_data_kept(
     os.close(lost._lock or 0)  # all that the kernel does for a killed owner
     burial = threading.Thread(target=lambda: lost._child and lost._child.wait())
     burial.start()
-    monkeypatch.setattr(embedded, "GRACE_S", 0.3)
+    monkeypatch.setattr(processes, "GRACE_S", 0.3)
     with EmbeddedRedis(tmp_path) as server, client_of(server) as client:
         burial.join()
         assert client.get("moves") == b"acknowledged"
@@ -216,12 +224,12 @@ def test_a_full_disk_is_named_and_what_was_there_is_there_again_when_there_is_ro
         os.kill(server.pid or 0, signal.SIGKILL)
         until(lambda: server.pid is None)
         with monkeypatch.context() as patch:
-            patch.setattr(embedded, "_write_private", full)
+            patch.setattr(server_module, "write_private", full)
             with pytest.raises(RedisKeepsDying, match=f"{tmp_path}.*No space left"):
                 server.ensure_running()
         assert server.ensure_running()
         with client_of(server) as client:
-            until(lambda: embedded._answers(Path(unquote(server.url.removeprefix("unix://")))))
+            until(lambda: answers(Path(unquote(server.url.removeprefix("unix://")))))
             assert client.get("kept") == b"yes"
 
 
@@ -236,7 +244,7 @@ async def test_it_is_supervised_until_it_keeps_dying(tmp_path: Path) -> None:
             await asyncio.sleep(0.01)
         with pytest.raises(RedisKeepsDying, match=str(tmp_path)):
             supervisor.result()
-    assert len(killed) == embedded.DEATHS
+    assert len(killed) == DEATHS
 
 
 def test_ctrl_c_in_the_terminal_is_not_for_redis(tmp_path: Path) -> None:
