@@ -79,6 +79,17 @@ async def test_a_lossy_server_is_taken_when_that_is_said(client: Client, redis_c
         await set_config(redis_client, "appendfsync", before)
 
 
+async def test_a_server_that_is_loading_is_waited_for(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Meanwhile it says that it keeps no append-only file; who starts just then must not give up."""
+    parse, loading = server._parse_info, [{"loading": "1", "aof_enabled": "0"}]
+    monkeypatch.setattr(
+        server, "_parse_info", lambda answer: parse(answer) | (loading.pop() if loading else {})
+    )
+    assert (await check_server(client, allow_loss=False)).is_lossless
+
+
 async def test_a_server_that_hides_its_config_is_not_trusted(
     redis_server: EmbeddedRedis, redis_client: Redis
 ) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import BusyLoadingError, RedisError, ResponseError
 
 from seatwise_server.store.address import Address, Mode
 from seatwise_server.store.client import Client, pairs
@@ -179,6 +179,8 @@ async def _ask_replica(client: Client, address: Address) -> NodeFacts | None:
 async def _ask(client: Client, address: Address) -> NodeFacts:
     async with asyncio.timeout(ASK_WITHIN_S), asking(client.routes.connection(address)) as ask:
         info = _parse_info(await ask("INFO"))
+        if info.get("loading") == "1":  # until then it says of itself that it keeps no append-only file
+            raise BusyLoadingError("it is loading what it has on its disk")
         return NodeFacts(
             address=address,
             software=info.get("server_name", "redis"),
