@@ -34,6 +34,7 @@ from seatwise.v1 import play_service_pb2
 from seatwise_server.play import stream, streams
 from seatwise_server.play.outbox import MOST_ANSWERS
 from seatwise_server.play.stream import PlayStream
+from seatwise_server.rpc.play import AT_ONCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -81,6 +82,27 @@ async def test_ten_thousand_items_in_one_message_keep_nobody_waiting(house, body
         await asked.sit(asked.stream)
         await asked.asked()
         await plays_on(house, table)
+
+
+async def test_the_items_of_one_message_are_taken_a_few_at_a_time(house, monkeypatch):
+    """As many as fit into one would stop the loop, and with it every match, for most of a second."""
+    taken: Counter[int] = Counter()
+    turn = 0
+
+    async def count_turns() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    clean = PlayStream.pong
+    monkeypatch.setattr(PlayStream, "pong", lambda *args: (taken.update([turn]), clean(*args)))
+    turns = asyncio.create_task(count_turns())
+    flooding = (await house.bot()).play(pongs=False)
+    await flooding.send_raw(field_of(1, item("", 0, pong=play_service_pb2.Pong()).SerializeToString()) * MANY)
+    await until(lambda: taken.total() == MANY)
+    turns.cancel()
+    assert max(taken.values()) <= AT_ONCE
 
 
 async def test_a_seat_that_is_taken_ten_thousand_times_over_is_told_that_this_is_too_many(house):

@@ -285,15 +285,11 @@ class Said:
 
 
 @contextmanager
-def a_door(room: Room) -> Iterator[tuple[FakeContext, Said]]:
+def a_door(room: Room, streams: Streams | None = None) -> Iterator[tuple[FakeContext, Said]]:
     """The real door of PlayService before this room's table."""
-
-    @contextmanager
-    def attached(_: PlayStream) -> Iterator[None]:
-        yield
-
-    lease, streams = SimpleNamespace(holds=lambda: True), SimpleNamespace(attached=attached)
-    referee: Any = SimpleNamespace(intake=room.intake, streams=streams, lease=lease)
+    house = Streams() if streams is None else streams
+    lease = SimpleNamespace(holds=lambda: True)
+    referee: Any = SimpleNamespace(intake=room.intake, streams=house, lease=lease)
     keeper: Any = FakeKeeper(room.setup.bots[0])
     context, said = FakeContext(), Said()
     task = asyncio.create_task(PlayDoor(referee, keeper).play(said.raws(), context))  # type: ignore[arg-type]
@@ -347,6 +343,22 @@ async def test_a_newer_stream_of_a_bot_replaces_the_older() -> None:
         assert older.refusal.reason == "REPLACED"
         assert not newer.is_ending
         assert not other.is_ending
+
+
+@in_virtual_time
+async def test_what_comes_late_on_an_older_stream_takes_nothing_from_the_newer() -> None:
+    """It was under way when the link was given up."""
+    room, house = Room(), Streams()
+    with a_door(room, house) as (context, said):
+        context.may_write.clear()
+        said.say(pb.PlayRequestItem())
+        await settle()
+        newer = room.link(0)
+        with house.attached(newer.stream):
+            newer.sit(0)
+            said.say(pb.PlayRequestItem(match=room.table.name, seat=0, sit=pb.Sit()))
+            await settle()
+            assert room.table.sits(0, newer.stream.outbox)
 
 
 @in_virtual_time

@@ -13,6 +13,8 @@ from seatwise_server.rpc import requests
 from seatwise_server.rpc.keeper import Context, Keeper
 
 SERVICE = "seatwise.v1.PlayService"
+AT_ONCE = 32
+"""Items that are taken before others have their turn: a message of the smallest ones would stop them for a second."""
 
 
 class PlayDoor:
@@ -48,7 +50,11 @@ class PlayDoor:
         loop = asyncio.get_running_loop()
         async for raw in raws:
             at = loop.time()
-            for item in requests.read(raw):
+            for count, item in enumerate(requests.read(raw), start=1):
                 if stream.outbox.is_full:
                     await stream.outbox.room()
+                if stream.is_ending:  # what comes late must not undo what came on a newer one
+                    return
                 self._referee.intake.take(stream, item, at)
+                if count % AT_ONCE == 0:
+                    await asyncio.sleep(0)
