@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from types import SimpleNamespace
 from typing import Any
 
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.lobby.attendance import Attendance
 from seatwise_server.lobby.lobby import Lobby
-from seatwise_server.store import Offer
+from seatwise_server.store import Offer, SeatOf
 
 STANDS = Offer("matches/m", 0, 1, pb.SeatOffer(match="matches/m", epoch=1).SerializeToString())
 
@@ -42,3 +43,45 @@ async def test_an_answer_that_is_late_closes_no_seat() -> None:
     assert attendance.told == {("matches/m", 0): 1}
     told = [attendance._unread.get_nowait() for _ in range(attendance._unread.qsize())]
     assert [each.WhichOneof("event") for each in told if each] == ["offer"]
+
+
+class Counted:
+    """Counts what is asked for."""
+
+    def __init__(self, offers: list[Offer]) -> None:
+        self.offers = offers
+        self.read = 0
+
+    async def open_offers(self, _: str) -> list[Offer]:
+        self.read += len(self.offers)
+        return self.offers
+
+    async def offers_of(self, _: str, seats: Collection[SeatOf]) -> list[Offer]:
+        self.read += len(seats)
+        return [offer for offer in self.offers if (offer.match, offer.seat) in seats]
+
+
+async def test_of_a_thousand_seats_only_those_are_read_that_changed() -> None:
+    stands = [
+        Offer(
+            f"matches/m{number}", 0, 1, pb.SeatOffer(match=f"matches/m{number}", epoch=1).SerializeToString()
+        )
+        for number in range(1000)
+    ]
+    seats: Any = Counted(stands)
+    lobby = Lobby("lobby", SimpleNamespace(seats=seats), SimpleNamespace())  # type: ignore[arg-type]
+    attendance = Attendance("bots/b/versions/1", (), 1000)
+    await lobby._tell_open_seats(attendance)
+    told = len(attendance.told)
+    seats.offers, seats.read = (
+        [
+            *stands[1:],
+            Offer(
+                "matches/new", 1, 1, pb.SeatOffer(match="matches/new", seat=1, epoch=1).SerializeToString()
+            ),
+        ],
+        0,
+    )
+    await lobby._tell_open_seats(attendance, {SeatOf("matches/m0", 0), SeatOf("matches/new", 1)})
+    assert (told, len(attendance.told), seats.read) == (1000, 1000, 2)
+    assert {("matches/new", 1), ("matches/m0", 0)} & attendance.told.keys() == {("matches/new", 1)}

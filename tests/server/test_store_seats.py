@@ -145,7 +145,7 @@ async def test_lobbies_hear_whose_offers_change(store: Store, redis_client: Redi
         await asyncio.sleep(0.01)
     await store.seats.put_offer(BOT, "matches/1", 0, 1, b"offer")
     await store.seats.release(BOT, "matches/1", 0)
-    assert [await first, await anext(hearing)] == [LobbyNotice(BOT, "")] * 2
+    assert [await first, await anext(hearing)] == [LobbyNotice(BOT, seat=SeatOf("matches/1", 0))] * 2
     await hearing.aclose()
 
 

@@ -14,6 +14,7 @@ from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.proposals import OLD_MS, Proposals, now
 from seatwise_server.lobby.queue import Kind
 from seatwise_server.lobby.seating import new_match_name
+from seatwise_server.lobby.together import together
 from seatwise_server.store import Proposal, Store, Waiting, now_ms
 
 SHARE = 20
@@ -66,8 +67,7 @@ class LadderPairing:
         attending = self._attending(held, waiting, at_ms)
         tables = held.ladder.pairing.tables(attending, room)
         took_s = perf_counter() - began
-        for table in tables:
-            await self._call(held, table)
+        await together(self._call(held, table) for table in tables)
         return took_s
 
     async def _who_waits(self, held: Held) -> list[Waiting]:

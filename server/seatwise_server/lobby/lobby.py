@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 
 import structlog
@@ -16,7 +17,7 @@ from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.lobby.together import together
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
-from seatwise_server.store import Store
+from seatwise_server.store import Offer, SeatOf, Store
 from seatwise_server.store.attendance import LEASE_MS
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.notices import LobbyNotice, lobby_notices
@@ -44,8 +45,8 @@ class Lobby:
         self._pairing = pairing
         self._present: dict[str, Attendance] = {}
         self._leaving: set[asyncio.Task[None]] = set()
-        self._changed: set[str] = set()
-        """Bots to be looked after."""
+        self._changed: defaultdict[str, set[SeatOf]] = defaultdict(set)
+        """Bots to be looked after, and their seats of which was heard."""
         self._doubtful: set[str] = set()
         """Those among them that may attend elsewhere by now."""
         self._news = asyncio.Event()
@@ -144,10 +145,10 @@ class Lobby:
 
     async def _wait_in_queues(self, attendance: Attendance) -> None:
         """Each bot that has a place free waits, once, in each queue it named."""
-        held = await self._store.seats.held(attendance.bot)
+        held = await self._store.seats.count(attendance.bot)
         off = await self._taken_off(attendance)
         for queue in attendance.queues:
-            if len(held) < attendance.max_matches and queue not in off:
+            if held < attendance.max_matches and queue not in off:
                 await self._store.queues.enter(queue, attendance.bot)
             else:
                 await self._store.queues.leave(queue, attendance.bot)
@@ -167,23 +168,20 @@ class Lobby:
         for queue in queues:
             await self._store.queues.leave(queue, bot)
 
-    async def _tell_open_seats(self, attendance: Attendance) -> None:
-        """All offers that stand; seats that were offered and stand no more are closed.
+    async def _tell_open_seats(self, attendance: Attendance, only: Collection[SeatOf] | None = None) -> None:
+        """All offers that stand, or those of these seats; what was offered and stands no more is closed.
 
         One look after the other: an answer that is older than what was told last would close what is open.
         """
         async with attendance.looking:
-            standing = await self._store.seats.open_offers(attendance.bot)
-            for each in standing:
-                if each.epoch > attendance.told.get((each.match, each.seat), 0):
-                    attendance.offer(pb.SeatOffer.FromString(each.offer))
-            gone = attendance.told.keys() - {(each.match, each.seat) for each in standing}
-            for match, seat in sorted(gone):
-                attendance.close_seat(match, seat)
+            standing = await self._standing(attendance.bot, only)
+            _tell_seats(attendance, standing, attendance.told if only is None else only)
 
-    async def _look_after(self, attendance: Attendance) -> None:
-        await self._tell_open_seats(attendance)
-        await self._wait_in_queues(attendance)
+    async def _standing(self, bot: str, only: Collection[SeatOf] | None) -> list[Offer]:
+        """A bot may have a thousand seats of which one has changed."""
+        if only is None:
+            return await self._store.seats.open_offers(bot)
+        return await self._store.seats.offers_of(bot, only) if only else []
 
     async def beat(self) -> None:
         """Keeps attendances alive, and catches what a lost notice would have told. Runs until cancelled."""
@@ -192,7 +190,8 @@ class Lobby:
             try:
                 for attendance in list(self._present.values()):
                     if await self._keep(attendance):
-                        await self._look_after(attendance)
+                        await self._tell_open_seats(attendance)
+                        await self._wait_in_queues(attendance)
                         await self._tell_places(attendance)
             except StoreUnavailable:
                 log.debug("lobby_paused")
@@ -212,12 +211,13 @@ class Lobby:
         if attendance and attendance.is_written:
             if notice.attend_id not in ("", attendance.attend_id):
                 self._doubtful.add(notice.bot)
-            self._changed.add(notice.bot)
+            self._changed[notice.bot].update([notice.seat] if notice.seat else [])
             self._news.set()
 
-    async def _look_again(self, attendance: Attendance, is_doubtful: bool) -> None:
+    async def _look_again(self, attendance: Attendance, seats: Collection[SeatOf], is_doubtful: bool) -> None:
         if not is_doubtful or await self._keep(attendance):
-            await self._look_after(attendance)
+            await self._tell_open_seats(attendance, seats)
+            await self._wait_in_queues(attendance)
 
     async def look_after_changed(self) -> None:
         """Looks after those who were heard of. Runs until cancelled.
@@ -228,13 +228,26 @@ class Lobby:
             await self._news.wait()
             await asyncio.sleep(GATHER_S)
             self._news.clear()
-            changed, self._changed = self._changed, set()
+            changed, self._changed = self._changed, defaultdict(set)
             doubtful, self._doubtful = self._doubtful, set()
             try:
-                present = [self._present[bot] for bot in sorted(changed & self._present.keys())]
-                await together(self._look_again(each, each.bot in doubtful) for each in present)
+                present = [self._present[bot] for bot in sorted(changed.keys() & self._present.keys())]
+                await together(
+                    self._look_again(each, changed[each.bot], each.bot in doubtful) for each in present
+                )
             except StoreUnavailable:
                 log.debug("lobby_paused")
+
+
+def _tell_seats(
+    attendance: Attendance, standing: Iterable[Offer], asked: Collection[tuple[str, int]]
+) -> None:
+    """Offers what stands and has not been told; of the seats asked for, closes what was told and stands no more."""
+    for each in standing:
+        if each.epoch > attendance.told.get((each.match, each.seat), 0):
+            attendance.offer(pb.SeatOffer.FromString(each.offer))
+    for match, seat in sorted(set(asked) - {(each.match, each.seat) for each in standing}):
+        attendance.close_seat(match, seat)
 
 
 def _replace(attendance: Attendance) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import structlog
 
@@ -27,6 +27,8 @@ UNFINISHED_S = 1.0
 """How often is looked for what dead lobbies have left: nobody may take it up for much longer."""
 LOOK_AHEAD = 10_000
 """How many created matches one pass looks at: a match whose bots are busy does not block the next."""
+SIDE_BY_SIDE = 4 * AT_ONCE
+"""Among how many of them those are looked for that can be seated together."""
 FOR_EVER_MS = 10**15
 
 log = structlog.get_logger()
@@ -118,18 +120,42 @@ class Pairing:
     async def _pair_created(self) -> None:
         """Matches by name, oldest first. Bots that are busy or absent keep theirs waiting, nobody else's."""
         busy: set[str] = set()
+        waiting = await self._waiting_by_name()
+        while waiting and (room := await self._capacity.look()) > 0:
+            wave, waiting = self._wave(waiting, busy, min(room, AT_ONCE))
+            missing = await together(self._seat_waiting(match) for match in wave)
+            busy.update(filter(None, missing))
+
+    async def _waiting_by_name(self) -> list[str]:
+        """Created matches, oldest first; of each new one the bots are read."""
         waiting = await self._store.queues.front(CREATED, LOOK_AHEAD)
-        self._created = {match: await self._bots_of(match) for match in waiting}
-        for match, bots in self._created.items():
+        unknown = [match for match in waiting if match not in self._created]
+        found = await together(self._bots_of(match) for match in unknown)
+        known = self._created | dict(zip(unknown, found, strict=True))
+        self._created = {match: known[match] for match in waiting}
+        return waiting
+
+    def _wave(self, waiting: Sequence[str], busy: Set[str], most: int) -> tuple[list[str], list[str]]:
+        """The matches that can be seated together, and those that come after them.
+
+        No two share a bot, and nobody's older match is left behind: a bot's last free place is the oldest's.
+        """
+        wave: list[str] = []
+        later: list[str] = []
+        taken: set[str] = set()
+        for match in waiting[:SIDE_BY_SIDE]:
+            bots = self._created[match]
             if not busy.isdisjoint(bots):
                 continue
-            if await self._capacity.look() <= 0:
-                return
-            began = now()
-            proposal = await self._store.queues.pick(CREATED, match)
-            missing = await self._seat_created(proposal, bots, began) if proposal else None
-            if missing:
-                busy.add(missing)
+            (wave if taken.isdisjoint(bots) and len(wave) < most else later).append(match)
+            taken.update(bots)
+        return wave, [*later, *waiting[SIDE_BY_SIDE:]]
+
+    async def _seat_waiting(self, match: str) -> str | None:
+        """The bot that is not to be had; none if another lobby has taken the match."""
+        began = now()
+        proposal = await self._store.queues.pick(CREATED, match)
+        return await self._seat_created(proposal, self._created[match], began) if proposal else None
 
     async def _seat_created(self, proposal: Proposal, bots: Sequence[str], began: float) -> str | None:
         """The bot that is not to be had, for whom the match goes on waiting where it stood."""

@@ -8,21 +8,28 @@ from typing import NamedTuple
 
 from seatwise_server.store import keys
 from seatwise_server.store.client import Client
+from seatwise_server.store.seats import SeatOf, seat_of
 
 
 class LobbyNotice(NamedTuple):
     """Something has happened to a bot."""
 
     bot: str
-    attend_id: str
-    """It attends anew, under this id; empty when its offers have changed."""
+    attend_id: str = ""
+    """It attends anew, under this id; empty when it is about a seat."""
+    seat: SeatOf | None = None
+    """Of which the offer has changed."""
 
 
 async def lobby_notices(client: Client) -> AsyncIterator[LobbyNotice]:
     """What lobbies want to know, as it happens. `StoreUnavailable` when Redis is gone: listen again."""
     async for channel, notice in _notices(client, keys.OFFERS_CHANNEL, keys.ATTENDS_CHANNEL):
         bot, _, what = notice.partition(" ")
-        yield LobbyNotice(bot, what if channel == keys.ATTENDS_CHANNEL else "")
+        yield (
+            LobbyNotice(bot, what)
+            if channel == keys.ATTENDS_CHANNEL
+            else LobbyNotice(bot, seat=seat_of(what))
+        )
 
 
 async def farewells(client: Client) -> AsyncIterator[str]:

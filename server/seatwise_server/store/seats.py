@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class SeatOf(NamedTuple):
     seat: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Offer:
     """What a bot is told about a seat of its own."""
 
@@ -72,7 +72,11 @@ class Seats:
     async def held(self, bot: str) -> list[SeatOf]:
         """The seats the bot holds, in order; empty when none."""
         answer = await call(self._client, "SMEMBERS", keys.bot_seats(bot))
-        return sorted(_seat(name) for name in answer)
+        return sorted(seat_of(name.decode()) for name in answer)
+
+    async def count(self, bot: str) -> int:
+        """How many seats the bot holds."""
+        return int(await call(self._client, "SCARD", keys.bot_seats(bot)))
 
     async def put_offer(self, bot: str, match: str, seat: int, epoch: int, offer: bytes) -> bool:
         """Offers the seat and tells all lobbies so, on keys.OFFERS_CHANNEL.
@@ -90,8 +94,14 @@ class Seats:
     async def open_offers(self, bot: str) -> list[Offer]:
         """The bot's offers, in the order of match and seat; empty when none."""
         answer = await call(self._client, "HGETALL", keys.bot_offers(bot))
-        found = [(_seat(name), held.partition(b" ")) for name, held in pairs(answer)]
-        return [Offer(*seat, int(epoch), offer) for seat, (epoch, _, offer) in sorted(found)]
+        return sorted(_offer(seat_of(name.decode()), held) for name, held in pairs(answer))
+
+    async def offers_of(self, bot: str, seats: Iterable[SeatOf]) -> list[Offer]:
+        """The bot's offers of these seats, as far as there are any, in the order of match and seat."""
+        asked = sorted(seats)
+        names = [f"{match}/{seat}" for match, seat in asked]
+        answer = await call(self._client, "HMGET", keys.bot_offers(bot), *names)
+        return [_offer(seat, held) for seat, held in zip(asked, answer, strict=True) if held is not None]
 
 
 def _releasing(bot: str, match: str, seat: int) -> tuple[list[str], tuple[Argument, ...]]:
@@ -106,6 +116,12 @@ def _offering(
     return named, (f"{match}/{seat}", epoch, offer, keys.OFFERS_CHANNEL, bot)
 
 
-def _seat(name: bytes) -> SeatOf:
-    match, _, seat = name.decode().rpartition("/")
+def seat_of(name: str) -> SeatOf:
+    """Of `<match>/<seat>`."""
+    match, _, seat = name.rpartition("/")
     return SeatOf(match, int(seat))
+
+
+def _offer(seat: SeatOf, held: bytes) -> Offer:
+    epoch, _, offer = held.partition(b" ")
+    return Offer(*seat, int(epoch), offer)

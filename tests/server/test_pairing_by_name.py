@@ -1,0 +1,78 @@
+"""Matches that were created by name: the oldest first for each bot, and side by side where they share none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from seatwise_server.lobby.pairing import Pairing
+from seatwise_server.lobby.proposals import now
+from seatwise_server.store import Proposal
+
+
+class World:
+    """Bots with so many places each, matches that wait for them, and a store that answers with the next turn of the loop."""
+
+    def __init__(self, places: dict[str, int], **matches: str) -> None:
+        self.places = places
+        self.waiting = dict(matches)
+        self.seated: list[str] = []
+        self.at_once = self.most_at_once = 0
+
+    async def front(self, _: str, __: int) -> list[str]:
+        return list(self.waiting)
+
+    async def setup_of(self, match: str) -> Any:
+        return SimpleNamespace(bots=tuple(self.waiting[match]))
+
+    async def look(self) -> int:
+        return 100
+
+    async def pick(self, _: str, match: str) -> Proposal:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0)
+        return Proposal(match, 0, ())
+
+    async def reserve(self, _: str, bots: Sequence[str]) -> str | None:
+        missing = next((bot for bot in bots if not self.places[bot]), None)
+        for bot in bots if missing is None else ():
+            self.places[bot] -= 1
+        return missing
+
+    async def dissolve(self, *_: object) -> None:
+        self.at_once -= 1
+
+    async def hand_over(self, _: str, match: str, __: Sequence[str], began: float) -> bool:
+        assert began <= now()
+        self.at_once -= 1
+        self.seated.append(match)
+        return True
+
+
+def pairing(world: World) -> Pairing:
+    store: Any = SimpleNamespace(queues=world)
+    found = Pairing(store, world, {}, SimpleNamespace())  # type: ignore[arg-type]
+    found._capacity = found._proposals = world  # type: ignore[assignment]
+    return found
+
+
+async def test_those_that_share_no_bot_are_seated_together() -> None:
+    world = World(dict.fromkeys("abcdef", 9), m1="ab", m2="cd", m3="ef", m4="ac", m5="bd")
+    await pairing(world)._pair_created()
+    assert sorted(world.seated) == ["m1", "m2", "m3", "m4", "m5"]
+    assert world.most_at_once == 3
+
+
+async def test_a_bots_last_place_is_the_oldest_matchs() -> None:
+    world = World({"a": 1, "b": 2, "c": 1, "d": 1}, m1="ab", m2="bc", m3="cd")
+    await pairing(world)._pair_created()
+    assert world.seated == ["m1", "m2"], "m3 may not take from m2 the last place of c"
+
+
+async def test_who_is_not_to_be_had_keeps_only_its_own_matches_waiting() -> None:
+    world = World({"a": 0, "b": 9, "c": 9, "d": 9}, m1="ab", m2="ac", m3="bc", m4="bd")
+    await pairing(world)._pair_created()
+    assert world.seated == ["m3", "m4"]
