@@ -12,21 +12,13 @@ from random import Random
 
 from seatwise_server.competition.balance import Spread, balance_of
 from seatwise_server.competition.deals import matches_at
-from seatwise_server.competition.schedule import (
-    BadSchedule,
-    Duplicate,
-    ScheduledMatch,
-    SoFar,
-    Table,
-    check_entrants,
-    due_of,
-    given_up,
-)
+from seatwise_server.competition.planned import Planned
+from seatwise_server.competition.schedule import BadSchedule, Duplicate, ScheduledMatch, Table, check_entrants
 
 
 @dataclass(frozen=True, slots=True)
-class Gauntlet:
-    """All matches are known from the beginning."""
+class Gauntlet(Planned):
+    """Its settings; what follows from them is worked out once."""
 
     challengers: tuple[str, ...]
     field: tuple[str, ...]
@@ -48,15 +40,6 @@ class Gauntlet:
     def matches(self) -> tuple[ScheduledMatch, ...]:
         """All of the season."""
         return _matches(self)
-
-    def due(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        return due_of(self.matches(), so_far)
-
-    def length(self, so_far: SoFar) -> int:
-        return len(self.matches()) - len(given_up(self.matches(), so_far))
-
-    def byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
-        return ()
 
     def balance(self) -> tuple[Spread, ...]:
         """How even it is for the field, beside one challenger."""

@@ -13,23 +13,15 @@ from seatwise_server.competition.balance import Spread, balance_of
 from seatwise_server.competition.deals import matches_at
 from seatwise_server.competition.evening import evened
 from seatwise_server.competition.planes import PRIMITIVE, plane_rounds
-from seatwise_server.competition.schedule import (
-    BadSchedule,
-    Duplicate,
-    ScheduledMatch,
-    SoFar,
-    Table,
-    check_entrants,
-    due_of,
-    given_up,
-)
+from seatwise_server.competition.planned import Planned
+from seatwise_server.competition.schedule import BadSchedule, Duplicate, ScheduledMatch, Table, check_entrants
 from seatwise_server.competition.seats import balanced
 from seatwise_server.competition.starter import Round, modulus_of, rounds_of
 
 
 @dataclass(frozen=True, slots=True)
-class RoundRobin:
-    """All matches are known from the beginning, and each may be played at any time."""
+class RoundRobin(Planned):
+    """Its settings; what follows from them is worked out once."""
 
     entrants: tuple[str, ...]
     table_size: int = 2
@@ -47,16 +39,6 @@ class RoundRobin:
     def matches(self) -> tuple[ScheduledMatch, ...]:
         """All of the season."""
         return _matches(self)
-
-    def due(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        return due_of(self.matches(), so_far)
-
-    def length(self, so_far: SoFar) -> int:
-        return len(self.matches()) - len(given_up(self.matches(), so_far))
-
-    def byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
-        """Nobody has one: to sit out is part of the plan and the same for all."""
-        return ()
 
     def balance(self) -> tuple[Spread, ...]:
         """How even the schedule is."""

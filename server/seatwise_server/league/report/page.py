@@ -11,6 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from seatwise_server.competition.crosstable import Cell, crosstable
+from seatwise_server.competition.planned import Planned
 from seatwise_server.competition.refit import Refit, Strength, refit
 from seatwise_server.competition.schedule import Schedule, SoFar
 from seatwise_server.competition.timing import Reports
@@ -84,7 +85,7 @@ def report_page(
         histograms=_histograms(facts),
         extra=extra,
         seats=facts.seats(),
-        balance=[str(spread) for spread in schedule.balance()] if hasattr(schedule, "balance") else [],
+        balance=[str(spread) for spread in schedule.balance()] if isinstance(schedule, Planned) else [],
         **_incidents(facts, season),
         settings=_settings(league),
     )
