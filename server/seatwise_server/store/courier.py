@@ -29,6 +29,12 @@ from seatwise_server.store.outage import is_outage
 LARGEST_BATCH = 1_000
 """More appends than this go in several batches, so that each is answered in time."""
 
+TURNS_OF_A_MESSAGE = 2
+"""The first wakes its reader, in the second what it brings is put here."""
+
+MOST_GATHERED = 4
+"""So often a batch waits for more; each time takes as long as what else there is to do at once."""
+
 APPEND = lua.script("append")
 TOUCH = lua.script("touch")
 
@@ -156,11 +162,21 @@ class Courier:
             while not self._is_dismissed:  # the word alone is not enough: redis-py may swallow a cancellation
                 if not self._queue:
                     await self._wake.wait()
+                await self._gather()
                 self._wake.clear()
                 self._batch, self._queue = self._queue[:LARGEST_BATCH], self._queue[LARGEST_BATCH:]
                 await self._deliver(self._batch)
         finally:
             await self._hang_up()
+
+    async def _gather(self) -> None:
+        """Waits while turns of the loop bring more: a batch costs little more than one parcel, here and at the bots."""
+        for _ in range(MOST_GATHERED):
+            before = len(self._queue)
+            for _ in range(TURNS_OF_A_MESSAGE):
+                await asyncio.sleep(0)
+            if len(self._queue) == before:
+                return
 
     async def _deliver(self, batch: list[Parcel]) -> None:
         replies, trouble = await self._attempt(batch)

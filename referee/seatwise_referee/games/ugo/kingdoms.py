@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from seatwise_referee.games.ugo.cards import VALUES, Card
@@ -68,6 +69,7 @@ def default_order(won: Iterable[Card]) -> tuple[Card, ...]:
     return tuple(sorted(rising, key=lambda card: -top[card // VALUES]))  # stable, so colours stay together
 
 
+@cache
 def farmers_by_section(farmers: int) -> tuple[int, ...]:
     """Where they stand: always on the leftmost empty place (U23)."""
     standing = []
