@@ -48,6 +48,22 @@ def test_head_to_head_in_a_circle_leaves_all_level() -> None:
     assert set(places(*results, criteria=("points", "head_to_head")).values()) == {1}
 
 
+def test_who_has_several_seats_at_a_table_has_played_one_match_there() -> None:
+    left = result("abab", 7, 6, 5, 4, left="b", seq=2)
+    lines = {line.bot: line for line in standings([result("aab", 1, 5, 5), left], "ab")}
+    assert (lines["a"].matches, lines["b"].matches, lines["b"].forfeits) == (2, 2, 1)
+    assert lines["a"].points == (1 + 5 + 7 + 5) / 4
+
+
+def test_head_to_head_counts_all_seats_of_those_who_have_several() -> None:
+    results = (result("aab", 9, 3, 6), result("bba", 7, 5, 6))
+    assert places(*results, criteria=("points", "head_to_head")) == {"a": 1, "b": 1}
+    assert places(result("aab", 4, 8, 6), result("bab", 8, 6, 4), criteria=("head_to_head",)) == {
+        "a": 1,
+        "b": 1,
+    }
+
+
 def test_buchholz_prefers_who_met_the_better() -> None:
     results = (result("ab", 1, 0), result("cd", 1, 0), result("ac", 0, 0), result("be", 1, 0))
     lines = {line.bot: dict(line.criteria) for line in standings(results, "abcde", BY_SCORE)}

@@ -282,6 +282,37 @@ class Counter(Bot):
 """
 
 
+AB_TEST = """\
+name = "ab"
+game = "ugo"
+format = "ab-test"
+seats = {seats}
+rounds = 1
+trust = true
+options = {{ rounds = 1 }}
+[[entrants]]
+bot = "greedy"
+[[entrants]]
+bot = "random"
+"""
+
+
+@pytest.mark.parametrize("seats", [3, 4])
+def test_a_against_b_shares_the_seats_of_larger_tables(folder, seats, capsys):
+    (folder / "league.toml").write_text(AB_TEST.format(seats=seats))
+    assert main(["league", "run", str(folder / "league.toml"), "--results", str(folder / "out")]) == 0
+    assert "After 1 units there is no verdict." in capsys.readouterr().out
+    results = written(folder, "result")
+    sat = Counter((seat, bot) for result in results for seat, bot in enumerate(result["bots"]))
+    assert len(sat) == 2 * seats
+    assert len(set(sat.values())) == 1, "each at each seat equally often"
+    assert {ending for result in results for ending in result["endings"]} == {"COMPLETED"}
+    assert len({result["deal"] for result in results}) == 1
+    rows = json.loads((folder / "out" / "standings.json").read_text())["rows"]
+    assert [row["matches"] for row in rows] == [len(results)] * 2
+    assert main(["verify", str(folder / "out" / "season.bundle")]) == 0
+
+
 def test_with_rotating_deals_every_match_is_played_by_a_process_of_its_own(folder):
     (folder / "league.toml").write_text(ROTATION)
     (folder / "counter.py").write_text(COUNTER)

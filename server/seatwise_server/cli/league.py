@@ -124,6 +124,8 @@ def _publish(args: Namespace) -> None:
         return
     rows = [[row["name"], str(row["rank"]), *cells(standings, row)] for row in standings["rows"]]
     table.show(standings["league"], ["entrant", "rank", *heads(standings)], rows)
+    if published.verdict:
+        print(published.verdict)
     print(f"The page is {args.results / 'report.html'}")
     if published.digest:
         print(

@@ -73,10 +73,15 @@ class Season:
 
     @cached_property
     def endings(self) -> Counter[tuple[str, str]]:
-        """How often each bot has ended how."""
+        """In how many matches each bot has ended how, at whichever of its seats."""
         return Counter(
-            pair for result in self.results for pair in zip(result.bots, result.endings, strict=True)
+            pair for result in self.results for pair in set(zip(result.bots, result.endings, strict=True))
         )
+
+    @cached_property
+    def matches(self) -> Counter[str]:
+        """By bot. One that has several seats at a table has played one match there."""
+        return Counter(bot for result in self.results for bot in set(result.bots))
 
     def forfeits(self, bot: str) -> int:
         """Matches that it broke off without a word."""
@@ -195,7 +200,7 @@ def _line(season: Season, bot: str, place: int, asked: Sequence[tuple[str, float
     return Line(
         place=place,
         bot=bot,
-        matches=len(points),
+        matches=season.matches[bot],
         points=_mean(points) if points else 0.0,
         score=_mean(season.scores[bot]) if bot in season.scores else 0.0,
         wins=sum(season.wins.get(bot, ())),
@@ -217,14 +222,17 @@ def _by_bot(
 
 
 def _against(results: Iterable[Result], bot: str, other: str) -> list[float]:
-    """1 for each match in which it finished ahead of the other, half where they share a place."""
+    """1 for each match in which it finished ahead of the other, half where they share a place; of each pair of their seats."""
     return [
         (own < its) + (own == its) / 2
         for result in results
-        if bot in result.bots and other in result.bots
-        for own in (result.ranks[result.bots.index(bot)],)
-        for its in (result.ranks[result.bots.index(other)],)
+        for own in _ranks(result, bot)
+        for its in _ranks(result, other)
     ]
+
+
+def _ranks(result: Result, bot: str) -> list[int]:
+    return [rank for each, rank in zip(result.bots, result.ranks, strict=True) if each == bot]
 
 
 def _mean(values: Sequence[float] | None) -> float:

@@ -14,7 +14,7 @@ from seatwise_server.league.report import report_page
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.season import is_over
 from seatwise_server.league.settings import League
-from seatwise_server.league.table import standings_of
+from seatwise_server.league.table import standings_of, verdict_told
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class Published:
     standings: dict[str, Any]
     digest: str
     """Of the bundle; empty while the season goes on, for then there is none."""
+    verdict: str
+    """What a test of A against B has come to; empty for any other format."""
 
 
 def publish(folder: Path) -> Published:
@@ -38,7 +40,7 @@ def publish(folder: Path) -> Published:
     digest = write_bundle(folder, league, season, standings) if is_over(schedule, season) else ""
     page = report_page(league, season, schedule, standings, digest, times.reports(folder / "logs", league))
     (folder / "report.html").write_text(page, encoding="utf-8")
-    return Published(standings, digest)
+    return Published(standings, digest, verdict_told(league, standings))
 
 
 def league_in(folder: Path, settings: dict[str, Any]) -> League:

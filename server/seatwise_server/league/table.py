@@ -9,6 +9,7 @@ from seatwise_server.competition.ab_test import ABTest
 from seatwise_server.competition.knockout import Knockout
 from seatwise_server.competition.results import Result
 from seatwise_server.competition.schedule import Schedule, SoFar
+from seatwise_server.competition.sprt import Verdict
 from seatwise_server.competition.standings import Line, in_order, standings
 from seatwise_server.league.rules import criteria_of, schedule_of
 from seatwise_server.league.settings import League
@@ -81,6 +82,19 @@ def _verdict(schedule: Schedule, so_far: SoFar) -> dict[str, Any]:
 COLUMNS = {"matches": "matches", "points": "mean points", "score": "ahead of", "wins": "wins"}
 RARE = {"byes": "byes", "forfeits": "forfeits", "resigned": "resigned"}
 """Shown only where somebody has one."""
+
+
+def verdict_told(league: League, standings: Mapping[str, Any]) -> str:
+    """What an A-against-B test has come to, in words; "" for any other format."""
+    if "verdict" not in standings:
+        return ""
+    (a, b), points, units = league.entrants, league.trial.least_points, standings["units"]
+    match standings["verdict"]:
+        case Verdict.H1:
+            return f"After {units} units H1 is accepted: {a.name} is better by {points:g} points rather than not at all."
+        case Verdict.H0:
+            return f"After {units} units H0 is accepted: {a.name} is not better than {b.name} rather than better by {points:g} points."
+    return f"After {units} units there is no verdict."
 
 
 def heads(standings: Mapping[str, Any]) -> list[str]:

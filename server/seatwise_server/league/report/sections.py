@@ -14,11 +14,12 @@ from seatwise_server.competition.estimate import Estimate
 from seatwise_server.competition.fairness import Fairness, fairness
 from seatwise_server.competition.results import Result
 from seatwise_server.competition.schedule import Schedule, SoFar
-from seatwise_server.competition.sprt import Verdict, bounds
+from seatwise_server.competition.sprt import bounds
 from seatwise_server.competition.statistics import entrant_means, paired_differences, pairs
 from seatwise_server.league.report.facts import Facts
 from seatwise_server.league.report.figures import Whisker, curves, whiskers
 from seatwise_server.league.report.luck import corrections
+from seatwise_server.league.table import verdict_told
 
 MOST_ORDERS = 5
 MOST_CERTAIN = 0.9995
@@ -174,7 +175,7 @@ def _test(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
     return Part(
         words=(
             f"H0: {a} makes no more points a match than {b}. H1: it makes {test.least_points:g} more.",
-            _told(verdict, a, b, test.least_points, len(ratios)),
+            verdict_told(facts.league, {"verdict": verdict, "units": len(ratios)}),
         ),
         plot=curves("Course of the test", course, "log of the likelihood ratio", "units, each on one deal"),
         notes=(
@@ -185,15 +186,6 @@ def _test(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
 
 def _level(value: float, ratios: Sequence[float]) -> list[tuple[float, float]]:
     return [(1, value), (len(ratios), value)] if ratios else []
-
-
-def _told(verdict: Verdict, a: str, b: str, points: float, units: int) -> str:
-    match verdict:
-        case Verdict.H1:
-            return f"After {units} units H1 is accepted: {a} is better by {points:g} points rather than not at all."
-        case Verdict.H0:
-            return f"After {units} units H0 is accepted: {a} is not better than {b} rather than better by {points:g} points."
-    return f"After {units} units there is no verdict."
 
 
 def _fairness(facts: Facts, found: Fairness) -> tuple[Part, ...]:
