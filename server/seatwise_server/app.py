@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import structlog
 
 from seatwise_server.config import Config
+from seatwise_server.descriptors import connections_for_others
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.metrics import Depths, Page, served
@@ -87,7 +88,7 @@ class _Server:
         client = connect(config.redis_url or self._url())
         stack.push_async_callback(client.aclose)
         facts = await check_server(client, allow_loss=config.allow_loss, wait_replicas=config.wait_replicas)
-        self._doors = Doors()
+        self._doors = Doors(connections_for_others())
         listeners = Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost)
         patience = Patience(gone_for_good_s=config.gone_for_good_s)
         self._flusher = Flusher.of(client, listeners, patience, facts.wait)

@@ -41,6 +41,9 @@ LIVE = "live"
 ABLE = "able"
 """... and one that does its work, though it may have no free table for more."""
 
+SILENT_MS = 10_000
+"""Who has not begun to speak HTTP/2 for so long is hung up on: he holds a connection that a bot could have."""
+
 LARGEST_REQUEST = 256 * 1024
 """Bytes. The transport itself refuses more, with RESOURCE_EXHAUSTED."""
 
@@ -63,8 +66,12 @@ OPTIONS = (
 class Doors:
     """A gRPC server with the services of the roles that run here; a call to any other is UNIMPLEMENTED."""
 
-    def __init__(self) -> None:
-        self.server = grpc.aio.server(interceptors=[Guard()], options=OPTIONS)
+    def __init__(self, most_connections: int) -> None:
+        limits = (
+            ("grpc.max_allowed_incoming_connections", most_connections),
+            ("grpc.server_handshake_timeout_ms", SILENT_MS),
+        )
+        self.server = grpc.aio.server(interceptors=[Guard()], options=OPTIONS + limits)
         self._health = health.aio.HealthServicer()
         self._services: list[str] = []
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.server)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -23,11 +22,21 @@ class Script:
     sha: str
 
 
-@cache
+def _read() -> dict[str, Script]:
+    """All that the package has."""
+    files = resources.files("seatwise_server.store").joinpath("scripts").iterdir()
+    named = {file.name.removesuffix(".lua"): file.read_bytes() for file in files}
+    sha1 = {name: hashlib.sha1(source, usedforsecurity=False) for name, source in named.items()}
+    return {name: Script(name, source, sha1[name].hexdigest()) for name, source in named.items()}
+
+
+_SCRIPTS = _read()
+"""Read once, at the start: a server at work may have no descriptor left to open a file with."""
+
+
 def script(name: str) -> Script:
-    """The script of that name; raises FileNotFoundError when the package has none."""
-    source = resources.files("seatwise_server.store").joinpath("scripts").joinpath(f"{name}.lua").read_bytes()
-    return Script(name, source, hashlib.sha1(source, usedforsecurity=False).hexdigest())
+    """The script of that name; raises KeyError when the package has none."""
+    return _SCRIPTS[name]
 
 
 async def run(client: Client, name: str, keys: list[str], *args: Argument) -> Any:
