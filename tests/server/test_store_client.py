@@ -144,6 +144,22 @@ async def test_a_replica_is_refused(client: Client, redis_client: Redis) -> None
         await check_server(client, allow_loss=False)
 
 
+async def test_what_is_no_redis_is_refused() -> None:
+    """A port was mistaken: what answers speaks another language."""
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(speak, "127.0.0.1", 0) as other:
+        client = connect(f"redis://127.0.0.1:{other.sockets[0].getsockname()[1]}")
+        with pytest.raises(StoreRefused, match="What answers at this URL is no Redis"):
+            await check_server(client, allow_loss=False)
+        await client.aclose()
+
+
 async def test_the_clock_is_redis_own(client: Client) -> None:
     assert abs(await now_ms(client) - time.time() * 1000) < 5_000  # one machine here
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from redis.exceptions import BusyLoadingError, RedisError, ResponseError
+from redis.exceptions import BusyLoadingError, InvalidResponse, RedisError, ResponseError
 
 from seatwise_server.store.address import Address, Mode
 from seatwise_server.store.client import Client, pairs
@@ -131,7 +131,10 @@ async def check_server(
     Raises StoreRefused when that is not enough, naming the line that would be, and StoreUnavailable when a
     primary does not answer. Replicas that do not answer are noted.
     """
-    facts = await bridged(lambda: _read_facts(client, wait_replicas), within_s)
+    try:
+        facts = await bridged(lambda: _read_facts(client, wait_replicas), within_s)
+    except InvalidResponse as error:
+        raise StoreRefused(f"What answers at this URL is no Redis: {error}") from error
     _refuse_kind(facts)
     for node in facts.nodes:
         _refuse_old(node)
