@@ -1,7 +1,8 @@
 """A race at a local table, in virtual time: the seat with the least charged time is asked next.
 
 What a bot yields costs a millisecond, or what it declares by yielding `Thought(ms)` before. So nobody's
-machine matters, and with a seed a match is the same each time.
+machine matters, and with a seed a match is the same each time. A thought takes its time like an answer: who
+thinks on for ever is not asked any more when the round is over.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import Call, Lay, OfferEnd
 
 COST_MS: Final = 1
-"""Of an answer for which nothing else was declared."""
+"""Of an answer for which nothing else was declared, and the least that a thought takes."""
 
 LAST: Final = OfferEnd(on=True)
 """Who builds no more stands in nobody's way."""
@@ -34,6 +35,8 @@ class Builder:
     rate: Rate = field(default_factory=Rate)
     unsaid: dict[type, Any] = field(default_factory=dict)
     """The newest layout and offer that were too quick after the last."""
+    has_thought: bool = False
+    """Its next answer has been paid for by a thought."""
     is_done: bool = False
 
 
@@ -60,23 +63,22 @@ class LocalRace:
         return self._events[0][0] if self._events else None
 
     def step(self) -> None:
-        """The seat that is due says what it has to say."""
+        """The seat that is due says what it has to say, or has thought."""
         at_ms, seat, _, move = heappop(self._events)
         builder = self._builders[seat]
         if move is None:
             self._flush(builder, at_ms)
             return
-        self._say(builder, move, at_ms)
+        if not isinstance(move, Thought):
+            self._say(builder, move, at_ms)
         if not builder.is_done:
             self._go_on(builder, at_ms)
 
     def _go_on(self, builder: Builder, at_ms: int) -> None:
-        """The bot is asked, and is due when it has thought."""
-        cost_ms = 0
-        while isinstance(step := self._ask(builder), Thought):
-            cost_ms += step.ms
+        """The bot is asked, and is due when what it yields is paid for."""
+        step = self._ask(builder)
         builder.is_done = step is None or isinstance(step, Call)
-        self._push(at_ms + (cost_ms or COST_MS), builder.seat, LAST if step is None else step)
+        self._push(at_ms + _cost_ms(builder, step), builder.seat, LAST if step is None else step)
 
     def _push(self, at_ms: int, seat: Seat, move: Any) -> None:
         self._count += 1
@@ -101,6 +103,14 @@ class LocalRace:
             if kind in builder.unsaid:
                 builder.rate.spend(at_ms)
                 self._submit(builder.seat, builder.unsaid.pop(kind), at_ms)
+
+
+def _cost_ms(builder: Builder, step: Step | None) -> int:
+    """What a thought declares; an answer has been paid for by the thoughts before it, or costs the least."""
+    is_paid, builder.has_thought = builder.has_thought, isinstance(step, Thought)
+    if isinstance(step, Thought):
+        return max(step.ms, COST_MS)
+    return 0 if is_paid else COST_MS
 
 
 def close(builder: Builder, wait: Callable[[Any], Any]) -> None:

@@ -92,6 +92,37 @@ def test_the_round_ends_when_its_time_is_over() -> None:
     assert played(Endless, Endless).rounds == ((2, 2),)
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("ms", [0, 1000])
+def test_who_only_thinks_is_not_asked_on_for_ever(ms: int) -> None:
+    """As a bot does that waits for the others."""
+
+    class Waiting(seatwise.Bot):
+        def build(self, _: View) -> Iterator[Any]:
+            while True:
+                yield Thought(ms)
+
+    assert played(Thinking, Waiting).points == (10, 0)
+
+
+def test_thoughts_add_up_and_each_takes_a_millisecond_at_least() -> None:
+    class InParts(Thinking):
+        ms, left_ms = 10, 0
+
+        def build(self, view: View) -> Iterator[Any]:
+            yield from (Thought(0), Thought(60), Thought(self.left_ms))
+            yield from super().build(view)
+
+    class JustInTime(InParts):
+        left_ms = 39
+
+    class TooLate(InParts):
+        left_ms = 40
+
+    assert played(Thinking, JustInTime).points == (10, 10)
+    assert played(Thinking, TooLate).points == (10, 0)
+
+
 def test_what_a_bot_raises_costs_it_the_rest_of_that_round_only(capsys: pytest.CaptureFixture[str]) -> None:
     class Broken(seatwise.Bot):
         def build(self, view: View) -> Iterator[Any]:
