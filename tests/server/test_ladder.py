@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
-from harness import House, refusal_of, until
+from harness import SOON_S, House, refusal_of, until
 from harness.ladder import Player, Rung, players
 
-from seatwise.v1 import bot_service_pb2, ladder_pb2, ladder_service_pb2, match_pb2
+from seatwise.v1 import (
+    admin_service_pb2,
+    admin_service_pb2_grpc,
+    bot_service_pb2,
+    ladder_pb2,
+    ladder_service_pb2,
+    match_pb2,
+)
 from seatwise_server.competition.ratings import recompute
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -30,6 +38,20 @@ async def test_bots_that_attend_are_paired_and_their_results_count(house: House,
         assert result.seq == place
         assert len(set(result.bots)) == seats
         assert set(result.bots) <= bots
+
+
+async def test_the_leases_show_who_looks_after_it(house: House) -> None:
+    it = await rung(house, "looked-after")
+    stub = admin_service_pb2_grpc.AdminServiceStub(house.admin.channel)
+
+    async def holders() -> list[str]:
+        answer = await stub.ListLeases(admin_service_pb2.ListLeasesRequest(), metadata=house.admin.metadata)
+        return [lease.holder for lease in answer.leases if lease.what == it.name]
+
+    async with asyncio.timeout(SOON_S):
+        while not (found := await holders()):  # noqa: ASYNC110  # in its own time
+            await asyncio.sleep(0.02)
+    assert found == [house.server.lobby.name]
 
 
 async def test_a_result_is_that_of_its_match_and_its_record(house: House) -> None:

@@ -15,7 +15,7 @@ import structlog
 
 from seatwise_server.ladder.book import Book
 from seatwise_server.ladder.refitting import RefitFailed, Refitting
-from seatwise_server.ladder.settings import Ladder
+from seatwise_server.ladder.settings import Ladder, lease_of
 from seatwise_server.ladder.table import table_of, written
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
@@ -87,11 +87,11 @@ class Holding:
         with suppress(StoreUnavailable):
             for name in list(self.held):
                 del self.held[name]
-                await self._store.leases.release(_lease(name), self._process)
+                await self._store.leases.release(lease_of(name), self._process)
 
     async def _look_round(self) -> None:
-        for name in await self._names():
-            if await self._store.leases.hold(_lease(name), self._process, int(LEASE_S * 1000)):
+        for name in await self._store.ladders.all_names():
+            if await self._store.leases.hold(lease_of(name), self._process, int(LEASE_S * 1000)):
                 await self._look_after(name)
             else:
                 self._let_go(name)
@@ -102,12 +102,6 @@ class Holding:
             opening.cancel()
         if self.held.pop(name, None):
             log.info("ladder_left", ladder=name)
-
-    async def _names(self) -> list[str]:
-        names: list[str] = []
-        while page := await self._store.ladders.names(names[-1] if names else ""):
-            names += page
-        return names
 
     async def _look_after(self, name: str) -> None:
         held = self.held.get(name)
@@ -178,7 +172,3 @@ async def _ended(tasks: set[asyncio.Task[None]]) -> None:
         for task in tasks:
             task.cancel()
         _, tasks = await asyncio.wait(tasks, timeout=0.1)
-
-
-def _lease(name: str) -> str:
-    return f"ladder/{name}"

@@ -51,3 +51,8 @@ class Ladder:
         """The inverse of `to_bytes`."""
         body: dict[str, Any] = json.loads(written)
         return cls(**{**body, "time_control": TimeControl.from_json(body["time_control"])})
+
+
+def lease_of(name: str) -> str:
+    """The lease of the lobby that looks after the ladder of that name."""
+    return f"ladder/{name}"

@@ -7,7 +7,9 @@ import re
 from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1 import admin_service_pb2_grpc
 from seatwise_server import resources
+from seatwise_server.ladder.settings import lease_of
 from seatwise_server.lobby.aborting import Aborting
+from seatwise_server.play.lease import LEASE_S
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.keeper import Context, Keeper
 from seatwise_server.rpc.paging import page_size, strange_token
@@ -16,9 +18,9 @@ from seatwise_server.store import Fence, Heartbeat, Job, Store, now_ms
 LONGEST_REASON = 200
 SILENT_MS = 2500
 """Who has not beaten for so long has missed one, at least."""
-LEASE_MS = 5000
-LEASES = ("house-bots",)
-"""Work that only one process does at a time."""
+LEASE_MS = int(LEASE_S * 1000)
+HOUSE_BOTS = "house-bots"
+"""What is done by one process at a time, as looking after a ladder is."""
 
 
 class AdminDoor(admin_service_pb2_grpc.AdminServiceServicer):
@@ -63,9 +65,7 @@ class AdminDoor(admin_service_pb2_grpc.AdminServiceServicer):
             for each in (await self._referees()).values()
             if each.state != pb.Referee.STATE_STOPPED
         ]
-        held = {work: await self._store.leases.holder(work) for work in LEASES}
-        leases += [pb.Lease(what=work, holder=it[0], left_ms=it[1]) for work, it in held.items() if it]
-        return pb.ListLeasesResponse(leases=leases)
+        return pb.ListLeasesResponse(leases=[*leases, *await self._held_by_one()])
 
     async def DrainReferee(  # noqa: N802
         self, request: pb.DrainRefereeRequest, context: Context
@@ -91,6 +91,13 @@ class AdminDoor(admin_service_pb2_grpc.AdminServiceServicer):
         if "result" not in meta.fields:
             await self._aborting.abort(request.name, request.reason.strip())
         return pb.VoidMatchResponse(match=resources.match(meta))
+
+    async def _held_by_one(self) -> list[pb.Lease]:
+        """Who runs the house's bots, and who looks after each ladder."""
+        works = {HOUSE_BOTS: HOUSE_BOTS}
+        works |= {ladder: lease_of(ladder) for ladder in await self._store.ladders.all_names()}
+        held = {what: await self._store.leases.holder(work) for what, work in works.items()}
+        return [pb.Lease(what=what, holder=it[0], left_ms=it[1]) for what, it in held.items() if it]
 
     async def _referees(self) -> dict[str, pb.Referee]:
         beats = await self._store.processes.heartbeats()

@@ -71,6 +71,13 @@ class Ladders:
         answer = await call(self._client, "ZRANGE", keys.LADDER_INDEX, *limits)
         return [name.decode() for name in answer]
 
+    async def all_names(self) -> list[str]:
+        """Of all ladders, in their order."""
+        names: list[str] = []
+        while page := await self.names(names[-1] if names else ""):
+            names += page
+        return names
+
     async def show(self, name: str, results: int, table: bytes) -> bool:
         """Shows a table with so many results in it; False when a newer one is shown."""
         args = (results, table)
