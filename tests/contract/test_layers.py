@@ -97,6 +97,13 @@ def test_only_doors_make_gRPC_statuses() -> None:  # noqa: N802
             assert not {"google.rpc", "grpc_status"} & set(imported(path)), path
 
 
+def test_only_the_store_talks_to_redis() -> None:
+    """And whoever starts a server of our own: it has to know when that answers."""
+    for path in sources(SERVER):
+        if path.relative_to(SERVER).parts[0] not in ("store", "embedded"):
+            assert not {"redis", "hiredis"} & {top(module) for module in imported(path)}, path
+
+
 @pytest.mark.parametrize("folder", [*FOLDERS, "proto", "tests"])
 def test_nobody_imports_a_folder_of_the_repository(folder: str) -> None:
     for path in sources(ROOT / folder):
