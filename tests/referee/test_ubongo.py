@@ -121,6 +121,13 @@ def test_several_who_call_falsely_together_are_all_out() -> None:
     assert last_points(agree(state)) == (0, 0, 2, 3)
 
 
+def test_who_is_out_cannot_call_together_with_another() -> None:
+    """As an entry of a forged journal might have it."""
+    state = calls(laid(dealt(3), -7, 7, 4), A)
+    with pytest.raises(IllegalMove, match="you called in this round, and your cards did not fit"):
+        calls(state, A, B)
+
+
 def test_a_false_call_does_not_stop_who_calls_rightly_later() -> None:
     state = calls(calls(laid(dealt(3), -7, 7, 4), A), B)
     assert last_points(state) == (0, 10, 4)

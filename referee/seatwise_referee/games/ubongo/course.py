@@ -19,7 +19,7 @@ POINTS_OF_CALLER: Final = 10
 
 
 def after_laying(state: State, seat: Seat, layout: Layout) -> State:
-    """This and nothing else lies before the seat (K9)."""
+    """This and nothing else lies before the seat, and touches no other seat's cards (K6, K9)."""
     layouts = (*state.layouts[:seat], layout, *state.layouts[seat + 1 :])
     return State(state.building, layouts, state.offers, state.out, state.round)
 

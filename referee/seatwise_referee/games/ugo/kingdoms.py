@@ -24,10 +24,10 @@ class Kingdom(NamedTuple):
     """One seat's lands."""
 
     sections: tuple[tuple[Card, ...], ...] = ((),) * 5
-    """A to E, each a stack of one colour from bottom to top."""
+    """A to E in that order, each a stack of one colour from bottom to top (U3)."""
 
     farmers: int = 0
-    """They fill C (2 places), then D (3), then E (4)."""
+    """They fill C (2 places), then D (3), then E (4), before cards lie there or after (U23, U26)."""
 
     @property
     def tops(self) -> tuple[Card | None, ...]:

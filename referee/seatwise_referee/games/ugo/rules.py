@@ -42,7 +42,7 @@ class Ugo:
         return {"rounds": rounds}
 
     def deal(self, seats: int, seed: bytes, options: Options) -> State:
-        """The first round; `BadOptions` for another table size than 2 to 4."""
+        """The first round; `BadOptions` for another table size than 2 to 4 (U1)."""
         return first_state(self._seats(seats), seed, self._rounds(options))
 
     def deals(self, seats: int, seed: bytes, options: Options) -> list[Json]:
