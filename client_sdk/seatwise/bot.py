@@ -79,15 +79,25 @@ def check_bot(factory: object, game: str = "ugo") -> BotFactory:
     if not callable(factory):
         raise UsageError(f"{factory!r} is no bot: give a class derived from seatwise.Bot")
     if isinstance(factory, type):
-        _check_class(factory, _MAIN.get(game, "choose"))
+        _check_class(factory, game)
     return factory
 
 
-def _check_class(cls: type, method: str) -> None:
+def _check_class(cls: type, game: str) -> None:
     if not issubclass(cls, Bot):
         raise UsageError(f"the class {cls.__name__} is no bot: write class {cls.__name__}(seatwise.Bot)")
-    if getattr(cls, method) is getattr(Bot, method):
-        raise UsageError(f"the bot {cls.__name__} has no method {method}(self, view), and must have one")
+    method = _MAIN.get(game, "choose")
+    if not _has(cls, method):
+        others = [
+            f"; it has {own}: is it for the game {other}?" for other, own in _MAIN.items() if _has(cls, own)
+        ]
+        raise UsageError(
+            f"the bot {cls.__name__} has no method {method}(self, view), and must have one{''.join(others)}"
+        )
+
+
+def _has(cls: type[Bot], method: str) -> bool:
+    return getattr(cls, method) is not getattr(Bot, method)
 
 
 def new_bot(factory: BotFactory, offer: Offer, chance: random.Random | None = None) -> Bot:

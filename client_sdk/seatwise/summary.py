@@ -44,8 +44,11 @@ class Summary:
 
     def __str__(self) -> str:
         others = {"voided": self.voided, "without a result": self.unknown, "left": self.left}
+        means = f"{self.mean_points:.2f} points, rank {self.mean_rank:.2f} on average"
         parts = [
-            f"{self.matches} {'match' if self.matches == 1 else 'matches'}: {self.mean_points:.2f} points, rank {self.mean_rank:.2f} on average",
+            f"{self.matches} match{'es' * (self.matches > 1)}: {means}"
+            if self.matches
+            else "no match that counts",
             f"{self.failures} failures in {self.moves} moves",
             *(f"{count} {what}" for what, count in others.items() if count),
         ]

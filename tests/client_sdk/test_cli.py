@@ -14,6 +14,7 @@ import pytest
 from seatwise import cli, standings
 from seatwise.cli import main
 from seatwise.cli.command import Command
+from seatwise.errors import UnavailableError
 
 BOTS = """
 import seatwise
@@ -25,6 +26,10 @@ class MyBot(seatwise.Bot):
 
 class NoChoice(seatwise.Bot):
     pass
+
+class Builder(seatwise.Bot):
+    def build(self, view):
+        yield []
 
 class NoBot:
     pass
@@ -91,6 +96,10 @@ def test_play_writes_records_and_says_how_to_check_them(
         ),
         ("ugo greedy nofile.py:MyBot", "seatwise play: nofile.py:MyBot: there is no file nofile.py"),
         ("ugo greedy mybots.py", "seatwise play: mybots.py: which class? Write mybots.py:CLASS"),
+        (
+            "ugo greedy solver",
+            "seatwise play: solver is a sample for the game ubongo; for ugo there are random, greedy",
+        ),
         ("ugo greedy mybots.py:Mybot", "seatwise play: mybots.py: no class Mybot; there is MyBot, NoChoice"),
         (
             "ugo greedy mybots.py:",
@@ -99,6 +108,10 @@ def test_play_writes_records_and_says_how_to_check_them(
         ("ugo greedy helpers.py:A", "seatwise play: helpers.py: no class A; it has no class derived from"),
         ("ugo greedy mybots.py:NoBot", "seatwise play: the class NoBot is no bot"),
         ("ugo greedy mybots.py:NoChoice", "seatwise play: the bot NoChoice has no method choose(self, view)"),
+        (
+            "ugo greedy mybots.py:Builder",
+            "no method choose(self, view), and must have one; it has build: is it for the game ubongo?",
+        ),
         ("ugo greedy broken.py:A", "seatwise play: broken.py:A: broken.py cannot be imported\nTraceback"),
         ("ugo greedy random --option round=1", "seatwise play: option round: UGO! has no such option"),
         ("ugo greedy random --option rounds=x", "seatwise play: option rounds: must be a whole number"),
@@ -111,6 +124,7 @@ def test_play_writes_records_and_says_how_to_check_them(
             "ugo greedy random --records no/out",
             "seatwise play: records: cannot write to no/out: No such file",
         ),
+        ("ugo greedy random --records -", "seatwise play: records: name a file"),
         ("ugo greedy random --recods out", "unrecognized arguments: --recods out"),
     ],
 )
@@ -263,3 +277,54 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder: Path) -> None:
     command = f"{sys.executable} -m seatwise play ugo greedy random --json | true"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, cwd=folder)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["--help", "play ugo greedy random --json", "play ugo greedy random --records out"]
+)
+def test_a_full_disk_is_one_message(folder: Path, line: str) -> None:
+    """The table's, the help's or the records', whichever is on it."""
+    (folder / "out").symlink_to("/dev/full")
+    where = "" if "out" in line else "> /dev/full"
+    command = f"{sys.executable} -m seatwise {line} {where}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, cwd=folder)
+    assert done.returncode == 1
+    assert done.stderr.startswith("seatwise: ")
+    assert done.stderr.endswith("No space left on device\n")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_without_a_standard_output_it_works_all_the_same(folder: Path) -> None:
+    command = f"{sys.executable} -m seatwise play ugo greedy random --records out.jsonl >&-"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60, cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def asks_at(address: str, error: Exception) -> Command:
+    """A command of a server that fails so."""
+
+    def run(_: object) -> int:
+        raise error
+
+    return Command("fake", "for the test", lambda parser: parser.set_defaults(address=address), run)
+
+
+def test_a_server_that_is_not_there_is_named_with_what_to_do(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nobody = asks_at("here:7433", UnavailableError("Deadline Exceeded"))
+    monkeypatch.setattr(cli, "_entry_points", lambda: [Point(nobody)])
+    code, _, err = said(capsys, "serve")
+    assert code == 1
+    assert err.startswith(
+        "seatwise fake: no server answers at here:7433 (Deadline Exceeded). Is `seatwise serve` running"
+    )
+    assert "--address HOST:PORT" in err
+
+
+def test_what_a_server_says_itself_is_told_as_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopping = asks_at("here:7433", UnavailableError("the server stops", "SERVER_STOPPING"))
+    monkeypatch.setattr(cli, "_entry_points", lambda: [Point(stopping)])
+    assert said(capsys, "serve")[2] == "seatwise fake: the server stops [SERVER_STOPPING]\n"

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from fake_server import FakeServer, Refused, serving
 
-from seatwise.cli import main
+from seatwise import cli
+from seatwise.cli import bot, main, tokens
 from seatwise.cli.tokens import is_here, slug
 from seatwise.v1 import bot_pb2, bot_service_pb2
 
@@ -120,12 +121,50 @@ async def test_a_revoked_token_stays_revoked(
 
 
 async def test_without_the_servers_token_it_says_what_to_do(
-    server: FakeServer, data: Path, capsys: pytest.CaptureFixture[str]
+    server: FakeServer, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(tokens, "PATIENCE_S", 0.2)
     (data / "admin.token").unlink()
     assert await run(server, data) == 2
     assert "is `seatwise serve` running" in capsys.readouterr().err
     assert not server.unary.heard
+
+
+async def test_a_server_that_was_started_just_before_is_waited_for(
+    server: FakeServer, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when `seatwise serve &` and `seatwise bot` are pasted together, for the first time."""
+    (data / "admin.token").rename(data / "later")
+    looked = []
+
+    def look() -> str | None:
+        if looked:
+            (data / "later").rename(data / "admin.token")
+        looked.append(1)
+        return admin_token()
+
+    admin_token = tokens.admin_token
+    monkeypatch.setattr(tokens, "admin_token", look)
+    command = await start(server, data)
+    assert await play_one(server) == "Bearer own"
+    assert await command == 0
+    assert len(looked) == 2
+
+
+async def test_when_nobody_reads_the_results_any_more_the_bot_plays_on(
+    server: FakeServer, data: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(bot, "print", gone, raising=False)
+    monkeypatch.setattr(cli, "silence", lambda: monkeypatch.delattr(bot, "print"))
+    command = await start(server, data, "--json", "--quiet", "--token", "given")
+    await play_one(server)
+    assert await command == 0
+    told = capfd.readouterr()
+    assert told.err == "nobody reads the results any more; Ctrl-C ends the bot\n"
+    assert "summary" in told.out
 
 
 def test_another_machine_is_never_shown_the_token_of_this_one(

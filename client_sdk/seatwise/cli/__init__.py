@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
     from importlib.metadata import EntryPoint
 
     from seatwise.cli.command import Command
+    from seatwise.errors import SeatwiseError
 
 FAILED = 1
 USAGE = 2
@@ -39,13 +42,18 @@ SERVER_EXTRA = "pip install 'seatwise[server,embedded]'"
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; the exit code: 0 fine, 1 failed, 2 usage, 130 interrupted."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:  # it was closed before we began, as `>&-` does
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for as long as we run
     try:
-        return _dispatch(arguments)
+        code = _dispatch(arguments)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        code = INTERRUPTED
     except BrokenPipeError:  # whoever read our output has seen enough, as `head` does
-        _silence()
-        return FAILED
+        silence()
+        code = FAILED
+    except OSError as error:  # a disk that is full, a folder that is gone
+        code = _complain(f"seatwise: {error}", FAILED)
+    return _flushed(code)
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -84,14 +92,28 @@ def _called(command: Command, arguments: list[str]) -> int:
     parser = ArgumentParser(prog=f"seatwise {command.name}", description=_sentence(command.help))
     command.configure(parser)
     try:
-        return command.run(parser.parse_args(arguments))
+        args = parser.parse_args(arguments)
+        return command.run(args)
     except SystemExit as end:  # argparse has said what was wrong
         return end.code if isinstance(end.code, int) else USAGE
     except SeatwiseError as error:
         from seatwise.bot_errors import UsageError
 
         code = USAGE if isinstance(error, UsageError) else FAILED
-        return _complain(f"seatwise {command.name}: {error}", code)
+        return _complain(f"seatwise {command.name}: {_told(error, args)}", code)
+
+
+def _told(error: SeatwiseError, args: Namespace) -> str:
+    """What is wrong; where no server has said it, which one was asked, and what to do."""
+    from seatwise.errors import UnavailableError
+
+    address = getattr(args, "address", "")
+    if not address or error.reason or not isinstance(error, UnavailableError):
+        return str(error)
+    return (
+        f"no server answers at {address} ({error}). Is `seatwise serve` running there? "
+        "If it is elsewhere, say where with --address HOST:PORT"
+    )
 
 
 def _find(name: str) -> Command | None:
@@ -155,11 +177,21 @@ def _complain(text: str, code: int) -> int:
     return code
 
 
-def _silence() -> None:
-    """Nobody reads us any more, and the interpreter would complain when it flushes at the end."""
-    import os
+def _flushed(code: int) -> int:
+    """The code, or another if the last of our output could not be written: the interpreter would only grumble."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        silence()
+        if not isinstance(error, BrokenPipeError):
+            _complain(f"seatwise: standard output: {error.strerror}", FAILED)
+        return FAILED
+    return code
 
+
+def silence() -> None:
+    """Nobody reads us any more, and the interpreter would complain when it flushes at the end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-__all__ = ["main"]
+__all__ = ["main", "silence"]

@@ -111,7 +111,18 @@ def _print_json(result: Result) -> None:
             "ranks": list(result.ranks),
             "endings": [str(ending) for ending in result.endings],
         }
-    print(json.dumps(told), flush=True)
+    _print_line(told)
+
+
+def _print_line(told: dict[str, Any]) -> None:
+    """When nobody reads it any more, as after `| head -1`, that is no reason to leave a table."""
+    from seatwise.cli import silence
+
+    try:
+        print(json.dumps(told), flush=True)
+    except BrokenPipeError:
+        silence()
+        logging.getLogger("seatwise").warning("nobody reads the results any more; Ctrl-C ends the bot")
 
 
 # What happens, line by line

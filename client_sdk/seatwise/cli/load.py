@@ -33,6 +33,9 @@ def _neither(text: str, game: str) -> str:
     samples = ", ".join(SAMPLES.get(game, ()))
     if text.endswith(".py"):
         return f"{text}: which class? Write {text}:CLASS, as in {text}:MyBot"
+    others = [other for other, names in SAMPLES.items() if text in names]
+    if others:
+        return f"{text} is a sample for the game {others[0]}; for {game} there are {samples}"
     return f"{text}: no such sample; there are {samples}. For your own bot write FILE.py:CLASS"
 
 

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from seatwise.bot_errors import UsageError
 from seatwise.cli import decks
+from seatwise.cli.arguments import count
 from seatwise.cli.command import Command
 
 if TYPE_CHECKING:
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Each BOT is a sample (for ugo random, greedy or counting, for ubongo random or solver) or a class of yours
-as FILE.py:CLASS. Ubongo is played in virtual time, so that a slow machine changes nothing.
+as FILE.py:CLASS. Ubongo is played in virtual time, so that a slow machine changes nothing: an answer costs
+a millisecond, or what the bot says that it thought, as solver does (`yield Thought(ms)`).
 They change seats from match to match. Example:
 
   seatwise play ugo mybot.py:MyBot greedy random --matches 100 --seed 7
@@ -34,7 +37,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("game", metavar="GAME", help="ugo or ubongo")
     parser.add_argument("bots", metavar="BOT", nargs="*", help="who plays, as many as there are seats")
-    parser.add_argument("--matches", type=_count, default=1, metavar="N", help="how many (default: 1)")
+    parser.add_argument("--matches", type=count, default=1, metavar="N", help="how many (default: 1)")
     parser.add_argument("--seed", metavar="SEED", help="any text or number; the same seed, the same matches")
     parser.add_argument("--records", metavar="FILE", help="write the record of each match to it, one a line")
     parser.add_argument(
@@ -49,6 +52,8 @@ def run(arguments: Namespace) -> int:
     """Plays, and prints the table; 1 if not one match came to an end that counts."""
     from seatwise.local import play
 
+    if arguments.records == "-":
+        raise UsageError("records: name a file, as /dev/stdout; standard output is the table's")
     decks.use(arguments.deck)
     with _progress(arguments.matches, is_quiet=arguments.json) as on_match:
         results = play(
@@ -65,12 +70,6 @@ def run(arguments: Namespace) -> int:
     else:
         _print_table(results, arguments.records)
     return 1 if all(each.void_reason for each in results) else 0
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:12]) <= 10**9:
-        raise ArgumentTypeError(f"{text!r} is no whole number from 1 up")
-    return int(text)
 
 
 def _option(text: str) -> tuple[str, int | str]:
@@ -134,7 +133,9 @@ def _print_table(results: Results, records: str | None) -> None:
         heading, *rows = results.rows()
         table = rich.Table()
         for number, title in enumerate(heading):
-            table.add_column(title, justify="right" if number else "left")
+            table.add_column(
+                title, justify="right" if number else "left", overflow="fold", no_wrap=not number
+            )
         for row in rows:
             table.add_row(*row)
         rich.Console().print(table)

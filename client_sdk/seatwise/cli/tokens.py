@@ -9,6 +9,7 @@ import os
 import re
 from ipaddress import ip_address
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from seatwise.bot_errors import UsageError
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from seatwise.client import Client
 
 DATA_VARIABLE = "SEATWISE_DATA"
-PATIENCE_S = 3.0
+PATIENCE_S = 5.0
 """A server that is just being started may need so long."""
+
+LOOK_EVERY_S = 0.1
 
 
 def data_folder() -> Path:
@@ -75,7 +78,7 @@ def _is_known(address: str, token: str, name: str) -> bool:
 
 
 def _register(address: str, bot: str, version: str) -> str:
-    admin = admin_token()
+    admin = _awaited_admin_token()
     if admin is None:
         raise UsageError(
             f"no token, and {data_folder() / 'admin.token'} cannot be read to get one: is `seatwise serve` running "
@@ -89,6 +92,14 @@ def _register(address: str, bot: str, version: str) -> str:
                 f"{error.message}. Its token is not on this machine: pass it with --token, or play under another "
                 "--name or --version"
             ) from None
+
+
+def _awaited_admin_token() -> str | None:
+    """As `admin_token`, but a server that was started a moment ago has yet to write it."""
+    deadline = monotonic() + PATIENCE_S
+    while (token := admin_token()) is None and monotonic() < deadline:
+        sleep(LOOK_EVERY_S)
+    return token
 
 
 def _client(address: str, token: str) -> Client:
