@@ -9,6 +9,7 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
+from seatwise.cli import arguments
 from seatwise.cli.command import Command
 from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1 import admin_service_pb2_grpc
@@ -27,9 +28,9 @@ def configure(parser: ArgumentParser) -> None:
     _verb(verbs, "leases", "who holds which lease, and for how long yet", _leases)
     check.configure(verbs.add_parser("check", help=check.TEXT, description=check.TEXT))
     drain = _verb(verbs, "drain", "let a referee take no new matches, and finish those it has", _drain)
-    drain.add_argument("referee", help="as `ctl referees` shows it")
+    drain.add_argument("referee", type=arguments.name_in("referees"), help="as `ctl referees` shows it")
     void = _verb(verbs, "void", "end a match that is to count for nobody", _void)
-    void.add_argument("match", help="as in matches/7f3k...")
+    void.add_argument("match", type=arguments.name_in("matches"), help="as in matches/7f3k..., or 7f3k...")
     void.add_argument("--reason", required=True, metavar="TEXT", help="why, for all to read")
 
 
@@ -83,14 +84,12 @@ def _leases(ask: Call, args: Namespace) -> None:
 
 
 def _drain(ask: Call, args: Namespace) -> None:
-    name = args.referee if args.referee.startswith("referees/") else f"referees/{args.referee}"
-    referee = ask("DrainReferee", pb.DrainRefereeRequest(name=name)).referee
+    referee = ask("DrainReferee", pb.DrainRefereeRequest(name=args.referee)).referee
     _say(referee, f"{referee.name} takes no new matches, and finishes {referee.matches}", args)
 
 
 def _void(ask: Call, args: Namespace) -> None:
-    name = args.match if args.match.startswith("matches/") else f"matches/{args.match}"
-    match = ask("VoidMatch", pb.VoidMatchRequest(name=name, reason=args.reason)).match
+    match = ask("VoidMatch", pb.VoidMatchRequest(name=args.match, reason=args.reason)).match
     over = match.HasField("end_time")
     _say(match, f"{match.name} was over already" if over else f"{match.name} is to end: {args.reason}", args)
 

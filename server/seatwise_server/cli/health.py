@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import ArgumentParser, Namespace
 
@@ -25,13 +26,17 @@ def configure(parser: ArgumentParser) -> None:
         "--service", default="", metavar="NAME",
         help="ask for one service, as in seatwise.v1.PlayService; default: the process as a whole",
     )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="one line, for programs")
     parser.set_defaults(run=run)
 
 
 def run(args: Namespace) -> int:
     """0 if it is ready, 1 if not, or if nobody answers."""
     status = _status(args.address.removeprefix("http://"), args.service)
-    print(status, file=sys.stdout if status == "SERVING" else sys.stderr)
+    if args.json:
+        print(json.dumps({"status": status}))
+    else:
+        print(status, file=sys.stdout if status == "SERVING" else sys.stderr)
     return 0 if status == "SERVING" else 1
 
 

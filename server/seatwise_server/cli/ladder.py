@@ -10,6 +10,7 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict
 
 from seatwise.bot_errors import UsageError
+from seatwise.cli import arguments
 from seatwise.cli.command import Command
 from seatwise.v1 import ladder_pb2, ladder_service_pb2_grpc, time_control_pb2
 from seatwise.v1 import ladder_service_pb2 as pb
@@ -37,7 +38,9 @@ def configure(parser: ArgumentParser) -> None:
     )
     history = _verb(verbs, "history", "show the last results", _history)
     history.add_argument("--bot", help="only its: bots/NAME/versions/V, or NAME for all its versions")
-    history.add_argument("--count", type=int, default=20, help="how many (default: %(default)s)")
+    history.add_argument(
+        "--count", type=arguments.count, default=20, metavar="N", help="how many (default: %(default)s)"
+    )
     _verb(verbs, "export", "print all results, oldest first, one line of JSON each", _export)
     back = _verb(
         verbs, "reinstate", "let a bot back on that was taken off (admin)", _reinstate, as_admin=True
@@ -51,7 +54,7 @@ def _verb(
     parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
     asking.add_arguments(parser)
     if named:
-        parser.add_argument("ladder", help="as in ladders/main, or main")
+        parser.add_argument("ladder", type=arguments.name_in("ladders"), help="as in ladders/main, or main")
     parser.set_defaults(act=act, as_admin=as_admin)
     return parser
 
@@ -75,14 +78,9 @@ def run(args: Namespace) -> int:
         return act(ask, args)
 
 
-def _name(args: Namespace) -> str:
-    name: str = args.ladder
-    return name if name.startswith("ladders/") else f"ladders/{name}"
-
-
 def _create(ask: Call, args: Namespace) -> int:
     ladder = ladder_pb2.Ladder(
-        name=_name(args),
+        name=args.ladder,
         game=f"games/{args.game}",
         seats=args.seats,
         options=dict(_options(args.option)),
@@ -137,7 +135,7 @@ def _show_ladders(ladders: Sequence[ladder_pb2.Ladder]) -> None:
 
 
 def _show(ask: Call, args: Namespace) -> int:
-    name = _name(args)
+    name = args.ladder
 
     def page(token: str) -> Any:
         return pb.ListStandingsRequest(ladder=name, page_size=AT_ONCE, page_token=token)
@@ -185,7 +183,7 @@ def _results(ask: Call, name: str) -> Iterator[Result]:
 def _history(ask: Call, args: Namespace) -> int:
     def page(token: str) -> Any:
         return pb.ListLadderResultsRequest(
-            ladder=_name(args), page_size=AT_ONCE, page_token=token, newest_first=True
+            ladder=args.ladder, page_size=AT_ONCE, page_token=token, newest_first=True
         )
 
     found: list[ladder_pb2.LadderResult] = []
@@ -198,7 +196,7 @@ def _history(ask: Call, args: Namespace) -> int:
         for each in found:
             print(json.dumps(_dict(each)))
     else:
-        ladder_table.show_history(f"{_name(args)}, newest first", found)
+        ladder_table.show_history(f"{args.ladder}, newest first", found)
     return 0
 
 
@@ -207,16 +205,16 @@ def _is_named(bot: str, name: str) -> bool:
 
 
 def _export(ask: Call, args: Namespace) -> int:
-    for result in _results(ask, _name(args)):
+    for result in _results(ask, args.ladder):
         print(json.dumps(result.to_json(), sort_keys=True, separators=(",", ":")))
     return 0
 
 
 def _reinstate(ask: Call, args: Namespace) -> int:
     bot = args.bot if "/" in args.bot else f"bots/{args.bot}/versions/1"
-    ask("ReinstateBot", pb.ReinstateBotRequest(ladder=_name(args), bot=bot))
+    ask("ReinstateBot", pb.ReinstateBotRequest(ladder=args.ladder, bot=bot))
     if not args.json:
-        print(f"{bot} may play on {_name(args)} again")
+        print(f"{bot} may play on {args.ladder} again")
     return 0
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from google.protobuf.json_format import MessageToDict
 
 from seatwise.bot_errors import UsageError
+from seatwise.cli import arguments
 from seatwise.cli.command import Command
 from seatwise.cli.tokens import is_here
 from seatwise.client import Client
@@ -45,7 +46,9 @@ def configure(parser: ArgumentParser) -> None:
     )
     listing = _verb(verbs, "list", "list matches, newest first")
     listing.set_defaults(act=_list)
-    listing.add_argument("--count", type=int, default=20, help="how many (default: %(default)s)")
+    listing.add_argument(
+        "--count", type=arguments.count, default=20, metavar="N", help="how many (default: %(default)s)"
+    )
     for name, text, act in (
         ("show", "show one match", _show),
         ("record", "print the record of a finished match", _record),
@@ -54,7 +57,9 @@ def configure(parser: ArgumentParser) -> None:
     ):
         verb = _verb(verbs, name, text)
         verb.set_defaults(act=act)
-        verb.add_argument("match", help="as in matches/7f3k...")
+        verb.add_argument(
+            "match", type=arguments.name_in("matches"), help="as in matches/7f3k..., or 7f3k..."
+        )
 
     for name, text, act in (
         ("set", "show a set of duplicate deals", _show_set),
@@ -62,7 +67,7 @@ def configure(parser: ArgumentParser) -> None:
     ):
         verb = _verb(verbs, name, text)
         verb.set_defaults(act=act)
-        verb.add_argument("set", help="as in sets/final-1")
+        verb.add_argument("set", type=arguments.name_in("sets"), help="as in sets/final-1, or final-1")
 
 
 def _verb(verbs: Any, name: str, text: str) -> ArgumentParser:

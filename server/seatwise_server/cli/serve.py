@@ -8,9 +8,10 @@ import signal
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from seatwise.cli import decks
+from seatwise.cli import arguments, decks
 from seatwise.cli.command import Command
 from seatwise_server.config import DEFAULT_PORT, KEEP_RECORDS_S, ROLES, Config, default_data_folder
 
@@ -25,7 +26,7 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the arguments."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument(
-        "--port", type=int, default=DEFAULT_PORT, help="0 takes a free one (default: %(default)s)"
+        "--port", type=arguments.port, default=DEFAULT_PORT, help="0 takes a free one (default: %(default)s)"
     )
     parser.add_argument(
         "--data", type=Path, default=default_data_folder(), metavar="FOLDER",
@@ -41,18 +42,22 @@ def configure(parser: ArgumentParser) -> None:
         help="start although this Redis may lose acknowledged moves; health and records will say so",
     )  # fmt: skip
     parser.add_argument(
-        "--wait-replicas", type=int, default=0, metavar="N",
+        "--wait-replicas", type=arguments.count_or_none, default=0, metavar="N",
         help="tell nobody of a move before N replicas have it (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--keep-records", type=float, default=KEEP_RECORDS_S / DAY_S, metavar="DAYS",
+        "--keep-records", type=arguments.span, default=KEEP_RECORDS_S / DAY_S, metavar="DAYS",
         help="how long records are kept (default: %(default)g)",
     )  # fmt: skip
     parser.add_argument(
-        "--tables", type=int, default=5000, help="most matches at once (default: %(default)s)"
+        "--tables",
+        type=arguments.count,
+        default=5000,
+        metavar="N",
+        help="most matches at once (default: %(default)s)",
     )
     parser.add_argument(
-        "--gone-for-good", type=float, default=60.0, metavar="SECONDS",
+        "--gone-for-good", type=arguments.span, default=60.0, metavar="SECONDS",
         help="stop when Redis has not answered for so long (default: %(default)g)",
     )  # fmt: skip
     parser.add_argument(
@@ -60,7 +65,7 @@ def configure(parser: ArgumentParser) -> None:
         help="what this process does; may be given more than once (default: all)",
     )  # fmt: skip
     parser.add_argument(
-        "--address", default="", metavar="HOST:PORT",
+        "--address", type=arguments.address, metavar="HOST:PORT",
         help="where bots reach this referee (default: where it listens)",
     )  # fmt: skip
     parser.add_argument(
@@ -71,13 +76,16 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--metrics-port",
-        type=int,
+        type=arguments.port,
         metavar="PORT",
         help="serve /metrics for Prometheus there; 0 takes a free one",
     )
     decks.add_to(parser)
     parser.add_argument("--no-house-bots", action="store_true", help="leave free places free")
-    parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    parser.add_argument(
+        "--log-level", choices=["debug", "info", "warning", "error"], default="info",
+        help="nothing below it is told (default: %(default)s)",
+    )  # fmt: skip
 
 
 def config_of(args: Namespace) -> Config:
@@ -86,11 +94,11 @@ def config_of(args: Namespace) -> Config:
         host=args.host,
         port=args.port,
         roles=_roles(args),
-        address=args.address,
+        address=args.address or "",
         data=args.data,
         redis_url=args.redis,
         allow_loss=args.allow_loss,
-        wait_replicas=max(0, args.wait_replicas),
+        wait_replicas=args.wait_replicas,
         keep_records_s=max(1, int(args.keep_records * DAY_S)),
         most_tables=args.tables,
         house_bots=not args.no_house_bots,
@@ -125,13 +133,22 @@ def run(args: Namespace) -> int:
     try:
         embedded = embedded_redis(config)
         asyncio.run(_serve(config, embedded))
-    except (EmbeddedRedisError, StoreError, StoreLost, PortBusy, ValueError, OSError) as error:
+    except (EmbeddedRedisError, StoreError, StoreLost, PortBusy, ValueError) as error:
         print(f"seatwise serve: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"seatwise serve: {_told(error)}", file=sys.stderr)
         return 1
     finally:
         if embedded:
             embedded.stop()
     return 0
+
+
+def _told(error: OSError) -> str:
+    if error.filename is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}; name a folder that can be written to with --data FOLDER"
 
 
 async def _serve(config: Config, embedded: EmbeddedRedis | None) -> None:
@@ -152,7 +169,7 @@ async def _serve(config: Config, embedded: EmbeddedRedis | None) -> None:
 
 def _say_where(config: Config, address: str) -> None:
     """For a person on standard output; programs read the log."""
-    where = "" if config.data == default_data_folder() else f"SEATWISE_DATA={config.data} "
+    where = "" if config.data == default_data_folder() else f"SEATWISE_DATA={quote(str(config.data))} "
     if "gateway" in config.roles:
         print(f"Seatwise listens on {address}. Admin token: {config.admin_token_file}", flush=True)
     else:

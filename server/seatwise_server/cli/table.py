@@ -1,18 +1,20 @@
-"""Tables and progress bars: rich on a terminal, plain lines elsewhere."""
+"""Tables and progress bars: rich on a terminal that has it, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+if TYPE_CHECKING:  # a bot's author who looks at a ladder need not have it
+    from rich.table import Table
 
 Advance: TypeAlias = Callable[[int], None]
 """So many more are done."""
+
+WIDEST = 10_000
+"""Wider than any terminal: how much room a frame needs, not how much it would be given."""
 
 
 @contextmanager
@@ -22,6 +24,9 @@ def progress(what: str, total: int) -> Iterator[Advance]:
         yield lambda _: None
         print(f"{what}: {total} of {total}", file=sys.stderr)
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(what, total=total)
@@ -29,16 +34,32 @@ def progress(what: str, total: int) -> Iterator[Advance]:
 
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """The first column left, numbers right."""
-    if not sys.stdout.isatty():
+    """The first column left, numbers right; plain lines too where a frame has no room."""
+    drawn = _drawn(title, columns, rows) if sys.stdout.isatty() else None
+    if drawn is None:
         _plain(columns, rows)
         return
+    from rich.console import Console
+
+    console = Console()
+    if console.measure(drawn, options=console.options.update(max_width=WIDEST)).minimum > console.width:
+        _plain(columns, rows)
+    else:
+        console.print(drawn)
+
+
+def _drawn(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table | None:
+    """In a frame; nothing is cut short, above all not the names, for they are typed again. `None` without rich."""
+    try:
+        from rich.table import Table
+    except ModuleNotFoundError:
+        return None
     drawn = Table(title=title)
     for number, column in enumerate(columns):
-        drawn.add_column(column, justify="right" if number else "left")
+        drawn.add_column(column, justify="right" if number else "left", overflow="fold", no_wrap=not number)
     for row in rows:
         drawn.add_row(*row)
-    Console().print(drawn)
+    return drawn
 
 
 def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -1,0 +1,48 @@
+"""Tables on terminals: no name is cut short, for it is typed again."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from seatwise_server.cli import table
+
+COLUMNS = ("match", "game", "state", "bots", "points", "ranks")
+BOTS = ("house-random:1", "greedy:1", "house-counting:1", "house-greedy:1")
+ROW = ("matches/2atwxrh3actj", "ugo", "finished", " ".join(BOTS), "-44 18 58 41", "2 4 1 3")
+
+
+def shown(width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    """What a terminal of that width shows."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(width))
+    table.show("Matches", COLUMNS, [ROW])
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 200])
+def test_nothing_is_cut_short(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = shown(width, capsys, monkeypatch)
+    assert "\u2026" not in said
+    assert ROW[0] in said
+    letters = [each for each in said if each in "".join(BOTS)]
+    assert all(letters.count(each) >= "".join(BOTS).count(each) for each in set("".join(BOTS)))
+
+
+def test_a_frame_that_has_no_room_is_left_away(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "\u2503" in shown(80, capsys, monkeypatch)
+    assert "\u2503" not in shown(70, capsys, monkeypatch)
+
+
+def test_who_has_no_rich_has_plain_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the author of a bot, who may look at ladders and matches with the bare package."""
+    monkeypatch.setitem(sys.modules, "rich.table", None)
+    assert shown(100, capsys, monkeypatch).startswith("match ")
