@@ -75,5 +75,5 @@ matches-needed: setup ## how many matches tell two bots apart: plain, duplicate,
 soak: setup ## what takes longer than a test may
 	$(BIN)/pytest -q -m slow
 
-clean: ## back to a fresh clone
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+clean: ## the environment and all caches away; what was played and measured stays
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist
