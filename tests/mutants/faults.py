@@ -151,7 +151,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a match is voided for deaths after which it was played on",
         "server/seatwise_server/play/opening.py",
-        "        if deaths > 1 and _got_on(journal):\n",
+        "        if deaths > 1 and _got_on(journal, fence.epoch):\n",
         "        if False:\n",
         ("tests/server/test_leases.py",),
     ),

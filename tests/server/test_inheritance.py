@@ -11,7 +11,7 @@ from virtual import in_virtual_time
 
 from seatwise_server.play import inheritance, lease
 from seatwise_server.play.inheritance import AT_ONCE, Estate, Inheritance
-from seatwise_server.store import Fence, Heartbeat, Store
+from seatwise_server.store import Death, Fence, Heartbeat, Store
 from seatwise_server.store.jobs import Job
 
 LEASE_S = 0.3
@@ -26,12 +26,14 @@ class Host:
         self.name = name
         self.free = free
         self.opened: set[str] = set()
+        self.deaths: set[Death] = set()
 
     def has(self, match: str) -> bool:
         return match in self.opened
 
     async def open(self, estate: Estate) -> None:
         self.opened.add(estate.job.match)
+        self.deaths.add(estate.death)
 
 
 @pytest.fixture(autouse=True)
@@ -90,8 +92,22 @@ async def test_whoever_holds_the_job_of_a_dead_ones_match_takes_it_for_nobody_el
     await held_by(store, "b", MATCHES)
     for match in MATCHES:
         epoch = await store.journal.claim(match, "b", 0)
-        await store.journal.claim(match, "dead", epoch, is_death=True)
+        await store.journal.claim(match, "dead", epoch, death=Death.SOON)
     assert await first_found(Host("b"), store, ["a", "c"]) == set(MATCHES)
+
+
+@pytest.mark.parametrize(("lived_ms", "death"), [(0, Death.LATE), (60_000, Death.SOON)])
+async def test_who_lived_with_a_match_for_a_while_died_late(
+    store: Store, monkeypatch: pytest.MonkeyPatch, lived_ms: int, death: Death
+) -> None:
+    monkeypatch.setattr(inheritance, "A_WHILE_MS", lived_ms)
+    await held_by(store, "dead", MATCHES)
+    for match in MATCHES:
+        await store.journal.claim(match, "dead", 0)
+    await store.processes.beat("dead", "host:1")
+    host = Host("b")
+    await first_found(host, store, [])
+    assert host.deaths == {death}
 
 
 async def test_a_job_that_was_taken_and_never_opened_is_opened_by_who_took_it(store: Store) -> None:

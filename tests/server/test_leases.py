@@ -19,9 +19,9 @@ from seatwise_referee.journal import Sat, TakenOver, canonical, encode
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.inheritance import Estate, share
 from seatwise_server.play.lease import LEASE_S, MARGIN_S, Lease
-from seatwise_server.play.opening import MOST_DEATHS, Opening, UnknownFormat
+from seatwise_server.play.opening import MOST_DEATHS, MOST_DEATHS_IN_ALL, Opening, UnknownFormat
 from seatwise_server.play.presence import Presence
-from seatwise_server.store import Answer, Flusher, Store
+from seatwise_server.store import Answer, Death, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 
 CERTAIN_S = LEASE_S - MARGIN_S
@@ -221,11 +221,39 @@ def opening(store: Store, flusher: Flusher, owner: str = "a") -> Opening:
     return Opening(owner, store, flusher, Delivery(store, 60))
 
 
-async def die(store: Store, flusher: Flusher, job: Any, heir: str, is_death: bool) -> VoidReason | None:
+async def die(
+    store: Store, flusher: Flusher, job: Any, heir: str, death: Death = Death.SOON
+) -> VoidReason | None:
+    """The owner has died in that way; what the heir is to do with the match."""
     fence = await store.journal.fence(job.match)
-    owned = await opening(store, flusher, heir).claim(Estate(job, "a", fence, is_death))
+    owned = await opening(store, flusher, heir).claim(Estate(job, "a", fence, death))
     assert owned
     return owned.void
+
+
+async def verdicts_on(
+    store: Store,
+    flusher: Flusher,
+    *,
+    deaths: int,
+    death: Death = Death.SOON,
+    opens: bool = True,
+    moves: int = 0,
+) -> list[VoidReason | None]:
+    """Of one heir after the other; so many of the first get on with the match, all others only take it over."""
+    _, job = await opened(store, flusher)
+    verdicts, seq = [await die(store, flusher, job, "first", Death.NONE)], 0
+    for number in range(deaths):
+        heir, epoch = f"heir{number}", number + 2
+        verdicts.append(await die(store, flusher, job, heir, death))
+        done: tuple[Any, ...] = (TakenOver(seq=seq + 1, at_ms=seq, epoch=epoch),) if opens else ()
+        if number < moves:
+            done += (Sat(seq=seq + 2, at_ms=seq, seat=Seat(number % 2), nonce=None),)
+        if done:
+            entries = [encode(entry) for entry in done]
+            assert await flusher.appended(job.match, epoch, heir, seq + 1, entries) is Answer.OK
+        seq += len(done)
+    return verdicts[1:]
 
 
 async def test_what_the_old_owner_writes_until_the_fence_is_set_is_known_to_the_new_one(
@@ -242,42 +270,47 @@ async def test_what_the_old_owner_writes_until_the_fence_is_set_is_known_to_the_
         return await claim(*args, **options)
 
     monkeypatch.setattr(store.journal, "claim", claimed)
-    heir = await opening(store, flusher, "b").claim(Estate(job, "a", fence, is_death=True))
+    heir = await opening(store, flusher, "b").claim(Estate(job, "a", fence, Death.SOON))
     assert heir
     assert (heir.epoch, heir.match.position.seq) == (2, 1)
 
 
 async def test_a_match_whose_third_owner_dies_is_poisoned(store: Store, flusher: Flusher) -> None:
-    _, job = await opened(store, flusher)
-    assert await die(store, flusher, job, "a", is_death=False) is None
-    verdicts = [
-        await die(store, flusher, job, f"heir{number}", is_death=True) for number in range(MOST_DEATHS)
-    ]
-    assert verdicts == [None, None, VoidReason.POISONED]
+    assert await verdicts_on(store, flusher, deaths=3) == [None, None, VoidReason.POISONED]
 
 
 async def test_who_dies_with_a_match_that_got_on_since_is_not_its_victim(
     store: Store, flusher: Flusher
 ) -> None:
-    _, job = await opened(store, flusher)
-    verdicts, seq = [], 0
-    for number in range(2 * MOST_DEATHS):
-        verdicts.append(await die(store, flusher, job, f"heir{number}", is_death=True))
-        done: tuple[Any, ...] = (TakenOver(seq=seq + 1, at_ms=seq, epoch=number + 1),)
-        if number < MOST_DEATHS:
-            done += (Sat(seq=seq + 2, at_ms=seq, seat=Seat(number % 2), nonce=None),)
-        entries = [encode(entry) for entry in done]
-        answer = await flusher.appended(job.match, number + 1, f"heir{number}", seq + 1, entries)
-        assert answer is Answer.OK
-        seq += len(entries)
+    verdicts = await verdicts_on(store, flusher, deaths=2 * MOST_DEATHS, moves=MOST_DEATHS)
     assert verdicts == [None] * (2 * MOST_DEATHS - 1) + [VoidReason.POISONED]
+
+
+@pytest.mark.parametrize(("death", "opens"), [(Death.LATE, True), (Death.SOON, False)])
+async def test_many_have_to_die_late_or_before_they_open_it_until_a_match_is_poisoned(
+    store: Store, flusher: Flusher, death: Death, opens: bool
+) -> None:
+    """Three kills while one round of a race is played, or while a server starts, void no match."""
+    verdicts = await verdicts_on(store, flusher, deaths=MOST_DEATHS_IN_ALL, death=death, opens=opens)
+    assert verdicts == [None] * (MOST_DEATHS_IN_ALL - 1) + [VoidReason.POISONED]
+
+
+async def test_who_dies_before_it_opens_a_match_has_not_got_on_with_it(
+    store: Store, flusher: Flusher
+) -> None:
+    """The entries at the journal's end are those of the owner before."""
+    _, job = await opened(store, flusher)
+    assert await die(store, flusher, job, "first", Death.NONE) is None
+    sat = encode(Sat(seq=1, at_ms=0, seat=Seat(0), nonce=None))
+    assert await flusher.appended(job.match, 1, "first", 1, [sat]) is Answer.OK
+    verdicts = [await die(store, flusher, job, f"heir{number}") for number in range(MOST_DEATHS_IN_ALL)]
+    assert verdicts[-1] is VoidReason.POISONED
 
 
 async def test_handing_over_is_no_death(store: Store, flusher: Flusher) -> None:
     _, job = await opened(store, flusher)
-    assert [await die(store, flusher, job, f"heir{number}", is_death=False) for number in range(6)] == [
-        None
-    ] * 6
+    heirs = [f"heir{number}" for number in range(2 * MOST_DEATHS_IN_ALL)]
+    assert {await die(store, flusher, job, heir, Death.NONE) for heir in heirs} == {None}
 
 
 async def test_what_another_version_wrote_is_left_to_it(store: Store, flusher: Flusher) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from seatwise_server.store import Answer, Fence, Flusher, Store, keys
+from seatwise_server.store import Answer, Death, Fence, Flusher, Store, keys
 from seatwise_server.store.errors import FenceLost, MatchRetired
 
 MATCH = "matches/7f3k"
@@ -179,10 +179,10 @@ async def test_who_confirms_its_fence_is_not_robbed_by_one_who_thought_it_dead(s
     assert seen == Fence(epoch, "a", is_retired=False)
     assert await store.journal.confirm(MATCH, epoch, "a") is Answer.OK
     with pytest.raises(FenceLost):
-        await store.journal.claim(MATCH, "b", epoch, seen.confirmed, is_death=True)
+        await store.journal.claim(MATCH, "b", epoch, seen.confirmed, Death.SOON)
     seen = await store.journal.fence(MATCH)
     assert seen == Fence(epoch, "a", is_retired=False, confirmed=1)
-    assert await store.journal.claim(MATCH, "b", epoch, seen.confirmed, is_death=True) == epoch + 1
+    assert await store.journal.claim(MATCH, "b", epoch, seen.confirmed, Death.SOON) == epoch + 1
     assert await store.journal.confirm(MATCH, epoch, "a") is Answer.FENCED
     assert await store.journal.confirm(MATCH, epoch + 2, "a") is Answer.LOST
 
@@ -190,6 +190,10 @@ async def test_who_confirms_its_fence_is_not_robbed_by_one_who_thought_it_dead(s
 async def test_a_death_is_counted_once_however_often_the_heir_asks(store: Store) -> None:
     epoch = await owned(store)
     for _ in range(2):
-        await store.journal.claim(MATCH, "b", epoch, 0, is_death=True)
+        await store.journal.claim(MATCH, "b", epoch, 0, Death.SOON)
     await store.journal.claim(MATCH, "c", epoch + 1, 0)
     assert await store.journal.fence(MATCH) == Fence(epoch + 2, "c", is_retired=False, deaths=1)
+    await store.journal.claim(MATCH, "d", epoch + 2, 0, Death.LATE)
+    assert await store.journal.fence(MATCH) == Fence(epoch + 3, "d", is_retired=False, deaths=2, late=1)
+    assert await store.journal.pardon(MATCH, epoch + 3, "d") is Answer.OK
+    assert await store.journal.fence(MATCH) == Fence(epoch + 3, "d", is_retired=False, deaths=1)

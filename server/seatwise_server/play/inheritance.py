@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import structlog
 
 from seatwise_server.play.lease import LEASE_S
-from seatwise_server.store import DeathWatch, Fence, Heartbeat, Store
+from seatwise_server.store import Death, DeathWatch, Fence, Heartbeat, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 from seatwise_server.store.notices import farewells
@@ -29,6 +29,8 @@ AT_ONCE = 32
 MOST = 128
 """Matches of one owner that are looked at in one go: opening them must not keep us from looking who lives."""
 RETRY_S = 0.5
+A_WHILE_MS = 2_000
+"""Who died later was hardly killed by a match: bots say again what they said to the owner before as soon as they can."""
 
 T = TypeVar("T")
 
@@ -43,8 +45,8 @@ class Estate(NamedTuple):
     """Who took the job."""
     fence: Fence | None
     """As it was read."""
-    is_death: bool = False
-    """Its owner did not leave in order."""
+    death: Death = Death.NONE
+    """Of its owner, if that did not leave in order."""
 
 
 Part = Callable[[Sequence[Estate]], Sequence[Estate]]
@@ -173,9 +175,15 @@ class Inheritance:
         return [self._estate(job, holder, fence) for job, fence in zip(jobs, fences, strict=True)]
 
     def _estate(self, job: Job, holder: str, fence: Fence | None) -> Estate:
-        beat = self._beats.get(fence.owner) if fence else None
-        has_left = fence is None or fence.owner == self._name or (beat is not None and beat.has_left)
-        return Estate(job, holder, fence, is_death=not has_left)
+        return Estate(job, holder, fence, self._death_of(fence) if fence else Death.NONE)
+
+    def _death_of(self, fence: Fence) -> Death:
+        """How its owner died, if it is dead."""
+        beat = self._beats.get(fence.owner)
+        if fence.owner == self._name or (beat and beat.has_left):
+            return Death.NONE
+        lived_ms = beat.beat_ms - fence.since_ms if beat else 0
+        return Death.LATE if lived_ms >= A_WHILE_MS else Death.SOON
 
     async def _take(self, estates: Sequence[Estate], is_dead: Callable[[str], bool], part: Part) -> None:
         """Those that are ours without our knowing, and our part of those that are nobody's."""

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 
 import structlog
 
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import BadOptions, IllegalMove
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import BadEntry, Frozen, Rejected, TakenOver, decode
+from seatwise_referee.journal import BadEntry, Entry, Frozen, Rejected, TakenOver, decode
 from seatwise_referee.match import Match, replay
 from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.inheritance import Estate
-from seatwise_server.store import Flusher, MatchMeta, Store
+from seatwise_server.store import Death, Flusher, MatchMeta, Store
 from seatwise_server.store.errors import FenceLost, MatchRetired
 
 MOST_DEATHS = 3
-"""A match whose owners died so often, and that got nowhere in between, is taken for the cause."""
+"""A match with which owners died so often soon after they had it, and that got nowhere in between, is taken for the cause."""
+MOST_DEATHS_IN_ALL = 12
+"""The same, whenever they died: who kills many servers at random must not be taken for a match that does."""
 NOWHERE = (TakenOver, Frozen, Rejected)
 """Entries with which a match gets nowhere."""
 
@@ -71,8 +75,8 @@ class Opening:
         if epoch is None:
             return None
         journal = await self._read(setup.match, epoch)
-        deaths = await self._deaths(estate, epoch, journal)
-        return self._replayed(setup, epoch, journal, _verdict("abort" in meta.fields, deaths))
+        is_poisoned = await self._is_poisoned(estate, epoch, journal)
+        return self._replayed(setup, epoch, journal, _verdict("abort" in meta.fields, is_poisoned))
 
     async def _set_fence(self, setup: Setup, estate: Estate) -> int | None:
         """The new epoch; None if the match is another's, or over."""
@@ -80,7 +84,7 @@ class Opening:
         expected, confirmed = (fence.epoch, fence.confirmed) if fence else (0, None)
         claim = self.store.journal.claim
         try:
-            return await claim(job.match, self.owner, expected, confirmed, is_death=estate.is_death)
+            return await claim(job.match, self.owner, expected, confirmed, estate.death)
         except MatchRetired:
             await self.delivery.conclude(setup)
             await self.store.jobs.done(job.job_id)
@@ -88,13 +92,18 @@ class Opening:
             log.info("match_belongs_to_another", match=job.match, owner=lost.owner)
         return None
 
-    async def _deaths(self, estate: Estate, epoch: int, journal: list[bytes]) -> int:
-        """How many owners died with the match since it last got on."""
-        deaths = estate.is_death + (estate.fence.deaths if estate.fence else 0)
-        if deaths > 1 and _got_on(journal):
+    async def _is_poisoned(self, estate: Estate, epoch: int, journal: list[bytes]) -> bool:
+        """Whether too many owners have died with the match since it last got on."""
+        fence = estate.fence
+        if fence is None:
+            return False
+        deaths = fence.deaths + (estate.death is not Death.NONE)
+        late = fence.late + (estate.death is Death.LATE)
+        if deaths > 1 and _got_on(journal, fence.epoch):
             await self.store.journal.pardon(estate.job.match, epoch, self.owner)
-            return 1
-        return deaths
+            return False
+        died_at_it = deaths - late >= MOST_DEATHS and _in_vain(journal) >= MOST_DEATHS - 1
+        return died_at_it or deaths >= MOST_DEATHS_IN_ALL
 
     async def _read(self, match: str, epoch: int) -> list[bytes]:
         await self.flusher.replicated(match)
@@ -138,24 +147,28 @@ def _setup(meta: MatchMeta) -> Setup:
     return setup
 
 
-def _got_on(journal: list[bytes]) -> bool:
-    """Whether the last owner brought the match any further: then the deaths before that were not its doing."""
-    for data in reversed(journal):
-        try:
-            entry = decode(data)
-        except BadEntry:
-            return False
-        if not isinstance(entry, NOWHERE):
-            return True
-        if isinstance(entry, TakenOver):
-            return False
-    return False
+def _got_on(journal: Sequence[bytes], epoch: int) -> bool:
+    """Whether the owner at that epoch brought the match any further: then the deaths before that were not its doing."""
+    opened = (entry.epoch for entry in _backwards(journal) if isinstance(entry, TakenOver))
+    return not _in_vain(journal) and next(opened, 1) == epoch
 
 
-def _verdict(is_aborted: bool, deaths: int) -> VoidReason | None:
+def _in_vain(journal: Sequence[bytes]) -> int:
+    """How many owners have taken the match over since it last got on."""
+    since = takewhile(lambda entry: isinstance(entry, NOWHERE), _backwards(journal))
+    return sum(isinstance(entry, TakenOver) for entry in since)
+
+
+def _backwards(journal: Sequence[bytes]) -> Iterator[Entry]:
+    """What stands in it, from its end to the last entry that nobody can read."""
+    with suppress(BadEntry):
+        yield from map(decode, reversed(journal))
+
+
+def _verdict(is_aborted: bool, is_poisoned: bool) -> VoidReason | None:
     if is_aborted:
         return VoidReason.ABORTED
-    return VoidReason.POISONED if deaths >= MOST_DEATHS else None
+    return VoidReason.POISONED if is_poisoned else None
 
 
 def _unplayed(setup: Setup, seq: int) -> Match:

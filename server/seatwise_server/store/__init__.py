@@ -15,7 +15,7 @@ from seatwise_server.store.clock import now_ms
 from seatwise_server.store.connecting import connect
 from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience, Wait
 from seatwise_server.store.jobs import Job, Jobs
-from seatwise_server.store.journal import Fence, Journal
+from seatwise_server.store.journal import Death, Fence, Journal
 from seatwise_server.store.ladders import Event, LadderMeta, Ladders, Shown
 from seatwise_server.store.leagues import LeagueMeta, Leagues
 from seatwise_server.store.leases import Leases
@@ -36,6 +36,7 @@ __all__ = [
     "Bots",
     "Client",
     "DealSets",
+    "Death",
     "DeathWatch",
     "Event",
     "Fence",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from seatwise_server.store import keys, lua
@@ -11,10 +12,20 @@ from seatwise_server.store.client import LONGEST_BLOCK_MS, Client, call, call_bl
 from seatwise_server.store.errors import FenceLost, MatchRetired
 from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience
 
-__all__ = ["Answer", "Fence", "Flusher", "Journal", "Listeners", "Patience"]
+__all__ = ["Answer", "Death", "Fence", "Flusher", "Journal", "Listeners", "Patience"]
 
 _COMPRESSION = 3
 """zlib's level: a record of 25 kB takes 0.3 ms, a third of the default's time, and is 10 % longer."""
+
+
+class Death(StrEnum):
+    """Whether, and when, the owner before a claimer has died."""
+
+    NONE = ""
+    SOON = "soon"
+    """After it had claimed the match."""
+    LATE = "late"
+    """It had lived with the match for a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,10 @@ class Fence:
     """How often an owner that had been silent has made sure of it; a claimer names what it saw."""
     deaths: int = 0
     """How many owners have died with the match since it last got on, the one that had brought it there included."""
+    late: int = 0
+    """How many of them had lived with it for a while."""
+    since_ms: int = field(default=0, compare=False)
+    """When it was claimed, on Redis's clock."""
 
 
 class Journal:
@@ -43,8 +58,7 @@ class Journal:
         owner: str,
         expected_epoch: int,
         confirmed: int | None = None,
-        *,
-        is_death: bool = False,
+        death: Death = Death.NONE,
     ) -> int:
         """The new epoch, now that the match belongs to `owner`; expects epoch 0 where there is no fence.
 
@@ -54,12 +68,12 @@ class Journal:
         again by the same owner it gives the same answer. Claim first, read the journal afterwards.
         """
         seen = "" if confirmed is None else str(confirmed)
-        args = (owner, expected_epoch, seen, int(is_death))
+        args = (owner, expected_epoch, seen, death)
         return _epoch(match, await lua.run(self._client, "claim", [keys.match_fence(match)], *args))
 
     async def fence(self, match: str) -> Fence | None:
         """Who owns the match; None when nobody ever has, or when the match is forgotten."""
-        named = ("epoch", "owner", "retired", "confirmed", "deaths")
+        named = ("epoch", "owner", "retired", "confirmed", "deaths", "late", "since_ms")
         epoch, owner, retired, *counts = await call(self._client, "HMGET", keys.match_fence(match), *named)
         if epoch is None:
             return None

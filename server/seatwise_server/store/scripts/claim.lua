@@ -1,6 +1,7 @@
 #!lua
 -- Moves a match's fence to a new owner, if it stands where the claimer expects it.
--- KEYS: fence. ARGV: owner, expected epoch (0: no fence yet), expected confirmations (empty: any), 1 if the owner died.
+-- KEYS: fence. ARGV: owner, expected epoch (0: no fence yet), expected confirmations (empty: any), "soon" or "late" if the
+-- owner before has died (so after it had claimed), else empty.
 -- Answers {1, epoch} mine, {0, epoch, owner} lost, {-1} the match is retired.
 local fence = redis.call('HMGET', KEYS[1], 'epoch', 'owner', 'retired', 'confirmed')
 if fence[3] then return {-1} end
@@ -8,8 +9,11 @@ if fence[3] then return {-1} end
 local epoch = tonumber(fence[1] or '0')
 local expected = tonumber(ARGV[2])
 if epoch == expected and (ARGV[3] == '' or ARGV[3] == (fence[4] or '0')) then
-  redis.call('HSET', KEYS[1], 'epoch', string.format('%d', expected + 1), 'owner', ARGV[1])
-  if ARGV[4] == '1' then redis.call('HINCRBY', KEYS[1], 'deaths', 1) end
+  local time = redis.call('TIME')
+  local now = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+  redis.call('HSET', KEYS[1], 'epoch', string.format('%d', expected + 1), 'owner', ARGV[1], 'since_ms', now)
+  if ARGV[4] ~= '' then redis.call('HINCRBY', KEYS[1], 'deaths', 1) end
+  if ARGV[4] == 'late' then redis.call('HINCRBY', KEYS[1], 'late', 1) end
   return {1, expected + 1}
 end
 if epoch == expected + 1 and fence[2] == ARGV[1] then return {1, epoch} end
