@@ -9,6 +9,7 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -100,11 +101,16 @@ def open_spiel(seconds: float) -> dict[str, float]:
 
 def rows_of(passes: Sequence[Pass]) -> list[Row]:
     """The table of docs/benchmarks.md, as medians over the passes; ratios are taken within a pass."""
+    return [*_with_bars(passes), *_of_open_spiel(passes), *_for_information(passes), *_in_memory(passes)]
 
-    def mid(figure: Callable[[Pass], float]) -> float:
-        return median(map(figure, passes))
 
-    rows = [
+def _mid(passes: Sequence[Pass], figure: Callable[[Pass], float]) -> float:
+    return median(map(figure, passes))
+
+
+def _with_bars(passes: Sequence[Pass]) -> list[Row]:
+    mid = partial(_mid, passes)
+    return [
         at_least("share of echo, 64 matches", mid(lambda it: it.echo.server_us / it.few.server_us), 0.40),
         at_least("share of echo, 256 matches", mid(lambda it: it.echo.server_us / it.many.server_us), 0.55),
         at_most(
@@ -127,11 +133,19 @@ def rows_of(passes: Sequence[Pass]) -> list[Row]:
         ),
         at_least("rules of UGO!, one core", mid(lambda it: it.ugo), 200_000, "moves/s"),
     ]
-    rows += [
-        Row(f"OpenSpiel's {name}, one core", mid(lambda it, name=name: it.open_spiel[name]), "moves/s")  # type: ignore[misc]
+
+
+def _of_open_spiel(passes: Sequence[Pass]) -> list[Row]:
+    """None where it is not installed."""
+    return [
+        Row(f"OpenSpiel's {name}, one core", median(it.open_spiel[name] for it in passes), "moves/s")
         for name in passes[0].open_spiel
     ]
-    rows += [
+
+
+def _for_information(passes: Sequence[Pass]) -> list[Row]:
+    mid = partial(_mid, passes)
+    return [
         Row("server CPU per echo", mid(lambda it: it.echo.server_us), "us"),
         Row("server CPU per durable move, 64 matches", mid(lambda it: it.few.server_us), "us"),
         Row("server CPU per durable move, 256 matches", mid(lambda it: it.many.server_us), "us"),
@@ -147,15 +161,18 @@ def rows_of(passes: Sequence[Pass]) -> list[Row]:
         Row(f"p50 at {RATE} moves/s", mid(lambda it: it.paced.p50_ms), "ms"),
         Row(f"p99 at {RATE} moves/s", mid(lambda it: it.paced.p99_ms), "ms"),
     ]
-    in_memory = [(it.paced_in_memory, it.paced_echo) for it in passes if it.paced_in_memory]
-    if in_memory:
-        rows += [
-            Row("the same p50, times the echo's, journal in memory",
-                median(it.p50_ms / echo.p50_ms for it, echo in in_memory), "x"),
-            Row("the same p99, times the echo's, journal in memory",
-                median(it.p99_ms / echo.p99_ms for it, echo in in_memory), "x"),
-        ]  # fmt: skip
-    return rows
+
+
+def _in_memory(passes: Sequence[Pass]) -> list[Row]:
+    found = [(it.paced_in_memory, it.paced_echo) for it in passes if it.paced_in_memory]
+    if not found:
+        return []
+    return [
+        Row("the same p50, times the echo's, journal in memory",
+            median(it.p50_ms / echo.p50_ms for it, echo in found), "x"),
+        Row("the same p99, times the echo's, journal in memory",
+            median(it.p99_ms / echo.p99_ms for it, echo in found), "x"),
+    ]  # fmt: skip
 
 
 PARTS = (
