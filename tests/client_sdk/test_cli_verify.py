@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -97,6 +98,16 @@ def test_standard_input_is_a_file_too(
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(FILE.read_bytes())))
     assert main(["verify", "-"]) == 0
     assert capsys.readouterr().out == "standard input: 1 record verified, nothing wrong\n"
+
+
+def test_a_pipe_is_a_file_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """As in `seatwise verify <(zcat records.jsonl.gz)`."""
+    pipe, end = os.pipe()
+    os.write(end, FILE.read_bytes())
+    os.close(end)
+    assert main(["verify", f"/dev/fd/{pipe}"]) == 0
+    os.close(pipe)
+    assert capsys.readouterr().out == f"/dev/fd/{pipe}: 1 record verified, nothing wrong\n"
 
 
 def test_a_line_without_end_is_one_fault_and_what_follows_is_read(

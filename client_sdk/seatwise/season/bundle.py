@@ -36,8 +36,10 @@ _CHUNK: Final = 1 << 16
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether it looks like one, from its first bytes."""
+    """Whether it looks like one, from its first bytes. A pipe, which gives them only once, is none."""
     try:
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             return file.read(len(_MAGIC)) == _MAGIC
     except OSError:
