@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given
 from random_matches import Chances, bounded, match, viewers
-from resample import ASIDE, hidden_cards, resampled, voids
+from resample import ASIDE, cards_hidden, cards_told, hidden_cards, resampled, voids
 
 from seatwise_referee.game import Seat
+from seatwise_referee.games import ubongo
 from seatwise_referee.games.ugo import CARDS, Card, State, Ugo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 UGO = Ugo()
+UBONGO = ubongo.Ubongo()
 
 
 def states(chance: Random) -> Iterator[State]:
@@ -103,3 +105,53 @@ def test_each_of_some_leaks_would_be_seen() -> None:
 
 def asks_others(chance: Random) -> Iterator[State]:
     return (state for state in states(chance) if state.asked not in (None, 0))
+
+
+# --- Ubongo ---------------------------------------------------------------------------------------------
+
+
+def builders(chance: Random) -> Iterator[ubongo.State]:
+    return (step.state for step in match(UBONGO, 3, chance))
+
+
+def cards_in(state: ubongo.State, seat: int) -> set[ubongo.Card]:
+    return {side.card for side in state.round.hands[seat]}
+
+
+@given(chance=Chances)
+@bounded(5)
+def test_a_twin_of_builders_keeps_what_the_seat_knows(chance: Random) -> None:
+    for state in builders(chance):
+        for viewer in viewers(3):
+            twin = resampled("ubongo", state, viewer, chance)
+            assert twin._replace(layouts=state.layouts, round=state.round) == state
+            assert list(map(len, twin.layouts)) == list(map(len, state.layouts))
+            for seat in range(3):
+                assert cards_told(state, seat) <= cards_in(twin, seat)
+            if viewer is not None:
+                assert twin.layouts[viewer] == state.layouts[viewer]
+                assert twin.round.hands[viewer] == state.round.hands[viewer]
+
+
+@given(chance=Chances)
+@bounded(5)
+def test_a_twin_of_builders_deals_nine_cards_of_the_deck_to_each_and_lays_no_others(chance: Random) -> None:
+    for state in builders(chance):
+        twin = resampled("ubongo", state, chance.choice(viewers(3)), chance)
+        hands = [cards_in(twin, seat) for seat in range(3)]
+        deck = ubongo.deck_of_round(state.round.number)
+        assert [len(hand) for hand in hands] == [9, 9, 9]
+        assert len(set().union(*hands)) == 27
+        assert all(str(card).startswith(f"{deck}-") for hand in hands for card in hand)
+        assert ubongo.with_layouts(twin, twin.layouts) == twin  # which refuses what could not lie
+
+
+def test_any_hidden_card_may_come_into_any_other_hand_or_none() -> None:
+    chance = Random(1)
+    state = UBONGO.deal(3, bytes(32), {"rounds": 1})
+    twins = [resampled("ubongo", state, Seat(2), chance) for _ in range(200)]
+    hidden = cards_hidden(state, Seat(2))
+    for seat in (0, 1):
+        assert set().union(*(cards_in(twin, seat) for twin in twins)) == hidden
+    dealt = [cards_in(twin, 0) | cards_in(twin, 1) for twin in twins]
+    assert set().union(*(hidden - cards for cards in dealt)) == hidden
