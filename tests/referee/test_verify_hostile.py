@@ -22,7 +22,8 @@ HOSTILE: dict[str, tuple[bytes | str, str]] = {
     "nothing": (b"", "is empty"),
     "a newline": (b"\n", "is empty"),
     "spaces": (b"   ", "is not JSON"),
-    "half a record": (b'{"format":', "is not JSON"),
+    "half a record": (b'{"format":', "is not JSON: Expecting value at byte 10$"),
+    "cut off in a text": (b'{"format":"seat', "is not JSON: Unterminated string starting at byte 10$"),
     "not utf-8": (b"\xff\xfe\x00", "byte 0 is not ASCII"),
     "letters beyond ascii": ('{"format":"\u00e9"}', "byte 11 is not ASCII"),
     "lone surrogate": ('{"format":"\ud800"}', "byte 11 is not ASCII"),
@@ -53,6 +54,14 @@ HOSTILE: dict[str, tuple[bytes | str, str]] = {
     "a list for a format": (b'{"format":[]}', r"^format is \[\]"),
     "a list for a game": (b'{"format":"seatwise.record/1","game":[[]]}', r"^game is \[\[\]\]"),
     "too long": (b"[" + b"0" * MOST_BYTES + b"]", "longer than 16777216 bytes"),
+    "half of a letter": (
+        b'{"format":"\\ud800"}',
+        r"is not canonical JSON: '\\ud800' is half of a surrogate pair",
+    ),
+    "the other half": (
+        b'{"\\udfff\\ud800":1}',
+        r"is not canonical JSON: '\\udfff' is half of a surrogate pair",
+    ),
     "escape codes": (b'{"format":"\\u001b[2J\\u0007"}', r"^format is '\\x1b\[2J\\x07'"),
 }
 

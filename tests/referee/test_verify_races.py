@@ -230,6 +230,10 @@ FORGERIES: dict[str, tuple[str, Forgery, str]] = {
         "left_race", lambda body: the(body, "default")["moves"].pop(),
         r"^seq 7: the referee played \{'lay': .* for seat 1; its default move is \{'stop': True\}",
     ),
+    "laid twice": (
+        "left_race", lambda body: the(body, "default")["moves"].insert(0, the(body, "default")["moves"][0]),
+        r"^seq 7: the `default` lays for seat 1 more than once",
+    ),
     "stopped by a number": (
         "left_race", lambda body: the(body, "default")["moves"][1].update(move={"stop": 1}),
         r"^seq 7: the referee played \{'stop': 1\} for seat 1; its default move is \{'stop': True\}",

@@ -15,6 +15,9 @@ from seatwise_referee.verify.clocks import Times, check_charge, check_out_of_tim
 from seatwise_referee.verify.fault import BadRecord, quoted
 from seatwise_referee.verify.question import Question, check_asked, check_no_race
 
+MOST_MOVES = 2
+"""Of one seat in one `default`: what it had laid when it left a race, and its default move."""
+
 
 @dataclass(frozen=True, slots=True)
 class Absence:
@@ -41,6 +44,8 @@ def after_defaulted(entry: Defaulted, absence: Absence, *, is_owed: bool) -> Any
             raise BadRecord(f"seat {seat} has not left, so there is no `default` ({entry.reason})", entry.seq)
         for each in moves[:-1]:
             state = _laid(state, seat, each["move"], entry.seq, absence)
+        if len(moves) > MOST_MOVES:
+            raise BadRecord(f"the `default` lays for seat {seat} more than once", entry.seq)
         state = _default_played(state, seat, moves[-1]["move"], entry.seq, absence.game)
     return state
 

@@ -21,6 +21,8 @@ def read(line: str | bytes) -> dict[str, Any]:
     try:
         record = _parse(data)
         written = canonical(record)
+        if b"\\ud" in data:
+            _check_letters(record)
     except RecursionError:
         raise BadRecord("is no record: its brackets are nested too deeply") from None
     if not isinstance(record, dict):
@@ -54,8 +56,9 @@ def _parse(data: bytes) -> Any:
             parse_float=_no_number,
             parse_constant=_no_number,
         )
-    except ValueError as error:
-        raise BadRecord(f"is not JSON: {error}") from None
+    except json.JSONDecodeError as error:
+        what = error.msg.removesuffix(" at")
+        raise BadRecord(f"is not JSON: {what} at byte {error.pos}") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -71,6 +74,15 @@ def _whole(digits: str) -> int:
     if len(digits) > len(str(-LARGEST)) or abs(int(digits)) > LARGEST:
         raise BadRecord(f"is not canonical JSON: the number {quoted(digits)} is beyond +-(2^53 - 1)")
     return int(digits)
+
+
+def _check_letters(record: Any) -> None:
+    """That no half of a surrogate pair stands alone: it is no letter, and not every language can hold it."""
+    try:
+        json.dumps(record, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        raise BadRecord(f"is not canonical JSON: {quoted(half)} is half of a surrogate pair") from None
 
 
 def _no_number(text: str) -> NoReturn:
