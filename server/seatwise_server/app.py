@@ -138,7 +138,7 @@ class _Server:
         if self._embedded:
             self._spawn_all({"supervise redis": self._embedded.supervise()})
         self._serve_metrics(common)
-        await self._tell_health()
+        self._tell_health()
         self.running = Running(
             common.listens_on,
             common.store,
@@ -205,12 +205,12 @@ class _Server:
         """Ready is who has a store that answers, and free tables. Runs until cancelled."""
         while True:
             await asyncio.sleep(HEALTH_S)
-            await self._tell_health()
+            self._tell_health()
 
-    async def _tell_health(self) -> None:
+    def _tell_health(self) -> None:
         is_full = any(role.is_full for role in self._roles)
         is_able = all(role.is_able for role in self._roles)
-        await self._doors.set_ready(self._flusher.healthy, is_full=is_full, is_able=is_able)
+        self._doors.set_ready(self._flusher.healthy, is_full=is_full, is_able=is_able)
 
     async def _close_flusher(self) -> None:
         """What is queued is still written, if there is a store to write it."""
@@ -233,7 +233,7 @@ class _Server:
     async def _stop(self, keeper: Keeper) -> None:
         """No new matches; those that run go to other referees, or wait with their clocks standing still."""
         await _end(self._tasks)
-        await self._doors.set_ready(False)
+        self._doors.set_ready(False)
         for role in self._roles:
             await role.stop()
         keeper.end_all(Refusal("SERVER_STOPPING", "the server stops; come back, your matches wait"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from inspect import isasyncgenfunction
+from typing import Any, TypeAlias
 
 import grpc
 import structlog
@@ -19,6 +20,9 @@ from seatwise_server.store.errors import StoreUnavailable
 log = structlog.get_logger()
 QUIET = ("/grpc.health.", "/grpc.reflection.")
 """Called often and by machines: no log line."""
+KINDS = ("unary_unary", "unary_stream", "stream_stream")
+"""Of the methods that there are."""
+Check: TypeAlias = Callable[[Any], Any]
 
 
 class Guard(grpc.aio.ServerInterceptor):
@@ -27,15 +31,14 @@ class Guard(grpc.aio.ServerInterceptor):
     async def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
         """The same handler, guarded. Unknown methods are answered by gRPC itself."""
         handler = await continuation(handler_call_details)
-        method = handler_call_details.method
-        if handler is None or method.startswith(QUIET):
-            return handler
-        handler = handler._replace(request_deserializer=_forgiving(handler.request_deserializer))
-        if handler.unary_unary:
-            return handler._replace(unary_unary=_guarded_call(method, handler.unary_unary))
-        if handler.unary_stream:
-            return handler._replace(unary_stream=_guarded_stream(method, handler.unary_stream))
-        return handler._replace(stream_stream=_guarded_call(method, handler.stream_stream))
+        if handler is None:
+            return None
+        kind = next(kind for kind in KINDS if getattr(handler, kind))
+        behaviour = getattr(handler, kind)
+        guard = _guarded_stream if isasyncgenfunction(behaviour) else _guarded_call
+        guarded = guard(handler_call_details.method, behaviour, _check_of(handler))
+        parse = _forgiving(handler.request_deserializer)
+        return handler._replace(request_deserializer=parse, **{kind: guarded})
 
 
 class Unreadable:
@@ -55,12 +58,11 @@ def _forgiving(parse: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] |
     return parsed
 
 
-def _guarded_call(method: str, behaviour: Callable[[Any, Context], Awaitable[Any]]) -> Any:
+def _guarded_call(method: str, behaviour: Callable[[Any, Context], Awaitable[Any]], check: Check) -> Any:
     async def guarded(request: Any, context: Context) -> Any:
         line = _Line(method)
         try:
-            check_readable(request)
-            return await behaviour(request, context)
+            return await behaviour(check(request), context)
         except Exception as error:
             await errors.abort(context, line.refusal_for(error))
         except asyncio.CancelledError:
@@ -72,12 +74,13 @@ def _guarded_call(method: str, behaviour: Callable[[Any, Context], Awaitable[Any
     return guarded
 
 
-def _guarded_stream(method: str, behaviour: Callable[[Any, Context], AsyncIterator[Any]]) -> Any:
+def _guarded_stream(
+    method: str, behaviour: Callable[[Any, Context], AsyncIterator[Any]], check: Check
+) -> Any:
     async def guarded(request: Any, context: Context) -> AsyncIterator[Any]:
         line = _Line(method)
         try:
-            check_readable(request)
-            async for response in behaviour(request, context):
+            async for response in behaviour(check(request), context):
                 yield response
         except Exception as error:
             await errors.abort(context, line.refusal_for(error))
@@ -90,10 +93,23 @@ def _guarded_stream(method: str, behaviour: Callable[[Any, Context], AsyncIterat
     return guarded
 
 
-def check_readable(request: Any) -> None:
-    """`Refusal` MALFORMED for a request that could not be parsed; each request of a stream is checked too."""
+def _check_of(handler: Any) -> Check:
+    """What stands between a request, or a stream of them, and its handler. Play reads its bytes by itself."""
+    if handler.request_deserializer is None:
+        return lambda request: request
+    return _all_readable if handler.request_streaming else _readable
+
+
+def _readable(request: Any) -> Any:
+    """`Refusal` MALFORMED for a request that could not be parsed."""
     if isinstance(request, Unreadable):
         raise Refusal("MALFORMED", "these bytes are not the request that this method takes")
+    return request
+
+
+async def _all_readable(requests: AsyncIterable[Any]) -> AsyncIterator[Any]:
+    async for request in requests:
+        yield _readable(request)
 
 
 class _Line:
@@ -123,4 +139,6 @@ class _Line:
 
     def write(self) -> None:
         took_ms = int((time.monotonic() - self._began) * 1000)
+        if self.method.startswith(QUIET):
+            return
         log.info("rpc_ended", method=self.method, code=self.code, reason=self.reason, took_ms=took_ms)

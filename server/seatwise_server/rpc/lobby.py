@@ -10,7 +10,6 @@ from seatwise.v1 import lobby_service_pb2_grpc
 from seatwise_server.lobby.attendance import Attendance
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.guard import check_readable
 from seatwise_server.rpc.keeper import Context, Keeper
 
 FIRST_WORD_S = 10.0
@@ -47,15 +46,12 @@ class LobbyDoor(lobby_service_pb2_grpc.LobbyServiceServicer):
 
     async def _read(self, requests: AsyncIterator[pb.AttendRequest], attendance: Attendance) -> None:
         async for request in requests:
-            check_readable(request)
             await self._lobby.set_limit(attendance, request.max_matches)
 
 
 async def _first(requests: AsyncIterator[pb.AttendRequest]) -> pb.AttendRequest:
     try:
         async with asyncio.timeout(FIRST_WORD_S):
-            request = await anext(requests)
+            return await anext(requests)
     except (TimeoutError, StopAsyncIteration):
         raise Refusal("INVALID_ARGUMENT", "send a first request that names queues and max_matches") from None
-    check_readable(request)
-    return request

@@ -19,6 +19,7 @@ from seatwise_server.lobby.seating import Seating, match_name_for, new_match_nam
 from seatwise_server.play.watch import Watch
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.keeper import Context, Keeper
+from seatwise_server.rpc.onlookers import Onlookers
 from seatwise_server.rpc.paging import page_size
 from seatwise_server.rpc.sets import Sets
 from seatwise_server.rpc.wanted import check_seats, game_of, limits_of, options_of
@@ -28,6 +29,8 @@ from seatwise_server.store.errors import BadPageToken
 LONGEST_REQUEST_ID = 64
 MOST_WAITING = 10_000
 """Created matches that wait for bots or tables."""
+MOST_SPECTATORS = 500
+"""Each of them waits on a connection to the store of its own, and of those the referee needs some too."""
 
 
 class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
@@ -50,6 +53,7 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
         self._watch = watch
         self._sets = sets
         self._keeper = keeper
+        self._spectators = Onlookers(MOST_SPECTATORS, "watch matches")
 
     async def CreateMatch(  # noqa: N802
         self, request: pb.CreateMatchRequest, context: Context
@@ -125,9 +129,10 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
         """See match_service.proto."""
         await self._keeper.anybody(context)
         await self._sets.check_over(await self._get(request.name))
-        async for seen in self._watch.follow(request.name):
-            seen.send_time.CopyFrom(_now())
-            yield seen
+        with self._spectators.one_more():
+            async for seen in self._watch.follow(request.name):
+                seen.send_time.CopyFrom(_now())
+                yield seen
 
     async def _meta(self, name: str) -> MatchMeta:
         meta = await self._store.matches.get(name) if name.startswith("matches/") else None

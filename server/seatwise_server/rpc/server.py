@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import grpc
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from seatwise.v1 import (
@@ -19,6 +19,7 @@ from seatwise_server.rpc.admin import AdminDoor
 from seatwise_server.rpc.bots import BotDoor
 from seatwise_server.rpc.games import GameDoor
 from seatwise_server.rpc.guard import Guard
+from seatwise_server.rpc.health import HealthDoor
 from seatwise_server.rpc.ladders import LadderDoor
 from seatwise_server.rpc.leagues import LeagueDoor
 from seatwise_server.rpc.lobby import LobbyDoor
@@ -36,6 +37,7 @@ GATEWAY = (
     "seatwise.v1.LeagueService",
 )
 SERVICES = (LOBBY, PLAY, *GATEWAY)
+HEALTH = "grpc.health.v1.Health"
 LIVE = "live"
 """What health calls a process that answers at all: one that does not is to be started anew."""
 ABLE = "able"
@@ -72,7 +74,7 @@ class Doors:
             ("grpc.server_handshake_timeout_ms", SILENT_MS),
         )
         self.server = grpc.aio.server(interceptors=[Guard()], options=OPTIONS + limits)
-        self._health = health.aio.HealthServicer()
+        self._health = HealthDoor()
         self._services: list[str] = []
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.server)
 
@@ -106,19 +108,16 @@ class Doors:
 
     async def start(self) -> None:
         """Begins to answer; not yet ready, as health says."""
-        reflection.enable_server_reflection(
-            (*self._services, health.SERVICE_NAME, reflection.SERVICE_NAME), self.server
-        )
-        await self.set_ready(False)
+        reflection.enable_server_reflection((*self._services, HEALTH, reflection.SERVICE_NAME), self.server)
+        self.set_ready(False)
         await self.server.start()
 
-    async def set_ready(self, is_ready: bool, *, is_full: bool = False, is_able: bool = True) -> None:
+    def set_ready(self, is_ready: bool, *, is_full: bool = False, is_able: bool = True) -> None:
         """What health says; for the process as a whole, and for Play, a full house is not ready either."""
         said = dict.fromkeys(self._services, is_ready)
         said |= dict.fromkeys(("", PLAY) if PLAY in said else ("",), is_ready and is_able and not is_full)
         said |= {LIVE: True, ABLE: is_ready and is_able}
-        for name, is_so in said.items():
-            await self._health.set(name, _SERVING if is_so else _NOT_SERVING)
+        self._health.say({name: _SERVING if is_so else _NOT_SERVING for name, is_so in said.items()})
 
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING
