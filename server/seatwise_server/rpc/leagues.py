@@ -123,7 +123,17 @@ def _settings(wanted: league_pb2.League) -> bytes:
         schedule_of(league)
         return canonical(league.to_json())
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        raise Refusal("INVALID_ARGUMENT", f"league.settings are none of a league: {error!r:.200}") from None
+        raise Refusal("INVALID_ARGUMENT", f"league.settings are none of a league: {_why(error)}") from None
+
+
+def _why(error: Exception) -> str:
+    """What our own checks say; what Python says of the rest would tell of our insides."""
+    match error:
+        case KeyError():
+            return f"{error} is missing, or not known"
+        case ValueError():
+            return str(error)[:200]
+    return "a part of them is of another kind than it must be"
 
 
 def _rows(name: str, league: League, results: Sequence[Result], voids: Collection[str]) -> list[Row]:
