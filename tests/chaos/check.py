@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import base64
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 from chaos.history import Line
 from seatwise.codec import CODECS
+from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
+from seatwise_referee.games.ubongo import Lay
 from seatwise_referee.journal import entry_from_json
 from seatwise_referee.position import after, first_position
 from seatwise_referee.verify import verify_line
@@ -26,6 +28,11 @@ from seatwise_referee.verify.header import setup_of
 
 SLACK_MS = 2000
 """So much more than its bot's own reckoning may a charge be: the machine is crowded, and sitting down takes time."""
+
+VIEWS: dict[str, Any] = {"ugo": ugo_pb2.View, "ubongo": ubongo_pb2.View}
+
+Views = Mapping[tuple[int, int], Sequence[Any]]
+"""All that a seat could see at a prompt."""
 
 Told = Mapping[int, Sequence[Line]]
 """What the bot of each seat wrote down about one match, in its order."""
@@ -56,6 +63,8 @@ class Check:
         self.findings = findings
         self.is_race = self.record["game"] == "ubongo"
         """Then bots are shown what lies, and that is not in the record; and they answer many times."""
+        self._codec = CODECS[self.record["game"]]
+        self._view_message = VIEWS[self.record["game"]]
         self._line = line
 
     def run(self) -> None:
@@ -66,10 +75,11 @@ class Check:
         self.findings.takeovers += sum(entry["kind"] == "taken_over" for entry in self.record["entries"])
         self._check_repeats()
         self._check_flags()
-        views = {} if self.is_race else self._views()
+        views = self._views()
         for seat, lines in self.told.items():
             self._check_acknowledged(seat, lines)
             self._check_shown(seat, lines, views)
+            self._check_lying(seat, lines)
             self._check_end(seat, lines)
 
     def _moves(self) -> Iterable[dict[str, Any]]:
@@ -131,30 +141,43 @@ class Check:
 
     # What was shown is what happened
 
-    def _views(self) -> dict[int, tuple[Any, ...]]:
+    def _views(self) -> Views:
         """What each seat sees, by prompt; 0 is the end."""
         setup, game = setup_of(self.record), GAMES[self.record["game"]]
-        position, views = first_position(setup), {}
+        position, views = first_position(setup), defaultdict[tuple[int, int], list[Any]](list)
         for body in self.record["entries"]:
             position = after(position, entry_from_json(body), setup, game)
             if position.state is not None:
                 number = position.prompt.number if position.prompt else 0
-                views[number] = tuple(
-                    game.view(position.state, Seat(seat)) for seat in range(len(setup.bots))
-                )
+                for seat in range(len(setup.bots)):
+                    views[number, seat].append(self._on_record(game.view(position.state, Seat(seat))))
         return views
 
-    def _check_shown(self, seat: int, lines: Sequence[Line], views: dict[int, tuple[Any, ...]]) -> None:
-        for line in lines:
-            if line["what"] == "shown" and line["view"] and not self.is_race:
-                self.findings.views += 1
-                right = views.get(line["prompt"])
-                if right is None or right[seat] != self._decoded(line["view"]):
-                    text = f"was shown at prompt {line['prompt']} what the record does not have"
-                    self._say(self.findings.lost, seat, text)
+    def _check_shown(self, seat: int, lines: Sequence[Line], views: Views) -> None:
+        for prompt, view in self._shown(lines):
+            self.findings.views += 1
+            if self._on_record(view) not in views.get((prompt, seat), ()):
+                text = f"was shown at prompt {prompt} what the record does not have"
+                self._say(self.findings.lost, seat, text)
 
-    def _decoded(self, view: str) -> Any:
-        return CODECS[self.record["game"]].decode_view(ugo_pb2.View.FromString(base64.b64decode(view)))
+    def _shown(self, lines: Iterable[Line]) -> Iterable[tuple[int, Any]]:
+        """Every view, and the prompt it came with."""
+        for line in lines:
+            if line["what"] == "shown" and line["view"]:
+                message = self._view_message.FromString(base64.b64decode(line["view"]))
+                yield line["prompt"], self._codec.decode_view(message)
+
+    def _on_record(self, view: Any) -> Any:
+        """Without what lies and is offered in a round that is open: that is on no record."""
+        return replace(view, layout=(), laid=(), offers=()) if self.is_race else view
+
+    def _check_lying(self, seat: int, lines: Sequence[Line]) -> None:
+        """What a seat is shown as lying before it is what it has laid in that round, or nothing."""
+        laid = {(line["prompt"], str(line["move"])) for line in lines if line["what"] == "said"}
+        for prompt, view in self._shown(lines) if self.is_race else ():
+            move = GAMES[self.record["game"]].move_to_json(Lay(view.layout))
+            if prompt and view.layout and (prompt, str(move)) not in laid:
+                self._say(self.findings.lost, seat, f"was shown at prompt {prompt} what it never laid")
 
     # Nobody is blamed for what was our fault
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,10 @@ from one_race import ready
 from chaos.check import SLACK_MS, Check, Findings, longest_gap
 from chaos.history import Line
 from seatwise.codec import CODECS
+from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise_referee import record
+from seatwise_referee.game import Seat
+from seatwise_referee.games.ubongo import Lay
 from seatwise_referee.journal import canonical
 
 THOUGHT_MS = 40
@@ -221,6 +225,9 @@ def test_what_was_said_again_after_a_takeover_is_reckoned_from_its_first_time() 
 def a_race(tells: str = "call") -> tuple[dict[str, Any], list[Line]]:
     """Its record, and what the bot of seat 0 wrote down, which called in the one round."""
     race = ready(0, 1)
+    view = race.match.view(Seat(0))
+    shown = base64.b64encode(CODECS["ubongo"].encode_view(view)).decode()
+    laid = race.match.game.move_to_json(Lay(view.layout))
     race.at(200).call(0)
     race.until(99_999)
     assert race.match.is_over
@@ -228,7 +235,8 @@ def a_race(tells: str = "call") -> tuple[dict[str, Any], list[Line]]:
     prompt = next(entry["prompt"] for entry in record["entries"] if entry["kind"] == "called")
     ranks, move = record["result"]["ranks"], {"call": True} if tells == "call" else {"stop": True}
     return record, [
-        {"at": 0.1, "what": "shown", "prompt": prompt, "to_act": True, "view": "not in any record"},
+        {"at": 0.0, "what": "said", "prompt": prompt, "request_id": "lay of 0", "move": laid},
+        {"at": 0.1, "what": "shown", "prompt": prompt, "to_act": True, "view": shown},
         {"at": 0.2, "what": "said", "prompt": prompt, "request_id": "call of 0", "move": move},
         {"at": 0.3, "what": "accepted", "request_id": "call of 0", "charged_ms": 200},
         {"at": 0.4, "what": "ended", "ranks": ranks, "seed": record["seed"], "void": ""},
@@ -236,10 +244,35 @@ def a_race(tells: str = "call") -> tuple[dict[str, Any], list[Line]]:
 
 
 def looked_at(record: dict[str, Any], lines: list[Line]) -> Findings:
+    """What the checker says; views are held against the true record."""
     findings = Findings()
-    Check(canonical(record) + b"\n", {0: lines}, (), findings).run()
+    views = Check(canonical(a_race()[0]) + b"\n", {}, (), findings)._views()
+    check = Check(canonical(record) + b"\n", {0: lines}, (), findings)
+    check._views = lambda: views  # type: ignore[method-assign]
+    check.run()
     findings.lost = [each for each in findings.lost if "does not verify" not in each]
     return findings
+
+
+def shown_as(lines: list[Line], **what: Any) -> None:
+    """Puts something else into the view that was shown."""
+    view = CODECS["ubongo"].decode_view(ubongo_pb2.View.FromString(base64.b64decode(lines[1]["view"])))
+    lines[1]["view"] = base64.b64encode(CODECS["ubongo"].encode_view(replace(view, **what))).decode()
+
+
+def test_what_lies_is_on_no_record_and_all_else_that_a_builder_is_shown_is() -> None:
+    record, lines = a_race()
+    shown_as(lines, laid=(3, 4), offers=(Seat(1),), layout=())
+    findings = looked_at(record, lines)
+    assert (counts(findings), findings.views) == ((0, 0, 0), 1)
+    shown_as(lines, points=((10, 0),))
+    assert counts(looked_at(record, lines)) == (1, 0, 0)
+
+
+def test_a_layout_that_its_seat_never_laid_is_found() -> None:
+    record, lines = a_race()
+    lines[0]["prompt"] += 1
+    assert counts(looked_at(record, lines)) == (1, 0, 0)
 
 
 def test_a_call_that_was_acknowledged_is_in_the_record() -> None:
