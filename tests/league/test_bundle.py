@@ -66,6 +66,12 @@ FORMATS: dict[str, dict[str, Any]] = {
         "rounds": 30,
         "entrants": league_of().entrants[:2],
     },
+    "A against itself": {
+        "format": "ab-test",
+        "deals": "rotation",
+        "rounds": 3,
+        "entrants": league_of("greedy", "greedy").entrants,
+    },
 }
 
 
@@ -75,6 +81,7 @@ def test_every_format_is_worked_out_again(tmp_path, capsys, form):
     assert publish(tmp_path).digest
     code, said = said_of(tmp_path / "season.bundle", capsys)
     assert code == 0, said
+    assert b"Infinity" not in files_in(tmp_path / "season.bundle")["standings.json"]
 
 
 def test_the_digest_says_whether_it_is_the_season_that_was_published(bundle, capsys):

@@ -16,6 +16,10 @@ RARE: Final = 1e-3
 """Stands for an outcome that has not occurred: no likelihood is 0 then."""
 
 
+CERTAIN: Final = 1000.0
+"""A ratio beyond all bounds, and yet a number that can be written down."""
+
+
 class Verdict(StrEnum):
     """What is accepted."""
 
@@ -81,7 +85,7 @@ def normal_ratio(count: int, total: float, squares: float, means: tuple[float, f
     """
     around = [squares / count - 2 * mean * total / count + mean * mean for mean in means]
     if min(around) <= 0:  # all values are one of the means, or next to it
-        return 0.0 if around[0] == around[1] else math.copysign(math.inf, around[0] - around[1])
+        return 0.0 if around[0] == around[1] else math.copysign(CERTAIN, around[0] - around[1])
     return count / 2 * math.log(around[0] / around[1])
 
 

@@ -170,7 +170,8 @@ def _test(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
     ratios, verdict = test.course(differences)
     low, high = bounds(test.alpha, test.beta)
     a, b = facts.names[schedule.a], facts.names[schedule.b]
-    steps = [(float(unit), ratio) for unit, ratio in enumerate(ratios, 1)]
+    drawn = [max(2 * low, min(2 * high, ratio)) for ratio in ratios]  # beyond that it is certain anyway
+    steps = [(float(unit), ratio) for unit, ratio in enumerate(drawn, 1)]
     course = {"ratio": steps, "H1": _level(high, ratios), "H0": _level(low, ratios)}
     return Part(
         words=(
