@@ -195,6 +195,13 @@ def test_what_a_request_leaves_out_has_its_default() -> None:
     assert requested_time_control(message, GAME.paces, own).setup_ms == 3
 
 
+def test_a_request_for_nought_is_granted() -> None:
+    message = time_control_pb2.TimeControl(bank_ms=0, tie_window_ms=0)
+    asked = requested_time_control(message, GAME.paces)
+    assert (asked.bank_ms, asked.tie_window_ms, asked.grace_ms) == (0, 0, 50)
+    assert requested_time_control(encode_time_control(asked), GAME.paces) == asked
+
+
 @pytest.mark.parametrize(
     "message",
     [time_control_pb2.TimeControl(free_ms={"crad": 50}), time_control_pb2.TimeControl(bank_ms=-1)],

@@ -290,6 +290,7 @@ seats = {seats}
 rounds = 1
 trust = true
 options = {{ rounds = 1 }}
+time = {{ bank_ms = 0, free_ms = {{ card = 9000, arrange = 9000 }} }}
 [[entrants]]
 bot = "greedy"
 [[entrants]]
@@ -308,6 +309,8 @@ def test_a_against_b_shares_the_seats_of_larger_tables(folder, seats, capsys):
     assert len(set(sat.values())) == 1, "each at each seat equally often"
     assert {ending for result in results for ending in result["endings"]} == {"COMPLETED"}
     assert len({result["deal"] for result in results}) == 1
+    records = [json.loads(line["record"]) for line in written(folder, "record")]
+    assert {record["time_control"]["bank_ms"] for record in records} == {0}
     rows = json.loads((folder / "out" / "standings.json").read_text())["rows"]
     assert [row["matches"] for row in rows] == [len(results)] * 2
     assert main(["verify", str(folder / "out" / "season.bundle")]) == 0

@@ -18,7 +18,7 @@ def encode_time_control(time_control: TimeControl) -> time_control_pb2.TimeContr
 
 
 def decode_time_control(message: time_control_pb2.TimeControl) -> TimeControl:
-    """The time control of a complete message, as in an offer: 0 means nought. Or `BadTimeControl`."""
+    """The time control of a complete message, as in an offer. Or `BadTimeControl`."""
     numbers = {name: getattr(message, name) for name in _NUMBERS}
     return TimeControl(free_ms=dict(message.free_ms), **numbers)
 
@@ -26,10 +26,9 @@ def decode_time_control(message: time_control_pb2.TimeControl) -> TimeControl:
 def requested_time_control(
     message: time_control_pb2.TimeControl, paces: Mapping[str, int], default: TimeControl | None = None
 ) -> TimeControl:
-    """The time control that a request asks for: 0, or nothing, means the default. Or `BadTimeControl`.
+    """The time control that a request asks for: what it does not set has its default. Or `BadTimeControl`.
 
-    `paces` are the game's own, with their default free times. Nobody can ask for no bank at all; one
-    millisecond is as good.
+    `paces` are the game's own, with their default free times; of a free time 0 means the default too.
     """
     unknown = sorted(set(message.free_ms) - set(paces))
     if unknown:
@@ -37,7 +36,7 @@ def requested_time_control(
             f"free_ms has no pace {unknown[0][:20]!r} in this game; there are {', '.join(paces)}"
         )
     base = default or TimeControl()
-    numbers = {name: getattr(message, name) or getattr(base, name) for name in _NUMBERS}
+    numbers = {name: getattr(message if message.HasField(name) else base, name) for name in _NUMBERS}
     free_ms = {
         pace: message.free_ms.get(pace, 0) or base.free_ms.get(pace, usual) for pace, usual in paces.items()
     }

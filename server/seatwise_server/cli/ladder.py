@@ -64,7 +64,7 @@ def _configure_create(parser: ArgumentParser) -> None:
     parser.add_argument("--seats", type=int, default=4, help="at each table (default: %(default)s)")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="as in rounds=1")
     parser.add_argument("--free-ms", type=int, default=0, metavar="MS", help="free time for each prompt")
-    parser.add_argument("--bank-ms", type=int, default=0, metavar="MS", help="extra time for the whole match")
+    parser.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match")
     parser.add_argument(
         "--owners-together", action="store_true", help="let bots of one owner share a table of three or four"
     )

@@ -37,7 +37,7 @@ def configure(parser: ArgumentParser) -> None:
     )
     create.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="as in rounds=1")
     create.add_argument("--free-ms", type=int, default=0, metavar="MS", help="free time for each prompt")
-    create.add_argument("--bank-ms", type=int, default=0, metavar="MS", help="extra time for the whole match")
+    create.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match")
     create.add_argument(
         "--deal-set",
         type=_deal_set,

@@ -164,7 +164,7 @@ def _time(top: TableReader, game: str) -> TimeControl:
         each.name: table.whole(
             each.name,
             getattr(usual, each.name),
-            least=1 if each.name.startswith("max_") else 0,
+            least=1 if each.name == "setup_ms" or each.name.startswith("max_") else 0,
             most=LONGEST_MS,
         )
         for each in fields(TimeControl)
