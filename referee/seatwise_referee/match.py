@@ -245,7 +245,9 @@ class Match(Racing):
         return self._asking.away
 
     def wait_on(self, seats: Iterable[Seat], ms: int, now: int) -> list[Effect]:
-        """In the `ms` before `now` nobody could tell these seats where to go: they have as much more time."""
+        """In the `ms` before `now` nobody could tell these seats where to go: the set-up lasts as much longer;
+        after a takeover it begins anew for them.
+        """
         if self._confirmed.state is None:
             return self.freeze(ms, "LOBBY", now)
         for seat in self._asking.away & frozenset(seats):

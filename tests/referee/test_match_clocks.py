@@ -333,6 +333,18 @@ def test_a_seat_that_is_asked_later_has_the_same_time_to_come_back() -> None:
     assert only(Accept, desk.submit()).charged_ms == 10
 
 
+def test_who_was_back_before_it_is_asked_has_no_more_time_than_others() -> None:
+    desk = taken_over()
+    for seat in (0, 1):
+        desk.match.back(Seat(seat), 9100)
+    desk.now = 9200
+    desk.submit()
+    assert desk.asked == 1
+    desk.hand()
+    desk.now = 9270
+    assert only(Accept, desk.submit()).charged_ms == 70
+
+
 def test_who_was_back_and_goes_again_has_no_more_time_than_others() -> None:
     desk = taken_over()
     desk.match.back(Seat(0), 9100)
@@ -368,6 +380,32 @@ def test_whoever_is_not_asked_when_its_link_is_lost_has_the_same_time() -> None:
     desk.hand()
     desk.now = 5050
     assert only(Accept, desk.submit()).charged_ms == 10
+
+
+def test_who_could_not_be_told_where_to_go_has_a_set_up_time_from_then_on() -> None:
+    desk = taken_over()
+    assert desk.match.awaited == {Seat(0), Seat(1)}
+    assert desk.match.wait_on([Seat(0)], 1000, 13_000) == []
+    desk.now = 13_000 + 5000 + ALLOWED_MS
+    assert desk.tick() == [WakeAt(desk.now + 1)]
+
+
+def test_who_is_back_has_no_more_time_because_others_could_not_be_told() -> None:
+    desk = taken_over()
+    desk.match.back(Seat(0), 9100)
+    assert desk.match.awaited == {Seat(1)}
+    desk.match.wait_on([Seat(0)], 1000, 9100)
+    desk.now = 9100
+    desk.hand()
+    desk.now = 9170
+    assert only(Accept, desk.submit()).charged_ms == 70
+
+
+def test_a_set_up_lasts_as_much_longer_as_nobody_could_be_told_where_to_go() -> None:
+    desk = Desk(setup_ms=5000)
+    desk.sit(0)
+    assert desk.match.awaited == {Seat(1)}
+    assert desk.match.wait_on([Seat(1)], 700, 1000) == [WakeAt(5700)]
 
 
 def test_after_a_takeover_the_setup_time_starts_anew() -> None:
