@@ -16,6 +16,7 @@ from uuid import uuid4
 import grpc
 from google.protobuf.message import Message
 
+from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import TemporaryError, UnavailableError, from_rpc
 from seatwise.link.backoff import Backoff, Retry
 from seatwise.link.wire import credentials_of, open_channel
@@ -31,8 +32,6 @@ from seatwise.v1 import (
     time_control_pb2,
 )
 
-ADDRESS: Final = "localhost:7433"
-TOKEN_VARIABLE: Final = "SEATWISE_TOKEN"
 ATTEMPT_S: Final = 10.0
 PATIENCE_S: Final = 10.0
 """How long a call is repeated before it fails."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 
-from seatwise.async_client import ADDRESS, PATIENCE_S, AsyncClient, Options, Page, Registered
+from seatwise.async_client import PATIENCE_S, AsyncClient, Options, Page, Registered
+from seatwise.defaults import ADDRESS
 from seatwise.v1 import (
     bot_pb2,
     ladder_pb2,

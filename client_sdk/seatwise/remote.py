@@ -16,6 +16,7 @@ from typing import Any, Final
 from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
 from seatwise.codec import CODECS
+from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import MissingTokenError
 from seatwise.link.attendance import Attendance, Plan
 from seatwise.link.wire import GrpcWire
@@ -23,10 +24,8 @@ from seatwise.result import Result
 from seatwise.samples import SAMPLES, sample
 from seatwise.summary import Summary
 
-ADDRESS: Final = "localhost:7433"
 CASUAL: Final = {"ugo": "casual", "ubongo": "casual-ubongo"}
 """Where a bot waits if nothing else is said, by game."""
-TOKEN_VARIABLE: Final = "SEATWISE_TOKEN"
 
 log = logging.getLogger("seatwise")
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-DEFAULT_PORT = 7433
+from seatwise.defaults import PORT, data_folder
+
 ROLES = ("lobby", "referee", "gateway")
 KEEP_RECORDS_S = 30 * 24 * 3600
-
-
-def default_data_folder() -> Path:
-    """$SEATWISE_DATA, or a folder of the user's own."""
-    named = os.environ.get("SEATWISE_DATA")
-    return Path(named) if named else Path.home() / ".local/share/seatwise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +16,13 @@ class Config:
     """One server process."""
 
     host: str = "127.0.0.1"
-    port: int = DEFAULT_PORT
+    port: int = PORT
     """0 takes a free one."""
     roles: frozenset[str] = frozenset(ROLES)
     """What this process does."""
     address: str = ""
     """host:port at which bots reach this referee; empty: where it listens."""
-    data: Path = field(default_factory=default_data_folder)
+    data: Path = field(default_factory=data_folder)
     """Holds the embedded Redis and the admin token."""
     redis_url: str = ""
     """Empty: an embedded, private one, and then this process has all roles."""

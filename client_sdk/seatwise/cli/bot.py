@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from seatwise.cli.command import Command
+from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from seatwise.bot import BotFactory
@@ -26,12 +27,10 @@ def configure(parser: ArgumentParser) -> None:
         "bot",
         help="FILE.py:CLASS, or the name of a sample: random, greedy, counting; for ubongo random, solver",
     )
-    parser.add_argument(
-        "--address", default="localhost:7433", help="host:port of the server (default: %(default)s)"
-    )
+    parser.add_argument("--address", default=ADDRESS, help="host:port of the server (default: %(default)s)")
     parser.add_argument(
         "--token",
-        help="the bot's token (default: $SEATWISE_TOKEN; on the server's own machine one is got by itself)",
+        help=f"the bot's token (default: ${TOKEN_VARIABLE}; on the server's own machine one is got by itself)",
     )
     parser.add_argument("--name", help="whom to register where there is no token (default: from the class)")
     parser.add_argument("--version", default="1", help="which version of it (default: %(default)s)")
@@ -86,7 +85,7 @@ def _play(args: Namespace, factory: BotFactory) -> Summary:
         factory,
         game=args.game,
         address=args.address,
-        token=args.token or os.environ.get("SEATWISE_TOKEN") or _own_token(args),
+        token=args.token or os.environ.get(TOKEN_VARIABLE) or _own_token(args),
         queues=() if args.no_queue else args.queue,
         max_matches=args.max_matches,
         matches=args.matches,

@@ -13,22 +13,16 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from seatwise.bot_errors import UsageError
+from seatwise.defaults import TOKEN_VARIABLE, data_folder
 from seatwise.errors import AlreadyExistsError, BadTokenError
 
 if TYPE_CHECKING:
     from seatwise.client import Client
 
-DATA_VARIABLE = "SEATWISE_DATA"
 PATIENCE_S = 5.0
 """A server that is just being started may need so long."""
 
 LOOK_EVERY_S = 0.1
-
-
-def data_folder() -> Path:
-    """The server's default data folder: $SEATWISE_DATA, or one of the user's own."""
-    named = os.environ.get(DATA_VARIABLE)
-    return Path(named) if named else Path.home() / ".local/share/seatwise"
 
 
 def is_here(address: str) -> bool:
@@ -47,6 +41,12 @@ def admin_token() -> str | None:
     return _read(data_folder() / "admin.token")
 
 
+def token_at(address: str, given: str | None, *, as_admin: bool = True) -> str:
+    """The token that was given, or this machine's admin token for a server on it; empty if there is none."""
+    here = admin_token() if as_admin and is_here(address) else None
+    return given or os.environ.get(TOKEN_VARIABLE) or here or ""
+
+
 def slug(name: str) -> str:
     """A bot's name from a class's: MyBot is my-bot."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
@@ -56,7 +56,9 @@ def slug(name: str) -> str:
 def token_for(address: str, bot: str, version: str) -> str:
     """The bot's token: the one it was given before, or a new one. `UsageError` if there is no way."""
     if not is_here(address):
-        raise UsageError(f"no token: pass --token, or set SEATWISE_TOKEN. Who runs {address} hands them out")
+        raise UsageError(
+            f"no token: pass --token, or set {TOKEN_VARIABLE}. Who runs {address} hands them out"
+        )
     file = data_folder() / "bots" / f"{bot}.{version}.token"
     token = _read(file)
     if token is None or not _is_known(address, token, f"bots/{bot}/versions/{version}"):

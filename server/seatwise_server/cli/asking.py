@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,11 +9,10 @@ from typing import Any
 
 import grpc
 
-from seatwise.cli.tokens import admin_token, is_here
+from seatwise.cli.tokens import token_at
+from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import from_rpc
-from seatwise_server.config import DEFAULT_PORT
 
-TOKEN_VARIABLE = "SEATWISE_TOKEN"
 TIMEOUT_S = 10.0
 
 Call = Callable[[str, Any], Any]
@@ -23,9 +21,7 @@ Call = Callable[[str, Any], Any]
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Where the server is, who asks, and how the answer is written."""
-    parser.add_argument(
-        "--address", default=f"localhost:{DEFAULT_PORT}", help="of a gateway (default: %(default)s)"
-    )
+    parser.add_argument("--address", default=ADDRESS, help="of a gateway (default: %(default)s)")
     parser.add_argument(
         "--token", help=f"default: ${TOKEN_VARIABLE}, or the admin token of a server on this machine"
     )
@@ -34,8 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def token_of(args: Namespace, *, as_admin: bool = True) -> str:
     """The one that was given, or this machine's admin token; empty if there is none."""
-    here = admin_token() if as_admin and is_here(args.address) else None
-    return args.token or os.environ.get(TOKEN_VARIABLE) or here or ""
+    return token_at(args.address, args.token, as_admin=as_admin)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from seatwise_server.config import DEFAULT_PORT
+from seatwise.defaults import ADDRESS
 
 TEXT = "whether a process is ready: Redis answers, and a referee has free tables"
 TIMEOUT_S = 3.0
@@ -19,9 +19,7 @@ _Status = health_pb2.HealthCheckResponse.ServingStatus
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the arguments; nobody needs a token for this."""
-    parser.add_argument(
-        "--address", default=f"localhost:{DEFAULT_PORT}", help="of the process (default: %(default)s)"
-    )
+    parser.add_argument("--address", default=ADDRESS, help="of the process (default: %(default)s)")
     parser.add_argument(
         "--service", default="", metavar="NAME",
         help="ask for one service, as in seatwise.v1.PlayService; default: the process as a whole",

@@ -135,10 +135,9 @@ def _publish(args: Namespace) -> None:
 
 def _token(args: Namespace) -> str:
     """The admin's, for a server that is not our own."""
-    from seatwise.cli.tokens import admin_token, is_here
+    from seatwise.cli.tokens import token_at
 
-    given = args.token or os.environ.get("SEATWISE_TOKEN") or ""
-    return given or (admin_token() if args.address and is_here(args.address) else None) or ""
+    return token_at(args.address or "", args.token)
 
 
 _RUNS = {"run": _run, "report": _report, "reinstate": _reinstate}

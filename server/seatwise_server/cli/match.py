@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
@@ -15,14 +14,13 @@ from google.protobuf.json_format import MessageToDict
 from seatwise.bot_errors import UsageError
 from seatwise.cli import arguments
 from seatwise.cli.command import Command
-from seatwise.cli.tokens import is_here
+from seatwise.cli.tokens import token_at
 from seatwise.client import Client
 from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.cli import show, table
-from seatwise_server.config import DEFAULT_PORT, default_data_folder
+from seatwise_server.cli.asking import add_arguments
 
-TOKEN_VARIABLE = "SEATWISE_TOKEN"
 COLUMNS = ("match", "game", "state", "bots", "points", "ranks")
 
 
@@ -72,11 +70,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def _verb(verbs: Any, name: str, text: str) -> ArgumentParser:
     parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
-    parser.add_argument("--address", default=f"localhost:{DEFAULT_PORT}", help="default: %(default)s")
-    parser.add_argument(
-        "--token", help=f"default: ${TOKEN_VARIABLE}, or this machine's admin token for a server on it"
-    )
-    parser.add_argument("--json", action="store_true", help="for programs")
+    add_arguments(parser)
     return parser
 
 
@@ -89,10 +83,7 @@ def run(args: Namespace) -> int:
 @contextmanager
 def _client(args: Namespace) -> Iterator[Client]:
     """An admin token is shown to no other machine's server."""
-    token = args.token or os.environ.get(TOKEN_VARIABLE)
-    file = default_data_folder() / "admin.token"
-    if not token and is_here(args.address) and os.access(file, os.R_OK):
-        token = file.read_text().strip()
+    token = token_at(args.address, args.token)
     with Client(args.address, token=token) as client:
         yield client
 

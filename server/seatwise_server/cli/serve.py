@@ -12,8 +12,9 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from seatwise.cli import arguments, decks
-from seatwise.cli.command import Command
-from seatwise_server.config import DEFAULT_PORT, KEEP_RECORDS_S, ROLES, Config, default_data_folder
+from seatwise.cli.command import Command, called
+from seatwise.defaults import DATA_VARIABLE, PORT, data_folder
+from seatwise_server.config import KEEP_RECORDS_S, ROLES, Config
 
 if TYPE_CHECKING:
     from seatwise_server.embedded import EmbeddedRedis
@@ -26,10 +27,10 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the arguments."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument(
-        "--port", type=arguments.port, default=DEFAULT_PORT, help="0 takes a free one (default: %(default)s)"
+        "--port", type=arguments.port, default=PORT, help="0 takes a free one (default: %(default)s)"
     )
     parser.add_argument(
-        "--data", type=Path, default=default_data_folder(), metavar="FOLDER",
+        "--data", type=Path, default=data_folder(), metavar="FOLDER",
         help="holds the embedded Redis and the admin token (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
@@ -169,13 +170,13 @@ async def _serve(config: Config, embedded: EmbeddedRedis | None) -> None:
 
 def _say_where(config: Config, address: str) -> None:
     """For a person on standard output; programs read the log."""
-    where = "" if config.data == default_data_folder() else f"SEATWISE_DATA={quote(str(config.data))} "
+    where = "" if config.data == data_folder() else f"{DATA_VARIABLE}={quote(str(config.data))} "
     if "gateway" in config.roles:
         print(f"Seatwise listens on {address}. Admin token: {config.admin_token_file}", flush=True)
     else:
         print(f"Seatwise listens on {address}. Roles: {', '.join(sorted(config.roles))}", flush=True)
     if config.roles == frozenset(ROLES):
-        print(f"Connect a bot: {where}seatwise bot greedy --address {address}", flush=True)
+        print(f"Connect a bot: {where}{called()} bot greedy --address {address}", flush=True)
 
 
 COMMAND = Command("serve", "run a server", configure, run)
