@@ -25,6 +25,8 @@ REST_S = 0.02
 """and at most: much that changes at the same time is one change."""
 UNFINISHED_S = 1.0
 """How often is looked for what dead lobbies have left: nobody may take it up for much longer."""
+WAVES = 4
+"""So often a pass seats tables of one queue before it looks at the others."""
 LOOK_AHEAD = 10_000
 """How many created matches one pass looks at: a match whose bots are busy does not block the next."""
 SIDE_BY_SIDE = 4 * AT_ONCE
@@ -64,10 +66,12 @@ class Pairing:
             try:
                 if now() >= self._unfinished_at:
                     await self.take_up_unfinished()
+                await (
+                    self._pair_created()
+                )  # first: whoever waits in a queue as well has all places taken there
+                await self._ladders.pair()
                 for queue in QUEUES.values():
                     await self._pair(queue)
-                await self._ladders.pair()
-                await self._pair_created()
             except StoreUnavailable:
                 log.debug("pairing_paused")
             await self._rest()
@@ -98,11 +102,13 @@ class Pairing:
         """Tables as long as there are bots for them. Where the house cannot help out, patience does not end."""
         helps = len(self._house.get(queue.game, ())) >= queue.seats - 1
         patience_ms = queue.patience_ms if helps else FOR_EVER_MS
-        is_shorter = True
-        while is_shorter and (count := await self._store.queues.count(queue.name)):
-            tables = min(await self._capacity.look(), AT_ONCE, max(1, count // queue.seats))
+        for _ in range(WAVES):
+            count = await self._store.queues.count(queue.name)
+            tables = min(await self._capacity.look(), AT_ONCE, max(1, count // queue.seats)) if count else 0
             seated = await together(self._take(queue, patience_ms) for _ in range(tables))
-            is_shorter = bool(seated) and all(seated)
+            if not (seated and all(seated)):
+                return
+        self.wake()
 
     async def _take(self, queue: Queue, patience_ms: int) -> bool:
         """Whether bots were seated; if not, there is no use in trying again at once."""

@@ -38,7 +38,15 @@ class Proposals:
             await self._seating.forget(proposal.match)
             await self._store.queues.dissolve(kind.queue, proposal.match, back)
             return len(back) < len(proposal.bots)
-        return await self.hand_over(kind.queue, proposal.match, bots, began)
+        is_handed_over, _ = await asyncio.gather(
+            self.hand_over(kind.queue, proposal.match, bots, began),
+            self._wait_on(kind.queue, [waiting.bot for waiting in proposal.bots]),
+        )
+        return is_handed_over
+
+    async def _wait_on(self, queue: str, bots: Sequence[str]) -> None:
+        """Who has places left waits on: its lobby, which sees to that too, hears only when the seat is offered."""
+        await self._store.queues.enter_all(queue, await self._store.seats.want_more(bots, queue))
 
     async def hand_over(self, queue: str, match: str, bots: Sequence[str], began: float) -> bool:
         """All seats are held: the match is a referee's from now on, unless it may be another lobby's by now."""
@@ -53,9 +61,10 @@ class Proposals:
     async def _reserve(self, kind: Kind, match: str, bots: Sequence[str]) -> str | None:
         """Writes the match down before its seats are taken, so that no seat is held for a match unknown."""
         args = (match, kind.game, bots, kind.options, kind.time_control, kind.competition)
-        await self._seating.create(self._seating.setup(*args), "SEATING", kind.queue)
-        written = await self._seating.setup_of(match)
-        return await self._seating.reserve(match, written.bots if written else bots)
+        setup = self._seating.setup(*args)
+        if not await self._seating.create(setup, "SEATING", kind.queue):
+            setup = await self._seating.setup_of(match) or setup
+        return await self._seating.reserve(match, setup.bots)
 
 
 def now() -> float:

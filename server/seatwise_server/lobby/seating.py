@@ -16,7 +16,6 @@ from seatwise_referee.journal import canonical
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.shuffle import SEED_BYTES
 from seatwise_server.store import Store
-from seatwise_server.store.seats import Reservation
 
 log = structlog.get_logger()
 
@@ -66,15 +65,15 @@ class Seating:
             competition=competition,
         )
 
-    async def create(self, setup: Setup, state: str, queue: str) -> None:
-        """Writes the match down, unless it stands already: then its first seed stays."""
+    async def create(self, setup: Setup, state: str, queue: str) -> bool:
+        """Writes the match down; False if it stands already: then its first seed stays."""
         meta: dict[str, bytes | str | int] = {
             "format": JOURNAL_FORMAT,
             "setup": canonical(setup.to_json()),
             "state": state,
             "queue": queue,
         }
-        await self._store.matches.create(setup.match, meta)
+        return await self._store.matches.create(setup.match, meta)
 
     async def forget(self, match: str) -> None:
         """Takes back what `create` wrote of a match that came to nothing."""
@@ -83,18 +82,16 @@ class Seating:
     async def reserve(self, match: str, bots: Sequence[str]) -> str | None:
         """Reserves all seats, or none: gives back what it has and names the bot that is not to be had.
 
-        In the order of the bots' names, so that two lobbies never wait for each other.
+        In the order of the bots' names, so that of two lobbies that want the same bots one gets them.
         """
-        taken: list[tuple[str, int]] = []
-        for bot, seat in sorted((bot, seat) for seat, bot in enumerate(bots)):
-            answer: Reservation = await self._store.seats.reserve(bot, match, seat)
-            if not answer.holds:
-                for other, held in taken:
-                    await self._store.seats.release(other, match, held)
-                log.debug("seat_not_to_be_had", match=match, bot=bot, why=answer.name)
-                return bot
-            taken.append((bot, seat))
-        return None
+        wanted = sorted((bot, seat) for seat, bot in enumerate(bots))
+        answers = await self._store.seats.reserve_all(match, wanted)
+        refused = [(bot, why) for (bot, _), why in zip(wanted, answers, strict=True) if not why.holds]
+        if not refused:
+            return None
+        await self._store.seats.release_all(match, bots)
+        log.debug("seat_not_to_be_had", match=match, bot=refused[0][0], why=refused[0][1].name)
+        return refused[0][0]
 
     async def hand_to_referee(self, match: str) -> None:
         """From here on the match is a referee's."""

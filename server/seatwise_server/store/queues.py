@@ -37,6 +37,11 @@ class Queues:
         """The bot's place, from its first entry on: who enters twice keeps the first."""
         return await self._enter(queue, bot, "")
 
+    async def enter_all(self, queue: str, bots: Iterable[str]) -> None:
+        """As `enter` for each of them, now."""
+        named = [keys.queue_waiting(queue)]
+        await lua.run_many(self._client, "queue_enter", [(named, (bot, "")) for bot in bots])
+
     async def give_back(self, queue: str, waiting: Waiting) -> Waiting:
         """Puts a bot back to where it stood; one that has entered anew keeps its new place."""
         return await self._enter(queue, waiting.bot, str(waiting.since_ms))

@@ -54,10 +54,15 @@ class Seats:
     async def reserve(self, bot: str, match: str, seat: int) -> Reservation:
         """Takes the seat for the bot, within the number of matches that it attends for now.
 
-        Each seat counts as a match. Reserve a table's seats in the order of the bots' names.
+        Each seat counts as a match.
         """
-        named = [keys.bot_seats(bot), keys.bot_attendance(bot)]
-        return Reservation(await lua.run(self._client, "seat_reserve", named, f"{match}/{seat}"))
+        [answer] = await self.reserve_all(match, [(bot, seat)])
+        return answer
+
+    async def reserve_all(self, match: str, bots: Sequence[tuple[str, int]]) -> list[Reservation]:
+        """As `reserve` for each bot and its seat, sent at once; a table's in the order of the bots' names."""
+        calls = [_reserving(bot, match, seat) for bot, seat in bots]
+        return [Reservation(answer) for answer in await lua.run_many(self._client, "seat_reserve", calls)]
 
     async def release(self, bot: str, match: str, seat: int) -> bool:
         """Frees the seat and takes its offer back; False when the bot did not hold it."""
@@ -77,6 +82,12 @@ class Seats:
     async def count(self, bot: str) -> int:
         """How many seats the bot holds."""
         return int(await call(self._client, "SCARD", keys.bot_seats(bot)))
+
+    async def want_more(self, bots: Sequence[str], queue: str) -> list[str]:
+        """Those of the bots that attend for the queue, and for more matches than they hold seats."""
+        calls = [([keys.bot_seats(bot), keys.bot_attendance(bot)], (queue,)) for bot in bots]
+        answers = await lua.run_many(self._client, "seat_wanted", calls)
+        return [bot for bot, wants in zip(bots, answers, strict=True) if wants]
 
     async def put_offer(self, bot: str, match: str, seat: int, epoch: int, offer: bytes) -> bool:
         """Offers the seat and tells all lobbies so, on keys.OFFERS_CHANNEL.
@@ -102,6 +113,10 @@ class Seats:
         names = [f"{match}/{seat}" for match, seat in asked]
         answer = await call(self._client, "HMGET", keys.bot_offers(bot), *names)
         return [_offer(seat, held) for seat, held in zip(asked, answer, strict=True) if held is not None]
+
+
+def _reserving(bot: str, match: str, seat: int) -> tuple[list[str], tuple[Argument, ...]]:
+    return [keys.bot_seats(bot), keys.bot_attendance(bot)], (f"{match}/{seat}",)
 
 
 def _releasing(bot: str, match: str, seat: int) -> tuple[list[str], tuple[Argument, ...]]:

@@ -1,0 +1,70 @@
+"""Queues, first come, first served, with bots that have places for more than one match; on a real Redis, without a lobby."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from seatwise_server.lobby import pairing
+from seatwise_server.lobby.pairing import Pairing
+from seatwise_server.lobby.queue import QUEUES
+from seatwise_server.lobby.seating import Seating
+from seatwise_server.store import Attendance, Store
+
+LEASE_MS = 60_000
+BOTS = ("bots/a/versions/1", "bots/b/versions/1")
+QUEUE = "casual-2"
+
+
+async def look() -> int:
+    """There is room at some referee."""
+    return 100
+
+
+@pytest.fixture
+async def lobby(store: Store) -> Pairing:
+    """Without house bots."""
+    found = Pairing(store, Seating(store, "fsync"), {}, SimpleNamespace())  # type: ignore[arg-type]
+    capacity: Any = SimpleNamespace(look=look)
+    found._capacity = capacity
+    return found
+
+
+async def wait(store: Store, most: int, queue: str = QUEUE) -> None:
+    """Both bots stand in the queue and attend for this one."""
+    for bot in BOTS:
+        await store.attendances.attend(bot, Attendance("lobby", "first", most, (queue,)), LEASE_MS)
+        await store.queues.enter(QUEUE, bot)
+
+
+async def seats(store: Store) -> list[int]:
+    return [await store.seats.count(bot) for bot in BOTS]
+
+
+async def test_who_has_places_left_is_seated_again_before_anything_is_offered(
+    store: Store, lobby: Pairing
+) -> None:
+    await wait(store, most=3)
+    await lobby._pair(QUEUES[QUEUE])
+    assert await seats(store) == [3, 3]
+    assert await store.queues.count(QUEUE) == 0
+
+
+async def test_one_queue_does_not_keep_the_others_waiting_for_long(
+    store: Store, lobby: Pairing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pairing, "WAVES", 2)
+    await wait(store, most=9)
+    await lobby._pair(QUEUES[QUEUE])
+    assert await seats(store) == [2, 2]
+    assert lobby._wake.is_set()
+    assert await store.queues.count(QUEUE) == 2
+
+
+async def test_who_attends_for_other_queues_by_now_does_not_wait_on(store: Store, lobby: Pairing) -> None:
+    await wait(store, most=3, queue="casual")
+    await lobby._pair(QUEUES[QUEUE])
+    assert await seats(store) == [1, 1]
+    assert await store.queues.count(QUEUE) == 0
