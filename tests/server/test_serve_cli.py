@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
 from seatwise.cli import main
+from seatwise.defaults import data_folder
 from seatwise_server.cli import serve
 from seatwise_server.config import Config
 
@@ -48,3 +50,41 @@ def test_the_command_that_it_says_can_be_typed_as_it_is(capsys: pytest.CaptureFi
     serve._say_where(Config(data=Path("/srv/my games")), "127.0.0.1:1")
     command = capsys.readouterr().out.partition("Connect a bot: ")[2]
     assert shlex.split(command)[0] == "SEATWISE_DATA=/srv/my games"
+
+
+def test_a_command_that_is_not_on_the_path_is_told_as_it_was_typed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after `make demo`, which installs into .venv."""
+    monkeypatch.setattr(sys, "argv", [".venv/bin/seatwise", "serve"])
+    monkeypatch.setenv("PATH", "/nowhere")
+    serve._say_where(Config(data=data_folder()), "127.0.0.1:1")
+    assert "Connect a bot: .venv/bin/seatwise bot greedy --address 127.0.0.1:1\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("--records no/out", "seatwise demo: --records no/out: No such file or directory"),
+        ("--matches 0", "'0' is no whole number from 1 up"),
+    ],
+)
+def test_the_demo_says_at_once_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, why: str
+) -> None:
+    """And not when all is played."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", *line.split()]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_a_demo_whose_server_does_not_start_has_failed(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server says why; a traceback of ours says nothing more."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SEATWISE_REDIS", "nonsense://")
+    assert main(["demo"]) == 1
+    why, ours = capfd.readouterr().err.splitlines()
+    assert why.startswith("seatwise serve: A Redis URL is one of")
+    assert ours == "seatwise demo: the server did not start; what it said is above"

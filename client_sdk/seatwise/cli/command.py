@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +24,12 @@ class Command:
 
     run: Callable[[Namespace], int]
     """Does it; the exit code: 0 fine, 1 failed, 2 usage."""
+
+
+def called() -> str:
+    """`seatwise`, as it can be typed here: after `make demo` it is not on the PATH."""
+    from shlex import quote
+    from shutil import which
+
+    own = Path(sys.argv[0])
+    return "seatwise" if own.name != "seatwise" or which("seatwise") else quote(str(own))

@@ -15,8 +15,11 @@ from pathlib import Path
 
 from google.protobuf.json_format import MessageToDict
 
-from seatwise.cli.command import Command
+from seatwise.bot_errors import UsageError
+from seatwise.cli import arguments
+from seatwise.cli.command import Command, called
 from seatwise.client import Client
+from seatwise.errors import SeatwiseError
 from seatwise.v1 import ladder_pb2
 from seatwise.v1.time_control_pb2 import TimeControl
 from seatwise_server.cli import ladder_table, show, table
@@ -47,11 +50,18 @@ TABLE_S = 30.0
 def configure(parser: ArgumentParser) -> None:
     """Adds the arguments."""
     parser.add_argument("--game", default="ugo", choices=list(BOTS), help="what is played (default: ugo)")
-    parser.add_argument("--matches", type=int, default=24, help="how many matches (default: %(default)s)")
+    parser.add_argument(
+        "--matches",
+        type=arguments.count,
+        default=24,
+        metavar="N",
+        help="how many matches (default: %(default)s)",
+    )
     parser.add_argument(
         "--records",
         type=Path,
         default=Path("demo-records.jsonl"),
+        metavar="FILE",
         help="where they go (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
@@ -59,9 +69,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Leaves nothing running, whatever happens."""
-    if args.matches < 1:
-        print("seatwise demo: --matches must be 1 or more", file=sys.stderr)
-        return 2
+    _check_writable(args.records)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="seatwise-demo-")))
         address = stack.enter_context(_server(folder))
@@ -74,6 +82,14 @@ def run(args: Namespace) -> int:
     return _report(records, standings, args)
 
 
+def _check_writable(records: Path) -> None:
+    """Before the matches are played, not after."""
+    try:
+        records.open("a").close()
+    except OSError as error:
+        raise UsageError(f"--records {records}: {error.strerror}") from None
+
+
 @contextmanager
 def _server(folder: Path) -> Iterator[str]:
     command = ["serve", "--port", "0", "--data", str(folder), "--no-house-bots", "--log-level", "warning"]
@@ -81,7 +97,7 @@ def _server(folder: Path) -> Iterator[str]:
         assert server.stdout
         line = server.stdout.readline()
         if "listens on " not in line:
-            raise RuntimeError("the server did not start; what it said is above")
+            raise SeatwiseError("the server did not start; what it said is above")
         yield line.partition("listens on ")[2].split(". ")[0]
 
 
@@ -125,6 +141,8 @@ def _process(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        if process.stdout:
+            process.stdout.close()
 
 
 class _Ladder:
@@ -142,7 +160,7 @@ class _Ladder:
             done, deadline = 0, time.monotonic() + LONGEST_S
             while any(player.poll() is None for player in players):
                 if time.monotonic() > deadline:
-                    raise RuntimeError(f"only {done} of {matches} matches are over after {LONGEST_S:.0f} s")
+                    raise SeatwiseError(f"only {done} of {matches} matches are over after {LONGEST_S:.0f} s")
                 time.sleep(POLL_S)
                 before, done = done, min(matches, self._results())
                 advance(done - before)
@@ -159,7 +177,7 @@ class _Ladder:
         deadline = time.monotonic() + TABLE_S
         while (shown := self._admin.list_standings(LADDER)).results < results:
             if time.monotonic() > deadline:
-                raise RuntimeError(f"the table has only {shown.results} of {results} results in it")
+                raise SeatwiseError(f"the table has only {shown.results} of {results} results in it")
             time.sleep(POLL_S)
         standings: Sequence[ladder_pb2.Standing] = shown.standings
         return standings
@@ -186,10 +204,10 @@ def _report(records: Sequence[str], standings: Sequence[ladder_pb2.Standing], ar
         print(
             f"{len(records)} records are in {args.records}; {len(records) - len(faults)} verified, {len(faults)} wrong."
         )
-        print("Your own bot: see the README, or write my_bot.py and run")
-        print("  seatwise serve                        # in one terminal")
         game = "" if args.game == "ugo" else f" --game {args.game}"
-        print(f"  {'seatwise bot my_bot.py:MyBot' + game:37} # in another")
+        print("Your own bot: see the README, or write my_bot.py and run in one terminal, then in another")
+        print(f"  {called()} serve")
+        print(f"  {called()} bot my_bot.py:MyBot{game}")
     return 1 if faults else 0
 
 
