@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -19,6 +20,7 @@ from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import result_of
 from seatwise_server.league.settings import Entrant, League
 from seatwise_server.league.table import standings_of
+from seatwise_server.rpc import league_tables
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -93,6 +95,21 @@ async def test_the_table_follows_from_the_log(house, admin):
     best = max(range(2), key=lambda seat: match.result.points[seat])
     assert (table.standings[0].bot, table.standings[0].matches) == (match.bots[best], 1)
     assert table.standings[0].points == max(match.result.points)
+
+
+async def test_a_table_is_worked_out_once_however_many_ask_until_there_is_more_to_count(
+    house, admin, monkeypatch
+):
+    bots = [await house.bot(), await house.bot()]
+    await admin.create_league("leagues/asked", settings_of(*(bot.bot for bot in bots)))
+    worked_out: list[int] = []
+    rows = league_tables._rows
+    monkeypatch.setattr(league_tables, "_rows", lambda *args: worked_out.append(len(args[2])) or rows(*args))
+    for results in (0, 1):
+        tables = await asyncio.gather(*[admin.list_league_standings("leagues/asked") for _ in range(20)])
+        assert {table.results for table in tables} == {results}
+        assert worked_out == [0, 1][: results + 1]
+        await played(house, admin, "leagues/asked", bots)
 
 
 @pytest.mark.parametrize(

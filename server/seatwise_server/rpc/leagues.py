@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import Collection, Sequence
 
 from seatwise.v1 import league_pb2, league_service_pb2_grpc
 from seatwise.v1 import league_service_pb2 as pb
 from seatwise_referee.journal import canonical
 from seatwise_server.competition.results import Result
-from seatwise_server.league.naming import so_far_of
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
-from seatwise_server.league.table import Row, rows_of
 from seatwise_server.refusal import Refusal
 from seatwise_server.resources import timestamp
 from seatwise_server.rpc.keeper import Context, Keeper
+from seatwise_server.rpc.league_tables import LeagueTables, league_of
 from seatwise_server.rpc.paging import page_size, place_of, strange_token
 from seatwise_server.store import LeagueMeta, Store
 
 _NAME = re.compile(r"leagues/[a-z0-9][a-z0-9-]{0,62}")
-_READ_AT_ONCE = 1000
 
 
 class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
@@ -30,6 +26,7 @@ class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
 
     def __init__(self, store: Store, keeper: Keeper) -> None:
         self._store = store
+        self._tables = LeagueTables(store)
         self._keeper = keeper
 
     async def CreateLeague(  # noqa: N802
@@ -65,11 +62,8 @@ class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
     ) -> pb.ListLeagueStandingsResponse:
         """See league_service.proto."""
         await self._keeper.anybody(context)
-        league = _league(await self._meta(request.league))
-        results = await self._all_results(request.league)
-        voids = await self._store.leagues.voids(request.league)
-        rows = await asyncio.to_thread(_rows, request.league, league, results, voids)
-        return pb.ListLeagueStandingsResponse(standings=map(_standing, rows), results=len(results))
+        table = await self._tables.of(await self._meta(request.league))
+        return pb.ListLeagueStandingsResponse(standings=table.standings, results=table.results)
 
     async def ListLeagueResults(  # noqa: N802
         self, request: pb.ListLeagueResultsRequest, context: Context
@@ -82,12 +76,6 @@ class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
         token = str(found[size - 1].seq) if len(found) > size else ""
         return pb.ListLeagueResultsResponse(results=map(_result, found[:size]), next_page_token=token)
 
-    async def _all_results(self, name: str) -> list[Result]:
-        results: list[Result] = []
-        while found := await self._store.results.read(name, len(results), _READ_AT_ONCE):
-            results += found
-        return results
-
     async def _meta(self, name: str) -> LeagueMeta:
         meta = await self._store.leagues.get(name) if _NAME.fullmatch(name) else None
         if meta is None:
@@ -96,7 +84,7 @@ class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
 
     async def _get(self, name: str) -> league_pb2.League:
         meta = await self._meta(name)
-        league = _league(meta)
+        league = league_of(meta)
         return league_pb2.League(
             name=name,
             settings=meta.settings.decode(),
@@ -105,10 +93,6 @@ class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
             create_time=timestamp(meta.create_us),
             results=await self._store.results.count(name),
         )
-
-
-def _league(meta: LeagueMeta) -> League:
-    return League.from_json(json.loads(meta.settings))
 
 
 def _settings(wanted: league_pb2.League) -> bytes:
@@ -134,26 +118,6 @@ def _why(error: Exception) -> str:
         case ValueError():
             return str(error)[:200]
     return "a part of them is of another kind than it must be"
-
-
-def _rows(name: str, league: League, results: Sequence[Result], voids: Collection[str]) -> list[Row]:
-    """As who runs the league has them."""
-    schedule = schedule_of(league)
-    return rows_of(league, schedule, so_far_of(name, schedule, results, voids))
-
-
-def _standing(row: Row) -> league_pb2.LeagueStanding:
-    return league_pb2.LeagueStanding(
-        place=row["rank"],
-        bot=row["player"],
-        matches=row["matches"],
-        points=row["points"],
-        score=row["score"],
-        wins=row["wins"],
-        forfeits=row["forfeits"],
-        resigned=row["resigned"],
-        byes=row["byes"],
-    )
 
 
 def _result(result: Result) -> league_pb2.LeagueResult:
