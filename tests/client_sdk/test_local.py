@@ -136,6 +136,14 @@ def test_bots_of_one_name_are_told_apart() -> None:
     assert results.standing("greedy 2").matches == 1
 
 
+def test_a_match_tells_how_often_each_seat_was_asked(tmp_path: Path) -> None:
+    (match,) = seatwise.play([First, Fails], options={"rounds": 1}, records=tmp_path / "records")
+    (record,) = records_of(tmp_path / "records")
+    answered = Counter(entry["seat"] for entry in record["entries"] if entry["kind"] == "move")
+    assert match.failures == (0, 1)
+    assert match.moves == (answered[0], answered[1] + 1)
+
+
 def test_the_standings_add_the_matches_up() -> None:
     results = seatwise.play(["greedy", "random"], matches=10, seed=1)
     greedy = results.standing("greedy")

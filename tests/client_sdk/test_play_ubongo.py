@@ -163,6 +163,21 @@ def test_an_answer_without_sense_is_told_before_the_referee_has_to(
     assert why in capsys.readouterr().err
 
 
+def test_of_layouts_that_come_too_fast_the_newest_is_said_as_soon_as_the_referee_takes_it() -> None:
+    class Hasty(seatwise.Bot):
+        def build(self, view: View) -> Iterator[Any]:
+            layout = best_of(view)
+            for number in range(60):
+                yield layout[: number % 2]
+            yield layout[:6]
+            yield Thought(60_000)
+
+    class Patient(Thinking):
+        ms = 60 + 50  # the most that the newest has to wait
+
+    assert played(Hasty, Patient).points == (6, 10)
+
+
 def test_a_generator_is_closed_when_the_round_is_over() -> None:
     closed = []
 
