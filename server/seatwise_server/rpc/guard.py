@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from inspect import isasyncgenfunction
 from typing import Any, TypeAlias
 
@@ -60,16 +61,8 @@ def _forgiving(parse: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] |
 
 def _guarded_call(method: str, behaviour: Callable[[Any, Context], Awaitable[Any]], check: Check) -> Any:
     async def guarded(request: Any, context: Context) -> Any:
-        line = _Line(method)
-        try:
+        async with _told(method, context):
             return await behaviour(check(request), context)
-        except Exception as error:
-            await errors.abort(context, line.refusal_for(error))
-        except asyncio.CancelledError:
-            line.code = "CANCELLED"
-            raise
-        finally:
-            line.write()
 
     return guarded
 
@@ -78,19 +71,26 @@ def _guarded_stream(
     method: str, behaviour: Callable[[Any, Context], AsyncIterator[Any]], check: Check
 ) -> Any:
     async def guarded(request: Any, context: Context) -> AsyncIterator[Any]:
-        line = _Line(method)
-        try:
+        async with _told(method, context):
             async for response in behaviour(check(request), context):
                 yield response
-        except Exception as error:
-            await errors.abort(context, line.refusal_for(error))
-        except asyncio.CancelledError:
-            line.code = "CANCELLED"
-            raise
-        finally:
-            line.write()
 
     return guarded
+
+
+@asynccontextmanager
+async def _told(method: str, context: Context) -> AsyncIterator[None]:
+    """Whatever goes wrong inside is told the caller as a refusal, and the log in one line."""
+    line = _Line(method)
+    try:
+        yield
+    except Exception as error:
+        await errors.abort(context, line.refusal_for(error))
+    except asyncio.CancelledError:
+        line.code = "CANCELLED"
+        raise
+    finally:
+        line.write()
 
 
 def _check_of(handler: Any) -> Check:
