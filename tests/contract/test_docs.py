@@ -118,6 +118,15 @@ def slug(heading: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_module_and_script_that_a_page_names_is_there(page: Path) -> None:
+    """By the end of its path."""
+    folders = ("client_sdk", "proto", "referee", "server", "tests")
+    there = [path.as_posix() for folder in folders for path in (ROOT / folder).rglob("*.*")]
+    for name in re.findall(r"`([\w./]+\.(?:py|lua|proto))`", page.read_text()):
+        assert any(path.endswith(f"/{name}") for path in there), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_every_table_of_a_page_has_its_head(page: Path) -> None:
     """A row behind an empty line begins a table, and is shown as text if no head follows."""
     lines = ["", *page.read_text().splitlines(), ""]
