@@ -81,6 +81,21 @@ def test_the_round_ends_when_nobody_has_anything_to_say_any_more() -> None:
     assert match.rounds == ((4, 4, 4),) * 6
 
 
+@pytest.mark.parametrize(("sample", "seed"), [("solver", 8), ("random", 6)])
+def test_a_sample_that_finds_no_seven_offers_the_end_as_who_has_nothing_to_say(
+    sample: str, seed: int, tmp_path: Path
+) -> None:
+    class Silent(seatwise.Bot):
+        def build(self, _: View) -> Iterator[Any]:
+            return iter(())
+
+    match = played(sample, Silent, rounds=6, seed=seed, records=tmp_path / "records")
+    entries = json.loads((tmp_path / "records").read_text())["entries"]
+    assert match.rounds == (*[(10, 0)] * 5, (6, 0))
+    assert [entry["reason"] for entry in entries if entry["kind"] == "agreed"] == ["OFFERED"]
+    assert match.failures == (0, 0)
+
+
 def test_the_round_ends_when_its_time_is_over() -> None:
     class Endless(seatwise.Bot):
         def build(self, view: View) -> Iterator[Any]:
