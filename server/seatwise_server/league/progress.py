@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from seatwise_server.league.runner import Runner
 
 EVERY_S = 5.0
+"""Between two lines,"""
+BAR_EVERY_S = 0.2
+"""and between two looks of the bar: how long a season is takes milliseconds to find out where it has thousands of matches."""
 KNOWN_AFTER = 4
 """Matches of this run, after which its pace says something about the rest."""
 
@@ -70,15 +73,21 @@ def _say(told: str) -> None:
 
 
 def _lines() -> Callable[[Runner], None]:
-    pace, due_s = Pace(), monotonic() + EVERY_S
+    pace = Pace()
+    return _seldom(EVERY_S, lambda runner: _say(pace.line(runner)))
 
-    def show(runner: Runner) -> None:
+
+def _seldom(every_s: float, show: Callable[[Runner], None]) -> Callable[[Runner], None]:
+    """Not before so long, and after each time not before as long again."""
+    due_s = monotonic() + every_s
+
+    def show_now_and_then(runner: Runner) -> None:
         nonlocal due_s
         if monotonic() >= due_s:
-            due_s = monotonic() + EVERY_S
-            _say(pace.line(runner))
+            show(runner)
+            due_s = monotonic() + every_s
 
-    return show
+    return show_now_and_then
 
 
 @contextmanager
@@ -95,7 +104,7 @@ def _bar() -> Iterator[Screen]:
             total = runner.schedule.length(runner.so_far)
             bar.update(task, total=total, completed=done_of(runner), description=pace.line(runner))
 
-        yield Screen(show, lambda told: bar.console.print(told, markup=False))
+        yield Screen(_seldom(BAR_EVERY_S, show), lambda told: bar.console.print(told, markup=False))
 
 
 def _duration(seconds: float) -> str:
