@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 import pytest
 from harness import Refused, Wire, dealt, plays_on, refusal_of
 
+from seatwise import v1
 from seatwise.v1 import (
     admin_service_pb2,
     bot_service_pb2,
@@ -24,18 +28,16 @@ from seatwise_server.rpc import lobby
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SERVICES = [
-    admin_service_pb2.DESCRIPTOR.services_by_name["AdminService"],
-    ladder_service_pb2.DESCRIPTOR.services_by_name["LadderService"],
-    league_service_pb2.DESCRIPTOR.services_by_name["LeagueService"],
-    bot_service_pb2.DESCRIPTOR.services_by_name["BotService"],
-    match_service_pb2.DESCRIPTOR.services_by_name["MatchService"],
-    game_service_pb2.DESCRIPTOR.services_by_name["GameService"],
+    service
+    for each in iter_modules(v1.__path__)
+    if each.name.endswith("_service_pb2")
+    for service in import_module(f"seatwise.v1.{each.name}").DESCRIPTOR.services_by_name.values()
 ]
 METHODS = [
     f"/{service.full_name}/{method.name}"
     for service in SERVICES
     for method in service.methods
-    if not method.server_streaming
+    if not (method.client_streaming or method.server_streaming)
 ]
 FOR_ALL = ("GetBot", "ListBots", "GetMatch", "ListMatches", "GetRecord", "GetDealSet", "GetGame", "ListGames", "GetLadder",
            "ListLadders", "ListStandings", "ListLadderResults", "GetLeague", "ListLeagues", "ListLeagueStandings",
