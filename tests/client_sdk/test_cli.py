@@ -84,6 +84,11 @@ def test_play_writes_records_and_says_how_to_check_them(
     assert len((folder / "out.jsonl").read_bytes().splitlines()) == 2
 
 
+def test_how_to_check_records_can_be_typed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["play", "ugo", "greedy", "random", "--records", "my records"]) == 0
+    assert "check them: seatwise verify 'my records'\n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

@@ -130,6 +130,16 @@ async def test_without_the_servers_token_it_says_what_to_do(
     assert not server.unary.heard
 
 
+async def test_no_token_is_asked_for_that_cannot_be_kept(
+    server: FakeServer, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is shown once, and the name would be taken."""
+    (data / "bots").touch()
+    assert await run(server, data) == 2
+    assert f"the bot's token cannot be kept in {data / 'bots'}: File exists" in capsys.readouterr().err
+    assert not server.unary.heard
+
+
 async def test_a_server_that_was_started_just_before_is_waited_for(
     server: FakeServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

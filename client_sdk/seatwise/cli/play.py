@@ -6,12 +6,13 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from seatwise.bot_errors import UsageError
 from seatwise.cli import decks
 from seatwise.cli.arguments import count
-from seatwise.cli.command import Command
+from seatwise.cli.command import Command, called
 
 if TYPE_CHECKING:
     from seatwise.standings import PlayedMatch, Results
@@ -143,7 +144,8 @@ def _print_table(results: Results, records: str | None) -> None:
     if voided:
         print(f"{len(voided)} of {len(results)} matches were voided: {', '.join(sorted(set(voided)))}")
     if records is not None:
-        print(f"{len(results) - len(voided)} records in {records}; check them: seatwise verify {records}")
+        kept = len(results) - len(voided)
+        print(f"{kept} records in {records}; check them: {called()} verify {quote(records)}")
 
 
 def _print_json(results: Results) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from errno import EACCES
 from ipaddress import ip_address
 from pathlib import Path
 from time import monotonic, sleep
@@ -62,9 +63,22 @@ def token_for(address: str, bot: str, version: str) -> str:
     file = data_folder() / "bots" / f"{bot}.{version}.token"
     token = _read(file)
     if token is None or not _is_known(address, token, f"bots/{bot}/versions/{version}"):
+        _make_room(file.parent)
         token = _register(address, bot, version)
         _write(file, token)
     return token
+
+
+def _make_room(folder: Path) -> None:
+    """Before a token is asked for, which is shown only once."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(EACCES, os.strerror(EACCES))
+    except OSError as error:
+        raise UsageError(
+            f"the bot's token cannot be kept in {folder}: {error.strerror}. Pass one with --token, or set {TOKEN_VARIABLE}"
+        ) from None
 
 
 def _is_known(address: str, token: str, name: str) -> bool:
@@ -119,7 +133,6 @@ def _read(file: Path) -> str | None:
 
 def _write(file: Path, token: str) -> None:
     """For the user's own eyes, and never half."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = file.with_suffix(f".{os.getpid()}")
     with os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as out:
         out.write(token + "\n")
