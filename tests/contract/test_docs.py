@@ -70,7 +70,7 @@ def test_every_command_verb_and_option_of_a_page_is_there(page: Path) -> None:
 def test_the_readme_names_every_command_and_all_verbs() -> None:
     named = {name: rest for name, *rest in calls_in(ROOT / "README.md")}
     assert set(named) == set(COMMANDS)
-    for name in ("match", "ladder", "ctl"):
+    for name in ("match", "ladder", "league", "ctl"):
         assert set(named[name][0].split("|")) == set(verbs_of(parser_of(name))), name
 
 

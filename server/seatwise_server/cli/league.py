@@ -7,10 +7,11 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from seatwise.cli import decks
 from seatwise.cli.command import Command
+from seatwise.defaults import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from seatwise_server.league.season import Played
@@ -22,45 +23,66 @@ DEFAULT_RESULTS = Path("league-results")
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Adds the arguments."""
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    run = commands.add_parser("run", help="play it; what was played before is not played again")
-    run.add_argument("file", type=Path, metavar="LEAGUE.TOML", help="what the league is; see docs/league.md")
-    run.add_argument(
+    """Adds the verbs and their arguments."""
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    _configure_run(_verb(verbs, "run", "play it; what was played before is not played again"))
+    _configure_report(_verb(verbs, "report", "write report, table and bundle anew from what was played"))
+    text = "let an entrant back that was given up; its results stand, and the next run starts it again"
+    _configure_reinstate(_verb(verbs, "reinstate", text))
+
+
+def _verb(verbs: Any, name: str, text: str) -> ArgumentParser:
+    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
+    return parser
+
+
+def _configure_run(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "file", type=Path, metavar="LEAGUE.TOML", help="what the league is; see docs/league.md"
+    )
+    parser.add_argument(
         "--address", metavar="HOST:PORT", help="a server that runs (default: one of the league's own)"
     )
-    run.add_argument("--token", help="that server's admin token (default: $SEATWISE_TOKEN, or its file)")
-    report = commands.add_parser("report", help="write report, table and bundle anew from what was played")
-    back = commands.add_parser(
-        "reinstate",
-        help="let an entrant back that was given up; its results stand, and the next run starts it again",
+    parser.add_argument(
+        "--token", help=f"that server's admin token (default: ${TOKEN_VARIABLE}, or its file)"
     )
-    back.add_argument("entrant", help="its name in the league file")
-    back.add_argument("--why", required=True, metavar="TEXT", help="what was mended; it is published")
-    for each in (run, report):
-        decks.add_to(each)
-        each.add_argument("--json", action="store_true", help="print the table as JSON")
-    run.add_argument(
-        "--results",
+    parser.add_argument(
+        "--results", type=Path, default=DEFAULT_RESULTS, metavar="FOLDER",
+        help="where all goes (default: %(default)s)",
+    )  # fmt: skip
+    _add_table(parser)
+
+
+def _configure_report(parser: ArgumentParser) -> None:
+    _add_results(parser)
+    _add_table(parser)
+
+
+def _configure_reinstate(parser: ArgumentParser) -> None:
+    parser.add_argument("entrant", help="its name in the league file")
+    parser.add_argument("--why", required=True, metavar="TEXT", help="what was mended; it is published")
+    _add_results(parser)
+
+
+def _add_results(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "results",
         type=Path,
+        nargs="?",
         default=DEFAULT_RESULTS,
         metavar="FOLDER",
-        help="where all goes (default: %(default)s)",
+        help="default: %(default)s",
     )
-    for each in (report, back):
-        each.add_argument(
-            "results",
-            type=Path,
-            nargs="?",
-            default=DEFAULT_RESULTS,
-            metavar="FOLDER",
-            help="default: %(default)s",
-        )
+
+
+def _add_table(parser: ArgumentParser) -> None:
+    decks.add_to(parser)
+    parser.add_argument("--json", action="store_true", help="print the table as JSON")
 
 
 def run(args: Namespace) -> int:
-    """Runs the sub-command."""
-    return _RUNS[args.command](args)
+    """Does what the verb says."""
+    return _RUNS[args.verb](args)
 
 
 def _run(args: Namespace) -> int:
