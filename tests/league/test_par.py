@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import seatwise
 from seatwise_server.league.par import par_of
 
@@ -26,6 +28,22 @@ def test_par_does_not_depend_on_who_played(tmp_path: Path) -> None:
     [other] = records(tmp_path, "greedy", "random", matches=1)
     assert record["deals"] == other["deals"]
     assert par_of(record) == par_of(other) is not None
+
+
+@pytest.mark.parametrize("par", [(31, 32), (75, 54, 34), (61, 53, 39, 42)])
+def test_the_par_of_a_deal_is_the_same_for_ever(par: tuple[int, ...]) -> None:
+    """A season keeps its records and no pars: whoever works its page out again plays them again. A par bot that
+    plays otherwise, be it better, would belie every page that was published: it must be another bot.
+    """
+    record = {
+        "game": "ugo",
+        "rules_version": "1",
+        "options": {"rounds": 4},
+        "seats": [{}] * len(par),
+        "seed": bytes(range(32)).hex(),
+        "nonces": [None] * len(par),
+    }
+    assert par_of(record) == par
 
 
 def test_another_deal_has_another_par(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""Plays the card that does best in the trick on the table, as if no other trick would follow."""
+"""Plays the card that does best in the trick on the table, as if no other trick would follow.
+
+It draws no lots, and leagues measure the luck of a deal by it: how it plays must not change.
+"""
 
 from __future__ import annotations
 
