@@ -25,10 +25,26 @@ REDIS_VARIABLE = "SEATWISE_REDIS"
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the arguments."""
+    _add_listening(parser)
+    _add_keeping(parser)
+    _add_work(parser)
+    _add_telling(parser)
+
+
+def _add_listening(parser: ArgumentParser) -> None:
+    """Where it listens, and is found."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument(
         "--port", type=arguments.port, default=PORT, help="0 takes a free one (default: %(default)s)"
     )
+    parser.add_argument(
+        "--address", type=arguments.address, metavar="HOST:PORT",
+        help="where bots reach this referee (default: where it listens)",
+    )  # fmt: skip
+
+
+def _add_keeping(parser: ArgumentParser) -> None:
+    """What it keeps, and where."""
     parser.add_argument(
         "--data", type=Path, default=data_folder(), metavar="FOLDER",
         help="holds the embedded Redis and the admin token (default: %(default)s)",
@@ -51,24 +67,30 @@ def configure(parser: ArgumentParser) -> None:
         help="how long records are kept (default: %(default)g)",
     )  # fmt: skip
     parser.add_argument(
+        "--gone-for-good", type=arguments.span, default=60.0, metavar="SECONDS",
+        help="stop when Redis has not answered for so long (default: %(default)g)",
+    )  # fmt: skip
+
+
+def _add_work(parser: ArgumentParser) -> None:
+    """What it does."""
+    parser.add_argument(
+        "--role", choices=["all", *ROLES], action="append", dest="roles",
+        help="what this process does; may be given more than once (default: all)",
+    )  # fmt: skip
+    parser.add_argument(
         "--tables",
         type=arguments.count,
         default=5000,
         metavar="N",
         help="most matches at once (default: %(default)s)",
     )
-    parser.add_argument(
-        "--gone-for-good", type=arguments.span, default=60.0, metavar="SECONDS",
-        help="stop when Redis has not answered for so long (default: %(default)g)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--role", choices=["all", *ROLES], action="append", dest="roles",
-        help="what this process does; may be given more than once (default: all)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--address", type=arguments.address, metavar="HOST:PORT",
-        help="where bots reach this referee (default: where it listens)",
-    )  # fmt: skip
+    decks.add_to(parser)
+    parser.add_argument("--no-house-bots", action="store_true", help="leave free places free")
+
+
+def _add_telling(parser: ArgumentParser) -> None:
+    """What it tells those who run it."""
     parser.add_argument(
         "--metrics-host",
         default="127.0.0.1",
@@ -81,8 +103,6 @@ def configure(parser: ArgumentParser) -> None:
         metavar="PORT",
         help="serve /metrics for Prometheus there; 0 takes a free one",
     )
-    decks.add_to(parser)
-    parser.add_argument("--no-house-bots", action="store_true", help="leave free places free")
     parser.add_argument(
         "--log-level", choices=["debug", "info", "warning", "error"], default="info",
         help="nothing below it is told (default: %(default)s)",
