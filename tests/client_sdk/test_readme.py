@@ -29,12 +29,6 @@ def test_the_bot_of_the_readme_plays(tmp_path: Path) -> None:
     assert "greedy" in done.stdout
 
 
-def test_every_page_that_the_readme_names_is_there() -> None:
-    named = re.findall(r"\]\((?!http)([^)]+)\)", README)
-    missing = [name for name in named if not (Path(__file__).parents[2] / name).exists()]
-    assert not missing
-
-
 def test_every_make_target_of_the_readme_is_there() -> None:
     makefile = (Path(__file__).parents[2] / "Makefile").read_text()
     for target in re.findall(r"^make (\w+)", README, re.MULTILINE):

@@ -236,8 +236,3 @@ def test_the_metrics_are_those_that_are_written_down():
     [table] = re.findall(r"^\| metric \| alarm \|$(.*?)^$", OPERATIONS, re.MULTILINE | re.DOTALL)
     named = {name for row in table.splitlines()[2:] for name in re.findall(r"`(\w+)[{`]", row.split("|")[1])}
     assert named == there
-
-
-def test_every_file_that_is_written_down_is_there():
-    for name in re.findall(r"\]\(((?:\.\./)?[\w./-]+)\)", OPERATIONS):
-        assert (ROOT / "docs" / name).exists(), name
