@@ -129,7 +129,7 @@ class Players:
 
     def _give_up(self, entrant: Entrant, why: str) -> None:
         self.diary.given_up(entrant.player, why)
-        again = f"interrupt the league and `seatwise league reinstate {entrant.name}` when it is mended"
+        again = f"when it is mended: Ctrl-C, `seatwise league reinstate {entrant.name} {self.logs.parent} --why TEXT`, and run it again"
         self.tell(f"{entrant.name} is given up: {why}. A stand-in resigns its matches; {again}")
 
     def _log_of(self, entrant: Entrant) -> Path:

@@ -85,9 +85,12 @@ class Runner:
             for task in self._open.values():
                 task.cancel()
             await asyncio.gather(*self._open.values(), return_exceptions=True)
+        is_played = not self.schedule.due(self.so_far)
         for deal in list(self._unrecorded):
             await self._fetch_records(deal)
-        return not self.schedule.due(self.so_far) and not self._unrecorded
+            if is_played and deal in self._unrecorded:
+                await self._close(deal)
+        return is_played and not self._unrecorded
 
     def _start_due(self) -> bool:
         """Starts as many as there is room for; whether any is open."""
@@ -203,6 +206,11 @@ class Runner:
             self.diary.record(match, record)
             self.moves += sum(record.count(f'"kind":"{kind}"') for kind in ("move", "called"))
         self._unrecorded.pop(deal, None)
+
+    async def _close(self, deal: str) -> None:
+        """A test was decided, and this run interrupted, before all of the deal was played: nobody will play the rest of it."""
+        await self.client.close_deal_set(deal)
+        await self._fetch_records(deal)
 
 
 def without_deal(scheduled: ScheduledMatch) -> ScheduledMatch:
