@@ -48,9 +48,10 @@ def run(
     first Ctrl-C (or SIGTERM) finishes the open matches, the second leaves at once. What happens is
     logged by the logger "seatwise", which writes to stderr unless logging has been set up.
 
-    `token` may also be in the environment, as SEATWISE_TOKEN. `queues` is the casual
-    one of the game if not given; if empty, the bot plays only matches that name it. `on_result` is called with the `Result` of each match. With `front_door`
-    the referees too are reached through `address`, where a proxy sends each stream to its referee.
+    `token` may also be in the environment, as SEATWISE_TOKEN. `queues` is the casual one of the game if not
+    given; if empty, the bot plays only matches that name it. `on_result` is called with the `Result` of each
+    match. With `front_door` the referees too are reached through `address`, where a proxy sends each stream
+    to its referee.
 
     Raises a `SeatwiseError` when it makes no sense to go on, e.g. when the token is revoked.
     """
