@@ -5,6 +5,7 @@ They are used for that server only: an admin token must never be shown to anothe
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from errno import EACCES
@@ -20,7 +21,9 @@ from seatwise.errors import AlreadyExistsError, BadTokenError
 if TYPE_CHECKING:
     from seatwise.client import Client
 
-PATIENCE_S = 5.0
+log = logging.getLogger("seatwise")
+
+PATIENCE_S = 10.0
 """A server that is just being started may need so long."""
 
 LOOK_EVERY_S = 0.1
@@ -113,8 +116,11 @@ def _register(address: str, bot: str, version: str) -> str:
 def _awaited_admin_token() -> str | None:
     """As `admin_token`, but a server that was started a moment ago has yet to write it."""
     deadline = monotonic() + PATIENCE_S
-    while (token := admin_token()) is None and monotonic() < deadline:
+    if (token := admin_token()) is None:
+        log.info("waiting for `seatwise serve` on this machine")
+    while token is None and monotonic() < deadline:
         sleep(LOOK_EVERY_S)
+        token = admin_token()
     return token
 
 
