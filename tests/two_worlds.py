@@ -363,7 +363,7 @@ def bare(end: pb.MatchEnded) -> bytes:
     return left.SerializeToString()
 
 
-def renamed_receipts(messages: list[tuple[float, bytes]]) -> list[tuple[float, list[str]]]:
+def renamed_receipts(messages: list[tuple[float, bytes]]) -> list[tuple[float, list[bytes]]]:
     """Receipts by the order in which they came up: all that a bot can make of them."""
     names: dict[bytes, bytes] = {}
     renamed = []
@@ -373,7 +373,7 @@ def renamed_receipts(messages: list[tuple[float, bytes]]) -> list[tuple[float, l
             for event in (item.update, item.move_accepted):
                 if event.receipt:
                     event.receipt = names.setdefault(event.receipt, b"%d" % len(names))
-        renamed.append((when, [str(item) for item in told.items]))
+        renamed.append((when, [item.SerializeToString() for item in told.items]))
     return renamed
 
 

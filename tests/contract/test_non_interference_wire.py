@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import virtual
 from hypothesis import given
+from one_match import nonce
 from random_matches import TABLES, Chances, bounded, viewers
 from room import Room
-from two_worlds import Course, Moment, Plan, compared, comparisons, plan_for, renamed_receipts
+from structlog.testing import capture_logs
+from two_worlds import Course, Moment, Plan, compared, comparisons, plan_for, renamed_receipts, setup_for
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.effects import Accept
@@ -95,6 +97,37 @@ async def _among(moment: Moment, plan: Plan, is_noisy: bool) -> list[tuple[float
         links[seat].submit(seat, move, plan.prompt, "played")
     await room.pass_ms(200)
     return links[plan.viewer].messages
+
+
+# --- Before the deal ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("game", "seats"), TABLES, ids=lambda value: str(getattr(value, "name", value)))
+def test_before_the_deal_nothing_tells_of_the_seed_nor_of_the_nonces_of_others(game: Any, seats: int) -> None:
+    for viewer in map(Seat, range(seats)):
+        one, other = (virtual.run(_undealt(game, seats, viewer, Random(secret))) for secret in (1, 2))
+        assert one == other
+
+
+async def _undealt(game: Any, seats: int, viewer: Seat, secret: Random) -> list[Any]:
+    """What a seat is told while another has not sat down, and what that one is told, and the log."""
+    setup, absent = setup_for(game, seats, secret), (viewer + 1) % seats
+    move = next(game.legal_moves(game.deal(seats, bytes(32), setup.options), Seat(0)))
+    with capture_logs() as log:
+        room = Room(setup=setup)
+        room.table.open()
+        links = [room.link(seat) for seat in range(seats)]
+        for seat in set(range(seats)) - {absent}:
+            sit = pb.Sit(nonce=nonce(seat) if seat == viewer else secret.randbytes(32))
+            links[seat].send(pb.PlayRequestItem(match=setup.match, seat=seat, sit=sit))
+        await room.pass_ms(100)
+        for seat, link in enumerate(links):
+            link.submit(seat, move, 1, "early")
+        links[viewer].sit(viewer, every_change=True)
+        await room.pass_ms(300)
+    refused = [[told.reason for told in links[seat].new("move_rejected")] for seat in (viewer, absent)]
+    assert refused == [[pb.MoveRejected.REASON_NOT_ASKED], [pb.MoveRejected.REASON_NOT_SEATED]]
+    return [renamed_receipts(links[viewer].messages), renamed_receipts(links[absent].messages), log]
 
 
 # --- Leaks that were planted ----------------------------------------------------------------------------
