@@ -48,6 +48,15 @@ def test_who_is_quicker_wins_and_the_other_has_what_it_had_laid() -> None:
     assert played(Thinking, Later).points == (10, 0)
 
 
+def test_a_thought_pays_for_the_answer_after_it_and_any_other_answer_costs_a_millisecond(
+    tmp_path: Path,
+) -> None:
+    played(Thinking, Later, records=tmp_path / "records")
+    entries = json.loads((tmp_path / "records").read_text())["entries"]
+    (called,) = [entry for entry in entries if entry["kind"] == "called"]
+    assert [call["charged_ms"] for call in called["calls"]] == [Thinking.ms + 1]
+
+
 def test_calls_within_the_tie_window_are_simultaneous() -> None:
     assert played(Thinking, ABitLater).points == (10, 10)
 
