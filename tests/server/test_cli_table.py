@@ -1,12 +1,16 @@
-"""Tables on terminals: no name is cut short, for it is typed again."""
+"""Tables on terminals: no name is cut short, for it is typed again, and what is not there yet is said."""
 
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
+from typing import Any
 
 import pytest
 
-from seatwise_server.cli import table
+from seatwise.v1 import ladder_pb2
+from seatwise.v1 import ladder_service_pb2 as pb
+from seatwise_server.cli import ladder, table
 
 COLUMNS = ("match", "game", "state", "bots", "points", "ranks")
 BOTS = ("house-random:1", "greedy:1", "house-counting:1", "house-greedy:1")
@@ -46,3 +50,20 @@ def test_who_has_no_rich_has_plain_lines(
     """As the author of a bot, who may look at ladders and matches with the bare package."""
     monkeypatch.setitem(sys.modules, "rich.table", None)
     assert shown(100, capsys, monkeypatch).startswith("match ")
+
+
+@pytest.mark.parametrize(
+    ("results", "said"), [(0, "Nobody has played on ladders/main yet"), (6, "has 6 results, and")]
+)
+def test_a_ladder_without_a_table_is_not_said_to_be_without_matches(
+    capsys: pytest.CaptureFixture[str], results: int, said: str
+) -> None:
+    """The first table comes seconds after the first results."""
+
+    def ask(method: str, _: object) -> Any:
+        if method == "ListStandings":
+            return pb.ListStandingsResponse()
+        return pb.GetLadderResponse(ladder=ladder_pb2.Ladder(name="ladders/main", results=results))
+
+    assert ladder._show(ask, Namespace(ladder="ladders/main", json=False, recompute=False)) == 0
+    assert said in capsys.readouterr().out

@@ -152,8 +152,15 @@ def _show(ask: Call, args: Namespace) -> int:
     elif standings:
         ladder_table.show(f"{name} after {shown} results", standings)
     else:
-        print(f"Nobody has played on {name} yet: seatwise bot FILE.py:CLASS --queue {name}")
+        print(_why_empty(name, ask("GetLadder", pb.GetLadderRequest(name=name)).ladder.results))
     return _recomputed(ask, name, standings, shown) if args.recompute else 0
+
+
+def _why_empty(name: str, results: int) -> str:
+    """The table follows the results within seconds."""
+    if results:
+        return f"{name} has {results} results, and its first table is being worked out: ask again in a moment"
+    return f"Nobody has played on {name} yet: seatwise bot FILE.py:CLASS --queue {name}"
 
 
 def _recomputed(ask: Call, name: str, standings: Sequence[ladder_pb2.Standing], shown: int) -> int:
