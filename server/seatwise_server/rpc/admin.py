@@ -33,7 +33,7 @@ class AdminDoor(admin_service_pb2_grpc.AdminServiceServicer):
         self._aborting = aborting
         self._keeper = keeper
 
-    async def ListReferees(  # noqa: N802
+    async def ListReferees(
         self,
         request: pb.ListRefereesRequest,  # noqa: ARG002
         context: Context,
@@ -42,7 +42,7 @@ class AdminDoor(admin_service_pb2_grpc.AdminServiceServicer):
         await self._keeper.admin(context)
         return pb.ListRefereesResponse(referees=(await self._referees()).values())
 
-    async def ListLiveMatches(  # noqa: N802
+    async def ListLiveMatches(
         self, request: pb.ListLiveMatchesRequest, context: Context
     ) -> pb.ListLiveMatchesResponse:
         """See admin_service.proto. A page token is the id of the last job shown."""
@@ -55,7 +55,7 @@ class AdminDoor(admin_service_pb2_grpc.AdminServiceServicer):
         token = jobs[size - 1].job_id if len(jobs) > size else ""
         return pb.ListLiveMatchesResponse(matches=matches, next_page_token=token)
 
-    async def ListLeases(  # noqa: N802
+    async def ListLeases(
         self,
         request: pb.ListLeasesRequest,  # noqa: ARG002
         context: Context,
@@ -69,7 +69,7 @@ class AdminDoor(admin_service_pb2_grpc.AdminServiceServicer):
         ]
         return pb.ListLeasesResponse(leases=[*leases, *await self._held_by_one()])
 
-    async def DrainReferee(  # noqa: N802
+    async def DrainReferee(
         self, request: pb.DrainRefereeRequest, context: Context
     ) -> pb.DrainRefereeResponse:
         """See admin_service.proto."""
@@ -80,9 +80,7 @@ class AdminDoor(admin_service_pb2_grpc.AdminServiceServicer):
         await self._store.processes.order(request.name.removeprefix("referees/"), b"drain")
         return pb.DrainRefereeResponse(referee=referee)
 
-    async def VoidMatch(  # noqa: N802
-        self, request: pb.VoidMatchRequest, context: Context
-    ) -> pb.VoidMatchResponse:
+    async def VoidMatch(self, request: pb.VoidMatchRequest, context: Context) -> pb.VoidMatchResponse:
         """See admin_service.proto."""
         await self._keeper.admin(context)
         if not 1 <= len(request.reason.strip()) <= LONGEST_REASON:

@@ -24,7 +24,7 @@ class BotDoor(bot_service_pb2_grpc.BotServiceServicer):
         self._attendances = store.attendances
         self._keeper = keeper
 
-    async def RegisterBot(self, request: pb.RegisterBotRequest, context: Context) -> pb.RegisterBotResponse:  # noqa: N802
+    async def RegisterBot(self, request: pb.RegisterBotRequest, context: Context) -> pb.RegisterBotResponse:
         """See bot_service.proto."""
         await self._keeper.admin(context)
         _check_length("owner", request.owner, LONGEST_OWNER)
@@ -42,21 +42,21 @@ class BotDoor(bot_service_pb2_grpc.BotServiceServicer):
         bot = await self._known(issued.bot)
         return pb.RegisterBotResponse(bot=resources.bot(bot), token=issued.token or "")
 
-    async def RotateToken(self, request: pb.RotateTokenRequest, context: Context) -> pb.RotateTokenResponse:  # noqa: N802
+    async def RotateToken(self, request: pb.RotateTokenRequest, context: Context) -> pb.RotateTokenResponse:
         """See bot_service.proto."""
         await self._keeper.admin(context)
         await self._known(request.name)
         issued = await self._bots.rotate(request.name)
         return pb.RotateTokenResponse(token=issued.token or "")
 
-    async def RevokeToken(self, request: pb.RevokeTokenRequest, context: Context) -> pb.RevokeTokenResponse:  # noqa: N802
+    async def RevokeToken(self, request: pb.RevokeTokenRequest, context: Context) -> pb.RevokeTokenResponse:
         """See bot_service.proto."""
         await self._keeper.admin(context)
         await self._known(request.name)
         await self._bots.revoke(request.name)
         return pb.RevokeTokenResponse(bot=resources.bot(await self._known(request.name)))
 
-    async def GetBot(self, request: pb.GetBotRequest, context: Context) -> pb.GetBotResponse:  # noqa: N802
+    async def GetBot(self, request: pb.GetBotRequest, context: Context) -> pb.GetBotResponse:
         """See bot_service.proto."""
         await self._keeper.anybody(context)
         bot = resources.bot(await self._known(request.name))
@@ -65,7 +65,7 @@ class BotDoor(bot_service_pb2_grpc.BotServiceServicer):
             bot.taken_off.add(ladder=ladder, reason=reason)
         return pb.GetBotResponse(bot=bot)
 
-    async def ListBots(self, request: pb.ListBotsRequest, context: Context) -> pb.ListBotsResponse:  # noqa: N802
+    async def ListBots(self, request: pb.ListBotsRequest, context: Context) -> pb.ListBotsResponse:
         """See bot_service.proto."""
         await self._keeper.anybody(context)
         try:

@@ -13,7 +13,7 @@ from seatwise_server.rpc.paging import page_size, strange_token
 class GameDoor(game_service_pb2_grpc.GameServiceServicer):
     """See game_service.proto. Open to everybody: it tells nothing that the rules do not."""
 
-    async def ListGames(self, request: pb.ListGamesRequest, context: Context) -> pb.ListGamesResponse:  # noqa: ARG002, N802
+    async def ListGames(self, request: pb.ListGamesRequest, context: Context) -> pb.ListGamesResponse:  # noqa: ARG002
         """See game_service.proto. A page token is the name of the last game shown."""
         if request.page_token and request.page_token not in GAMES:
             raise strange_token()
@@ -22,7 +22,7 @@ class GameDoor(game_service_pb2_grpc.GameServiceServicer):
         token = shown[-1] if len(shown) < len(names) else ""
         return pb.ListGamesResponse(games=map(_game, shown), next_page_token=token)
 
-    async def GetGame(self, request: pb.GetGameRequest, context: Context) -> pb.GetGameResponse:  # noqa: ARG002, N802
+    async def GetGame(self, request: pb.GetGameRequest, context: Context) -> pb.GetGameResponse:  # noqa: ARG002
         """See game_service.proto."""
         name = request.name.removeprefix("games/")
         if name not in GAMES:

@@ -38,13 +38,13 @@ class HealthDoor(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # its p
             self._news.set()
             self._news = asyncio.Event()
 
-    async def Check(self, request: pb.HealthCheckRequest, context: Context) -> pb.HealthCheckResponse:  # noqa: ARG002, N802
+    async def Check(self, request: pb.HealthCheckRequest, context: Context) -> pb.HealthCheckResponse:  # noqa: ARG002
         """As the protocol of health checks has it."""
         if request.service not in self._said:
             raise Refusal("NOT_FOUND", f"there is no service {request.service[:80]!r}")
         return pb.HealthCheckResponse(status=self._said[request.service])
 
-    async def Watch(  # noqa: N802
+    async def Watch(
         self,
         request: pb.HealthCheckRequest,
         context: Context,  # noqa: ARG002

@@ -70,7 +70,7 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
         self._tables = Tables(store)
         self._keeper = keeper
 
-    async def CreateLadder(  # noqa: N802
+    async def CreateLadder(
         self, request: pb.CreateLadderRequest, context: Context
     ) -> pb.CreateLadderResponse:
         """See ladder_service.proto."""
@@ -81,12 +81,12 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
             raise Refusal("ALREADY_EXISTS", f"there is a ladder {request.ladder.name} with other settings")
         return pb.CreateLadderResponse(ladder=await self._get(request.ladder.name))
 
-    async def GetLadder(self, request: pb.GetLadderRequest, context: Context) -> pb.GetLadderResponse:  # noqa: N802
+    async def GetLadder(self, request: pb.GetLadderRequest, context: Context) -> pb.GetLadderResponse:
         """See ladder_service.proto."""
         await self._keeper.anybody(context)
         return pb.GetLadderResponse(ladder=await self._get(request.name))
 
-    async def ListLadders(self, request: pb.ListLaddersRequest, context: Context) -> pb.ListLaddersResponse:  # noqa: N802
+    async def ListLadders(self, request: pb.ListLaddersRequest, context: Context) -> pb.ListLaddersResponse:
         """See ladder_service.proto. A page token is the name of the last ladder shown."""
         await self._keeper.anybody(context)
         size, token = page_size(request.page_size), request.page_token
@@ -98,7 +98,7 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
             ladders=ladders, next_page_token=names[size - 1] if len(names) > size else ""
         )
 
-    async def ListStandings(  # noqa: N802
+    async def ListStandings(
         self, request: pb.ListStandingsRequest, context: Context
     ) -> pb.ListStandingsResponse:
         """See ladder_service.proto. A page token is the number of lines before the page."""
@@ -112,7 +112,7 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
             results=table.results,
         )
 
-    async def ListLadderResults(  # noqa: N802
+    async def ListLadderResults(
         self, request: pb.ListLadderResultsRequest, context: Context
     ) -> pb.ListLadderResultsResponse:
         """See ladder_service.proto. A page token is the place of the last result shown."""
@@ -125,7 +125,7 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
             next_page_token=str(found[size - 1].seq) if len(found) > size else "",
         )
 
-    async def ReinstateBot(  # noqa: N802
+    async def ReinstateBot(
         self, request: pb.ReinstateBotRequest, context: Context
     ) -> pb.ReinstateBotResponse:
         """See ladder_service.proto."""

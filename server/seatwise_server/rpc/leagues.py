@@ -29,7 +29,7 @@ class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
         self._tables = LeagueTables(store)
         self._keeper = keeper
 
-    async def CreateLeague(  # noqa: N802
+    async def CreateLeague(
         self, request: pb.CreateLeagueRequest, context: Context
     ) -> pb.CreateLeagueResponse:
         """See league_service.proto."""
@@ -40,12 +40,12 @@ class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
             raise Refusal("ALREADY_EXISTS", f"there is a league {name} with other settings")
         return pb.CreateLeagueResponse(league=await self._get(name))
 
-    async def GetLeague(self, request: pb.GetLeagueRequest, context: Context) -> pb.GetLeagueResponse:  # noqa: N802
+    async def GetLeague(self, request: pb.GetLeagueRequest, context: Context) -> pb.GetLeagueResponse:
         """See league_service.proto."""
         await self._keeper.anybody(context)
         return pb.GetLeagueResponse(league=await self._get(request.name))
 
-    async def ListLeagues(self, request: pb.ListLeaguesRequest, context: Context) -> pb.ListLeaguesResponse:  # noqa: N802
+    async def ListLeagues(self, request: pb.ListLeaguesRequest, context: Context) -> pb.ListLeaguesResponse:
         """See league_service.proto. A page token is the name of the last league shown."""
         await self._keeper.anybody(context)
         size, token = page_size(request.page_size), request.page_token
@@ -57,7 +57,7 @@ class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
             leagues=leagues, next_page_token=names[size - 1] if len(names) > size else ""
         )
 
-    async def ListLeagueStandings(  # noqa: N802
+    async def ListLeagueStandings(
         self, request: pb.ListLeagueStandingsRequest, context: Context
     ) -> pb.ListLeagueStandingsResponse:
         """See league_service.proto."""
@@ -65,7 +65,7 @@ class LeagueDoor(league_service_pb2_grpc.LeagueServiceServicer):
         table = await self._tables.of(await self._meta(request.league))
         return pb.ListLeagueStandingsResponse(standings=table.standings, results=table.results)
 
-    async def ListLeagueResults(  # noqa: N802
+    async def ListLeagueResults(
         self, request: pb.ListLeagueResultsRequest, context: Context
     ) -> pb.ListLeagueResultsResponse:
         """See league_service.proto. A page token is the place of the last result shown."""

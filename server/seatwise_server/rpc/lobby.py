@@ -23,9 +23,7 @@ class LobbyDoor(lobby_service_pb2_grpc.LobbyServiceServicer):
         self._lobby = lobby
         self._keeper = keeper
 
-    async def Attend(  # noqa: N802
-        self, requests: AsyncIterator[pb.AttendRequest], context: Context
-    ) -> None:
+    async def Attend(self, requests: AsyncIterator[pb.AttendRequest], context: Context) -> None:
         """One stream, from its first request to its end."""
         caller = await self._keeper.bot(context)
         first = await _first(requests)

@@ -55,9 +55,7 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
         self._keeper = keeper
         self._spectators = Onlookers(MOST_SPECTATORS, "watch matches")
 
-    async def CreateMatch(  # noqa: N802
-        self, request: pb.CreateMatchRequest, context: Context
-    ) -> pb.CreateMatchResponse:
+    async def CreateMatch(self, request: pb.CreateMatchRequest, context: Context) -> pb.CreateMatchResponse:
         """See match_service.proto."""
         await self._keeper.admin(context)
         if await self._store.queues.count(CREATED) >= MOST_WAITING:
@@ -72,14 +70,12 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
             self._wake()
         return pb.CreateMatchResponse(match=match)
 
-    async def GetMatch(self, request: pb.GetMatchRequest, context: Context) -> pb.GetMatchResponse:  # noqa: N802
+    async def GetMatch(self, request: pb.GetMatchRequest, context: Context) -> pb.GetMatchResponse:
         """See match_service.proto."""
         await self._keeper.anybody(context)
         return pb.GetMatchResponse(match=await self._get(request.name))
 
-    async def ListMatches(  # noqa: N802
-        self, request: pb.ListMatchesRequest, context: Context
-    ) -> pb.ListMatchesResponse:
+    async def ListMatches(self, request: pb.ListMatchesRequest, context: Context) -> pb.ListMatchesResponse:
         """See match_service.proto."""
         await self._keeper.anybody(context)
         try:
@@ -89,7 +85,7 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
         matches = [resources.match(meta) for meta in page.matches]
         return pb.ListMatchesResponse(matches=matches, next_page_token=page.next_page_token)
 
-    async def GetRecord(self, request: pb.GetRecordRequest, context: Context) -> pb.GetRecordResponse:  # noqa: N802
+    async def GetRecord(self, request: pb.GetRecordRequest, context: Context) -> pb.GetRecordResponse:
         """See match_service.proto."""
         await self._keeper.anybody(context)
         match = await self._get(request.name)
@@ -103,7 +99,7 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
             raise Refusal("MATCH_NOT_OVER", f"{request.name} is not over; its record is given when it is")
         return pb.GetRecordResponse(record=record.decode().rstrip("\n"))
 
-    async def AbortMatch(self, request: pb.AbortMatchRequest, context: Context) -> pb.AbortMatchResponse:  # noqa: N802
+    async def AbortMatch(self, request: pb.AbortMatchRequest, context: Context) -> pb.AbortMatchResponse:
         """See match_service.proto."""
         await self._keeper.admin(context)
         match = await self._get(request.name)
@@ -111,19 +107,19 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
             await self._aborting.abort(request.name)
         return pb.AbortMatchResponse(match=match)
 
-    async def GetDealSet(self, request: pb.GetDealSetRequest, context: Context) -> pb.GetDealSetResponse:  # noqa: N802
+    async def GetDealSet(self, request: pb.GetDealSetRequest, context: Context) -> pb.GetDealSetResponse:
         """See match_service.proto."""
         await self._keeper.anybody(context)
         return await self._sets.get(request.name)
 
-    async def CloseDealSet(  # noqa: N802
+    async def CloseDealSet(
         self, request: pb.CloseDealSetRequest, context: Context
     ) -> pb.CloseDealSetResponse:
         """See match_service.proto."""
         await self._keeper.admin(context)
         return await self._sets.close(request.name)
 
-    async def WatchMatch(  # noqa: N802
+    async def WatchMatch(
         self, request: pb.WatchMatchRequest, context: Context
     ) -> AsyncIterator[pb.WatchMatchResponse]:
         """See match_service.proto."""
