@@ -10,10 +10,12 @@ import pytest
 from forging import Body, chained, fault_of, genuine, record_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from one_match import dealt
 from scenes import SCENES
 
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import Frozen, canonical
 from seatwise_referee.verify import MOST_BYTES, verify_line
+from seatwise_referee.verify.course import Course
 
 # Lines that are no records
 
@@ -44,6 +46,10 @@ HOSTILE: dict[str, tuple[bytes | str, str]] = {
     "deep objects": (b'{"a":' * 200_000 + b"1" + b"}" * 200_000, "nested too deeply"),
     "a key twice": (b'{"format":"a","format":"b"}', "the key 'format' stands twice in one object"),
     "a key twice, below": (b'{"format":{"a":1,"a":1}}', "the key 'a' stands twice in one object"),
+    "a key twice, after many": (
+        b"{" + b"".join(b'"%d":0,' % key for key in range(10**5)) + b'"x":0,"x":0}',
+        "the key 'x' stands twice in one object",
+    ),
     "unsorted": (b'{"b":1,"a":1}', "is not canonical JSON: at byte 2 stands"),
     "spaced": (b'{"a": 1}', "is not canonical JSON: at byte 5 stands ' 1}'"),
     "escaped without need": (b'{"a":"\\u0041"}', "is not canonical JSON"),
@@ -71,6 +77,19 @@ def test_a_line_that_is_no_record_is_told_why(name: str) -> None:
     line, expected = HOSTILE[name]
     told = str(verify_line(line).fault)
     assert re.search(expected, told), told
+
+
+def test_standstills_are_not_copied_for_each_that_follows() -> None:
+    """Or a record of nothing else would take hours."""
+    desk = dealt()
+    course = Course(desk.setup)
+    for entry in desk.journal:
+        course.go_on(entry)
+    question = course._question
+    assert question
+    for seq in (4, 5, 6):
+        course.go_on(Frozen(seq=seq, at_ms=0, ms=1, why="STALL"))
+    assert [each.seq for each in question.frozen] == [4, 5, 6]
 
 
 def test_a_fault_is_short_and_safe_to_print_whatever_the_record_holds() -> None:

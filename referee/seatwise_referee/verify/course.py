@@ -81,8 +81,9 @@ class Course:
         elif before is None or before.number != prompt.number or isinstance(entry, TakenOver):
             self._question = Question(prompt, self._opened_seq(entry), entry.at_ms, position.race_ms)
         elif self._question is not None:
-            frozen = (entry,) if isinstance(entry, Frozen) else ()
-            self._question = replace(self._question, prompt=prompt, frozen=(*self._question.frozen, *frozen))
+            self._question = replace(self._question, prompt=prompt)
+            if isinstance(entry, Frozen):
+                self._question.frozen.append(entry)
 
     def _opened_seq(self, entry: Entry) -> int:
         """The entry that brought the prompt up; a takeover only puts it again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from seatwise_referee.game import Prompt, Seat
@@ -27,8 +27,8 @@ class Question:
     base_ms: int = 0
     """What everybody has been charged already: in a race after a takeover."""
 
-    frozen: tuple[Frozen, ...] = ()
-    """Since it was put."""
+    frozen: list[Frozen] = field(default_factory=list)
+    """Since it was put. It grows: a copy for each would make a record of nothing else take hours."""
 
 
 def about(question: Question | None, entry: Answer) -> Question:
