@@ -144,6 +144,12 @@ def test_a_match_tells_how_often_each_seat_was_asked(tmp_path: Path) -> None:
     assert match.moves == (answered[0], answered[1] + 1)
 
 
+def test_each_match_is_told_as_soon_as_it_is_over() -> None:
+    told: list[Any] = []
+    results = seatwise.play(["random", "random"], matches=3, options={"rounds": 1}, on_match=told.append)
+    assert told == list(results)
+
+
 def test_the_standings_add_the_matches_up() -> None:
     results = seatwise.play(["greedy", "random"], matches=10, seed=1)
     greedy = results.standing("greedy")

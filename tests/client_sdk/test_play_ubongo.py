@@ -187,6 +187,21 @@ def test_an_answer_without_sense_is_told_before_the_referee_has_to(
     assert why in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("offers", "points", "failures"), [((True,), 7, 1), ((True, False), 10, 0)])
+def test_who_offers_the_end_must_take_that_back_to_call(
+    offers: tuple[bool, ...], points: int, failures: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Undecided(seatwise.Bot):
+        def build(self, view: View) -> Iterator[Any]:
+            yield best_of(view)
+            yield from map(OfferEnd, offers)
+            yield Call()
+
+    match = played(Undecided, Later)
+    assert (match.points[0], match.failures[0]) == (points, failures)
+    assert ("yield OfferEnd(False) first" in capsys.readouterr().err) == bool(failures)
+
+
 def test_of_layouts_that_come_too_fast_the_newest_is_said_as_soon_as_the_referee_takes_it() -> None:
     class Hasty(seatwise.Bot):
         def build(self, view: View) -> Iterator[Any]:
