@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import grpc
 import pytest
 from google.protobuf import descriptor_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -332,13 +331,3 @@ async def test_a_view_after_every_change_is_sent_to_who_asked_for_it(house):
         assert (seen.prompt, seen.to_act, len(seen.ugo.trick)) == (second.last.prompt, False, 1)
         assert [each for each in third.stream.received if each.HasField("update")][-1].update.prompt < 2
         await plays_on(house, table)
-
-
-async def test_a_client_that_compresses_is_understood(house):
-    bot = await house.bot()
-    channel = grpc.aio.insecure_channel(house.address, compression=grpc.Compression.Gzip)
-    compressing = Wire(house.address, bot.token, bot.bot, channel)
-    table = await house.seat([compressing, await house.bot()])
-    await table.sit()
-    await plays_on(house, table)
-    await compressing.drop()
