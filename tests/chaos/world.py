@@ -27,6 +27,8 @@ from seatwise_server.store.tokens import load_or_create_admin_token
 TESTS = Path(__file__).resolve().parents[1]
 AGAIN_S = 0.3
 """Between two tries to start something again."""
+BREATH_S = 0.3
+"""Acceptances wait a tenth of a second for a message to ride with."""
 DRAIN_S = 20.0
 """A bot that was told to stop has finished its matches by then."""
 
@@ -115,47 +117,6 @@ class Victim:
             await self.gone()
 
 
-class Server(Victim):
-    """A `seatwise serve`."""
-
-    def __init__(self, number: int, role: str, data: Path, redis_url: str) -> None:
-        super().__init__(number)
-        self.role = role
-        data.mkdir()
-        roles = REFEREE if role == "referee" else FRONT
-        self.process = ServerProcess(data, "--redis", redis_url, "--log-level", "info", *roles)
-
-    @property
-    def pid(self) -> int:
-        """See `Victim`."""
-        return self.process.pid
-
-    @property
-    def is_alive(self) -> bool:
-        """See `Victim`."""
-        return self.process.is_alive
-
-    async def start(self) -> None:
-        """See `Victim`. Without its Redis it does not come up, and whoever runs it tries again."""
-        while True:
-            try:
-                await self.process.start()
-                return
-            except (AssertionError, TimeoutError):
-                await self.end()
-                await asyncio.sleep(AGAIN_S)
-
-    async def gone(self) -> None:
-        """See `Victim`."""
-        await self.process.ended(within_s=60)
-
-    @property
-    def faults(self) -> list[str]:
-        """What it logged of its own faults, and what it said that was no log line."""
-        lines = (self.process.data / "server.log").read_text().splitlines()
-        return [line for line in lines if '"level": "error"' in line or "Traceback" in line]
-
-
 class Redis(Victim):
     """The one Redis, its append-only file written through always."""
 
@@ -183,6 +144,57 @@ class Redis(Victim):
         """See `Victim`."""
         while self.is_alive:  # noqa: ASYNC110  # there is no event to wait for
             await asyncio.sleep(0.01)
+
+
+class Server(Victim):
+    """A `seatwise serve`."""
+
+    def __init__(self, number: int, role: str, data: Path, redis: Redis) -> None:
+        super().__init__(number)
+        self.role = role
+        data.mkdir()
+        roles = REFEREE if role == "referee" else FRONT
+        self.process = ServerProcess(data, "--redis", redis.server.url, "--log-level", "info", *roles)
+        self._redis = redis
+
+    @property
+    def pid(self) -> int:
+        """See `Victim`."""
+        return self.process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """See `Victim`."""
+        return self.process.is_alive
+
+    async def start(self) -> None:
+        """See `Victim`. Without its Redis it does not come up, and whoever runs it tries again."""
+        while True:
+            try:
+                await self.process.start()
+                return
+            except (AssertionError, TimeoutError):
+                await self.end()
+                await asyncio.sleep(AGAIN_S)
+
+    async def gone(self) -> None:
+        """See `Victim`."""
+        await self.process.ended(within_s=60)
+
+    async def kill(self, lasts_s: float) -> None:
+        """See `Victim`. A referee is killed while Redis holds its breath: what it has acknowledged too early is lost."""
+        if self.role == "referee" and not self._redis.is_harmed:
+            self._redis.signal(signal.SIGSTOP)
+            await asyncio.sleep(BREATH_S)
+            self.signal(signal.SIGKILL)
+            self._redis.signal(signal.SIGCONT)
+        await super().kill(lasts_s)
+
+    @property
+    def faults(self) -> list[str]:
+        """What it logged of its own faults, and what it said that was no log line."""
+        lines = (self.process.data / "server.log").read_text().splitlines()
+        return [line for line in lines if '"level": "error"' in line or "Traceback" in line]
 
 
 class Player(Victim):
@@ -306,10 +318,10 @@ async def world(folder: Path, referees: int, fronts: int, games: Sequence[str]) 
 
 
 async def _start_servers(made: World, referees: int, fronts: int) -> None:
-    url = made.redis.server.url
-    made.fronts += [Server(each, "front", made.folder / f"front{each}", url) for each in range(fronts)]
+    redis = made.redis
+    made.fronts += [Server(each, "front", made.folder / f"front{each}", redis) for each in range(fronts)]
     made.referees += [
-        Server(each, "referee", made.folder / f"referee{each}", url) for each in range(referees)
+        Server(each, "referee", made.folder / f"referee{each}", redis) for each in range(referees)
     ]
     tokens = [front.process.data / "admin.token" for front in made.fronts]
     load_or_create_admin_token(tokens[0])

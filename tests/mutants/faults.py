@@ -156,6 +156,20 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_leases.py",),
     ),
     Fault(
+        "who dies before it opens a match is forgiven for what the owner before wrote",
+        "server/seatwise_server/play/opening.py",
+        "return not _in_vain(journal) and next(opened, 1) == epoch",
+        "return not _in_vain(journal)",
+        ("tests/server/test_leases.py",),
+    ),
+    Fault(
+        "three late deaths void a match",
+        "server/seatwise_server/play/opening.py",
+        "deaths - late >= MOST_DEATHS",
+        "deaths >= MOST_DEATHS",
+        ("tests/server/test_leases.py",),
+    ),
+    Fault(
         "of what nobody else looks at only a share is taken",
         "server/seatwise_server/play/inheritance.py",
         "await self._inherit(self._name, self._all_that_fit)",
