@@ -192,3 +192,12 @@ def forfeited(record: str) -> str:
         {"kind": "forfeited", "seq": 7, "at_ms": 3100, "seat": 1, "ending": "TIMED_OUT"},
     ]
     return json.dumps(json.loads(record) | {"entries": entries})
+
+
+def test_a_knockout_is_said_to_go_by_its_bracket(tmp_path):
+    played(tmp_path, league_of(format="knockout")).close()
+    standings = publish(tmp_path).standings
+    words = " ".join(page_in(tmp_path).words)
+    assert standings["tie_breaks"] == []
+    assert "Ordered by how far each came" in words
+    assert "Ordered by mean points" not in words

@@ -202,6 +202,12 @@ MISTAKES = {
         "did you mean 'mine'?",
     ),
     "a second bye": ('round-robin"', 'swiss"\nrounds = 9', "line 4: rounds: at most 3"),
+    "a knockout that is to go by points": (
+        'round-robin"',
+        'knockout"\ntie_breaks = ["points"]',
+        "line 4: tie_breaks",
+        "goes by its bracket",
+    ),
     "a knockout at whose tables nobody is out": ('round-robin"', 'knockout"\nadvance = 2', "line 4: advance"),
     "a test that is none": ("[options]", "[test]\nalpha = 0.1\n[options]", "line 6: test", "only an ab-test"),
     "a test of more than two": (

@@ -42,7 +42,9 @@ def schedule_of(league: League) -> Schedule:
 
 
 def criteria_of(league: League) -> tuple[str, ...]:
-    """By what the table is ordered, one after the other."""
+    """By what the table is ordered, one after the other; a knockout goes by its bracket."""
+    if league.format == "knockout":
+        return ()
     return league.tie_breaks or (BY_SCORE if league.format == "swiss" else BY_POINTS)
 
 

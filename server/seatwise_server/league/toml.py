@@ -60,7 +60,7 @@ def _league(top: TableReader, folder: Path) -> League:
         deals=top.choice("deals", DEALS, "rotation" if form == "ab-test" else "travelling"),
         is_trusted=top.flag("trust", False),
         seed=top.text("seed", "1", example='"summer 2026"'),
-        tie_breaks=top.texts("tie_breaks", (), TIE_BREAKS),
+        tie_breaks=_tie_breaks(top, form),
         challengers=_challengers(top, form, entrants),
         advance=_advance(top, form),
         trial=_trial(top, form),
@@ -108,6 +108,14 @@ def _challengers(top: TableReader, form: str, entrants: tuple[Entrant, ...]) -> 
         return top.texts("challengers", names[:1], names)
     _refuse(top, "challengers", "gauntlet", form)
     return ()
+
+
+def _tie_breaks(top: TableReader, form: str) -> tuple[str, ...]:
+    if form == "knockout" and top.has("tie_breaks"):
+        raise top.mistake(
+            "tie_breaks", "a knockout goes by its bracket; take it out, or choose another format"
+        )
+    return top.texts("tie_breaks", (), TIE_BREAKS)
 
 
 def _advance(top: TableReader, form: str) -> int:

@@ -38,6 +38,7 @@ WORDS = {
     "score": "the share of opponents left behind",
     "buchholz": "the mean score of the opponents",
 }
+BRACKET = "Ordered by how far each came; those who went out in the same round share a place."
 MOST_INCIDENTS = 200
 NEVER_MET = Cell()
 
@@ -152,9 +153,17 @@ def standings_table(standings: Mapping[str, Any], found: Refit | None, facts: Fa
     return {
         "heads": ["", "entrant", *heads(standings), "strength", "not to be told apart from"],
         "rows": rows,
-        "rule": f"Ordered by {', then '.join(WORDS.get(each, each) for each in standings['tie_breaks'])}.",
+        "rule": _rule(standings["tie_breaks"]),
         "has_provisional": any(each.provisional for each in strengths.values()),
     }
+
+
+def _rule(tie_breaks: Sequence[str]) -> str:
+    return (
+        f"Ordered by {', then '.join(WORDS.get(each, each) for each in tie_breaks)}."
+        if tie_breaks
+        else BRACKET
+    )
 
 
 def _strength(strength: Strength | None) -> str:
