@@ -43,7 +43,9 @@ def said(capsys: pytest.CaptureFixture[str], line: str) -> tuple[int, str, str]:
 def test_a_match_is_played_with_ones_own_deck_and_its_record_has_name_hash_and_symbols(
     capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    assert said(capsys, f"{PLAY} --deck mine --option deck=mine --records out")[0] == 0
+    code, out, _ = said(capsys, f"{PLAY} --deck mine --option deck=mine --records out")
+    assert code == 0
+    assert "check them: seatwise verify out --deck mine\n" in out
     record = json.loads((folder / "out").read_text())
     deck = parse_deck(MINE)
     assert record["options"]["deck"] == f"mine:{deck.digest}"

@@ -244,7 +244,10 @@ FORGERIES: dict[str, tuple[str, Forgery, str]] = {
         r"^deals\[0\].symbols.1-\d\d is 'ABCDEF'; seed and nonces give '",
     ),
     "another deck": ("raced", set_in(["options", "deck"], "mine:" + "0" * 64), r"^options: deck: must be the name or"),
-    "deck by its name alone": ("raced", set_in(["options", "deck"], "house"), r"^options: "),
+    "deck by half its name": ("raced", set_in(["options", "deck"], "house"), r"^options: deck: must .* not 'house'"),
+    "deck by its name alone": (
+        "raced", set_in(["options", "deck"], "house-1"), r"^options.deck is 'house-1'; in full it is 'house-1:[0-9a-f]{64}'"
+    ),
     "kind of false call": (
         "called_falsely", set_in(["options", "false_call"], "ends"),
         r"^seq 7: the game is over, so `finished` must come at once; here is `called`",

@@ -69,7 +69,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         _print_json(results)
     else:
-        _print_table(results, arguments.records)
+        _print_table(results, arguments)
     return 1 if all(each.void_reason for each in results) else 0
 
 
@@ -126,7 +126,7 @@ def _rich() -> Any:
     return SimpleNamespace(Console=Console, Progress=Progress, Table=Table)
 
 
-def _print_table(results: Results, records: str | None) -> None:
+def _print_table(results: Results, arguments: Namespace) -> None:
     rich = _rich() if sys.stdout.isatty() else None
     if rich is None:
         print(results)
@@ -143,9 +143,11 @@ def _print_table(results: Results, records: str | None) -> None:
     voided = [each.void_reason for each in results if each.void_reason]
     if voided:
         print(f"{len(voided)} of {len(results)} matches were voided: {', '.join(sorted(set(voided)))}")
-    if records is not None:
+    if arguments.records is not None:
         kept = len(results) - len(voided)
-        print(f"{kept} records in {records}; check them: {called()} verify {quote(records)}")
+        check = "".join(f" --deck {quote(deck)}" for deck in arguments.deck)
+        check = f"{called()} verify {quote(arguments.records)}{check}"
+        print(f"{kept} records in {arguments.records}; check them: {check}")
 
 
 def _print_json(results: Results) -> None:

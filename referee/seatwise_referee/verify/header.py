@@ -72,13 +72,16 @@ def _check_seats(record: dict[str, Any]) -> None:
 
 
 def _check_options(record: dict[str, Any]) -> None:
+    given = record["options"]
     try:
-        complete = GAMES[record["game"]].options(record["options"])
+        complete = GAMES[record["game"]].options(given)
     except BadOptions as error:
         raise BadRecord(f"options: {error}") from None
-    for key in complete:
-        if key not in record["options"]:
+    for key, value in complete.items():
+        if key not in given:
             raise BadRecord(f"options: the key {quoted(key)} is missing; options are complete")
+        if given[key] != value:
+            raise BadRecord(f"options.{key} is {quoted(given[key])}; in full it is {quoted(value, 140)}")
 
 
 def _time_control(record: dict[str, Any]) -> TimeControl:
