@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
+from typing import TextIO
 
 import structlog
+
+
+class _Lenient:
+    """A stream of which nobody may be the reader any more: that stops no match."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError, ValueError):  # a broken pipe, a full disk; a closed file
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 def configure(level: str = "info", *, is_terminal: bool | None = None) -> None:
@@ -21,6 +38,6 @@ def configure(level: str = "info", *, is_terminal: bool | None = None) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(_Lenient(sys.stderr)),  # type: ignore[arg-type]  # it writes and flushes
         cache_logger_on_first_use=True,
     )

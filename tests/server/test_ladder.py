@@ -161,7 +161,7 @@ async def test_who_is_off_is_told_so_when_it_attends_anew_and_stays_for_other_qu
     good, bad = await broken_off(house, it, 1)
     for player in (*good, bad):
         await player.stop()
-    again = await bad.wire.attend([it.name, "casual-2"])
+    again = await bad.wire.attend([it.name, "casual-2"], max_matches=1)
     await again.until(lambda: again.taken_off)
     other = await (await house.bot()).attend(["casual-2"])
     assert (await again.offer(within_s=10.0)).match == (await other.offer()).match

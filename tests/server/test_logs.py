@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import itertools
 import json
 import re
@@ -144,6 +145,24 @@ async def test_no_token_is_kept_but_as_a_hash(house):
         if await client.call("TYPE", key) == b"hash":
             fields = await client.call("HGETALL", key)
             assert all(secret.encode() not in value for value in fields.values())
+
+
+class Unread(io.StringIO):
+    """As what stands behind `| head`."""
+
+    def write(self, _: str) -> int:
+        raise BrokenPipeError
+
+
+async def test_a_log_that_nobody_reads_stops_nothing(monkeypatch):
+    """Whoever logged would have met the fault."""
+    before = structlog.get_config()
+    monkeypatch.setattr("sys.stderr", Unread())
+    try:
+        log.configure("debug")
+        structlog.get_logger().info("said_to_nobody")
+    finally:
+        structlog.configure(**before)
 
 
 async def test_a_fault_shown_on_a_terminal_shows_where_it_was_and_no_variable(capsys):

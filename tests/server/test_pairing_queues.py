@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from seatwise_server.lobby import pairing
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.lobby.seating import Seating
@@ -47,20 +46,26 @@ async def test_who_has_places_left_is_seated_again_before_anything_is_offered(
     store: Store, lobby: Pairing
 ) -> None:
     await wait(store, most=3)
-    await lobby._pair(QUEUES[QUEUE])
+    waves = [await lobby._pair(QUEUES[QUEUE]) for _ in range(4)]
+    assert waves == [True, True, True, False]
     assert await seats(store) == [3, 3]
     assert await store.queues.count(QUEUE) == 0
 
 
-async def test_one_queue_does_not_keep_the_others_waiting_for_long(
+async def test_a_match_by_name_has_its_turn_between_two_of_a_queue(
     store: Store, lobby: Pairing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pairing, "WAVES", 2)
-    await wait(store, most=9)
-    await lobby._pair(QUEUES[QUEUE])
-    assert await seats(store) == [2, 2]
-    assert lobby._wake.is_set()
-    assert await store.queues.count(QUEUE) == 2
+    seen: list[list[int]] = []
+
+    async def look_at_created() -> None:
+        seen.append(await seats(store))
+
+    monkeypatch.setattr(lobby, "_pair_created", look_at_created)
+    monkeypatch.setattr(lobby._ladders, "pair", look_at_created)
+    await wait(store, most=2)
+    while await lobby._pass():
+        pass
+    assert seen[::2] == seen[1::2] == [[0, 0], [1, 1], [2, 2]]
 
 
 async def test_who_attends_for_other_queues_by_now_does_not_wait_on(store: Store, lobby: Pairing) -> None:

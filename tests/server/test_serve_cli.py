@@ -10,6 +10,7 @@ import pytest
 
 from seatwise.cli import main
 from seatwise.defaults import data_folder
+from seatwise_server import log
 from seatwise_server.cli import serve
 from seatwise_server.config import Config
 
@@ -38,7 +39,10 @@ def test_what_makes_no_sense_is_refused(
     assert not (tmp_path / "data").exists()
 
 
-def test_a_data_folder_that_cannot_be_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_data_folder_that_cannot_be_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "configure", lambda _: None)  # or all tests to come log to what is captured here
     (tmp_path / "file").touch()
     assert main(["serve", "--port", "0", "--data", str(tmp_path / "file")]) == 1
     told = capsys.readouterr().err

@@ -25,8 +25,6 @@ REST_S = 0.02
 """and at most: much that changes at the same time is one change."""
 UNFINISHED_S = 1.0
 """How often is looked for what dead lobbies have left: nobody may take it up for much longer."""
-WAVES = 4
-"""So often a pass seats tables of one queue before it looks at the others."""
 LOOK_AHEAD = 10_000
 """How many created matches one pass looks at: a match whose bots are busy does not block the next."""
 SIDE_BY_SIDE = 4 * AT_ONCE
@@ -63,18 +61,25 @@ class Pairing:
         """Passes over everything, again and again. Runs until cancelled."""
         while True:
             self._wake.clear()
+            is_more = False
             try:
                 if now() >= self._unfinished_at:
                     await self.take_up_unfinished()
-                await (
-                    self._pair_created()
-                )  # first: whoever waits in a queue as well has all places taken there
-                await self._ladders.pair()
-                for queue in QUEUES.values():
-                    await self._pair(queue)
+                is_more = await self._pass()
             except StoreUnavailable:
                 log.debug("pairing_paused")
-            await self._rest()
+            if not is_more:
+                await self._rest()
+
+    async def _pass(self) -> bool:
+        """Once over everything; whether there may be more to do in a queue.
+
+        Matches by name and ladders come before each wave: who waits in a queue too has all places taken there.
+        """
+        await self._pair_created()
+        await self._ladders.pair()
+        waves = [await self._pair(queue) for queue in QUEUES.values()]
+        return any(waves)
 
     async def _rest(self) -> None:
         await asyncio.sleep(REST_S)
@@ -98,17 +103,19 @@ class Pairing:
             if proposal := await self._store.queues.adopt(CREATED, left.match, OLD_MS):
                 await self._seat_created(proposal, await self._bots_of(left.match), began)
 
-    async def _pair(self, queue: Queue) -> None:
-        """Tables as long as there are bots for them. Where the house cannot help out, patience does not end."""
+    async def _pair(self, queue: Queue) -> bool:
+        """As many tables as there are bots for; whether the queue is shorter now.
+
+        Where the house cannot help out, patience does not end.
+        """
+        count = await self._store.queues.count(queue.name)
+        if not count:
+            return False
         helps = len(self._house.get(queue.game, ())) >= queue.seats - 1
         patience_ms = queue.patience_ms if helps else FOR_EVER_MS
-        for _ in range(WAVES):
-            count = await self._store.queues.count(queue.name)
-            tables = min(await self._capacity.look(), AT_ONCE, max(1, count // queue.seats)) if count else 0
-            seated = await together(self._take(queue, patience_ms) for _ in range(tables))
-            if not (seated and all(seated)):
-                return
-        self.wake()
+        tables = min(await self._capacity.look(), AT_ONCE, max(1, count // queue.seats))
+        seated = await together(self._take(queue, patience_ms) for _ in range(tables))
+        return bool(seated) and all(seated)
 
     async def _take(self, queue: Queue, patience_ms: int) -> bool:
         """Whether bots were seated; if not, there is no use in trying again at once."""
