@@ -23,6 +23,7 @@ from seatwise_referee.games.ugo.tricks import farmers_gained, winner_of
 from seatwise_referee.journal import KINDS, PRIVATE, canonical, decode, encode, entry_from_json
 from seatwise_referee.record import TAIL
 from seatwise_referee.shuffle import commitment, deal_seed, deal_seed_of_set, seed_in_set, shuffled
+from seatwise_referee.verify import MOST_BYTES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "record-format.md").read_text()
 EXAMPLE: dict[str, Any] = json.loads(FILE.read_bytes())
@@ -47,6 +48,11 @@ def vectors(text: str) -> dict[str, str]:
 def test_the_vector_of_canonical_json_is_right() -> None:
     written = canonical({"b": [1, None, True], "a": {'\u00e9\n\a/"\\': "\U0001f600\x7f"}}).decode()
     assert f"\n{written}\n" in section("1 The file")
+
+
+def test_the_longest_line_is_as_the_page_says() -> None:
+    (power,) = re.findall(r"2\^(\d+) bytes", section("1 The file"))
+    assert 2 ** int(power) == MOST_BYTES
 
 
 def test_the_vectors_of_chance_are_right() -> None:
