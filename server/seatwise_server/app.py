@@ -87,6 +87,9 @@ class _Server:
         config, self._stack = self._config, stack
         client = connect(config.redis_url or self._url())
         stack.push_async_callback(client.aclose)
+        if self._embedded:  # it may die while we start
+            self._spawn_all({"supervise redis": self._embedded.supervise()})
+            stack.push_async_callback(_end, self._tasks)
         facts = await check_server(client, allow_loss=config.allow_loss, wait_replicas=config.wait_replicas)
         self._doors = Doors(connections_for_others())
         listeners = Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost)
@@ -135,8 +138,6 @@ class _Server:
             self._spawn_all(await role.start())
         await self._doors.start()
         self._spawn_all({"watch tokens": common.keeper.watch(), "health": self._watch_health()})
-        if self._embedded:
-            self._spawn_all({"supervise redis": self._embedded.supervise()})
         self._serve_metrics(common)
         self._tell_health()
         self.running = Running(

@@ -27,6 +27,8 @@ from harness.process import ServerProcess
 from harness.table import Table
 
 from seatwise.v1 import match_pb2
+from seatwise_server.app import embedded_redis, running
+from seatwise_server.config import Config
 from seatwise_server.embedded import EmbeddedRedis
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -228,6 +230,19 @@ async def test_play_goes_on_when_the_private_redis_was_killed():
             await players.go_on()
         await players.finish()
         assert {survivor.links for survivor in players.all} == {1}
+
+
+async def test_a_private_redis_that_dies_while_the_server_starts_is_started_again(tmp_path: Path) -> None:
+    config = Config(port=0, data=tmp_path, house_bots=False)
+    embedded = embedded_redis(config)
+    assert embedded
+    assert embedded.pid
+    try:
+        os.kill(embedded.pid, signal.SIGKILL)
+        async with running(config, embedded) as server:
+            assert server.address
+    finally:
+        embedded.stop()
 
 
 @pytest.mark.parametrize("answers", ["meanwhile", "afterwards"])
