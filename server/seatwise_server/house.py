@@ -97,6 +97,8 @@ async def _keep_running(store: Store, address: str) -> None:
             log.warning("house_bots_ended", code=code)
         except StoreUnavailable:
             log.debug("house_bots_wait_for_the_store")
+        except OSError as error:  # no process or descriptor to be had: matches go on without them
+            log.warning("house_bots_not_started", why=str(error))
         await asyncio.sleep(AGAIN_S)
 
 

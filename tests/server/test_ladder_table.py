@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import random
 import signal
@@ -54,6 +55,22 @@ async def logged(store: Store, results: list[Result], ladder: str = LADDER) -> N
 
 def order_of(results: list[Result]) -> list[str]:
     return [bot for bot, _ in recompute(results).table()]
+
+
+async def test_where_no_process_can_be_started_the_refit_fails_and_is_tried_again(
+    store: Store, refitting: Refitting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = season(30)
+    await logged(store, results)
+
+    async def refuse(*_: object, **__: object) -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(asyncio, "create_subprocess_exec", refuse)
+        with pytest.raises(RefitFailed):
+            await refitting.strengths(LADDER, 30, order_of(results))
+    assert await refitting.strengths(LADDER, 30, order_of(results))
 
 
 async def test_strengths_are_those_of_the_refit_to_the_last_digit(store: Store, refitting: Refitting) -> None:

@@ -33,8 +33,8 @@ class Refitting:
     async def strengths(self, ladder: str, results: int, order: Sequence[str]) -> Answer:
         """By so many results, for a table in this order. Raises RefitFailed, and StoreUnavailable."""
         async with self._one_at_a_time:
-            process = self._process or await self._start()
             try:
+                process = self._process or await self._start()
                 return await self._asked(process, ladder, results, order)
             except (OSError, ValueError, asyncio.IncompleteReadError) as error:
                 await self._end()
