@@ -148,16 +148,20 @@ async def test_what_is_no_redis_is_refused() -> None:
     """A port was mistaken: what answers speaks another language."""
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        spoken.append(asyncio.current_task())
         await reader.read(1)
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         await reader.read()
         writer.close()
+        await writer.wait_closed()
 
+    spoken: list[asyncio.Task[None] | None] = []
     async with await asyncio.start_server(speak, "127.0.0.1", 0) as other:
         client = connect(f"redis://127.0.0.1:{other.sockets[0].getsockname()[1]}")
         with pytest.raises(StoreRefused, match="What answers at this URL is no Redis"):
             await check_server(client, allow_loss=False)
         await client.aclose()
+        await asyncio.gather(*filter(None, spoken))
 
 
 async def test_the_clock_is_redis_own(client: Client) -> None:
