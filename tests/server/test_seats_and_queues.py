@@ -68,7 +68,7 @@ async def test_who_leaves_the_queue_is_not_seated(house):
     gone, *bots = [await house.bot() for _ in range(3)]
     await (await gone.attend(["casual-2"])).close()
     await until(lambda: gone.bot not in house.server.lobby._present)
-    attending = [await bot.attend(["casual-2"]) for bot in bots]
+    attending = [await bot.attend(["casual-2"], max_matches=1) for bot in bots]
     offer = await attending[0].offer()
     assert sorted(offer.bots) == sorted(bot.bot for bot in bots)
 
@@ -86,7 +86,7 @@ async def test_a_lone_bot_waits_where_there_are_no_house_bots_and_keeps_nobody_e
         await table.sit()
         await plays_on(house, table)
     other = await house.bot()
-    attending = [waiting, await other.attend(["casual-2"])]
+    attending = [waiting, await other.attend(["casual-2"], max_matches=1)]
     offer = await attending[1].offer()
     await play(house, [lone, other], offer.match, attending)
 

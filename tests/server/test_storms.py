@@ -223,7 +223,7 @@ async def test_a_wall_clock_that_jumps_is_noticed_by_nobody(tmp_path: Path, jump
         process, house = await serving.__aenter__()
     try:
         bot = await house.bot()
-        waiting = await bot.attend(["casual-3"])
+        waiting = await bot.attend(["casual-3"], max_matches=1)
         async with playing(house) as survivors:
             machine.behave(jump_s=jump_s)
             off_s = wall_clock_of(process) - time.time()
@@ -233,7 +233,7 @@ async def test_a_wall_clock_that_jumps_is_noticed_by_nobody(tmp_path: Path, jump
         await asyncio.sleep(LONGER_S)
         assert waiting.how is None
         others = [await house.bot() for _ in range(2)]
-        attending = [await each.attend(["casual-3"]) for each in others]
+        attending = [await each.attend(["casual-3"], max_matches=1) for each in others]
         offers = [await each.offer() for each in (waiting, *attending)]
         assert len({offer.match for offer in offers}) == 1
     finally:
