@@ -286,6 +286,11 @@ async def test_who_dies_with_a_match_that_got_on_since_is_not_its_victim(
     assert verdicts == [None] * (2 * MOST_DEATHS - 1) + [VoidReason.POISONED]
 
 
+async def test_a_match_that_gets_on_outlives_any_number_of_owners(store: Store, flusher: Flusher) -> None:
+    many = MOST_DEATHS_IN_ALL + 2
+    assert await verdicts_on(store, flusher, deaths=many, moves=many) == [None] * many
+
+
 @pytest.mark.parametrize(("death", "opens"), [(Death.LATE, True), (Death.SOON, False)])
 async def test_many_have_to_die_late_or_before_they_open_it_until_a_match_is_poisoned(
     store: Store, flusher: Flusher, death: Death, opens: bool
