@@ -68,8 +68,8 @@ class Survivor(Chair):
             await self.stream.close()
         self.links += 1
         await self.sit()
-        for prompt in sorted(self.moves.keys() - self.acknowledged):
-            await self._send(prompt)
+        for prompt in sorted(self.moves.keys() - self.acknowledged)[-1:]:
+            await self._send(prompt)  # those before it stand, or it would not have been asked for
 
     async def _play(self) -> None:
         while not self.ended:
