@@ -36,8 +36,11 @@ class World:
         await asyncio.sleep(0)
         return Proposal(match, 0, ())
 
+    async def missing(self, bots: Sequence[str]) -> str | None:
+        return next((bot for bot in bots if not self.places[bot]), None)
+
     async def reserve(self, _: str, bots: Sequence[str]) -> str | None:
-        missing = next((bot for bot in bots if not self.places[bot]), None)
+        missing = await self.missing(bots)
         for bot in bots if missing is None else ():
             self.places[bot] -= 1
         return missing

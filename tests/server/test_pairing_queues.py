@@ -73,3 +73,12 @@ async def test_who_attends_for_other_queues_by_now_does_not_wait_on(store: Store
     await lobby._pair(QUEUES[QUEUE])
     assert await seats(store) == [1, 1]
     assert await store.queues.count(QUEUE) == 0
+
+
+async def test_who_has_fewer_places_than_seats_is_missing(store: Store, lobby: Pairing) -> None:
+    one, other = BOTS
+    assert await lobby._seating.missing(BOTS) == one
+    await wait(store, most=2)
+    assert await lobby._seating.missing([one, other, other]) is None
+    await store.seats.reserve(other, "matches/1", 0)
+    assert await lobby._seating.missing([one, other, other]) == other

@@ -73,15 +73,21 @@ async def test_who_leaves_the_queue_is_not_seated(house):
     assert sorted(offer.bots) == sorted(bot.bot for bot in bots)
 
 
+async def scripts_within(house: House, seconds: float) -> int:
+    """How many Redis ran meanwhile."""
+    counts = []
+    for pause_s in (seconds, 0):
+        stats = await house.server.store.client.call("INFO", "commandstats")
+        counts.append(stats.get("cmdstat_evalsha", {"calls": 0})["calls"])
+        await asyncio.sleep(pause_s)
+    return counts[1] - counts[0]
+
+
 @pytest.mark.usefixtures("impatience")
 async def test_a_lone_bot_waits_where_there_are_no_house_bots_and_keeps_nobody_else_waiting(house):
     lone = await house.bot()
     waiting = await lone.attend(["casual", "casual-2"])
-    before = await house.server.store.client.call("INFO", "commandstats")
-    await asyncio.sleep(0.5)
-    after = await house.server.store.client.call("INFO", "commandstats")
-    taken = [stats.get("cmdstat_evalsha", {"calls": 0})["calls"] for stats in (before, after)]
-    assert taken[1] - taken[0] < 200
+    assert await scripts_within(house, 0.5) < 200
     async with house.table(2) as table:
         await table.sit()
         await plays_on(house, table)
@@ -89,6 +95,18 @@ async def test_a_lone_bot_waits_where_there_are_no_house_bots_and_keeps_nobody_e
     attending = [waiting, await other.attend(["casual-2"], max_matches=1)]
     offer = await attending[1].offer()
     await play(house, [lone, other], offer.match, attending)
+
+
+@pytest.mark.parametrize("missing", [0, -1])
+async def test_a_match_whose_bot_is_absent_waits_in_peace(house, missing):
+    """A seat that another gets and gives back at each try is news of nothing."""
+    bots = sorted([await house.bot() for _ in range(3)], key=lambda bot: bot.bot)
+    absent = bots.pop(missing)
+    attending = [await bot.attend() for bot in bots]
+    match = await house.admin.create([bot.bot for bot in (*bots, absent)])
+    assert await scripts_within(house, 0.5) < 50
+    attending.append(await absent.attend())
+    await play(house, [*bots, absent], match.name, attending)
 
 
 @pytest.mark.usefixtures("impatience")

@@ -100,15 +100,17 @@ async def test_an_absent_bot_gets_no_seat_and_keeps_those_it_has(store: Store) -
     assert await store.seats.held(BOT) == [SeatOf("matches/1", 0)]
 
 
-async def test_who_has_room_wants_more_of_what_it_attends_for(store: Store) -> None:
+async def test_the_room_that_a_bot_has_is_for_what_it_attends_for(store: Store) -> None:
     bots = [BOT, "bots/absent/versions/1"]
-    await attend(store, most=2)
+    assert await store.seats.room(bots) == [0, 0]
+    await attend(store, most=3)
     await store.seats.reserve(BOT, "matches/1", 0)
-    assert await store.seats.want_more(bots, "casual") == [BOT]
-    assert await store.seats.want_more(bots, "ladder") == [BOT]
-    assert await store.seats.want_more(bots, "casual-2") == await store.seats.want_more(bots, "cas") == []
-    await store.seats.reserve(BOT, "matches/2", 0)
-    assert await store.seats.want_more(bots, "casual") == []
+    for queue in ("", "casual", "ladder"):
+        assert await store.seats.room(bots, queue) == [2, 0]
+    for queue in ("casual-2", "cas"):
+        assert await store.seats.room(bots, queue) == [0, 0]
+    await attend(store, most=0)
+    assert await store.seats.room(bots, "casual") == [0, 0]
 
 
 async def test_offers_are_kept_published_and_never_outrun_by_older_ones(

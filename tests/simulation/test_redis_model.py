@@ -114,7 +114,7 @@ class Lots(random.Random):
                 self.script("attend_keep", [at], "lobby", attends, 2, "casual", 10**6),
                 self.script("attend_leave", [at], attends),
                 self.script("seat_reserve", [seats, at], seat),
-                self.script("seat_wanted", [seats, at], self.choice(["casual", "other"])),
+                self.script("seat_room", [seats, at], self.choice(["", "casual", "other"])),
                 self.script("seat_release", [seats, offers], seat, "channel", BOT),
                 self.script("offer_put", [offers, seats], seat, self.randint(1, 3), "offer", "channel", BOT),
                 ["HGETALL", offers],

@@ -165,10 +165,15 @@ class Pairing:
         return wave, [*later, *waiting[SIDE_BY_SIDE:]]
 
     async def _seat_waiting(self, match: str) -> str | None:
-        """The bot that is not to be had; none if another lobby has taken the match."""
-        began = now()
+        """The bot that is not to be had; none if another lobby has taken the match.
+
+        It is looked for first: seats that were taken for nothing are given back with a notice, which asks for another pass.
+        """
+        began, bots = now(), self._created[match]
+        if missing := await self._seating.missing(bots):
+            return missing
         proposal = await self._store.queues.pick(CREATED, match)
-        return await self._seat_created(proposal, self._created[match], began) if proposal else None
+        return await self._seat_created(proposal, bots, began) if proposal else None
 
     async def _seat_created(self, proposal: Proposal, bots: Sequence[str], began: float) -> str | None:
         """The bot that is not to be had, for whom the match goes on waiting where it stood."""

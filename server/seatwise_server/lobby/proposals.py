@@ -46,7 +46,8 @@ class Proposals:
 
     async def _wait_on(self, queue: str, bots: Sequence[str]) -> None:
         """Who has places left waits on: its lobby, which sees to that too, hears only when the seat is offered."""
-        await self._store.queues.enter_all(queue, await self._store.seats.want_more(bots, queue))
+        room = await self._store.seats.room(bots, queue)
+        await self._store.queues.enter_all(queue, [bot for bot, free in zip(bots, room, strict=True) if free])
 
     async def hand_over(self, queue: str, match: str, bots: Sequence[str], began: float) -> bool:
         """All seats are held: the match is a referee's from now on, unless it may be another lobby's by now."""

@@ -79,6 +79,12 @@ class Seating:
         """Takes back what `create` wrote of a match that came to nothing."""
         await self._store.matches.drop(match)
 
+    async def missing(self, bots: Sequence[str]) -> str | None:
+        """A bot that has not as many places free as it has seats among these; none if all could be seated."""
+        room = await self._store.seats.room(bots)
+        found = zip(bots, room, strict=True)
+        return min((bot for bot, free in found if free < bots.count(bot)), default=None)
+
     async def reserve(self, match: str, bots: Sequence[str]) -> str | None:
         """Reserves all seats, or none: gives back what it has and names the bot that is not to be had.
 

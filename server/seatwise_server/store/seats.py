@@ -83,11 +83,10 @@ class Seats:
         """How many seats the bot holds."""
         return int(await call(self._client, "SCARD", keys.bot_seats(bot)))
 
-    async def want_more(self, bots: Sequence[str], queue: str) -> list[str]:
-        """Those of the bots that attend for the queue, and for more matches than they hold seats."""
+    async def room(self, bots: Sequence[str], queue: str = "") -> list[int]:
+        """How many seats more each bot may take; 0 when it is not present, or does not attend for the queue."""
         calls = [([keys.bot_seats(bot), keys.bot_attendance(bot)], (queue,)) for bot in bots]
-        answers = await lua.run_many(self._client, "seat_wanted", calls)
-        return [bot for bot, wants in zip(bots, answers, strict=True) if wants]
+        return [int(answer) for answer in await lua.run_many(self._client, "seat_room", calls)]
 
     async def put_offer(self, bot: str, match: str, seat: int, epoch: int, offer: bytes) -> bool:
         """Offers the seat and tells all lobbies so, on keys.OFFERS_CHANNEL.
