@@ -188,13 +188,23 @@ class Lobby:
         while True:
             await asyncio.sleep(BEAT_S)
             try:
-                for attendance in list(self._present.values()):
-                    if await self._keep(attendance):
-                        await self._tell_open_seats(attendance)
-                        await self._wait_in_queues(attendance)
-                        await self._tell_places(attendance)
+                await self._beat_once()
             except StoreUnavailable:
                 log.debug("lobby_paused")
+
+    async def _beat_once(self) -> None:
+        for attendance in self._written_attendances():
+            if await self._keep(attendance):
+                await self._tell_open_seats(attendance)
+                await self._wait_in_queues(attendance)
+                await self._tell_places(attendance)
+
+    def _written_attendances(self) -> list[Attendance]:
+        """Those that the store knows.
+
+        Until an attendance is written an older one may hold the bot's lease; the store would say that the newer is replaced.
+        """
+        return [attendance for attendance in self._present.values() if attendance.is_written]
 
     async def listen(self) -> None:
         """Hears whose offers change, wherever their referee is, and who attends elsewhere. Runs until cancelled."""
@@ -228,15 +238,19 @@ class Lobby:
             await self._news.wait()
             await asyncio.sleep(GATHER_S)
             self._news.clear()
-            changed, self._changed = self._changed, defaultdict(set)
-            doubtful, self._doubtful = self._doubtful, set()
             try:
-                present = [self._present[bot] for bot in sorted(changed.keys() & self._present.keys())]
-                await together(
-                    self._look_again(each, changed[each.bot], each.bot in doubtful) for each in present
-                )
+                await self._look_after_changed_once()
             except StoreUnavailable:
                 log.debug("lobby_paused")
+
+    async def _look_after_changed_once(self) -> None:
+        changed, self._changed = self._changed, defaultdict(set)
+        doubtful, self._doubtful = self._doubtful, set()
+        written = [each for each in self._written_attendances() if each.bot in changed]
+        await together(
+            self._look_again(each, changed[each.bot], each.bot in doubtful)
+            for each in sorted(written, key=lambda attendance: attendance.bot)
+        )
 
 
 def _tell_seats(
