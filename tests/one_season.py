@@ -15,8 +15,8 @@ from seatwise.samples import sample
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import seed_in_set
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.schedule import ScheduledMatch, SoFar
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.schedule import ScheduledMatch, SoFar
 from seatwise_server.league import diary
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import deal_name

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.schedule import ScheduledMatch
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.schedule import ScheduledMatch
 
 SPREAD = 10.0
 """The standard deviation of a match's points."""

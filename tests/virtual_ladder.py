@@ -7,10 +7,10 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from seatwise_server.competition.form import Forms
-from seatwise_server.competition.pairing import Attending, Pairing, Table
-from seatwise_server.competition.ratings import Ratings
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.ratings.openskill_ratings import Ratings
+from seatwise_server.ladder.bot_form import Forms
+from seatwise_server.ladder.ladder_pairing import Attending, Pairing, Table
 
 Play = Callable[[Sequence[str], random.Random], tuple[int, ...]]
 """Ranks by seat."""

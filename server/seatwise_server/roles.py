@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from seatwise_server.config import Config
 from seatwise_server.house import house_bots, run_house_bots
-from seatwise_server.ladder.holding import Holding
+from seatwise_server.ladder.ladder_host import Holding
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing

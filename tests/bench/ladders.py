@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from table import Row, at_most, show
 
-from seatwise_server.competition.pairing import Attending, Pairing
-from seatwise_server.competition.ratings import recompute
-from seatwise_server.competition.refit import refit
-from seatwise_server.competition.results import COMPLETED, Result
+from seatwise_server.competition.logged_result import COMPLETED, Result
+from seatwise_server.competition.ratings.openskill_ratings import recompute
+from seatwise_server.competition.ratings.strengths import refit
+from seatwise_server.ladder.ladder_pairing import Attending, Pairing
 
 ATTENDING = 10_000
 RESULTS = 100_000

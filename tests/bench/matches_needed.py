@@ -26,7 +26,10 @@ from seatwise.samples import sample
 from seatwise.samples.greedy import Greedy
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
-from seatwise_server.competition.par import (
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.round_robin import RoundRobin
+from seatwise_server.competition.schedules.schedule import ScheduledMatch
+from seatwise_server.competition.statistics.luck_correction import (
     COEFFICIENT,
     DEAL_SHARE,
     LEFT_BY_PAR,
@@ -36,9 +39,6 @@ from seatwise_server.competition.par import (
     plain,
     variance_left,
 )
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.round_robin import RoundRobin
-from seatwise_server.competition.schedule import ScheduledMatch
 
 GAME = GAMES["ugo"]
 DIFFERENCE = 2.0
@@ -239,7 +239,7 @@ def show(title: str, rows: Sequence[Row]) -> None:
 
 
 def fit(results: Sequence[Result]) -> None:
-    """The numbers that are fixed in competition/par.py, from deals that are used for nothing else."""
+    """The numbers that are fixed in competition/statistics/luck_correction.py, from deals that are used for nothing else."""
     best = min((variance_left(results, by_par(results, part / 100)), part / 100) for part in range(0, 101, 5))
     print(f"coefficient {best[1]:.2f} leaves {best[0]:.2f} of the variance")
     for name, points in (("plain", plain(results)), (f"par x {COEFFICIENT}", by_par(results, COEFFICIENT))):

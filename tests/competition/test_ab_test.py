@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from seatwise_server.competition.ab_test import ABTest
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.schedule import BadSchedule, Duplicate, ScheduledMatch, SoFar
-from seatwise_server.competition.sprt import PointsTest, Verdict
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.ab_test import ABTest
+from seatwise_server.competition.schedules.schedule import BadSchedule, Duplicate, ScheduledMatch, SoFar
+from seatwise_server.competition.statistics.sprt import PointsTest, Verdict
 
 A, B = "bots/a/versions/1", "bots/b/versions/1"
 

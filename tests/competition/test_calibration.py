@@ -16,9 +16,9 @@ import seatwise
 from seatwise import Card
 from seatwise.samples.greedy import Greedy
 from seatwise.ugo import View
-from seatwise_server.competition.pairing import Pairing
-from seatwise_server.competition.refit import ELO, Refit, refit
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.ratings.strengths import ELO, Refit, refit
+from seatwise_server.ladder.ladder_pairing import Pairing
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from seatwise_server.competition.fairness import Fairness, fairness
-from seatwise_server.competition.residuals import sheets
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.seat_bias import seat_bias
-from seatwise_server.competition.significance import chi_square_tail, holm
-from seatwise_server.competition.softness import ENOUGH, softness
-from seatwise_server.competition.timing import Timed, beside, timing
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.numeric.significance import chi_square_tail, holm
+from seatwise_server.competition.statistics.clock_bias import Timed, beside, timing
+from seatwise_server.competition.statistics.fairness import Fairness, fairness
+from seatwise_server.competition.statistics.residuals import sheets
+from seatwise_server.competition.statistics.seat_bias import seat_bias
+from seatwise_server.competition.statistics.soft_play import ENOUGH, softness
 
 A, B = "bots/b00/versions/1", "bots/b01/versions/1"
 

@@ -7,8 +7,8 @@ from itertools import combinations
 
 import pytest
 
-from seatwise_server.competition.gauntlet import Gauntlet
-from seatwise_server.competition.schedule import BadSchedule, Duplicate, SoFar
+from seatwise_server.competition.schedules.gauntlet import Gauntlet
+from seatwise_server.competition.schedules.schedule import BadSchedule, Duplicate, SoFar
 
 FIELD = tuple(f"bots/f{number}/versions/1" for number in range(7))
 NEW = ("bots/new/versions/1", "bots/newer/versions/1")

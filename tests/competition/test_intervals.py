@@ -10,12 +10,17 @@ from statistics import NormalDist, fmean
 import pytest
 from simulated_points import DEAL_SHARE, SCALE, SPREAD, expected, season, true_mean
 
-from seatwise_server.competition.estimate import Estimate
-from seatwise_server.competition.par import Points, by_other_tables, by_par, plain
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.round_robin import RoundRobin
-from seatwise_server.competition.schedule import Duplicate, ScheduledMatch
-from seatwise_server.competition.statistics import deal_of, entrant_means, paired_differences, pairs
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.round_robin import RoundRobin
+from seatwise_server.competition.schedules.schedule import Duplicate, ScheduledMatch
+from seatwise_server.competition.statistics.estimate import Estimate
+from seatwise_server.competition.statistics.luck_correction import Points, by_other_tables, by_par, plain
+from seatwise_server.competition.statistics.season_statistics import (
+    deal_of,
+    entrant_means,
+    paired_differences,
+    pairs,
+)
 
 COEFFICIENT = 0.8
 LEFT_TO_OTHERS = 0.2

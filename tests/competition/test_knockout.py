@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from seatwise_server.competition.knockout import Knockout
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.schedule import BadSchedule, Duplicate, ScheduledMatch, SoFar
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.knockout import Knockout
+from seatwise_server.competition.schedules.schedule import BadSchedule, Duplicate, ScheduledMatch, SoFar
 
 
 def bots(count: int) -> tuple[str, ...]:

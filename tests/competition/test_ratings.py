@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatwise_server.competition.ratings import MU, OutOfOrder, Rating, Ratings, recompute
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.ratings.openskill_ratings import MU, OutOfOrder, Rating, Ratings, recompute
 
 FOUR = ("bots/a/versions/1", "bots/b/versions/1", "bots/c/versions/1", "bots/a/versions/2")
 
@@ -120,8 +120,8 @@ def test_kept_or_recomputed_the_table_is_the_same_to_the_last_digit(
 def test_another_process_finds_the_same_digits() -> None:
     """Hash seeds, ids and the order of dictionaries differ there."""
     program = (
-        "import json, sys; from seatwise_server.competition.results import Result;"
-        "from seatwise_server.competition.ratings import recompute;"
+        "import json, sys; from seatwise_server.competition.logged_result import Result;"
+        "from seatwise_server.competition.ratings.openskill_ratings import recompute;"
         "print(json.dumps(recompute(map(Result.from_json, json.load(sys.stdin))).to_json()))"
     )
     log = season(50, 6, seed=4)
@@ -133,7 +133,7 @@ def test_another_process_finds_the_same_digits() -> None:
 
 
 def test_what_a_result_is_can_be_known_without_openskill() -> None:
-    program = "import sys; import seatwise_server.competition.ratings; sys.exit('openskill' in sys.modules)"
+    program = "import sys; import seatwise_server.competition.ratings.openskill_ratings; sys.exit('openskill' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 

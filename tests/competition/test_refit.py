@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from virtual_ladder import plackett_luce
 
-from seatwise_server.competition.likelihood import ahead
-from seatwise_server.competition.matrix import dot, inverse, sandwich, solve, zeros
-from seatwise_server.competition.refit import ELO, refit
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.scatter import _add_model
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.numeric.linalg import dot, inverse, sandwich, solve, zeros
+from seatwise_server.competition.ratings.bradley_terry import ahead
+from seatwise_server.competition.ratings.sandwich_covariance import _add_model
+from seatwise_server.competition.ratings.strengths import ELO, refit
 
 NAMES = [f"bots/b{n}/versions/1" for n in range(12)]
 

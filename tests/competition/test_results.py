@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
 
 BOTS = ("bots/greedy/versions/1", "bots/random/versions/1", "bots/greedy/versions/2")
 RESULT = Result(

@@ -6,14 +6,14 @@ from random import Random
 
 import pytest
 
-from seatwise_server.competition.ab_test import ABTest
-from seatwise_server.competition.gauntlet import Gauntlet
-from seatwise_server.competition.knockout import Knockout
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.round_robin import RoundRobin
-from seatwise_server.competition.schedule import Duplicate, Schedule, ScheduledMatch, SoFar
-from seatwise_server.competition.sprt import PointsTest
-from seatwise_server.competition.swiss import Swiss
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.ab_test import ABTest
+from seatwise_server.competition.schedules.gauntlet import Gauntlet
+from seatwise_server.competition.schedules.knockout import Knockout
+from seatwise_server.competition.schedules.round_robin import RoundRobin
+from seatwise_server.competition.schedules.schedule import Duplicate, Schedule, ScheduledMatch, SoFar
+from seatwise_server.competition.schedules.swiss import Swiss
+from seatwise_server.competition.statistics.sprt import PointsTest
 
 BOTS = tuple(f"bots/b{number}/versions/1" for number in range(11))
 SCHEDULES: list[Schedule] = [

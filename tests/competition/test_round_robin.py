@@ -8,9 +8,15 @@ from itertools import combinations
 
 import pytest
 
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.round_robin import RoundRobin
-from seatwise_server.competition.schedule import BadSchedule, Duplicate, ScheduledMatch, SoFar, result_of
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.round_robin import RoundRobin
+from seatwise_server.competition.schedules.schedule import (
+    BadSchedule,
+    Duplicate,
+    ScheduledMatch,
+    SoFar,
+    result_of,
+)
 
 
 def bots(count: int) -> tuple[str, ...]:

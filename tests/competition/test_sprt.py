@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from seatwise_server.competition.sprt import (
+from seatwise_server.competition.statistics.sprt import (
     PointsTest,
     Verdict,
     bounds,

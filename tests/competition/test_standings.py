@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from seatwise_server.competition.crosstable import Cell, crosstable
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.standings import BY_SCORE, CRITERIA, in_order, standings
-from seatwise_server.competition.tables import counted_points, scores, tallies
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.standings.crosstable import Cell, crosstable
+from seatwise_server.competition.standings.scoring import counted_points, scores, tallies
+from seatwise_server.competition.standings.standings import BY_SCORE, CRITERIA, in_order, standings
 
 
 def result(bots: str, *points: int, left: str = "", ending: str = "TIMED_OUT", seq: int = 1) -> Result:

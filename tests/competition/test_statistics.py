@@ -8,14 +8,20 @@ from random import Random
 import pytest
 from simulated_points import DEAL_SHARE, PAR_ERROR, season
 
-from seatwise_server.competition import student
-from seatwise_server.competition.bootstrap import orders
-from seatwise_server.competition.estimate import mean_of, share_of
-from seatwise_server.competition.par import by_other_tables, by_par, plain, variance_left, with_par
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.round_robin import RoundRobin
-from seatwise_server.competition.schedule import Duplicate
-from seatwise_server.competition.statistics import entrant_means, paired_differences, pairs
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.numeric import student_t
+from seatwise_server.competition.schedules.round_robin import RoundRobin
+from seatwise_server.competition.schedules.schedule import Duplicate
+from seatwise_server.competition.statistics.bootstrap import orders
+from seatwise_server.competition.statistics.estimate import mean_of, share_of
+from seatwise_server.competition.statistics.luck_correction import (
+    by_other_tables,
+    by_par,
+    plain,
+    variance_left,
+    with_par,
+)
+from seatwise_server.competition.statistics.season_statistics import entrant_means, paired_differences, pairs
 
 
 def result(bots: str, *points: int, deal: str = "", seq: int = 1, par: tuple[float, ...] = ()) -> Result:
@@ -37,7 +43,7 @@ def test_the_interval_of_independent_values_is_students() -> None:
     error = math.sqrt(7) / math.sqrt(3)
     assert found.value == 3
     assert found.error == pytest.approx(error)
-    assert found.high == pytest.approx(3 + student.quantile(0.975, 2) * error)
+    assert found.high == pytest.approx(3 + student_t.quantile(0.975, 2) * error)
 
 
 def test_values_on_one_deal_count_once() -> None:
@@ -74,7 +80,7 @@ def test_a_share_of_independent_matches_has_wilsons_interval() -> None:
 
 def test_the_chance_of_more_is_that_of_the_t_distribution() -> None:
     found = mean_of([("a", 1.0), ("b", 2.0), ("c", 6.0)])
-    assert found.chance_of_more == pytest.approx(student.cdf(3 / found.error, 2))
+    assert found.chance_of_more == pytest.approx(student_t.cdf(3 / found.error, 2))
     assert mean_of([("a", 1.0), ("b", 1.0)]).chance_of_more == 1.0
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from seatwise_server.competition.student import cdf, incomplete_beta, normal_quantile, quantile
+from seatwise_server.competition.numeric.student_t import cdf, incomplete_beta, normal_quantile, quantile
 
 # The two-sided 5 % and 1 % points as any statistics book prints them.
 PRINTED = {

@@ -8,10 +8,10 @@ from itertools import combinations
 
 import pytest
 
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.schedule import BadSchedule, Duplicate, ScheduledMatch, SoFar
-from seatwise_server.competition.swiss import Swiss
-from seatwise_server.competition.swiss_draw import Player, draw, mended
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.schedule import BadSchedule, Duplicate, ScheduledMatch, SoFar
+from seatwise_server.competition.schedules.swiss import Swiss
+from seatwise_server.competition.schedules.swiss_draw import Player, draw, mended
 
 Points = Callable[[ScheduledMatch], tuple[int, ...]]
 

@@ -12,7 +12,7 @@ from harness.house import House
 from harness.table import QUICK, Chair
 from harness.wire import Attending, Stream, Wire
 from seatwise.v1 import ladder_pb2, ladder_service_pb2, ladder_service_pb2_grpc, time_control_pb2
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
 
 LONGEST_S = 30.0
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from seatwise_server.competition.knockout import Knockout
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.schedule import Duplicate, ScheduledMatch, SoFar
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.knockout import Knockout
+from seatwise_server.competition.schedules.schedule import Duplicate, ScheduledMatch, SoFar
 from seatwise_server.league.naming import id_without_deal, request_id_of, so_far_of
 from seatwise_server.lobby.seating import match_name_for
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from seatwise_server.competition.schedule import SoFar
+from seatwise_server.competition.schedules.schedule import SoFar
 from seatwise_server.league import progress
 
 

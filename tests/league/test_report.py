@@ -12,7 +12,7 @@ import pytest
 from one_season import league_of, played
 
 from seatwise.cli import main
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
 from seatwise_server.league.diary import Void
 from seatwise_server.league.publishing import publish
 from seatwise_server.league.settings import Entrant

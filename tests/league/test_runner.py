@@ -9,7 +9,7 @@ from typing import Any
 from one_season import NAME, league_of
 
 from seatwise.errors import WrongStateError
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
 from seatwise_server.league import diary
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import Runner

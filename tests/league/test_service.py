@@ -14,7 +14,7 @@ from one_season import league_of
 from seatwise.async_client import AsyncClient
 from seatwise.errors import AlreadyExistsError, BadRequestError, NotAllowedError, NotFoundError
 from seatwise.v1.match_pb2 import Match
-from seatwise_server.competition.schedule import SoFar
+from seatwise_server.competition.schedules.schedule import SoFar
 from seatwise_server.league.naming import request_id_of
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import result_of

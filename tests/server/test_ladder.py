@@ -17,7 +17,7 @@ from seatwise.v1 import (
     ladder_service_pb2,
     match_pb2,
 )
-from seatwise_server.competition.ratings import recompute
+from seatwise_server.competition.ratings.openskill_ratings import recompute
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -7,10 +7,10 @@ import random
 
 from redis.asyncio import Redis
 
-from seatwise_server.competition.ratings import recompute
-from seatwise_server.competition.results import Result
-from seatwise_server.ladder.book import Book
-from seatwise_server.ladder.settings import Ladder
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.ratings.openskill_ratings import recompute
+from seatwise_server.ladder.ladder_settings import Ladder
+from seatwise_server.ladder.ladder_state import Book
 from seatwise_server.lobby.queue import time_control_for
 from seatwise_server.store import Store, keys
 

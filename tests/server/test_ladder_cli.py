@@ -15,7 +15,7 @@ from harness.ladder import Rung, players
 from seatwise.client import AsyncClient
 from seatwise_referee.verify import verify_lines
 from seatwise_server.cli.ladder_table import ranges
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

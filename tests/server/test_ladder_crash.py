@@ -15,7 +15,7 @@ from harness.table import Admin
 
 from seatwise.remote import run_async
 from seatwise.v1 import match_pb2, match_service_pb2
-from seatwise_server.competition.ratings import recompute
+from seatwise_server.competition.ratings.openskill_ratings import recompute
 from seatwise_server.embedded import EmbeddedRedis
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

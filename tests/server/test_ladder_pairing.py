@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from seatwise_server.competition.pairing import Attending, Pairing
-from seatwise_server.competition.results import Result
-from seatwise_server.ladder.book import Book
-from seatwise_server.ladder.holding import Held, Holding
-from seatwise_server.ladder.settings import Ladder
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.ladder.ladder_host import Held, Holding
+from seatwise_server.ladder.ladder_pairing import Attending, Pairing
+from seatwise_server.ladder.ladder_settings import Ladder
+from seatwise_server.ladder.ladder_state import Book
 from seatwise_server.lobby import proposals
 from seatwise_server.lobby.ladders import LadderPairing
 from seatwise_server.lobby.proposals import Proposals

@@ -12,15 +12,15 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from seatwise_server.competition.ratings import recompute
-from seatwise_server.competition.refit import refit
-from seatwise_server.competition.results import Result
-from seatwise_server.ladder.book import Book
-from seatwise_server.ladder.holding import Holding
-from seatwise_server.ladder.refit_process import NEAR, answer
-from seatwise_server.ladder.refitting import RefitFailed, Refitting
-from seatwise_server.ladder.settings import Ladder
-from seatwise_server.ladder.table import read, table_of, written
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.ratings.openskill_ratings import recompute
+from seatwise_server.competition.ratings.strengths import refit
+from seatwise_server.ladder.ladder_host import Holding
+from seatwise_server.ladder.ladder_settings import Ladder
+from seatwise_server.ladder.ladder_state import Book
+from seatwise_server.ladder.ladder_table import read, table_of, written
+from seatwise_server.ladder.strength_client import RefitFailed, Refitting
+from seatwise_server.ladder.strength_worker import NEAR, answer
 from seatwise_server.lobby.queue import time_control_for
 from seatwise_server.rpc.ladders import Tables
 from seatwise_server.store import Store
@@ -207,8 +207,8 @@ async def test_a_log_that_takes_longer_to_read_than_the_lease_lasts_is_read_by_o
         await read(book)
 
     monkeypatch.setattr(Book, "catch_up", slowly)
-    monkeypatch.setattr("seatwise_server.ladder.holding.LEASE_S", 1.0)
-    monkeypatch.setattr("seatwise_server.ladder.holding.BEAT_S", 0.05)
+    monkeypatch.setattr("seatwise_server.ladder.ladder_host.LEASE_S", 1.0)
+    monkeypatch.setattr("seatwise_server.ladder.ladder_host.BEAT_S", 0.05)
     one, other = Holding(store, "one"), Holding(store, "other")
     tasks = [asyncio.create_task(one.run())]
     await asyncio.sleep(0.1)

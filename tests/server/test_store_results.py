@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from redis.asyncio import Redis
 
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
 from seatwise_server.store import Store
 
 LADDER = "ladders/main"

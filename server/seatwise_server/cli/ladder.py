@@ -17,8 +17,8 @@ from seatwise.v1 import ladder_service_pb2 as pb
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.cli import asking, ladder_table, table
 from seatwise_server.cli.asking import Call
-from seatwise_server.competition.ratings import recompute
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.ratings.openskill_ratings import recompute
 
 AT_ONCE = 1000
 

@@ -1,1 +1,1 @@
-"""Arithmetic on results: ratings, pairing, schedules, standings, statistics. Nothing here waits, reads or asks the time."""
+"""Arithmetic on results: schedules, designs, standings, ratings, statistics. It does no I/O and reads no clock."""

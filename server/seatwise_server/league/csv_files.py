@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seatwise_server.competition.crosstable import crosstable
+from seatwise_server.competition.standings.crosstable import crosstable
 from seatwise_server.league.diary import Season
 
 RESULT = ("table", "seq", "match", "deal", "seat", "bot", "points", "rank", "ending")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from seatwise.bot_errors import UsageError
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
 from seatwise_server.league.settings import League
 
 FORMAT = "seatwise.league/1"

@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from seatwise_server.competition.knockout import Knockout
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.schedule import Schedule, ScheduledMatch, SoFar
-from seatwise_server.competition.swiss import Swiss
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.knockout import Knockout
+from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
+from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.lobby.seating import match_name_for
 
 DRAWN: Final = (Knockout, Swiss)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from seatwise_server.competition.results import COMPLETED, Result
+from seatwise_server.competition.logged_result import COMPLETED, Result
 from seatwise_server.league.diary import Diary
 from seatwise_server.league.processes import Process, bot_process, last_line
 from seatwise_server.league.settings import Entrant, League

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from seatwise.season import BadSeason, Bundle, at
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.schedule import Schedule, ScheduledMatch, SoFar
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
 from seatwise_server.league.bundle import readable
 from seatwise_server.league.rules import MOST_ROUNDS, attempts_of, is_repeat, schedule_of, started_by
 from seatwise_server.league.settings import League

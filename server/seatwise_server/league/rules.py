@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from seatwise_server.competition.ab_test import ABTest
-from seatwise_server.competition.gauntlet import Gauntlet
-from seatwise_server.competition.knockout import Knockout
-from seatwise_server.competition.round_robin import RoundRobin
-from seatwise_server.competition.schedule import ATTEMPTS, Duplicate, Schedule, ScheduledMatch, SoFar
-from seatwise_server.competition.sprt import PointsTest
-from seatwise_server.competition.standings import BY_POINTS, BY_SCORE, CRITERIA
-from seatwise_server.competition.swiss import Swiss
+from seatwise_server.competition.schedules.ab_test import ABTest
+from seatwise_server.competition.schedules.gauntlet import Gauntlet
+from seatwise_server.competition.schedules.knockout import Knockout
+from seatwise_server.competition.schedules.round_robin import RoundRobin
+from seatwise_server.competition.schedules.schedule import (
+    ATTEMPTS,
+    Duplicate,
+    Schedule,
+    ScheduledMatch,
+    SoFar,
+)
+from seatwise_server.competition.schedules.swiss import Swiss
+from seatwise_server.competition.standings.standings import BY_POINTS, BY_SCORE, CRITERIA
+from seatwise_server.competition.statistics.sprt import PointsTest
 from seatwise_server.league.settings import League
 
 TIE_BREAKS = tuple(CRITERIA)

@@ -17,8 +17,8 @@ from seatwise.codec.match import decode_ending
 from seatwise.codec.time_control import encode_time_control
 from seatwise.errors import SeatwiseError, ServerFullError, WrongStateError
 from seatwise.v1.match_pb2 import DealSet, Match
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.schedule import Schedule, ScheduledMatch, SoFar
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
 from seatwise_server.league.diary import Diary, Void
 from seatwise_server.league.naming import id_without_deal, request_id_of
 from seatwise_server.league.players import Players

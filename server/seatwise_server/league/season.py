@@ -16,7 +16,7 @@ from pathlib import Path
 from seatwise.async_client import AsyncClient
 from seatwise.bot_errors import UsageError
 from seatwise.errors import AlreadyExistsError, NotFoundError
-from seatwise_server.competition.schedule import Schedule, SoFar
+from seatwise_server.competition.schedules.schedule import Schedule, SoFar
 from seatwise_server.league import diary
 from seatwise_server.league.players import Players
 from seatwise_server.league.processes import OwnServer, check_bot_file

@@ -11,8 +11,8 @@ from typing import Any
 from seatwise_referee.clock import TimeControl
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import canonical
-from seatwise_server.competition.schedule import Duplicate
-from seatwise_server.competition.standings import CRITERIA
+from seatwise_server.competition.schedules.schedule import Duplicate
+from seatwise_server.competition.standings.standings import CRITERIA
 
 FORMATS = ("round-robin", "swiss", "knockout", "gauntlet", "ab-test")
 DEALS = tuple(str(each) for each in Duplicate)

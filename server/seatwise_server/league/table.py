@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
-from seatwise_server.competition.ab_test import ABTest
-from seatwise_server.competition.knockout import Knockout
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.schedule import Schedule, SoFar
-from seatwise_server.competition.sprt import Verdict
-from seatwise_server.competition.standings import Line, in_order, standings
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.ab_test import ABTest
+from seatwise_server.competition.schedules.knockout import Knockout
+from seatwise_server.competition.schedules.schedule import Schedule, SoFar
+from seatwise_server.competition.standings.standings import Line, in_order, standings
+from seatwise_server.competition.statistics.sprt import Verdict
 from seatwise_server.league.rules import criteria_of, schedule_of
 from seatwise_server.league.settings import League
 

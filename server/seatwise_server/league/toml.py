@@ -11,7 +11,7 @@ from typing import Any
 from seatwise_referee.clock import LONGEST_MS, TimeControl
 from seatwise_referee.game import BadOptions
 from seatwise_referee.games.registry import GAMES
-from seatwise_server.competition.schedule import BadSchedule
+from seatwise_server.competition.schedules.schedule import BadSchedule
 from seatwise_server.league.entrants import read_entrants
 from seatwise_server.league.mistakes import LeagueFileError, Source
 from seatwise_server.league.reading import TableReader

@@ -7,9 +7,9 @@ from time import perf_counter
 
 import structlog
 
-from seatwise_server.competition.pairing import Attending
-from seatwise_server.ladder.holding import Held, Holding
-from seatwise_server.ladder.settings import Ladder
+from seatwise_server.ladder.ladder_host import Held, Holding
+from seatwise_server.ladder.ladder_pairing import Attending
+from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.proposals import OLD_MS, Proposals, now
 from seatwise_server.lobby.queue import Kind

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from seatwise.v1 import lobby_service_pb2 as pb
-from seatwise_server.ladder.settings import PREFIX
+from seatwise_server.ladder.ladder_settings import PREFIX
 from seatwise_server.lobby.attendance import Attendance
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 
 import structlog
 
-from seatwise_server.ladder.holding import Holding
+from seatwise_server.ladder.ladder_host import Holding
 from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.ladders import LadderPairing
 from seatwise_server.lobby.proposals import OLD_MS, Proposals, now

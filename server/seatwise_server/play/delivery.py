@@ -12,8 +12,8 @@ from seatwise_referee import record
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.journal import Finished, Sat, Voided, decode
 from seatwise_referee.setup import Setup
-from seatwise_server.competition.results import Result
-from seatwise_server.ladder.settings import PREFIX
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.ladder.ladder_settings import PREFIX
 from seatwise_server.play.intake import NotYourSeat
 from seatwise_server.store import Store
 from seatwise_server.store.flusher import Answer

@@ -7,7 +7,7 @@ import re
 from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1 import admin_service_pb2_grpc
 from seatwise_server import resources
-from seatwise_server.ladder.settings import lease_of
+from seatwise_server.ladder.ladder_settings import lease_of
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.play.lease import LEASE_S
 from seatwise_server.refusal import Refusal

@@ -13,9 +13,9 @@ from seatwise.v1 import ladder_pb2, ladder_service_pb2_grpc
 from seatwise.v1 import ladder_service_pb2 as pb
 from seatwise_referee.clock import BadTimeControl
 from seatwise_referee.game import BadOptions
-from seatwise_server.competition.results import Result
-from seatwise_server.ladder.settings import Ladder
-from seatwise_server.ladder.table import Line, read
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.ladder.ladder_settings import Ladder
+from seatwise_server.ladder.ladder_table import Line, read
 from seatwise_server.refusal import Refusal
 from seatwise_server.resources import timestamp
 from seatwise_server.rpc.keeper import Context, Keeper

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from seatwise.v1 import league_pb2
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
 from seatwise_server.league.naming import so_far_of
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League

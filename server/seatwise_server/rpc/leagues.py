@@ -8,7 +8,7 @@ import re
 from seatwise.v1 import league_pb2, league_service_pb2_grpc
 from seatwise.v1 import league_service_pb2 as pb
 from seatwise_referee.journal import canonical
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
 from seatwise_server.refusal import Refusal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from seatwise_server.competition.results import Result
+from seatwise_server.competition.logged_result import Result
 from seatwise_server.store import keys, lua
 from seatwise_server.store.client import Client, call
 

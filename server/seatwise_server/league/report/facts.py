@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seatwise_server.competition.ratings import Ratings
-from seatwise_server.competition.results import COMPLETED, Result
-from seatwise_server.competition.tables import counted_points
-from seatwise_server.competition.timing import Reports, Timed, beside
+from seatwise_server.competition.logged_result import COMPLETED, Result
+from seatwise_server.competition.ratings.openskill_ratings import Ratings
+from seatwise_server.competition.standings.scoring import counted_points
+from seatwise_server.competition.statistics.clock_bias import Reports, Timed, beside
 from seatwise_server.league.settings import League
 
 MOST_CURVE_POINTS = 240

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seatwise_server.competition.par import (
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.statistics.luck_correction import (
     COEFFICIENT,
     DEAL_SHARE,
     LEFT_BY_PAR,
@@ -17,7 +18,6 @@ from seatwise_server.competition.par import (
     variance_left,
     with_par,
 )
-from seatwise_server.competition.results import Result
 from seatwise_server.league.par import PAR_BOTS, par_of
 
 MOST = 2000

@@ -10,11 +10,11 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from seatwise_server.competition.crosstable import Cell, crosstable
-from seatwise_server.competition.planned import Planned
-from seatwise_server.competition.refit import Refit, Strength, refit
-from seatwise_server.competition.schedule import Schedule, SoFar
-from seatwise_server.competition.timing import Reports
+from seatwise_server.competition.ratings.strengths import Refit, Strength, refit
+from seatwise_server.competition.schedules.fixed_schedule import Planned
+from seatwise_server.competition.schedules.schedule import Schedule, SoFar
+from seatwise_server.competition.standings.crosstable import Cell, crosstable
+from seatwise_server.competition.statistics.clock_bias import Reports
 from seatwise_server.league.diary import Season
 from seatwise_server.league.report import figures
 from seatwise_server.league.report.facts import Facts

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from seatwise_server.competition.ab_test import ABTest
-from seatwise_server.competition.bootstrap import orders
-from seatwise_server.competition.estimate import Estimate
-from seatwise_server.competition.fairness import Fairness, fairness
-from seatwise_server.competition.results import Result
-from seatwise_server.competition.schedule import Schedule, SoFar
-from seatwise_server.competition.sprt import bounds
-from seatwise_server.competition.statistics import entrant_means, paired_differences, pairs
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.schedules.ab_test import ABTest
+from seatwise_server.competition.schedules.schedule import Schedule, SoFar
+from seatwise_server.competition.statistics.bootstrap import orders
+from seatwise_server.competition.statistics.estimate import Estimate
+from seatwise_server.competition.statistics.fairness import Fairness, fairness
+from seatwise_server.competition.statistics.season_statistics import entrant_means, paired_differences, pairs
+from seatwise_server.competition.statistics.sprt import bounds
 from seatwise_server.league.report.facts import Facts
 from seatwise_server.league.report.figures import Whisker, curves, whiskers
 from seatwise_server.league.report.luck import corrections

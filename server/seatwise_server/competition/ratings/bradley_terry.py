@@ -1,0 +1,95 @@
+"""The strengths under which what was seen is likeliest: Bradley and Terry's model for every two bots of a table.
+
+The difference of two strengths is the log-odds that the one comes out ahead of the other where both sit, with a shared rank
+as half. In Plackett and Luce's model of a whole table that is exactly true of every two of it; and where points are not of
+that model, the strengths still mean just this.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from seatwise_server.competition.numeric.linalg import Matrix, Vector, solve, zeros
+from seatwise_server.competition.ratings.comparisons import Comparisons
+
+PRIOR = 1.0
+"""The weak prior: so many drawn comparisons with a bot of strength 0. It keeps a bot that has won all on this side of infinity,
+and takes off about as much as likelihood overrates the differences between bots that have played little."""
+CLOSE = 1e-10
+_STEPS = 200
+
+
+def ahead(difference: float) -> float:
+    """The probability that belongs to these log-odds."""
+    return 1 / (1 + math.exp(-difference)) if difference > -700 else 0.0
+
+
+def likeliest(seen: Comparisons) -> Vector:
+    """Newton's way; the likelihood is concave, so there is one summit and any start leads there."""
+    strengths = [0.0] * len(seen.bots)
+    for _ in range(_STEPS):
+        step = _step(seen, strengths)
+        longest = max(map(abs, step), default=0.0)
+        shorter = min(1.0, 2 / longest) if longest else 1.0  # too long a step from afar would swing for ever
+        strengths = [value + shorter * by for value, by in zip(strengths, step, strict=True)]
+        if longest < CLOSE:
+            break
+    return strengths
+
+
+def information(seen: Comparisons, strengths: Sequence[float]) -> Matrix:
+    """The curvature of the log-likelihood, the prior's included."""
+    curve = zeros(len(strengths))
+    for (one, other), weight in _weights(seen, strengths):
+        curve[one][other] -= weight
+        curve[other][one] -= weight
+    for number, value in enumerate(diagonal(seen, strengths)):
+        curve[number][number] = value + prior_information(strengths[number])
+    return curve
+
+
+def diagonal(seen: Comparisons, strengths: Sequence[float]) -> Vector:
+    """How much is known of each bot by its matches: a comparison whose end is certain tells nothing."""
+    known = [0.0] * len(strengths)
+    for (one, other), weight in _weights(seen, strengths):
+        known[one] += weight
+        known[other] += weight
+    return known
+
+
+def prior_information(strength: float) -> float:
+    p = ahead(strength)
+    return PRIOR * p * (1 - p)
+
+
+def _weights(seen: Comparisons, strengths: Sequence[float]) -> Iterable[tuple[tuple[int, int], float]]:
+    for pair, met, _ in seen.pairs:
+        p = ahead(strengths[pair[0]] - strengths[pair[1]])
+        yield pair, met * p * (1 - p)
+
+
+def _step(seen: Comparisons, strengths: Vector) -> Vector:
+    weights = list(_weights(seen, strengths))
+    scale = [
+        known + prior_information(own)
+        for known, own in zip(diagonal(seen, strengths), strengths, strict=True)
+    ]
+
+    def times(x: Vector) -> Vector:
+        image = [by * value for by, value in zip(scale, x, strict=True)]
+        for (one, other), weight in weights:
+            image[one] -= weight * x[other]
+            image[other] -= weight * x[one]
+        return image
+
+    return solve(times, scale, _slope(seen, strengths))
+
+
+def _slope(seen: Comparisons, strengths: Vector) -> Vector:
+    slope = [PRIOR * (0.5 - ahead(own)) for own in strengths]
+    for (one, other), met, won in seen.pairs:
+        more = won - met * ahead(strengths[one] - strengths[other])
+        slope[one] += more
+        slope[other] -= more
+    return slope

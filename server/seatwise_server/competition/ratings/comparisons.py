@@ -1,0 +1,83 @@
+"""Results as comparisons of pairs, counted so that it makes no difference in which order the matches were played."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.ratings.openskill_ratings import is_rated
+
+Match = tuple[tuple[int, int], ...]
+"""The bots at a table, by number, and their ranks."""
+Piece = tuple[Match, ...]
+"""What is independent of all else: a match, or all matches of one duplicate deal."""
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """All that a refit uses of a log: whole numbers, in an order of their own."""
+
+    bots: tuple[str, ...]
+    """By number."""
+    pieces: tuple[tuple[Piece, int], ...]
+    """And how often each was seen."""
+    pairs: tuple[tuple[Pair, int, float], ...]
+    """Who met whom, how often, and how often the first was ahead; a shared rank counts half."""
+    matches: tuple[int, ...]
+    """How many each has played."""
+
+    @property
+    def independent(self) -> int:
+        """How many pieces there are."""
+        return sum(count for _, count in self.pieces)
+
+
+def compare(results: Iterable[Result]) -> Comparisons:
+    """Every two bots of a table are compared once by it."""
+    rated = [result for result in results if is_rated(result)]
+    bots = tuple(sorted({bot for result in rated for bot in result.bots}))
+    number = {bot: n for n, bot in enumerate(bots)}
+    pieces = Counter(_pieces(rated, number))
+    matches = Counter(number[bot] for result in rated for bot in result.bots)
+    return Comparisons(
+        bots,
+        tuple(sorted(pieces.items())),
+        tuple(_pairs(pieces)),
+        tuple(matches[n] for n in range(len(bots))),
+    )
+
+
+def duels(match: Match) -> Iterator[tuple[int, int, float]]:
+    """Any two of a table, and what the first won by it: 1, 0.5 or 0."""
+    for (one, its), (other, others) in combinations(match, 2):
+        yield one, other, 0.5 if its == others else float(its < others)
+
+
+def _pieces(results: Iterable[Result], number: dict[str, int]) -> Iterator[Piece]:
+    by_deal: dict[str, list[Match]] = defaultdict(list)
+    for result in results:
+        match = tuple(
+            sorted((number[bot], rank) for bot, rank in zip(result.bots, result.ranks, strict=True))
+        )
+        if result.deal:
+            by_deal[result.deal].append(match)
+        else:
+            yield (match,)
+    for matches in by_deal.values():
+        yield tuple(sorted(matches))
+
+
+def _pairs(pieces: Counter[Piece]) -> Iterator[tuple[Pair, int, float]]:
+    met: Counter[Pair] = Counter()
+    halves: Counter[Pair] = Counter()
+    for piece, count in pieces.items():
+        for match in piece:
+            for one, other, won in duels(match):
+                met[one, other] += count
+                halves[one, other] += round(2 * won) * count
+    for pair in sorted(met):
+        yield pair, met[pair], halves[pair] / 2

@@ -1,0 +1,112 @@
+"""Ratings that order a ladder and choose who meets whom: openskill's Plackett-Luce, folded over the result log.
+
+What is stated here is the whole rule:
+
+- A version is a player of its own, and does not change: nothing drifts (`tau` is 0).
+- Ranks are `result.ranks`. Who forfeits or resigns stands behind all who stayed, so it loses to each of them; who shares a
+  rank has drawn.
+- A match in which a version sits twice, or alone, says nothing of it against others: it counts in no rating.
+- Void matches are not in the log.
+
+The spread that openskill keeps beside a rating depends on the order of the matches, and is not shown: `strengths` has the intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from seatwise_server.competition.logged_result import Result
+
+if TYPE_CHECKING:
+    from openskill.models import PlackettLuce
+
+MU, SIGMA = 25.0, 25.0 / 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """How strong a version seems, after the matches it has had."""
+
+    mu: float = MU
+    sigma: float = SIGMA
+    matches: int = 0
+
+    @property
+    def ordinal(self) -> float:
+        """What a table is ordered by: it is better than this, almost for sure."""
+        return self.mu - 3 * self.sigma
+
+
+class OutOfOrder(ValueError):
+    """A result that does not follow upon the last one: the ratings would depend on who reads the log."""
+
+
+class Ratings:
+    """The ratings after so many results: a pure function of the ordered log, however it was read."""
+
+    def __init__(self, rated: Mapping[str, Rating] | None = None, seq: int = 0) -> None:
+        self._rated = dict(rated or {})
+        self.seq = seq
+        """The last result that is in them."""
+
+    def of(self, bot: str) -> Rating:
+        """A version that nobody has met yet is rated like any other new one."""
+        return self._rated.get(bot, Rating())
+
+    def apply(self, result: Result) -> None:
+        """Takes one more result in. One that is in already changes nothing; raises `OutOfOrder` where one is left out."""
+        if result.seq <= self.seq:
+            return
+        if result.seq != self.seq + 1:
+            raise OutOfOrder(f"result {result.seq} does not follow upon {self.seq}")
+        self.seq = result.seq
+        if is_rated(result):
+            self._rate(result)
+
+    def _rate(self, result: Result) -> None:
+        before = [self.of(bot) for bot in result.bots]
+        after = _openskill().rate(
+            [[_openskill().rating(rating.mu, rating.sigma)] for rating in before],
+            ranks=list(map(float, result.ranks)),
+        )
+        for bot, old, [new] in zip(result.bots, before, after, strict=True):
+            self._rated[bot] = Rating(new.mu, new.sigma, old.matches + 1)
+
+    def table(self) -> list[tuple[str, Rating]]:
+        """All that have played, the best first; who is rated alike stands in the order of names."""
+        return sorted(self._rated.items(), key=lambda line: (-line[1].ordinal, line[0]))
+
+    def to_json(self) -> dict[str, Any]:
+        """A snapshot to go on from; going on from it is the same, to the last digit, as never having stopped."""
+        rated = {
+            bot: [rating.mu, rating.sigma, rating.matches] for bot, rating in sorted(self._rated.items())
+        }
+        return {"seq": self.seq, "rated": rated}
+
+    @classmethod
+    def from_json(cls, snapshot: Mapping[str, Any]) -> Ratings:
+        return cls({bot: Rating(*values) for bot, values in snapshot["rated"].items()}, snapshot["seq"])
+
+
+def recompute(results: Iterable[Result]) -> Ratings:
+    """The ratings from the whole log, to the last digit those that were kept while it grew."""
+    ratings = Ratings()
+    for result in results:
+        ratings.apply(result)
+    return ratings
+
+
+def is_rated(result: Result) -> bool:
+    """Whether it says anything about its bots against each other."""
+    return len(result.bots) > 1 and len(set(result.bots)) == len(result.bots)
+
+
+@cache
+def _openskill() -> PlackettLuce:
+    """Loaded when first needed: whoever only wants to know what a result is does not wait for it."""
+    from openskill.models import PlackettLuce
+
+    return PlackettLuce(mu=MU, sigma=SIGMA, tau=0.0)

@@ -1,0 +1,68 @@
+"""How even a schedule is: the least and the most of what should be the same for all, beside what arithmetic allows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+
+from seatwise_server.competition.schedules.seat_balance import Places, Relations
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How often something happened to those to whom it happened least and most often."""
+
+    what: str
+    least: int
+    most: int
+    ideal: float
+    """The mean."""
+    off: float
+    """How far from the mean the single ones are, on average."""
+
+    @property
+    def is_even(self) -> bool:
+        """Whether whole numbers allow no better."""
+        return self.most - self.least <= (not self.ideal.is_integer())
+
+    def __str__(self) -> str:
+        times = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
+        even = "as even as can be" if self.is_even else f"{self.off:.2f} off on average"
+        return f"{self.what}: {times} (mean {self.ideal:.2f}; {even})"
+
+
+def balance_of(entrants: Sequence[str], tables: Sequence[Sequence[str]]) -> tuple[Spread, ...]:
+    """Matches by entrant, meetings by pair, meetings by pair and distance of seats, matches by entrant and seat."""
+    size = max(map(len, tables), default=2)
+    places, relations = Places(), Relations()
+    for bots in tables:
+        places.add(bots)
+        relations.add(bots)
+    matches = Counter(bot for bots in tables for bot in bots)
+    meetings = Counter(frozenset(pair) for bots in tables for pair in combinations(bots, 2))
+    pairs = list(combinations(entrants, 2))
+    return (
+        _spread("matches of each", [matches[bot] for bot in entrants]),
+        _spread("meetings of each pair", [meetings[frozenset(pair)] for pair in pairs]),
+        _spread(
+            "meetings of each pair at each distance",
+            [
+                relations.counts[one, other, by]
+                for one, other in permutations(entrants, 2)
+                for by in range(1, size)
+            ],
+        ),
+        _spread(
+            "matches of each at each seat", [places.counts[bot, at] for bot in entrants for at in range(size)]
+        ),
+    )
+
+
+def _spread(what: str, counts: Iterable[int]) -> Spread:
+    values = list(counts) or [0]
+    ideal = sum(values) / len(values)
+    return Spread(
+        what, min(values), max(values), ideal, sum(abs(each - ideal) for each in values) / len(values)
+    )

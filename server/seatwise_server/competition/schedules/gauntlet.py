@@ -1,0 +1,80 @@
+"""Gauntlet: challengers meet the field, each of it equally often; the field does not meet itself without one of them.
+
+At a table of three or four sits one challenger; the others are of the field, in ever other company. A round is as many tables
+as there are challengers; a round at the whole field takes as many rounds as the field has bots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from random import Random
+
+from seatwise_server.competition.schedules.balance_report import Spread, balance_of
+from seatwise_server.competition.schedules.duplicate_deals import matches_at
+from seatwise_server.competition.schedules.fixed_schedule import Planned
+from seatwise_server.competition.schedules.schedule import (
+    BadSchedule,
+    Duplicate,
+    ScheduledMatch,
+    Table,
+    check_entrants,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gauntlet(Planned):
+    """Its settings; what follows from them is worked out once."""
+
+    challengers: tuple[str, ...]
+    field: tuple[str, ...]
+    table_size: int = 2
+    rounds: int = 0
+    """Matches of each challenger, or deals where seats rotate; 0 is one at each seat against each of the field."""
+    duplicate: Duplicate = Duplicate.TRAVELLING
+    seed: str = ""
+
+    def __post_init__(self) -> None:
+        check_entrants((*self.challengers, *self.field), self.table_size)
+        if not self.challengers:
+            raise BadSchedule("challengers: at least one is needed")
+        if len(self.field) < self.table_size - 1:
+            raise BadSchedule(f"field: at least {self.table_size - 1} are needed, not {len(self.field)}")
+        if self.rounds < 0:
+            raise BadSchedule(f"rounds: must be 0 or more, not {self.rounds}")
+
+    def matches(self) -> tuple[ScheduledMatch, ...]:
+        """All of the season."""
+        return _matches(self)
+
+    def balance(self) -> tuple[Spread, ...]:
+        """How even it is for the field, beside one challenger."""
+        first = self.challengers[0]
+        tables = [match.bots for match in self.matches() if first in match.bots]
+        return balance_of(self.field, [tuple(bot for bot in bots if bot != first) for bots in tables])
+
+
+@lru_cache(maxsize=64)
+def _matches(plan: Gauntlet) -> tuple[ScheduledMatch, ...]:
+    turns = 1 if plan.duplicate is Duplicate.ROTATION else plan.table_size
+    rounds = plan.rounds or turns * len(plan.field)
+    tables = [
+        Table(f"r{number + 1}-t{at + 1}", number + 1, _bots(plan, challenger, at, number))
+        for number in range(rounds)
+        for at, challenger in enumerate(plan.challengers)
+    ]
+    return matches_at(tables, plan.duplicate)
+
+
+def _bots(plan: Gauntlet, challenger: str, at: int, number: int) -> tuple[str, ...]:
+    """Every time through the field it stands in another order, and the challenger sits one seat further on.
+
+    Challengers of the same round stand so far apart in it that their tables have nobody in common, if it is large enough.
+    """
+    size = len(plan.field)
+    lap, step = divmod(number, size)
+    order = Random(f"gauntlet/{plan.seed}/{lap}").sample(plan.field, size)
+    others = [order[(step + at * (plan.table_size - 1) + by) % size] for by in range(plan.table_size - 1)]
+    seat = (lap + step) % plan.table_size
+    circle = (challenger, *others)
+    return circle[-seat:] + circle[:-seat] if seat else circle

@@ -1,0 +1,165 @@
+"""Knockout over tables of two, three or four, with seeds, byes and a way on from every match that failed.
+
+The rules, all of them:
+
+- The bracket has places for `table_size` x (`table_size` / `advance`)^n entrants. Places that stay empty are those of the last
+  seeds: a table with empty places is played by those who are there, and nobody plays where not more sit than go on (a bye).
+  So all byes are in the first round, they are the best seeds', and nobody has two.
+- A table is decided by mean points, see `scoring.counted_points`, then by the share of the others that one finished ahead of.
+  Who forfeits has at most the points of the others and the last rank, so it is out, unless somebody else forfeits before it.
+- Where that leaves open who goes on, one deal more is played. If that leaves it open too, the better seed goes on.
+- A void match is played again. Where all of a table's matches are given up, the better seeds go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from seatwise_server.competition.schedules.duplicate_deals import matches_at
+from seatwise_server.competition.schedules.knockout_table import KnockoutTable, Verdict
+from seatwise_server.competition.schedules.schedule import (
+    BadSchedule,
+    Duplicate,
+    ScheduledMatch,
+    SoFar,
+    check_entrants,
+)
+
+Places = list[str | None]
+"""Entrants by their places in the bracket, the best first; `None` is an empty one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Knockout:
+    """The tables of a round are known when those before it are decided."""
+
+    entrants: tuple[str, ...]
+    """The best seed first."""
+    table_size: int = 2
+    advance: int = 1
+    """How many of a table go on; the table size is a multiple of it."""
+    deals: int = 1
+    """How many a table plays."""
+    duplicate: Duplicate = Duplicate.NONE
+    seed: str = ""
+    """Of the draw of seats."""
+
+    def __post_init__(self) -> None:
+        check_entrants(self.entrants, self.table_size, least=2)
+        if not 0 < self.advance < self.table_size or self.table_size % self.advance:
+            raise BadSchedule(f"advance: {self.table_size} must be a multiple of it, not {self.advance}")
+        if self.deals < 1:
+            raise BadSchedule(f"deals: must be 1 or more, not {self.deals}")
+
+    def due(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+        return _Bracket(self, so_far).due
+
+    def length(self, so_far: SoFar) -> int:
+        return _Bracket(self, so_far).length
+
+    def byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
+        return tuple((1, bot) for bot in _Bracket(self, so_far).byes)
+
+    def order(self, so_far: SoFar) -> tuple[tuple[str, ...], ...]:
+        """Who came where, as far as it is decided: those who went out in the same round share a place."""
+        return _Bracket(self, so_far).order
+
+    def places(self) -> int:
+        """How many the bracket has."""
+        places = self.table_size
+        while places < len(self.entrants):
+            places = places * self.table_size // self.advance
+        return places
+
+
+@dataclass
+class _Bracket:
+    """The rounds so far, played again one after the other."""
+
+    plan: Knockout
+    so_far: SoFar
+    due: tuple[ScheduledMatch, ...] = ()
+    byes: list[str] = field(default_factory=list)
+    order: tuple[tuple[str, ...], ...] = ()
+    length: int = 0
+
+    def __post_init__(self) -> None:
+        empty = self.plan.places() - len(self.plan.entrants)
+        places: Places = [*self.plan.entrants, *[None] * empty]
+        number = 1
+        while places and not self.due:
+            verdicts = self._round(number, places)
+            self.byes.extend(bot for each in verdicts if each.table.is_bye for bot in each.table.bots)
+            self.due = tuple(match for each in verdicts for match in each.due())
+            self.length += sum(each.length() for each in verdicts)
+            places, number = self._after(verdicts), number + 1
+        self.length += self._yet_to_come(len(places))
+
+    def _round(self, number: int, places: Places) -> list[Verdict]:
+        drawn = _drawn(places, len(places) // self.plan.table_size)
+        tables = [self._table(number, at, bots, len(drawn) == 1) for at, bots in enumerate(drawn, 1)]
+        matches = matches_at([deal for table in tables for deal in table.tables()], self.plan.duplicate)
+        return [
+            Verdict(
+                table,
+                tuple(match for match in matches if match.id.startswith(f"{table.id}-")),
+                table.decider(self.plan.duplicate),
+                self.so_far,
+            )
+            for table in tables
+        ]
+
+    def _table(self, number: int, at: int, bots: list[str], is_last: bool) -> KnockoutTable:
+        name = f"r{number}-t{at}"
+        by_seed = tuple(sorted(bots, key=self.plan.entrants.index))
+        seats = tuple(Random(f"knockout/{self.plan.seed}/{name}").sample(by_seed, len(by_seed)))
+        goes_on = 1 if is_last else self.plan.advance
+        return KnockoutTable(name, number, by_seed, seats, goes_on, self.plan.deals)
+
+    def _after(self, verdicts: list[Verdict]) -> Places:
+        """The places of the next round; none after the last one, or while this one goes on."""
+        count, advance = len(verdicts), self.plan.advance
+        places: Places = [None] * (advance * count) if count > 1 else []
+        if self.due:
+            return places
+        out: list[str] = []
+        for at, verdict in enumerate(verdicts):
+            ranking = verdict.ranking()
+            goes_on = advance if places else 0
+            out.extend(ranking[goes_on:])
+            for rank, bot in enumerate(ranking[:goes_on]):
+                places[_place_of_heir(at, rank, count)] = bot
+        self._place(out, is_last=not places)
+        return places
+
+    def _place(self, out: list[str], *, is_last: bool) -> None:
+        """Those who are out come before all who went out earlier."""
+        out = out if is_last else sorted(out, key=self.plan.entrants.index)
+        groups = [(bot,) for bot in out] if is_last else [tuple(out)]
+        self.order = (*(group for group in groups if group), *self.order)
+
+    def _yet_to_come(self, places: int) -> int:
+        """Matches of the rounds of which nothing is known yet, if nothing ends level."""
+        each = self.plan.deals * (self.plan.table_size if self.plan.duplicate is Duplicate.ROTATION else 1)
+        total = 0
+        while places >= self.plan.table_size:
+            tables = places // self.plan.table_size
+            total += tables * each
+            places = tables * self.plan.advance if tables > 1 else 0
+        return total
+
+
+def _drawn(places: Places, count: int) -> list[list[str]]:
+    """Laid out to and fro, so that the best are apart and the sums of seeds at the tables are alike."""
+    tables: list[list[str]] = [[] for _ in range(count)]
+    for place, bot in enumerate(places):
+        turn, at = divmod(place, count)
+        if bot is not None:
+            tables[count - 1 - at if turn % 2 else at].append(bot)
+    return tables
+
+
+def _place_of_heir(table: int, rank: int, tables: int) -> int:
+    """A winner takes the best place of its table; who came second goes to the other half of the bracket."""
+    return rank * tables + (table + rank * tables // 2) % tables

@@ -1,0 +1,1 @@
+"""Who ranks where: how a match is scored, tie-breaks, standings and the crosstable."""

@@ -1,0 +1,81 @@
+"""How probable each final order is: the season is drawn again and again from its own deals.
+
+Deals are drawn, not matches: what was played on one deal stays together, or the orders would look more certain than they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.statistics.luck_correction import Points, Values, deal_of, plain
+
+DRAWS: Final = 2000
+FEWEST_DRAWS: Final = 200
+WORK: Final = 8_000_000
+"""So many numbers are added at the most: a season of many matches is drawn less often."""
+
+Deal = list[tuple[int, float, int]]
+"""(bot, sum, matches) of all who played it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What came out of the draws."""
+
+    draws: int
+    bots: tuple[str, ...]
+    """As they stand in the season itself, by mean points."""
+    places: dict[str, tuple[float, ...]]
+    """By bot: how probable each place is, the first first."""
+    likeliest: tuple[tuple[tuple[str, ...], float], ...]
+    """Whole orders, the most probable first, ten at the most."""
+
+
+def orders(results: Sequence[Result], points: Points | None = None, seed: str = "") -> Orders:
+    """By mean points, whoever they are corrected by."""
+    bots = sorted({bot for result in results for bot in result.bots})
+    deals = _deals(results, (points or plain(results)).values, bots)
+    order = _order(deals, len(bots))
+    draws = max(FEWEST_DRAWS, min(DRAWS, WORK // max(1, sum(map(len, deals)))))
+    chance = Random(f"bootstrap/{seed}")
+    drawn = Counter(
+        tuple(_order(chance.choices(deals, k=len(deals)), len(bots))) for _ in range(draws if deals else 0)
+    )
+    return Orders(
+        draws if deals else 0,
+        tuple(bots[bot] for bot in order),
+        {bots[bot]: _places(bot, drawn, len(bots)) for bot in order},
+        tuple((tuple(bots[bot] for bot in each), count / draws) for each, count in drawn.most_common(10)),
+    )
+
+
+def _deals(results: Sequence[Result], values: Values, bots: Sequence[str]) -> list[Deal]:
+    number = {bot: at for at, bot in enumerate(bots)}
+    sums: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for result, own in zip(results, values, strict=True):
+        for bot, value in zip(result.bots, own, strict=True):
+            sums[deal_of(result)][number[bot]].append(value)
+    return [[(bot, sum(found), len(found)) for bot, found in deal.items()] for deal in sums.values()]
+
+
+def _order(deals: Sequence[Deal], bots: int) -> list[int]:
+    """The best mean first; who was not drawn is last."""
+    sums, counts = [0.0] * bots, [0] * bots
+    for deal in deals:
+        for bot, total, count in deal:
+            sums[bot] += total
+            counts[bot] += count
+    means = [total / count if count else float("-inf") for total, count in zip(sums, counts, strict=True)]
+    return sorted(range(bots), key=lambda bot: -means[bot])
+
+
+def _places(bot: int, drawn: Counter[tuple[int, ...]], bots: int) -> tuple[float, ...]:
+    found = [0] * bots
+    for order, count in drawn.items():
+        found[order.index(bot)] += count
+    return tuple(each / drawn.total() for each in found) if drawn else ()

@@ -1,0 +1,83 @@
+"""What is left of the points of a match when the strength of those who sat there is taken off.
+
+Points are taken above the mean of their table, so that neither the cards of the match nor a bot that is generous to all counts.
+Where the par of every seat is known, points are taken above it first. Matches in which a seat did not see it through are
+left out: a forfeit tells of a fault, not of favours.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from seatwise_server.competition.logged_result import COMPLETED, Result
+from seatwise_server.competition.numeric.linalg import Vector, solve
+from seatwise_server.competition.ratings.openskill_ratings import is_rated
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One match, by seat."""
+
+    bots: tuple[str, ...]
+    left: tuple[float, ...]
+    """What is left of each seat's points; together nothing."""
+    deal: str
+    """Of which cards; a match by itself has its own."""
+
+
+def sheets(results: Iterable[Result]) -> list[Sheet]:
+    """Of all matches that were seen through by all, strengths by least squares taken off."""
+    played = [result for result in results if is_rated(result) and set(result.endings) == {COMPLETED}]
+    scores = [_above_the_table(result) for result in played]
+    strength = _strengths([result.bots for result in played], scores)
+    return [
+        Sheet(
+            result.bots,
+            _less_strength(score, [strength[bot] for bot in result.bots]),
+            result.deal or result.match,
+        )
+        for result, score in zip(played, scores, strict=True)
+    ]
+
+
+def _above_the_table(result: Result) -> Vector:
+    points = [
+        point - par
+        for point, par in zip(result.points, result.par or [0.0] * len(result.points), strict=True)
+    ]
+    return centred(points)
+
+
+def centred(values: Sequence[float]) -> Vector:
+    """Above their mean."""
+    mean = sum(values) / len(values)
+    return [value - mean for value in values]
+
+
+def _less_strength(score: Vector, strengths: Vector) -> tuple[float, ...]:
+    return tuple(own - expected for own, expected in zip(score, centred(strengths), strict=True))
+
+
+def _strengths(tables: Sequence[tuple[str, ...]], scores: Sequence[Vector]) -> dict[str, float]:
+    """The points that each bot makes more than the mean bot at the same table, all at once."""
+    names = sorted({bot for table in tables for bot in table})
+    number = {bot: n for n, bot in enumerate(names)}
+    scale, sums, pairs = [0.0] * len(names), [0.0] * len(names), Counter[tuple[int, int, int]]()
+    for table, score in zip(tables, scores, strict=True):
+        seats = sorted(number[bot] for bot in table)
+        pairs.update((one, other, len(seats)) for one, other in combinations(seats, 2))
+        for bot, own in zip(table, score, strict=True):
+            scale[number[bot]] += 1 - 1 / len(seats)
+            sums[number[bot]] += own
+
+    def times(x: Vector) -> Vector:
+        image = [by * value for by, value in zip(scale, x, strict=True)]
+        for (one, other, size), count in pairs.items():
+            image[one] -= count / size * x[other]
+            image[other] -= count / size * x[one]
+        return image
+
+    return dict(zip(names, solve(times, scale, sums), strict=True)) if names else {}

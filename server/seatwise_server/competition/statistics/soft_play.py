@@ -1,0 +1,83 @@
+"""Whether a bot does better where a certain other sits than its strength and the other's explain: three and four seats."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, variance
+
+from seatwise_server.competition.numeric.significance import LEVEL, holm
+from seatwise_server.competition.numeric.student_t import cdf, quantile
+from seatwise_server.competition.statistics.residuals import Sheet
+
+ENOUGH = 8
+"""So many matches with the other, and so many without, or nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Softness:
+    """How much more the one scores where the other sits than where it does not, both tables' strength taken off."""
+
+    bot: str
+    at_tables_of: str
+    matches: int
+    """Together."""
+    gain: float
+    """Points a match."""
+    low: float
+    high: float
+    """The 95 % interval of this gain alone."""
+    p: float
+    """How often chance gives so much or more, were this the only pair."""
+    corrected: float
+    """How often chance gives so much or more to any pair of the season."""
+
+    @property
+    def is_remarkable(self) -> bool:
+        return self.corrected <= LEVEL
+
+
+def softness(played: Sequence[Sheet]) -> tuple[Softness, ...]:
+    """Every ordered pair that has met often enough, the most surprising first. No verdict: styles may suit each other."""
+    found = [gain for bot, sheets in _by_bot(played).items() for gain in _gains(bot, sheets)]
+    corrected = holm([gain.p for gain in found])
+    return tuple(
+        sorted(
+            (replace(gain, corrected=by) for gain, by in zip(found, corrected, strict=True)),
+            key=lambda gain: (gain.p, gain.bot, gain.at_tables_of),
+        )
+    )
+
+
+def _by_bot(played: Iterable[Sheet]) -> dict[str, list[tuple[frozenset[str], float]]]:
+    """For each bot with whom it sat, and what was left of its points. With two at a table there is nobody to be hurt."""
+    found: dict[str, list[tuple[frozenset[str], float]]] = defaultdict(list)
+    for sheet in played:
+        if len(sheet.bots) > 2:
+            company = frozenset(sheet.bots)
+            for bot, left in zip(sheet.bots, sheet.left, strict=True):
+                found[bot].append((company, left))
+    return dict(sorted(found.items()))
+
+
+def _gains(bot: str, sheets: Sequence[tuple[frozenset[str], float]]) -> Iterable[Softness]:
+    everything = [left for _, left in sheets]
+    for other in sorted(frozenset[str]().union(*(company for company, _ in sheets)) - {bot}):
+        beside = [left for company, left in sheets if other in company]
+        if min(len(beside), len(everything) - len(beside)) >= ENOUGH:
+            yield _gain(bot, other, beside, everything)
+
+
+def _gain(bot: str, other: str, beside: Sequence[float], everything: Sequence[float]) -> Softness:
+    """Were it chance which of its matches are the other's, the gain would scatter by just this much."""
+    count, total = len(beside), len(everything)
+    share = count / total
+    gain = (fmean(beside) - fmean(everything)) / (1 - share)
+    error = math.sqrt(variance(everything) / (count * (1 - share)))
+    if not error:
+        return Softness(bot, other, count, gain, gain, gain, 1.0, 1.0)
+    half = quantile(0.975, total - 2) * error
+    p = 1 - cdf(gain / error, total - 2)
+    return Softness(bot, other, count, gain, gain - half, gain + half, p, p)

@@ -1,0 +1,91 @@
+"""The other end of `strength_worker`: asks for strengths, and starts it again if it has died."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+from seatwise_server.ladder.strength_worker import Answer
+from seatwise_server.store import Results
+
+AT_ONCE = 200
+"""Results in one line: writing them takes some milliseconds."""
+LONGEST_LINE = 2**26
+
+
+class RefitFailed(Exception):
+    """The process died; the next question starts another."""
+
+
+class Refitting:
+    """One process, started with the first question."""
+
+    def __init__(self, results: Results) -> None:
+        self._results = results
+        self._process: asyncio.subprocess.Process | None = None
+        self._told: dict[str, int] = {}
+        """How many results it knows of each ladder."""
+        self._one_at_a_time = asyncio.Lock()
+
+    async def strengths(self, ladder: str, results: int, order: Sequence[str]) -> Answer:
+        """By so many results, for a table in this order. Raises RefitFailed, and StoreUnavailable."""
+        async with self._one_at_a_time:
+            try:
+                process = self._process or await self._start()
+                return await self._asked(process, ladder, results, order)
+            except (OSError, ValueError, asyncio.IncompleteReadError) as error:
+                await self._end()
+                raise RefitFailed(str(error)) from error
+            except asyncio.CancelledError:
+                await self._end()  # its answer would be taken for that to the next question
+                raise
+
+    def kill(self) -> None:
+        """Ends the process, which has nothing that could be lost."""
+        if self._process and self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+
+    async def close(self) -> None:
+        """Ends the process, and waits until it has ended."""
+        async with self._one_at_a_time:
+            await self._end()
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        command = (sys.executable, "-m", "seatwise_server.ladder.strength_worker")
+        process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, limit=LONGEST_LINE)
+        self._process, self._told = process, {}
+        return process
+
+    async def _asked(
+        self, process: asyncio.subprocess.Process, ladder: str, results: int, order: Sequence[str]
+    ) -> Answer:
+        assert process.stdin
+        assert process.stdout
+        if self._told.get(ladder, 0) > results:
+            self._told[ladder] = 0  # the store has forgotten some; what is told anew takes the place of all
+        while (after := self._told.get(ladder, 0)) < results:
+            some = await self._results.read(ladder, after, min(AT_ONCE, results - after))
+            if not some:
+                raise ValueError(f"{ladder} has fewer than {results} results")
+            told = {"ladder": ladder, "after": after, "results": [each.to_json() for each in some]}
+            await self._tell(process.stdin, told)
+            self._told[ladder] = after + len(some)
+        await self._tell(process.stdin, {"ladder": ladder, "order": list(order)})
+        line = await process.stdout.readuntil(b"\n")
+        answer: Answer = json.loads(line)
+        return answer
+
+    async def _tell(self, pipe: asyncio.StreamWriter, told: dict[str, object]) -> None:
+        pipe.write(json.dumps(told).encode() + b"\n")
+        await pipe.drain()
+
+    async def _end(self) -> None:
+        self.kill()
+        process, self._process = self._process, None
+        if process:
+            await process.wait()

@@ -1,0 +1,65 @@
+"""Works out strengths, in a process of its own: it takes seconds for some hundred bots, and no referee may wait for it.
+
+Each line of standard input is JSON. {"ladder", "after", "results"} tells of more results; {"ladder", "order"} asks for the
+strengths, and whom those next to each other in this order cannot be told apart from. Standard input is also the leash: when
+the server dies, however it dies, the pipe closes and this ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.ratings.strengths import Refit, Strength, refit
+
+NEAR = 10
+"""How many places up and down those are looked for whom a bot cannot be told apart from."""
+NICE = 10
+
+Answer = dict[str, list[Any]]
+"""By bot: strength, low, high, provisional, peers."""
+
+
+def main() -> None:
+    """Answers until there is nobody who asks."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then lets go
+    os.nice(NICE)
+    with suppress(BrokenPipeError):
+        _serve()
+
+
+def _serve() -> None:
+    logs: dict[str, list[Result]] = {}
+    for line in sys.stdin:
+        told = json.loads(line)
+        log = logs.setdefault(told["ladder"], [])
+        if "results" in told:
+            log[told["after"] :] = map(Result.from_json, told["results"])
+        else:
+            print(json.dumps(answer(log, told["order"])), flush=True)
+
+
+def answer(log: Sequence[Result], order: Sequence[str]) -> Answer:
+    """The strengths by these results, for a table in this order."""
+    fitted = refit(log)
+    known = {strength.bot: strength for strength in fitted.strengths}
+    rows = [known[bot] for bot in order if bot in known]
+    return {each.bot: [each.value, each.low, each.high, each.provisional, _peers(fitted, rows, place)]
+            for place, each in enumerate(rows)}  # fmt: skip
+
+
+def _peers(fitted: Refit, rows: Sequence[Strength], place: int) -> list[str]:
+    """Neighbours in the table of whom nobody can say yet which is the stronger."""
+    near = [*rows[max(0, place - NEAR) : place], *rows[place + 1 : place + 1 + NEAR]]
+    differences = ((other.bot, fitted.difference(rows[place].bot, other.bot)) for other in near)
+    return [bot for bot, found in differences if found.low <= 0 <= found.high]
+
+
+if __name__ == "__main__":
+    main()

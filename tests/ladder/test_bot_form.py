@@ -1,0 +1,63 @@
+"""What the log says of a version beside its rating."""
+
+from __future__ import annotations
+
+from seatwise_server.competition.logged_result import Result
+from seatwise_server.ladder.bot_form import REMEMBERED, Form, Forms, forms
+
+A, B, C = ("bots/a/versions/1", "bots/b/versions/1", "bots/c/versions/1")
+
+
+def match(seq: int, bots: tuple[str, ...], *endings: str) -> Result:
+    ranks = tuple(range(1, len(bots) + 1))
+    return Result(seq, f"matches/{seq}", bots, ranks, ranks, endings or ("COMPLETED",) * len(bots))
+
+
+def test_opponents_and_seats_are_counted() -> None:
+    form = forms([match(1, (A, B, C)), match(2, (B, A)), match(3, (B, A))]).of(A)
+    assert form.recent == (B, B, B, C)
+    assert form.seats == (1, 2, 0, 0)
+    assert form.matches == 3
+
+
+def test_only_the_last_opponents_are_kept() -> None:
+    form = forms(match(n, (A, f"bots/x{n}/versions/1")) for n in range(1, 40)).of(A)
+    assert len(form.recent) == REMEMBERED
+    assert form.recent[0] == "bots/x39/versions/1"
+
+
+def test_a_result_that_comes_twice_counts_once() -> None:
+    found = Forms()
+    for result in (match(1, (A, B)), match(2, (A, B)), match(1, (A, B)), match(2, (A, B))):
+        found.apply(result)
+    assert found.of(A).matches == 2
+
+
+def test_three_forfeits_in_a_row_are_a_fault_that_names_them() -> None:
+    log = [
+        match(1, (A, B), "TIMED_OUT", "COMPLETED"),
+        match(2, (B, A), "COMPLETED", "NEVER_SAT"),
+        match(3, (A, B), "ILLEGAL_MOVES", "COMPLETED"),
+    ]
+    assert forms(log[:2]).of(A).fault() == ""
+    assert forms(log).of(A).fault() == (
+        "forfeited 3 matches in a row: matches/1 (TIMED_OUT), matches/2 (NEVER_SAT), matches/3 (ILLEGAL_MOVES)"
+    )
+    assert forms(log).of(B).fault() == ""
+
+
+def test_a_match_seen_through_or_resigned_ends_the_row() -> None:
+    """Who resigns has answered."""
+    for ending in ("COMPLETED", "RESIGNED"):
+        endings = ("TIMED_OUT", "TIMED_OUT", ending, "TIMED_OUT")
+        log = [match(n, (A, B), end, "COMPLETED") for n, end in enumerate(endings, 1)]
+        assert forms(log).of(A).fault() == ""
+
+
+def test_a_pardon_starts_the_row_anew() -> None:
+    found = forms([match(n, (A, B), "NEVER_SAT", "COMPLETED") for n in range(1, 4)])
+    assert found.of(A).fault()
+    found.pardon(A)
+    assert found.of(A).fault() == ""
+    assert found.of(A).matches == 3
+    assert found.of(C) == Form()
