@@ -1,0 +1,239 @@
+"""Pages, comments of the protos and help texts are plain English, as far as a program can tell."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, _SubParsersAction
+from collections.abc import Iterable, Iterator
+from importlib.metadata import entry_points
+from inspect import getfile
+from pathlib import Path
+
+import pytest
+from prose.sentences import Kind, Sentence, sentences_of_comments, sentences_of_markdown, split
+from prose.wording import FORBIDDEN, MOST_WORDS, faults_of
+
+from seatwise import cli
+from seatwise.cli import ENTRY_POINTS, HELP
+from seatwise.cli import bot as bot_command
+from seatwise.cli import play as play_command
+from seatwise.cli import verify as verify_command
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PROTOS = sorted((ROOT / "proto").rglob("*.proto"))
+COMMANDS = {each.COMMAND.name: each.COMMAND for each in (play_command, bot_command, verify_command)} | {
+    point.name: point.load() for point in entry_points(group=ENTRY_POINTS)
+}
+
+BEGIN = 24
+"""So many characters tell where in its source a text begins."""
+
+TO_DO = frozenset(
+    {
+        "CHANGELOG.md",
+        "README.md",
+        "client_sdk/seatwise/cli/bot.py",
+        "client_sdk/seatwise/cli/play.py",
+        "client_sdk/seatwise/cli/verify.py",
+        "docs/architecture.md",
+        "docs/benchmarks.md",
+        "docs/bot-guide.md",
+        "docs/league.md",
+        "docs/operations.md",
+        "docs/operator-guide.md",
+        "docs/protocol.md",
+        "docs/record-format.md",
+        "docs/redis.md",
+        "docs/statistics.md",
+        "proto/seatwise/games/ubongo/v1/ubongo.proto",
+        "proto/seatwise/games/ugo/v1/ugo.proto",
+        "proto/seatwise/v1/admin_service.proto",
+        "proto/seatwise/v1/bot.proto",
+        "proto/seatwise/v1/bot_service.proto",
+        "proto/seatwise/v1/error.proto",
+        "proto/seatwise/v1/game_service.proto",
+        "proto/seatwise/v1/ladder.proto",
+        "proto/seatwise/v1/league.proto",
+        "proto/seatwise/v1/lobby_service.proto",
+        "proto/seatwise/v1/match.proto",
+        "proto/seatwise/v1/match_service.proto",
+        "proto/seatwise/v1/play_service.proto",
+        "proto/seatwise/v1/time_control.proto",
+        "server/seatwise_server/cli/ctl.py",
+        "server/seatwise_server/cli/demo.py",
+        "server/seatwise_server/cli/league.py",
+        "server/seatwise_server/cli/match.py",
+        "server/seatwise_server/cli/serve.py",
+    }
+)
+"""Pages that are not plain yet. A page leaves this list when it is rewritten, and no page is added."""
+
+
+def sentences_of_help(source: Path, texts: Iterable[str]) -> list[Sentence]:
+    """Each with the line of the source on which the text begins, or 1 where it is put together elsewhere."""
+    lines = source.read_text().splitlines()
+    found: list[Sentence] = []
+    for text in texts:
+        begin = text.splitlines()[0][:BEGIN]
+        line = next((number for number, line in enumerate(lines, start=1) if begin in line), 1)
+        found += split(line, text[:1].upper() + text[1:])
+    return found
+
+
+def texts_of(parser: ArgumentParser) -> Iterator[str]:
+    """Those that the parser and all its verbs show with `--help`."""
+    yield from filter(None, (parser.description, *paragraphs(parser.epilog)))
+    for action in parser._actions:
+        yield from filter(None, (action.help,))
+        if isinstance(action, _SubParsersAction):
+            yield from filter(None, (verb.help for verb in action._choices_actions))
+            for verb in action.choices.values():
+                yield from texts_of(verb)
+
+
+def paragraphs(text: str | None) -> list[str]:
+    """Without lines that are indented: those are examples."""
+    return [] if text is None else [part for part in text.split("\n\n") if not part.startswith(" ")]
+
+
+def everything() -> dict[str, list[Sentence]]:
+    """The sentences of each page, of each proto's comments and of each command's help, by the name of the file."""
+    pages = {named(page): sentences_of_markdown(page.read_text()) for page in PAGES}
+    protos = {named(proto): sentences_of_comments(proto.read_text()) for proto in PROTOS}
+    commands = {named(source): sentences_of_help(source, dict.fromkeys(texts)) for source, texts in helps()}
+    return pages | protos | commands
+
+
+def helps() -> Iterator[tuple[Path, Iterable[str]]]:
+    """The module of each command, and all that its help says."""
+    yield Path(cli.__file__), HELP.values()
+    for name, command in COMMANDS.items():
+        parser = ArgumentParser(prog=name)
+        command.configure(parser)
+        yield Path(getfile(command.configure)), texts_of(parser)
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+SENTENCES = everything()
+
+
+@pytest.mark.parametrize("name", sorted(SENTENCES.keys() - TO_DO))
+def test_a_page_is_plain_english(name: str) -> None:
+    faults = [f"{name}:{fault}" for fault in faults_of(SENTENCES[name])]
+    assert not faults, "\n" + "\n".join(faults)
+
+
+@pytest.mark.parametrize("name", sorted(TO_DO))
+def test_a_page_that_is_still_to_do_is_not_plain_yet(name: str) -> None:
+    assert faults_of(SENTENCES[name]), f"{name} is plain now: take it off TO_DO"
+
+
+def test_every_page_has_sentences() -> None:
+    assert {
+        "README.md",
+        "docs/protocol.md",
+        "proto/seatwise/v1/match.proto",
+        "server/seatwise_server/cli/serve.py",
+    } <= SENTENCES.keys()
+    assert all(SENTENCES.values())
+
+
+# The test can fail
+
+
+LONG = " ".join(["word"] * MOST_WORDS)
+
+
+@pytest.mark.parametrize("phrase", sorted(FORBIDDEN))
+def test_a_forbidden_phrase_is_found_with_its_line(phrase: str) -> None:
+    [fault] = faults_of(sentences_of_markdown(f"# Title\n\nA bot\nplays. It is\n{phrase.title()} here.\n"))
+    assert fault.startswith(f'4: "{phrase}"')
+    assert fault.endswith(f"It is {phrase.title()} here.")
+
+
+def test_a_phrase_inside_of_a_word_or_of_code_is_none() -> None:
+    assert not faults_of(
+        sentences_of_markdown("The header, a `he`, this and renewal.\n\n```\nwhoever\n```\n")
+    )
+
+
+def test_a_phrase_is_found_in_a_table_a_list_a_heading_and_a_link() -> None:
+    for text in ("| a | b |\n|---|---|\n| x | anew |", "- one\n- anew", "# Anew", "[anew](there.md)"):
+        assert len(faults_of(sentences_of_markdown(text))) == 1, text
+
+
+@pytest.mark.parametrize("first", ["Who", "What", "Whose"])
+def test_a_clause_as_a_subject_is_found_and_a_question_is_not(first: str) -> None:
+    assert faults_of(split(1, f"{first} comes late waits."))
+    assert faults_of(split(1, f"All wait. **{first}** comes late waits."))
+    assert not faults_of(split(1, f"{first} comes late?"))
+    assert not faults_of(split(1, f"The answer is {first.lower()} comes late."))
+    assert faults_of(split(1, f"A bot waits; {first.lower()} comes late, leaves."))
+
+
+def test_headings_may_name_a_clause() -> None:
+    assert not faults_of(
+        sentences_of_markdown("## What a view holds\n\n| what | why |\n|---|---|\n| a | b |\n")
+    )
+    assert faults_of(sentences_of_markdown("| a | b |\n|---|---|\n| x | What is there counts. |\n"))
+
+
+def test_a_sentence_may_have_so_many_words_and_no_more() -> None:
+    assert not faults_of(split(1, f"{LONG}."))
+    assert faults_of(split(7, f"One. {LONG} more."))[0].startswith(f"7: {MOST_WORDS + 1} words")
+
+
+def test_a_table_and_code_may_be_long() -> None:
+    assert not faults_of(sentences_of_markdown(f"| a |\n|---|\n| {LONG} {LONG} |\n"))
+    assert not faults_of(
+        sentences_of_markdown(f"```\n{LONG} {LONG}\n```\n\n    {LONG} {LONG}\n\n`{LONG} {LONG}` is one.\n")
+    )
+
+
+def test_a_sentence_goes_on_over_lines_and_ends_with_its_paragraph() -> None:
+    assert faults_of(sentences_of_markdown(f"{LONG}\nmore"))
+    assert not faults_of(sentences_of_markdown(f"{LONG}\n\nmore"))
+    assert not faults_of(sentences_of_markdown(f"- {LONG}\n- more\n  and more"))
+    assert faults_of(sentences_of_markdown(f"- one\n- {LONG}\n  more"))
+    assert faults_of(sentences_of_markdown(f"- one\n\n    {LONG} more\n"))
+
+
+# How a text is split
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("One. Two? Three! Four", ["One.", "Two?", "Three!", "Four"]),
+        ("A pace, e.g. `card`, i.e. a kind. Next.", ["A pace, e.g. `code`, i.e. a kind.", "Next."]),
+        ("It takes 3.5 ms. x grows.", ["It takes 3.5 ms.", "x grows."]),
+        ("Rounds 1, 2 ... end. So", ["Rounds 1, 2 ... end.", "So"]),
+        ("Play UGO! now. Then", ["Play UGO! now.", "Then"]),
+        ('It says "Ubongo!" with cards. Go', ['It says "Ubongo!" with cards.', "Go"]),
+        ("(It waits.) `a.b. c` goes on.", ["(It waits.)", "`code` goes on."]),
+        ("**Sit.** Send [a frame. Or two](x.md#y).", ["Sit.", "Send a frame.", "Or two."]),
+        ("First:\nsecond; third.", ["First: second; third."]),
+    ],
+)
+def test_a_text_is_split_where_its_sentences_end(text: str, sentences: list[str]) -> None:
+    assert [each.text for each in split(1, text)] == sentences
+
+
+def test_a_sentence_has_the_line_on_which_it_begins() -> None:
+    page = "# Title\n\nOne\ntwo. Three\nfour.\n\n1. Five.\n2. Six\n   seven. Eight.\n\n| nine |\n|---|\n| ten |\n"
+    found = [(each.line, each.text) for each in sentences_of_markdown(page)]
+    assert found == [
+        (1, "Title"), (3, "One two."), (4, "Three four."), (7, "Five."), (8, "Six seven."), (9, "Eight."),
+        (11, "nine"), (13, "ten"),
+    ]  # fmt: skip
+    assert [each.kind for each in sentences_of_markdown(page)][-2:] == [Kind.HEADING, Kind.TABLE]
+
+
+def test_comments_are_read_without_what_they_are_about() -> None:
+    source = "// One\n// two. Three.\nmessage Bot {\n  //\n  string name = 1; // Four anew.\n}\n"
+    found = sentences_of_comments(source)
+    assert [(each.line, each.text) for each in found] == [(1, "One two."), (2, "Three."), (5, "Four anew.")]
+    assert faults_of(found)[0].startswith('5: "anew"')
