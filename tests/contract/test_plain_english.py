@@ -40,7 +40,6 @@ TO_DO = frozenset(
         "docs/bot-guide.md",
         "docs/league.md",
         "docs/operations.md",
-        "docs/operator-guide.md",
         "docs/protocol.md",
         "docs/record-format.md",
         "docs/redis.md",
