@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from seatwise_server.store import Answer, Flusher, Listeners, Store
-from seatwise_server.store.flusher import Done
+from seatwise_server.store.group_commit.writer import Done
 
 GOOD = {Answer.OK, Answer.ALREADY}
 

@@ -26,7 +26,7 @@ from seatwise_server.play.lag import Lag
 from seatwise_server.play.stream import PlayStream
 from seatwise_server.play.table import Table
 from seatwise_server.rpc import requests
-from seatwise_server.store.flusher import Answer
+from seatwise_server.store.group_commit.writer import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

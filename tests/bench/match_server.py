@@ -14,7 +14,7 @@ from processes import say, wait_for_end
 
 from seatwise_server import app, log
 from seatwise_server.config import Config
-from seatwise_server.store.flusher import Answer
+from seatwise_server.store.group_commit.writer import Answer
 from seatwise_server.store.journal import Journal
 
 

@@ -11,7 +11,7 @@ STREAM = "server/seatwise_server/play/stream.py"
 INTAKE = "server/seatwise_server/play/intake.py"
 WATCH = "server/seatwise_server/play/watch.py"
 SCRIPTS = "server/seatwise_server/store/scripts"
-FLUSHER = "server/seatwise_server/store/flusher.py"
+FLUSHER = "server/seatwise_server/store/group_commit/writer.py"
 MATCH = "referee/seatwise_referee/match.py"
 ASKING = "referee/seatwise_referee/asking.py"
 RACING = "referee/seatwise_referee/racing.py"
@@ -207,14 +207,14 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "an outage repeats what was answered",
-        "server/seatwise_server/store/courier.py",
+        "server/seatwise_server/store/group_commit/node_writer.py",
         "batch[len(replies) :] + self._queue, []",
         "batch[len(replies) // 2 :] + self._queue, []",
         ("tests/server/test_store_flusher.py",),
     ),
     Fault(
         "few replicas pass for enough",
-        "server/seatwise_server/store/courier.py",
+        "server/seatwise_server/store/group_commit/node_writer.py",
         "            if count < self._wait.replicas:\n",
         "            if False:\n",
         (WAITED_FOR,),

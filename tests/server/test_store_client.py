@@ -17,10 +17,11 @@ from redis.exceptions import ResponseError
 from redis_server import fresh_server
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import Client, Wait, check_server, connect, now_ms, server
-from seatwise_server.store.address import Address, Mode, parse
-from seatwise_server.store.client import AT_ONCE
+from seatwise_server.store import Client, ReplicaWait, check_server, connect, now_ms
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
+from seatwise_server.store.redis import durability
+from seatwise_server.store.redis.address import Address, Mode, parse
+from seatwise_server.store.redis.client import AT_ONCE
 
 
 @pytest.fixture
@@ -83,9 +84,9 @@ async def test_a_server_that_is_loading_is_waited_for(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Meanwhile it says that it keeps no append-only file; who starts just then must not give up."""
-    parse, loading = server._parse_info, [{"loading": "1", "aof_enabled": "0"}]
+    parse, loading = durability._parse_info, [{"loading": "1", "aof_enabled": "0"}]
     monkeypatch.setattr(
-        server, "_parse_info", lambda answer: parse(answer) | (loading.pop() if loading else {})
+        durability, "_parse_info", lambda answer: parse(answer) | (loading.pop() if loading else {})
     )
     assert (await check_server(client, allow_loss=False)).is_lossless
 
@@ -110,10 +111,10 @@ async def test_the_version_is_read_as_a_number(
     facts = await check_server(client, allow_loss=False)
     aged = replace(facts, primaries=(replace(facts.primaries[0], version=version),))
 
-    async def read(_: Client, __: int) -> server.ServerFacts:
+    async def read(_: Client, __: int) -> durability.ServerFacts:
         return aged
 
-    monkeypatch.setattr(server, "_read_facts", read)
+    monkeypatch.setattr(durability, "_read_facts", read)
     if is_old:
         with pytest.raises(StoreRefused, match=r"7\.0 or newer"):
             await check_server(client, allow_loss=True)
@@ -128,7 +129,7 @@ async def test_replicas_are_asked_for_their_disk_where_they_know_the_question(
     facts = await check_server(client, allow_loss=False)
     node = replace(facts.primaries[0], version=version)
     facts = replace(facts, primaries=(node,), replicas=(node,), wait_replicas=1)
-    assert facts.wait == Wait(1, on_disk)
+    assert facts.wait == ReplicaWait(1, on_disk)
     assert not replace(facts, replicas=(replace(node, appendonly=False),)).wait.on_disk
     assert not replace(facts, unreachable=(Address("10.0.0.7", 6379),)).wait.on_disk
 
@@ -282,7 +283,7 @@ async def test_notices_come_with_their_channel(
 async def test_a_channel_without_notices_is_not_taken_for_dead(
     listener: asyncio.Queue[tuple[str, str]], redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seatwise_server.store.client.SILENCE_S", 0.02)
+    monkeypatch.setattr("seatwise_server.store.redis.client.SILENCE_S", 0.02)
     await asyncio.sleep(0.3)
     await redis_client.publish("one", "still here")
     assert await listener.get() == ("one", "still here")
@@ -291,7 +292,7 @@ async def test_a_channel_without_notices_is_not_taken_for_dead(
 async def test_a_redis_that_stands_still_is_silent(
     client: Client, redis_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seatwise_server.store.client.SILENCE_S", 0.1)
+    monkeypatch.setattr("seatwise_server.store.redis.client.SILENCE_S", 0.1)
     notices = client.listen("one")
     first = asyncio.ensure_future(anext(notices))
     await asyncio.sleep(0.15)

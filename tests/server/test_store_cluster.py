@@ -31,8 +31,8 @@ from seatwise_server.store import (
     keys,
     now_ms,
 )
-from seatwise_server.store.address import Mode
 from seatwise_server.store.errors import StoreRefused
+from seatwise_server.store.redis.address import Mode
 
 __all__ = ["careful", "flusher", "gaps", "store"]
 """Fixtures of this module."""

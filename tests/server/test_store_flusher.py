@@ -17,8 +17,9 @@ from redis.asyncio import Redis
 from redis_server import fresh_server
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import Answer, Client, Flusher, Listeners, Patience, Store, connect, dispatch, keys
-from seatwise_server.store.courier import Courier
+from seatwise_server.store import Answer, Client, Flusher, Listeners, Patience, Store, connect, keys
+from seatwise_server.store.group_commit import router
+from seatwise_server.store.group_commit.node_writer import Courier
 
 
 @pytest.fixture
@@ -82,7 +83,7 @@ async def test_answers_come_in_the_order_of_the_appends(store: Store, flusher: F
 async def test_what_is_queued_together_goes_together(
     store: Store, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatch, "Courier", Watched)
+    monkeypatch.setattr(router, "Courier", Watched)
     monkeypatch.setattr(Watched, "sizes", [])
     matches = await owned(store, 100)
     flusher = Flusher.of(client, patience=Patience(probe_s=60))
@@ -196,7 +197,7 @@ class Interrupted(Courier):
 async def test_what_was_answered_before_the_trouble_is_answered_once(
     store: Store, client: Client, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatch, "Courier", Interrupted)
+    monkeypatch.setattr(router, "Courier", Interrupted)
     matches = await owned(store, 11)
     flusher = Flusher.of(client, patience=QUICK)
     flusher.start()

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from seatwise_server.store import Answer, Fence, Flusher, Store, keys
 from seatwise_server.store.errors import FenceLost, MatchRetired
-from seatwise_server.store.held import PACKED_FROM, Held
+from seatwise_server.store.group_commit.journal_tail import PACKED_FROM, Held
 
 MATCH = "matches/7f3k"
 

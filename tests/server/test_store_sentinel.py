@@ -14,8 +14,8 @@ from harness.redis_nodes import SentinelNodes, binaries, sentinels_in
 from replicated import PAUSE_S, careful, flusher, gaps, store
 
 from seatwise_server.store import Answer, Client, Flusher, Store, check_server, connect
-from seatwise_server.store.address import Mode
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
+from seatwise_server.store.redis.address import Mode
 
 __all__ = ["careful", "flusher", "gaps", "store"]
 """Fixtures of this module."""

@@ -16,7 +16,7 @@ from seatwise.link.seat import Seat
 from seatwise_server.play.referee import Referee
 from seatwise_server.play.table import Table
 from seatwise_server.store import Flusher, Store
-from seatwise_server.store.client import SingleClient
+from seatwise_server.store.redis.client import SingleClient
 from simulation.chance import seeded
 from simulation.clock import Clock
 from simulation.world import Climate, World, overheard

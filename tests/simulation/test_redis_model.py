@@ -11,7 +11,8 @@ from redis.asyncio import Redis as Client
 from redis.exceptions import ResponseError
 from redis_server import redis_client, redis_server
 
-from seatwise_server.store import keys, lua
+from seatwise_server.store import keys
+from seatwise_server.store.redis import scripts
 from simulation.redis_model import Redis as Model
 from simulation.redis_model import Refused, Status
 
@@ -32,7 +33,7 @@ class Lots(random.Random):
         )()  # fmt: skip
 
     def script(self, name: str, named: list[str], *args: Any) -> list[Any]:
-        return ["EVAL", lua.script(name).source, len(named), *named, *args]
+        return ["EVAL", scripts.script(name).source, len(named), *named, *args]
 
     def owner(self) -> str:
         return self.choice("ab")

@@ -24,7 +24,8 @@ from typing import Any
 
 import structlog
 
-from seatwise_server.store import keys, lua
+from seatwise_server.store import keys
+from seatwise_server.store.redis import scripts
 from seatwise_server.store.tokens import new_token
 from simulation.chance import Chance, seeded
 from simulation.clock import Clock, Loop, OutOfTime, Task
@@ -237,7 +238,7 @@ class World:
         """Its token."""
         token, hashed = new_token(bot)
         registration = keys.bot_registration(bot).encode()
-        source = lua.script("bot_register").source
+        source = scripts.script("bot_register").source
         self.redis.model.call(b"EVAL", source, b"1", registration, b"the owner", hashed, b"the request")
         return token
 
@@ -368,7 +369,7 @@ def _is_idle(server: Server) -> bool:
     return referee is None or not (referee.tables or len(referee.streams))
 
 
-_APPEND = lua.script("append").sha.encode()
+_APPEND = scripts.script("append").sha.encode()
 
 
 def play(seed: int, climate: Climate, *, keeps_log: bool = False) -> Outcome:

@@ -16,7 +16,7 @@ from seatwise_server.competition.logged_result import Result
 from seatwise_server.ladder.ladder_settings import PREFIX
 from seatwise_server.play.intake import NotYourSeat
 from seatwise_server.store import Store
-from seatwise_server.store.flusher import Answer
+from seatwise_server.store.group_commit.writer import Answer
 
 
 @dataclass(frozen=True, slots=True)

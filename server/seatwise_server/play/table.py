@@ -26,7 +26,7 @@ from seatwise_server.play import items
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.outbox import Outbox
 from seatwise_server.play.receipts import Receipts
-from seatwise_server.store.flusher import Answer
+from seatwise_server.store.group_commit.writer import Answer
 
 MOST_WAITING = 8
 """Commands of one seat that may wait in the inbox."""

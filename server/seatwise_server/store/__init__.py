@@ -10,10 +10,7 @@ from dataclasses import dataclass
 
 from seatwise_server.store.attendance import Attendance, Attendances, Replaced
 from seatwise_server.store.bots import Bot, BotPage, Bots, IssuedToken
-from seatwise_server.store.client import Client
-from seatwise_server.store.clock import now_ms
-from seatwise_server.store.connecting import connect
-from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience, Wait
+from seatwise_server.store.group_commit.writer import Answer, Flusher, Listeners, Patience
 from seatwise_server.store.jobs import Job, Jobs
 from seatwise_server.store.journal import Death, Fence, Journal
 from seatwise_server.store.ladders import Event, LadderMeta, Ladders, Shown
@@ -22,9 +19,13 @@ from seatwise_server.store.leases import Leases
 from seatwise_server.store.matches import Matches, MatchMeta, MatchPage
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
 from seatwise_server.store.queues import Proposal, Queues, Waiting
+from seatwise_server.store.redis.client import Client
+from seatwise_server.store.redis.clock import now_ms
+from seatwise_server.store.redis.connect import connect
+from seatwise_server.store.redis.durability import NodeFacts, ServerFacts, check_server
+from seatwise_server.store.redis.replica_wait import ReplicaWait
 from seatwise_server.store.results import Results
 from seatwise_server.store.seats import Offer, Reservation, SeatOf, Seats
-from seatwise_server.store.server import NodeFacts, ServerFacts, check_server
 from seatwise_server.store.sets import DealSets, SetOfDeals
 
 __all__ = [
@@ -63,6 +64,7 @@ __all__ = [
     "Proposal",
     "Queues",
     "Replaced",
+    "ReplicaWait",
     "Reservation",
     "Results",
     "SeatOf",
@@ -71,7 +73,6 @@ __all__ = [
     "SetOfDeals",
     "Shown",
     "Store",
-    "Wait",
     "Waiting",
     "check_server",
     "connect",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from seatwise_server.store import keys, lua
-from seatwise_server.store.client import Client, call, call_many
+from seatwise_server.store import keys
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.redis.client import Client, call, call_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Attendances:
             bot,
             attendance.turn,
         )
-        before = await lua.run(self._client, "attend", [keys.bot_attendance(bot)], *args)
+        before = await scripts.run(self._client, "attend", [keys.bot_attendance(bot)], *args)
         return Replaced(before[0].decode(), before[1].decode()) if before else None
 
     async def keep(self, bot: str, attendance: Attendance, lease_ms: int) -> bool:
@@ -73,11 +74,11 @@ class Attendances:
             "\n".join(attendance.queues),
             lease_ms,
         )
-        return bool(await lua.run(self._client, "attend_keep", [keys.bot_attendance(bot)], *args))
+        return bool(await scripts.run(self._client, "attend_keep", [keys.bot_attendance(bot)], *args))
 
     async def leave(self, bot: str, attend_id: str) -> bool:
         """Ends the presence; False and nothing changed when it is not this one any more."""
-        return bool(await lua.run(self._client, "attend_leave", [keys.bot_attendance(bot)], attend_id))
+        return bool(await scripts.run(self._client, "attend_leave", [keys.bot_attendance(bot)], attend_id))
 
     async def get(self, bot: str) -> Attendance | None:
         """Where the bot is present, None when it is absent."""

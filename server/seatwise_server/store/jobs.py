@@ -9,8 +9,9 @@ from typing import Any
 
 from redis.exceptions import ResponseError
 
-from seatwise_server.store import keys, lua
-from seatwise_server.store.client import LONGEST_BLOCK_MS, Client, call, call_blocking, pairs
+from seatwise_server.store import keys
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, Client, call, call_blocking, pairs
 
 GROUP = "referees"
 
@@ -33,7 +34,7 @@ class Jobs:
 
     async def push(self, match: str) -> str:
         """The id of the match's job, made if there is none; a match whose job is done gets a new one."""
-        answer = await lua.run(self._client, "job_push", [keys.JOB_STREAM, keys.JOB_MARKERS], match)
+        answer = await scripts.run(self._client, "job_push", [keys.JOB_STREAM, keys.JOB_MARKERS], match)
         return str(answer.decode())
 
     async def take(self, consumer: str, count: int, block_ms: int) -> list[Job]:
@@ -68,23 +69,25 @@ class Jobs:
     async def held(self, consumer: str, count: int = _HELD_AT_ONCE, after_id: str = "") -> list[Job]:
         """Jobs that any consumer has taken and not done, oldest first; they stay its own."""
         args = (GROUP, consumer, count, f"({after_id}" if after_id else "-")
-        found = await self._in_group(lambda: lua.run(self._client, "job_held", [keys.JOB_STREAM], *args))
+        found = await self._in_group(lambda: scripts.run(self._client, "job_held", [keys.JOB_STREAM], *args))
         return [Job(job_id.decode(), match.decode()) for job_id, match in _couples(found)]
 
     async def move(self, job_id: str, dead: str, consumer: str) -> bool:
         """Makes the job of a dead consumer this one's; False when it is done. May be repeated."""
         args = (GROUP, dead, consumer, job_id)
-        return bool(await self._in_group(lambda: lua.run(self._client, "job_move", [keys.JOB_STREAM], *args)))
+        return bool(
+            await self._in_group(lambda: scripts.run(self._client, "job_move", [keys.JOB_STREAM], *args))
+        )
 
     async def give_back(self, job_id: str) -> bool:
         """Leaves the job to others: whoever took it cannot do it. False when it is done."""
         named = [keys.JOB_STREAM, keys.JOB_MARKERS]
-        return bool(await lua.run(self._client, "job_return", named, GROUP, job_id))
+        return bool(await scripts.run(self._client, "job_return", named, GROUP, job_id))
 
     async def done(self, job_id: str) -> bool:
         """Ends the job for good; False when it had ended already."""
         named = [keys.JOB_STREAM, keys.JOB_MARKERS]
-        return bool(await lua.run(self._client, "job_done", named, GROUP, job_id))
+        return bool(await scripts.run(self._client, "job_done", named, GROUP, job_id))
 
     async def _in_group(self, ask: Callable[[], Awaitable[Any]]) -> Any:
         """The answer, after making the group where there is none yet."""

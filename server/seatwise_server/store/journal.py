@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from seatwise_server.store import keys, lua
-from seatwise_server.store.client import LONGEST_BLOCK_MS, Client, call, call_blocking
+from seatwise_server.store import keys
 from seatwise_server.store.errors import FenceLost, MatchRetired
-from seatwise_server.store.flusher import Answer, Flusher, Listeners, Patience
+from seatwise_server.store.group_commit.writer import Answer, Flusher, Listeners, Patience
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, Client, call, call_blocking
 
 __all__ = ["Answer", "Death", "Fence", "Flusher", "Journal", "Listeners", "Patience"]
 
@@ -69,7 +70,7 @@ class Journal:
         """
         seen = "" if confirmed is None else str(confirmed)
         args = (owner, expected_epoch, seen, death)
-        return _epoch(match, await lua.run(self._client, "claim", [keys.match_fence(match)], *args))
+        return _epoch(match, await scripts.run(self._client, "claim", [keys.match_fence(match)], *args))
 
     async def fence(self, match: str) -> Fence | None:
         """Who owns the match; None when nobody ever has, or when the match is forgotten."""
@@ -85,12 +86,12 @@ class Journal:
         FENCED if it is another's or over, LOST if Redis has forgotten the claim.
         """
         args = (epoch, owner)
-        return Answer(await lua.run(self._client, "confirm", [keys.match_fence(match)], *args))
+        return Answer(await scripts.run(self._client, "confirm", [keys.match_fence(match)], *args))
 
     async def pardon(self, match: str, epoch: int, owner: str) -> Answer:
         """Of the deaths with this match only the last counts from now on; FENCED if it is another's. Repeatable."""
         named = [keys.match_fence(match)]
-        return Answer(await lua.run(self._client, "pardon", named, epoch, owner))
+        return Answer(await scripts.run(self._client, "pardon", named, epoch, owner))
 
     async def reclaim(self, match: str, owner: str, epoch: int) -> int:
         """The new epoch of a match whose claim, at `epoch`, Redis has forgotten in a failover.
@@ -99,7 +100,9 @@ class Journal:
         the owner that was told LOST; it holds entries that Redis has not, and the next append writes them again.
         Raises FenceLost when the claim stands after all, or another's does, and MatchRetired.
         """
-        return _epoch(match, await lua.run(self._client, "reclaim", [keys.match_fence(match)], owner, epoch))
+        return _epoch(
+            match, await scripts.run(self._client, "reclaim", [keys.match_fence(match)], owner, epoch)
+        )
 
     async def read(self, match: str, after_seq: int = 0) -> list[bytes]:
         """The entries behind `after_seq`, in order; empty when there are none or no journal."""
@@ -143,7 +146,7 @@ class Journal:
         named = (keys.match_fence, keys.match_journal, keys.match_meta, keys.match_record)
         keep_ms = max(1, keep_s * 1000)
         args = (epoch, owner, zlib.compress(record, _COMPRESSION), result, state, keep_ms)
-        return Answer(await lua.run(self._client, "retire", [name(match) for name in named], *args))
+        return Answer(await scripts.run(self._client, "retire", [name(match) for name in named], *args))
 
 
 def _epoch(match: str, answer: list[Any]) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seatwise_server.store import keys, lua
-from seatwise_server.store.client import Client, call
+from seatwise_server.store import keys
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.redis.client import Client, call
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Leagues:
 
     async def create(self, name: str, settings: bytes) -> bytes:
         """The settings of the league of that name: these, or those it was created with before."""
-        held: bytes = await lua.run(self._client, "ladder_create", [keys.league(name)], settings)
+        held: bytes = await scripts.run(self._client, "ladder_create", [keys.league(name)], settings)
         await call(self._client, "ZADD", keys.LEAGUE_INDEX, 0, name)
         return held
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from seatwise_server.store import keys, lua
-from seatwise_server.store.client import Client, call
+from seatwise_server.store import keys
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.redis.client import Client, call
 
 
 class Leases:
@@ -14,11 +15,11 @@ class Leases:
 
     async def hold(self, work: str, process: str, lease_ms: int) -> bool:
         """Takes or lengthens the lease; False when another process has it."""
-        return bool(await lua.run(self._client, "lease_hold", [keys.lease(work)], process, lease_ms))
+        return bool(await scripts.run(self._client, "lease_hold", [keys.lease(work)], process, lease_ms))
 
     async def release(self, work: str, process: str) -> bool:
         """Gives it back, so that others need not wait for its end; False when another process has it."""
-        return bool(await lua.run(self._client, "lease_hold", [keys.lease(work)], process, 0))
+        return bool(await scripts.run(self._client, "lease_hold", [keys.lease(work)], process, 0))
 
     async def holder(self, work: str) -> tuple[str, int] | None:
         """Who has it and for how many milliseconds yet; None when nobody."""

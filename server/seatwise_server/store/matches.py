@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from seatwise_server.store import keys, lua
-from seatwise_server.store.client import Argument, Client, call, call_many, pairs
+from seatwise_server.store import keys
 from seatwise_server.store.errors import BadPageToken
-from seatwise_server.store.flusher import Answer
+from seatwise_server.store.group_commit.writer import Answer
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.redis.client import Argument, Client, call, call_many, pairs
 
 _FORGET_AT_ONCE = 100
 """How many expired matches one retirement takes out of the index; one each would already keep it flat."""
@@ -54,7 +55,7 @@ class Matches:
     async def create(self, match: str, meta: Mapping[str, Argument]) -> bool:
         """Writes the meta and lists the match; False and nothing changed when it was there already."""
         pairs = [part for pair in meta.items() for part in pair]
-        made, create_us = await lua.run(self._client, "match_create", [keys.match_meta(match)], *pairs)
+        made, create_us = await scripts.run(self._client, "match_create", [keys.match_meta(match)], *pairs)
         await call(self._client, "ZADD", keys.MATCH_INDEX, "NX", create_us, match)
         return bool(made)
 
@@ -69,7 +70,7 @@ class Matches:
         fields = {"state": state, **(more or {})}
         pairs = [part for pair in fields.items() for part in pair]
         named = [keys.match_fence(match), keys.match_meta(match)]
-        return Answer(await lua.run(self._client, "match_state", named, epoch, owner, *pairs))
+        return Answer(await scripts.run(self._client, "match_state", named, epoch, owner, *pairs))
 
     async def drop(self, match: str) -> None:
         """Takes a match that nobody has owned yet off the books; nothing happens when it is not on them."""
@@ -78,7 +79,7 @@ class Matches:
 
     async def ask_abort(self, match: str, why: str = "") -> bool:
         """Notes that the match is to be voided, for whoever owns it next; False when it is not known."""
-        return bool(await lua.run(self._client, "match_mark", [keys.match_meta(match)], "abort", why))
+        return bool(await scripts.run(self._client, "match_mark", [keys.match_meta(match)], "abort", why))
 
     async def is_to_be_aborted(self, match: str) -> bool:
         """Whether `ask_abort` was called."""
@@ -90,7 +91,7 @@ class Matches:
         Also takes out those whose time has come, so that the list stays as long as what is kept.
         """
         named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY]
-        await lua.run(self._client, "match_forget", named, match, max(1, keep_s * 1000), _FORGET_AT_ONCE)
+        await scripts.run(self._client, "match_forget", named, match, max(1, keep_s * 1000), _FORGET_AT_ONCE)
 
     async def record(self, match: str) -> bytes | None:
         """The record of a match that is over; None while it runs, and when the record has gone."""

@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import NamedTuple
 
 from seatwise_server.store import keys
-from seatwise_server.store.client import Client
+from seatwise_server.store.redis.client import Client
 from seatwise_server.store.seats import SeatOf, seat_of
 
 

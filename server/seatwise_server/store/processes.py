@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from seatwise_server.store import keys, lua
-from seatwise_server.store.client import LONGEST_BLOCK_MS, Client, call, call_blocking, call_many, pairs
+from seatwise_server.store import keys
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, Client, call, call_blocking, call_many, pairs
 
 KEEP_MS = 300_000
 """Heartbeats and orders of a process that is no more go after this; it is no rule for who lives."""
@@ -53,7 +54,7 @@ class Processes:
         """One heartbeat, once a second; answers its count."""
         named = [keys.process_beat(process), keys.PROCESS_INDEX]
         facts = ("address", address, "tables", tables, "free", free, "draining", int(is_draining))
-        return int(await lua.run(self._client, "process_beat", named, process, KEEP_MS, *facts))
+        return int(await scripts.run(self._client, "process_beat", named, process, KEEP_MS, *facts))
 
     async def farewell(self, process: str) -> bool:
         """Says that the process has let go of everything, so that others need not wait; False when unknown.
@@ -61,7 +62,7 @@ class Processes:
         Others may say it of a process that they know for certain to be dead.
         """
         args = (process, keys.FAREWELLS_CHANNEL)
-        return bool(await lua.run(self._client, "process_farewell", [keys.process_beat(process)], *args))
+        return bool(await scripts.run(self._client, "process_farewell", [keys.process_beat(process)], *args))
 
     async def heartbeats(self) -> dict[str, Heartbeat]:
         """The last heartbeat of every process that beat within the last minutes."""

@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from seatwise_server.competition.logged_result import Result
-from seatwise_server.store import keys, lua
-from seatwise_server.store.client import Client, call
+from seatwise_server.store import keys
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.redis.client import Client, call
 
 
 class Results:
@@ -25,7 +26,7 @@ class Results:
         del body["seq"]
         named = [keys.results_log(competition), keys.results_places(competition)]
         written = json.dumps(body, sort_keys=True, separators=(",", ":"))
-        return int(await lua.run(self._client, "result_append", named, result.match, written))
+        return int(await scripts.run(self._client, "result_append", named, result.match, written))
 
     async def read(self, competition: str, after_seq: int = 0, count: int = 1000) -> list[Result]:
         """The next results behind that place, in their order; empty when there are none."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seatwise_server.store import keys, lua
-from seatwise_server.store.client import Client, call, pairs
+from seatwise_server.store import keys
 from seatwise_server.store.errors import SetRefused
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.redis.client import Client, call, pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class DealSets:
         Raises SetRefused when the set has another size or kind, when the number is taken, and when it is over.
         """
         args = (number, match, size, kind, seed.hex())
-        answer, found, instead = await lua.run(self._client, "set_join", [keys.deal_set(name)], *args)
+        answer, found, instead = await scripts.run(self._client, "set_join", [keys.deal_set(name)], *args)
         if answer != b"OK":
             raise SetRefused(answer.decode(), instead.decode())
         return bytes.fromhex(found.decode())
@@ -44,13 +45,13 @@ class DealSets:
         time. Nothing happens when there is no such set, or when the number has been given to another match.
         """
         args = (number, match, state, max(1, keep_s * 1000))
-        answer: int = await lua.run(self._client, "set_end", [keys.deal_set(name)], *args)
+        answer: int = await scripts.run(self._client, "set_end", [keys.deal_set(name)], *args)
         return answer == 1
 
     async def close(self, name: str, keep_s: int) -> bool | None:
         """No more join; whether the set is over by that. None when there is no such set."""
         args = ("", "", "", max(1, keep_s * 1000))
-        answer = await lua.run(self._client, "set_end", [keys.deal_set(name)], *args)
+        answer = await scripts.run(self._client, "set_end", [keys.deal_set(name)], *args)
         return None if answer == -1 else answer == 1
 
     async def is_over(self, name: str) -> bool:

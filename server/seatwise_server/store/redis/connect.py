@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from seatwise_server.store.address import Mode, parse
-from seatwise_server.store.client import Client, SingleClient
-from seatwise_server.store.cluster import ClusterClient
-from seatwise_server.store.outage import BRIDGED_S
-from seatwise_server.store.routes import THE_PRIMARY
+from seatwise_server.store.redis.address import Mode, parse
+from seatwise_server.store.redis.client import Client, SingleClient
+from seatwise_server.store.redis.cluster import ClusterClient
+from seatwise_server.store.redis.outage import BRIDGED_S
+from seatwise_server.store.redis.topology import THE_PRIMARY
 
 
 def connect(url: str, bridge_s: float = BRIDGED_S) -> Client:

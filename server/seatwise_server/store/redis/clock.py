@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from seatwise_server.store import keys, lua
-from seatwise_server.store.client import Client
+from seatwise_server.store import keys
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.redis.client import Client
 
 
 async def now_ms(client: Client) -> int:
     """Milliseconds on Redis's clock; in a cluster on that of the node that keeps the heartbeats."""
-    return int(await lua.run(client, "now", [keys.PROCESS_INDEX]))
+    return int(await scripts.run(client, "now", [keys.PROCESS_INDEX]))

@@ -14,7 +14,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from seatwise_server.store.address import Address
+from seatwise_server.store.redis.address import Address
 
 SLOTS = 16_384
 

@@ -13,9 +13,10 @@ from redis.exceptions import AskError, MovedError, RedisError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from seatwise_server.store import keys
-from seatwise_server.store.address import Address
-from seatwise_server.store.courier import ASKING, Courier, Parcel, Patience, Wait
-from seatwise_server.store.routes import SLOTS, Routes, Span
+from seatwise_server.store.group_commit.node_writer import ASKING, Courier, Parcel, Patience
+from seatwise_server.store.redis.address import Address
+from seatwise_server.store.redis.replica_wait import ReplicaWait
+from seatwise_server.store.redis.topology import SLOTS, Routes, Span
 
 LOOK_EVERY_S = 0.05
 """How often at most it is asked who holds what."""
@@ -52,7 +53,7 @@ class Dispatch:
         routes: Routes,
         listeners: Listeners,
         patience: Patience,
-        wait: Wait,
+        wait: ReplicaWait,
         on_reply: Callable[[Parcel, Any], None],
         on_moved: Callable[[], None],
     ) -> None:

@@ -12,10 +12,10 @@ from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from seatwise_server.store.address import Mode, Target
 from seatwise_server.store.errors import StoreUnavailable
-from seatwise_server.store.outage import BRIDGED_S, bridged
-from seatwise_server.store.routes import OneNode, Routes
+from seatwise_server.store.redis.address import Mode, Target
+from seatwise_server.store.redis.outage import BRIDGED_S, bridged
+from seatwise_server.store.redis.topology import OneNode, Routes
 
 Argument: TypeAlias = bytes | str | int
 

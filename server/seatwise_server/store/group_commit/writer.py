@@ -12,13 +12,14 @@ import structlog
 from redis.exceptions import ResponseError
 
 from seatwise_server.store import keys
-from seatwise_server.store.client import Client
-from seatwise_server.store.courier import APPEND, TOUCH, Parcel, Patience, Wait, pack
-from seatwise_server.store.dispatch import Dispatch, Listeners, safely
-from seatwise_server.store.held import Held
-from seatwise_server.store.routes import Routes
+from seatwise_server.store.group_commit.journal_tail import Held
+from seatwise_server.store.group_commit.node_writer import APPEND, TOUCH, Parcel, Patience
+from seatwise_server.store.group_commit.router import Dispatch, Listeners, safely
+from seatwise_server.store.redis.client import Client
+from seatwise_server.store.redis.replica_wait import ReplicaWait, pack_command
+from seatwise_server.store.redis.topology import Routes
 
-__all__ = ["Answer", "Done", "Flusher", "Listeners", "Patience", "Wait"]
+__all__ = ["Answer", "Done", "Flusher", "Listeners", "Patience"]
 
 
 class Answer(IntEnum):
@@ -65,10 +66,10 @@ class Flusher:
         routes: Routes,
         listeners: Listeners | None = None,
         patience: Patience | None = None,
-        wait: Wait | None = None,
+        wait: ReplicaWait | None = None,
     ) -> None:
         self._listeners = listeners or Listeners()
-        self._wait = wait or Wait()
+        self._wait = wait or ReplicaWait()
         self._lines: dict[str, list[Parcel] | None] = {}
         """Matches that have a parcel under way, and those that wait behind it."""
         self._held: dict[str, Held] = {}
@@ -83,7 +84,7 @@ class Flusher:
         client: Client,
         listeners: Listeners | None = None,
         patience: Patience | None = None,
-        wait: Wait | None = None,
+        wait: ReplicaWait | None = None,
     ) -> Flusher:
         """A flusher to the Redis of this client, on connections of its own."""
         return cls(client.routes, listeners, patience, wait)
@@ -142,7 +143,7 @@ class Flusher:
         """Returns when as many replicas as are waited for have what others than appends wrote about the match."""
         if self._wait.replicas:
             answer, settle = _promise()
-            command = pack(("EVALSHA", TOUCH.sha, 1, keys.match_fence(match)))
+            command = pack_command(("EVALSHA", TOUCH.sha, 1, keys.match_fence(match)))
             self._take(Parcel(match, command, 0, (), settle))
             await answer
 
@@ -232,7 +233,7 @@ class Flusher:
 
 def _command(match: str, epoch: int, owner: str, first_seq: int, entries: Sequence[bytes]) -> bytes:
     fence, journal = keys.append_keys(match)
-    return pack(("EVALSHA", APPEND.sha, 2, fence, journal, epoch, owner, first_seq, *entries))
+    return pack_command(("EVALSHA", APPEND.sha, 2, fence, journal, epoch, owner, first_seq, *entries))
 
 
 def _promise() -> tuple[asyncio.Future[Answer], Done]:

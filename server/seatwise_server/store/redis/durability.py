@@ -10,12 +10,12 @@ from typing import Any
 
 from redis.exceptions import BusyLoadingError, InvalidResponse, RedisError, ResponseError
 
-from seatwise_server.store.address import Address, Mode
-from seatwise_server.store.client import Client, pairs
-from seatwise_server.store.courier import Wait
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
-from seatwise_server.store.outage import BRIDGED_S, bridged
-from seatwise_server.store.routes import SLOTS, THE_PRIMARY, asking
+from seatwise_server.store.redis.address import Address, Mode
+from seatwise_server.store.redis.client import Client, pairs
+from seatwise_server.store.redis.outage import BRIDGED_S, bridged
+from seatwise_server.store.redis.replica_wait import ReplicaWait
+from seatwise_server.store.redis.topology import SLOTS, THE_PRIMARY, asking
 
 OLDEST = (7, 0)
 KNOWS_WAITAOF = (7, 2)
@@ -116,11 +116,11 @@ class ServerFacts:
         }
 
     @property
-    def wait(self) -> Wait:
+    def wait(self) -> ReplicaWait:
         """How the flusher waits for replicas."""
         is_known = all(_number(node.version) >= KNOWS_WAITAOF for node in self.nodes)
         are_all_seen = not self.unreachable and all(node.appendonly for node in self.nodes)
-        return Wait(self.wait_replicas, on_disk=is_known and are_all_seen)
+        return ReplicaWait(self.wait_replicas, on_disk=is_known and are_all_seen)
 
 
 async def check_server(

@@ -17,14 +17,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import hiredis
 import structlog
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import NoPermissionError, NoScriptError, RedisError, ResponseError, TryAgainError
 
-from seatwise_server.store import lua
-from seatwise_server.store.address import Address
-from seatwise_server.store.outage import is_outage
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.redis.address import Address
+from seatwise_server.store.redis.outage import is_outage
+from seatwise_server.store.redis.replica_wait import ReplicaWait, pack_command
 
 LARGEST_BATCH = 1_000
 """More appends than this go in several batches, so that each is answered in time."""
@@ -35,16 +35,14 @@ TURNS_OF_A_MESSAGE = 2
 MOST_GATHERED = 4
 """So often a batch waits for more; each time takes as long as what else there is to do at once."""
 
-APPEND = lua.script("append")
-TOUCH = lua.script("touch")
+APPEND = scripts.script("append")
+TOUCH = scripts.script("touch")
 
-pack: Callable[[tuple[object, ...]], bytes] = hiredis.pack_command  # type: ignore[assignment]  # its stub allows one-tuples only
-
-_LOAD = [pack(("SCRIPT", "LOAD", script.source)) for script in (APPEND, TOUCH)]
-ASKING = pack(("ASKING",))
+_LOAD = [pack_command(("SCRIPT", "LOAD", script.source)) for script in (APPEND, TOUCH)]
+ASKING = pack_command(("ASKING",))
 """In front of a command: it wants to be answered by a node to which its slot is only moving."""
 
-_PING = pack(("PING",))
+_PING = pack_command(("PING",))
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -67,23 +65,6 @@ class Patience:
     """After this `on_lost` is called; the flusher goes on trying until it is closed."""
     replicas_s: float = 1.0
     """How long Redis waits for its replicas before it says how few they are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Who besides the primary must have what was written, before it counts as written."""
-
-    replicas: int = 0
-    on_disk: bool = False
-    """Whether a replica must have it on its disk; every node has to know WAITAOF and to keep an append-only file."""
-
-    def commands(self, patience_s: float) -> list[bytes]:
-        """What goes behind a batch."""
-        if not self.replicas:
-            return []
-        wait_ms = int(patience_s * 1000)
-        wait = pack(("WAIT", self.replicas, wait_ms))
-        return [wait, pack(("WAITAOF", 1, self.replicas, wait_ms))] if self.on_disk else [wait]
 
 
 @dataclass(slots=True, eq=False)
@@ -120,7 +101,7 @@ class Courier:
         new_connection: Callable[[], AbstractConnection],
         office: Office,
         patience: Patience,
-        wait: Wait,
+        wait: ReplicaWait,
     ) -> None:
         self.address = address
         self._new_connection = new_connection

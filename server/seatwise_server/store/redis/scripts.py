@@ -10,7 +10,7 @@ from typing import Any
 
 from redis.exceptions import NoScriptError
 
-from seatwise_server.store.client import Argument, Client, call, call_many
+from seatwise_server.store.redis.client import Argument, Client, call, call_many
 
 
 @dataclass(frozen=True, slots=True)

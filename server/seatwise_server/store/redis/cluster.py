@@ -18,8 +18,9 @@ from redis.crc import key_slot
 from redis.exceptions import AskError, ClusterError, RedisError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from seatwise_server.store.address import Mode, Target
-from seatwise_server.store.client import (
+from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.store.redis.address import Mode, Target
+from seatwise_server.store.redis.client import (
     AT_ONCE,
     FAILOVER_REPLY_TIMEOUT_S,
     REPLY_TIMEOUT_S,
@@ -27,9 +28,8 @@ from seatwise_server.store.client import (
     heard_on,
     limits,
 )
-from seatwise_server.store.errors import StoreUnavailable
-from seatwise_server.store.outage import BRIDGED_S, bridged
-from seatwise_server.store.routes import Cluster
+from seatwise_server.store.redis.outage import BRIDGED_S, bridged
+from seatwise_server.store.redis.topology import Cluster
 
 
 class ClusterClient:
