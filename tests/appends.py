@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from seatwise_server.store import Answer, Flusher, Listeners, Store
+from seatwise_server.store import AppendResult, Flusher, Listeners, Store
 from seatwise_server.store.group_commit.writer import Done
 
-GOOD = {Answer.OK, Answer.ALREADY}
+GOOD = {AppendResult.OK, AppendResult.ALREADY}
 
 
 async def until(holds: Callable[[], object], within_s: float = 10) -> None:
@@ -47,7 +47,7 @@ class Load:
     def __init__(self, flusher: Flusher, matches: list[str], length: int, pause_s: float = 0) -> None:
         self.flusher = flusher
         self.lengths = dict.fromkeys(matches, length)
-        self.answers: dict[str, list[Answer]] = {match: [] for match in matches}
+        self.answers: dict[str, list[AppendResult]] = {match: [] for match in matches}
         self._pause_s = pause_s
 
     def start(self) -> None:
@@ -63,9 +63,9 @@ class Load:
         seq = len(self.answers[match]) + 1
         if seq <= self.lengths[match]:
             done: Done = partial(self._answered, match)
-            self.flusher.append(match, 1, "a", seq, [b"%d" % seq], done)
+            self.flusher.append_entries(match, 1, "a", seq, [b"%d" % seq], done)
 
-    def _answered(self, match: str, answer: Answer) -> None:
+    def _answered(self, match: str, answer: AppendResult) -> None:
         self.answers[match].append(answer)
         if self._pause_s:
             asyncio.get_running_loop().call_later(self._pause_s, self._next, match)

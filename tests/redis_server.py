@@ -45,7 +45,7 @@ async def client(redis_server: EmbeddedRedis, redis_client: Redis) -> AsyncItera
     """Our client to the session's server, which is empty now."""
     client = connect(redis_server.url)
     yield client
-    await client.aclose()
+    await client.close_connections()
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 import pytest_asyncio
 from appends import Gaps
 
-from seatwise_server.store import Client, Flusher, Patience, Store, check_server
+from seatwise_server.store import AppendTimeouts, Client, Flusher, Store, check_server
 
-_QUICK = Patience(reply_s=2.0, first_retry_s=0.01, longest_retry_s=0.1, probe_s=0.1, replicas_s=0.3)
+_QUICK = AppendTimeouts(reply_s=2.0, first_retry_s=0.01, longest_retry_s=0.1, probe_s=0.1, replicas_s=0.3)
 PAUSE_S = 0.02
 
 

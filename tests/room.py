@@ -26,7 +26,7 @@ from seatwise_server.play.lag import Lag
 from seatwise_server.play.stream import PlayStream
 from seatwise_server.play.table import Table
 from seatwise_server.rpc import requests
-from seatwise_server.store.group_commit.writer import Answer
+from seatwise_server.store.group_commit.writer import AppendResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -49,7 +49,7 @@ class Append:
     owner: str
     first_seq: int
     entries: tuple[bytes, ...]
-    done: Callable[[Answer], None]
+    done: Callable[[AppendResult], None]
 
 
 class FakeJournal:
@@ -66,14 +66,14 @@ class FakeJournal:
         self._in_flight: Counter[str] = Counter()
         self._held: list[Append] | None = None
 
-    def append(
+    def append_entries(
         self,
         match: str,
         epoch: int,
         owner: str,
         first_seq: int,
         entries: list[bytes],
-        done: Callable[[Answer], None],
+        done: Callable[[AppendResult], None],
     ) -> None:
         """See `table.Journal`."""
         append = Append(match, epoch, owner, first_seq, tuple(entries), done)
@@ -111,12 +111,12 @@ class FakeJournal:
         self._in_flight[append.match] -= 1
         append.done(self._write(append))
 
-    def _write(self, append: Append) -> Answer:
+    def _write(self, append: Append) -> AppendResult:
         written = self._written.setdefault(append.match, [])
         if append.match in self._fenced or append.first_seq != len(written) + 1:
-            return Answer.FENCED
+            return AppendResult.FENCED
         written.extend(append.entries)
-        return Answer.OK
+        return AppendResult.OK
 
 
 class Link:

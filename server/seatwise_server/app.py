@@ -24,7 +24,7 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, Role, Tasks
 from seatwise_server.rpc.keeper import Keeper
 from seatwise_server.rpc.server import Doors
-from seatwise_server.store import Flusher, Listeners, Patience, Store, check_server, connect
+from seatwise_server.store import AppendTimeouts, Flusher, Listeners, Store, check_server, connect
 from seatwise_server.store.tokens import load_or_create_admin_token
 
 FLUSH_S = 5.0
@@ -86,14 +86,14 @@ class _Server:
     async def start(self, stack: AsyncExitStack) -> None:
         config, self._stack = self._config, stack
         client = connect(config.redis_url or self._url())
-        stack.push_async_callback(client.aclose)
+        stack.push_async_callback(client.close_connections)
         if self._embedded:  # it may die while we start
             self._spawn_all({"supervise redis": self._embedded.supervise()})
             stack.push_async_callback(_end, self._tasks)
         facts = await check_server(client, allow_loss=config.allow_loss, wait_replicas=config.wait_replicas)
         self._doors = Doors(connections_for_others())
         listeners = Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost)
-        patience = Patience(gone_for_good_s=config.gone_for_good_s)
+        patience = AppendTimeouts(gone_for_good_s=config.gone_for_good_s)
         self._flusher = Flusher.of(client, listeners, patience, facts.wait)
         common = self._common(Store.of(client), self._bind(), facts.durability)
         self._flusher.start()

@@ -14,7 +14,7 @@ from processes import say, wait_for_end
 
 from seatwise_server import app, log
 from seatwise_server.config import Config
-from seatwise_server.store.group_commit.writer import Answer
+from seatwise_server.store.group_commit.writer import AppendResult
 from seatwise_server.store.journal import Journal
 
 
@@ -25,7 +25,7 @@ class NoJournal:
 
     def __init__(self) -> None:
         self.entries: dict[str, list[bytes]] = defaultdict(list)
-        self._unanswered: list[Callable[[Answer], None]] = []
+        self._unanswered: list[Callable[[AppendResult], None]] = []
 
     @classmethod
     def of(cls, *_: Any) -> Self:
@@ -44,40 +44,40 @@ class NoJournal:
     async def close(self, timeout_s: float = 0.0) -> None:
         """As `Flusher.close`."""
 
-    def append(
+    def append_entries(
         self,
         match: str,
         _epoch: int,
         _owner: str,
         _first_seq: int,
         entries: Sequence[bytes],
-        done: Callable[[Answer], None],
+        done: Callable[[AppendResult], None],
     ) -> None:
-        """As `Flusher.append`."""
+        """As `Flusher.append_entries`."""
         self.entries[match] += entries
         if not self._unanswered:
             asyncio.get_running_loop().call_soon(self._answer)
         self._unanswered.append(done)
 
-    async def replicated(self, _match: str) -> None:
-        """As `Flusher.replicated`."""
+    async def wait_for_replicas(self, _match: str) -> None:
+        """As `Flusher.wait_for_replicas`."""
 
-    def hold(self, match: str, _epoch: int, _owner: str, entries: Sequence[bytes]) -> None:
-        """As `Flusher.hold`."""
+    def keep_tail(self, match: str, _epoch: int, _owner: str, entries: Sequence[bytes]) -> None:
+        """As `Flusher.keep_tail`."""
         self.entries[match] = list(entries)
 
-    def held(self, match: str) -> list[bytes]:
-        """As `Flusher.held`."""
+    def tail_entries(self, match: str) -> list[bytes]:
+        """As `Flusher.tail_entries`."""
         return self.entries[match]
 
-    def release(self, match: str) -> None:
-        """As `Flusher.release`."""
+    def drop_tail(self, match: str) -> None:
+        """As `Flusher.drop_tail`."""
         self.entries.pop(match, None)
 
     def _answer(self) -> None:
         answered, self._unanswered = self._unanswered, []
         for done in answered:
-            done(Answer.OK)
+            done(AppendResult.OK)
 
 
 async def serve(config: Config, embedded: Any) -> None:

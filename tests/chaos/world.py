@@ -252,7 +252,7 @@ async def opened(redis: Redis) -> AsyncIterator[Store]:
     try:
         yield Store.of(client)
     finally:
-        await client.aclose()
+        await client.close_connections()
 
 
 @dataclass

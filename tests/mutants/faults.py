@@ -201,8 +201,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an error of the store passes for an answer",
         FLUSHER,
-        "            reply = Answer.FENCED\n        if reply < 0:",
-        "            reply = Answer.OK\n        if reply < 0:",
+        ("            reply = AppendResult.FENCED\n        if reply < 0:"),
+        ("            reply = AppendResult.OK\n        if reply < 0:"),
         ("tests/server/test_store_flusher.py",),
     ),
     Fault(

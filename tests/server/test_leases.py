@@ -21,7 +21,7 @@ from seatwise_server.play.inheritance import Estate, share
 from seatwise_server.play.lease import LEASE_S, MARGIN_S, Lease
 from seatwise_server.play.opening import MOST_DEATHS, MOST_DEATHS_IN_ALL, Opening, UnknownFormat
 from seatwise_server.play.presence import Presence
-from seatwise_server.store import Answer, Death, Flusher, Store
+from seatwise_server.store import AppendResult, Death, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 
 CERTAIN_S = LEASE_S - MARGIN_S
@@ -94,13 +94,13 @@ class Owner:
 
     def __init__(self, *matches: str) -> None:
         self.matches = dict.fromkeys(matches, 1)
-        self.lost: list[tuple[str, Answer]] = []
+        self.lost: list[tuple[str, AppendResult]] = []
         self.spoke = 0
 
     def owned(self) -> dict[str, int]:
         return dict(self.matches)
 
-    def lose(self, match: str, answer: Answer) -> None:
+    def lose(self, match: str, answer: AppendResult) -> None:
         del self.matches[match]
         self.lost.append((match, answer))
 
@@ -127,12 +127,12 @@ class Fences:
             raise StoreUnavailable("away")
         return 1
 
-    async def confirm(self, match: str, *_: object) -> Answer:
+    async def confirm(self, match: str, *_: object) -> AppendResult:
         await asyncio.sleep(0)
         self.asked.append(match)
         if self.hook:
             self.hook()
-        return Answer.FENCED if match in self.not_ours else Answer.OK
+        return AppendResult.FENCED if match in self.not_ours else AppendResult.OK
 
 
 def present(owner: Owner, fences: Any, clock: Clock) -> tuple[Presence, Lease]:
@@ -153,7 +153,7 @@ async def test_after_silence_every_fence_is_asked_before_a_word_is_said() -> Non
     await settled()
     assert (sorted(fences.asked), owner.lost, owner.spoke, lease.holds()) == (
         ["a", "b", "c"],
-        [("b", Answer.FENCED)],
+        [("b", AppendResult.FENCED)],
         1,
         True,
     )
@@ -251,7 +251,7 @@ async def verdicts_on(
             done += (Sat(seq=seq + 2, at_ms=seq, seat=Seat(number % 2), nonce=None),)
         if done:
             entries = [encode(entry) for entry in done]
-            assert await flusher.appended(job.match, epoch, heir, seq + 1, entries) is Answer.OK
+            assert await flusher.append_and_wait(job.match, epoch, heir, seq + 1, entries) is AppendResult.OK
         seq += len(done)
     return verdicts[1:]
 
@@ -266,7 +266,7 @@ async def test_what_the_old_owner_writes_until_the_fence_is_set_is_known_to_the_
     claim = store.journal.claim
 
     async def claimed(*args: Any, **options: Any) -> int:
-        assert await flusher.appended(job.match, 1, "a", 1, [sat]) is Answer.OK
+        assert await flusher.append_and_wait(job.match, 1, "a", 1, [sat]) is AppendResult.OK
         return await claim(*args, **options)
 
     monkeypatch.setattr(store.journal, "claim", claimed)
@@ -307,7 +307,7 @@ async def test_who_dies_before_it_opens_a_match_has_not_got_on_with_it(
     _, job = await opened(store, flusher)
     assert await die(store, flusher, job, "first", Death.NONE) is None
     sat = encode(Sat(seq=1, at_ms=0, seat=Seat(0), nonce=None))
-    assert await flusher.appended(job.match, 1, "first", 1, [sat]) is Answer.OK
+    assert await flusher.append_and_wait(job.match, 1, "first", 1, [sat]) is AppendResult.OK
     verdicts = [await die(store, flusher, job, f"heir{number}") for number in range(MOST_DEATHS_IN_ALL)]
     assert verdicts[-1] is VoidReason.POISONED
 
@@ -352,9 +352,9 @@ async def test_what_a_failover_forgot_is_written_again_under_an_epoch_that_nobod
     owned = await ours.claim(Estate(job, "a", None))
     assert owned
     sat = encode(Sat(seq=1, at_ms=5, seat=Seat(0), nonce=None))
-    assert await flusher.appended(job.match, 1, "a", 1, [sat]) is Answer.OK
+    assert await flusher.append_and_wait(job.match, 1, "a", 1, [sat]) is AppendResult.OK
     await redis_client.flushall()
-    assert await store.journal.confirm(job.match, 1, "a") is Answer.LOST
+    assert await store.journal.confirm(job.match, 1, "a") is AppendResult.LOST
     again = await ours.reclaim(owned.match.setup, 1)
     assert again
     assert (again.epoch, again.match.position.seq) == (2, 1)

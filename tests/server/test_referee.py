@@ -16,7 +16,7 @@ from seatwise_server.play.inheritance import Estate
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.opening import Opening
 from seatwise_server.play.referee import Place, Referee
-from seatwise_server.store import Answer, Flusher, Store
+from seatwise_server.store import AppendResult, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.journal import Journal
 
@@ -28,7 +28,7 @@ class Interrupted(Delivery):
 
     async def deliver(self, setup: Setup, epoch: int, owner: str, end: End) -> bool:
         delivered = await super().deliver(setup, epoch, owner, end)
-        self.referee.lose(setup.match, Answer.FENCED)
+        self.referee.lose(setup.match, AppendResult.FENCED)
         await asyncio.sleep(0.01)
         return delivered
 

@@ -20,8 +20,8 @@ from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.store import Client, ReplicaWait, check_server, connect, now_ms
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 from seatwise_server.store.redis import durability
-from seatwise_server.store.redis.address import Address, Mode, parse
-from seatwise_server.store.redis.client import AT_ONCE
+from seatwise_server.store.redis.address import NodeAddress, RedisMode, parse_target
+from seatwise_server.store.redis.client import MOST_COMMANDS_AT_ONCE
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ async def test_our_own_server_is_good_enough(client: Client) -> None:
     assert facts.durability == "fsync"
     assert facts.primaries[0].maxmemory_policy == "noeviction"
     assert int(facts.version.split(".")[0]) >= 7
-    assert (facts.mode, facts.replicas, facts.unreachable) == (Mode.STANDALONE, (), ())
+    assert (facts.mode, facts.replicas, facts.unreachable) == (RedisMode.STANDALONE, (), ())
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ async def test_a_server_that_hides_its_config_is_not_trusted(
     with pytest.raises(StoreRefused, match="unknown"):
         await check_server(guest, allow_loss=False)
     assert (await check_server(guest, allow_loss=True)).appendfsync == "unknown"
-    await guest.aclose()
+    await guest.close_connections()
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ async def test_replicas_are_asked_for_their_disk_where_they_know_the_question(
     facts = replace(facts, primaries=(node,), replicas=(node,), wait_replicas=1)
     assert facts.wait == ReplicaWait(1, on_disk)
     assert not replace(facts, replicas=(replace(node, appendonly=False),)).wait.on_disk
-    assert not replace(facts, unreachable=(Address("10.0.0.7", 6379),)).wait.on_disk
+    assert not replace(facts, unreachable=(NodeAddress("10.0.0.7", 6379),)).wait.on_disk
 
 
 async def test_replicas_that_are_not_there_cannot_be_waited_for(client: Client) -> None:
@@ -161,7 +161,7 @@ async def test_what_is_no_redis_is_refused() -> None:
         client = connect(f"redis://127.0.0.1:{other.sockets[0].getsockname()[1]}")
         with pytest.raises(StoreRefused, match="What answers at this URL is no Redis"):
             await check_server(client, allow_loss=False)
-        await client.aclose()
+        await client.close_connections()
         await asyncio.gather(*filter(None, spoken))
 
 
@@ -172,28 +172,28 @@ async def test_the_clock_is_redis_own(client: Client) -> None:
 @pytest.mark.parametrize(
     ("url", "mode", "hosts", "service"),
     [
-        ("redis://localhost", Mode.STANDALONE, (), ""),
-        ("rediss://user:pass@localhost:7000/1", Mode.STANDALONE, (), ""),
-        ("unix:///run/redis.sock?db=1", Mode.STANDALONE, (), ""),
-        ("redis+sentinel://a,b:7000/main", Mode.SENTINEL, (("a", 26379), ("b", 7000)), "main"),
-        ("rediss+sentinel://:secret@a/main?db=2", Mode.SENTINEL, (("a", 26379),), "main"),
-        ("redis+cluster://a,[::1]:7001", Mode.CLUSTER, (("a", 6379), ("::1", 7001)), ""),
-        ("REDISS+cluster://u:p@a/0?ssl_cert_reqs=none", Mode.CLUSTER, (("a", 6379),), ""),
+        ("redis://localhost", RedisMode.STANDALONE, (), ""),
+        ("rediss://user:pass@localhost:7000/1", RedisMode.STANDALONE, (), ""),
+        ("unix:///run/redis.sock?db=1", RedisMode.STANDALONE, (), ""),
+        ("redis+sentinel://a,b:7000/main", RedisMode.SENTINEL, (("a", 26379), ("b", 7000)), "main"),
+        ("rediss+sentinel://:secret@a/main?db=2", RedisMode.SENTINEL, (("a", 26379),), "main"),
+        ("redis+cluster://a,[::1]:7001", RedisMode.CLUSTER, (("a", 6379), ("::1", 7001)), ""),
+        ("REDISS+cluster://u:p@a/0?ssl_cert_reqs=none", RedisMode.CLUSTER, (("a", 6379),), ""),
     ],
 )
 async def test_a_url_says_what_it_names(
-    url: str, mode: Mode, hosts: tuple[tuple[str, int], ...], service: str
+    url: str, mode: RedisMode, hosts: tuple[tuple[str, int], ...], service: str
 ) -> None:
-    target = parse(url)
+    target = parse_target(url)
     assert (target.mode, target.hosts, target.service) == (mode, hosts, service)
     client = connect(url)
     assert client.mode is mode
-    await client.aclose()
+    await client.close_connections()
 
 
 def test_a_url_has_accounts_and_tls_for_data_nodes_and_for_sentinels() -> None:
     url = "rediss+sentinel://me:a%40b@h1,h2/main?db=3&ssl_cert_reqs=none&sentinel_password=watch"
-    target = parse(url)
+    target = parse_target(url)
     assert target.options.items() >= {"username": "me", "password": "a@b", "db": 3}.items()
     assert target.options["ssl_cert_reqs"] == target.sentinel_options["ssl_cert_reqs"] == "none"
     assert target.sentinel_options["password"] == "watch"
@@ -239,8 +239,8 @@ async def test_a_long_outage_is_named(tmp_path_factory: pytest.TempPathFactory) 
     with pytest.raises(StoreUnavailable):
         await check_server(gone, allow_loss=True, within_s=0.1)
     with pytest.raises(StoreUnavailable):
-        await anext(gone.listen("news"))
-    await gone.aclose()
+        await anext(gone.listen_to("news"))
+    await gone.close_connections()
 
 
 async def test_a_wrong_command_is_no_outage(client: Client) -> None:
@@ -252,7 +252,7 @@ async def test_a_storm_waits_its_turn_instead_of_opening_connections(
     client: Client, redis_client: Redis
 ) -> None:
     await asyncio.gather(*(client.call("INCR", "storm") for _ in range(2_000)))
-    assert int((await redis_client.info("clients"))["connected_clients"]) <= AT_ONCE + 5
+    assert int((await redis_client.info("clients"))["connected_clients"]) <= MOST_COMMANDS_AT_ONCE + 5
 
 
 @pytest_asyncio.fixture
@@ -261,7 +261,7 @@ async def listener(client: Client) -> AsyncIterator[asyncio.Queue[tuple[str, str
     heard: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
 
     async def listen() -> None:
-        async for notice in client.listen("one", "two"):
+        async for notice in client.listen_to("one", "two"):
             heard.put_nowait(notice)
 
     listening = asyncio.create_task(listen())
@@ -293,7 +293,7 @@ async def test_a_redis_that_stands_still_is_silent(
     client: Client, redis_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("seatwise_server.store.redis.client.SILENCE_S", 0.1)
-    notices = client.listen("one")
+    notices = client.listen_to("one")
     first = asyncio.ensure_future(anext(notices))
     await asyncio.sleep(0.15)
     assert redis_server.pid is not None

@@ -22,7 +22,7 @@ from redis.crc import key_slot
 from replicated import PAUSE_S, careful, flusher, gaps, store
 
 from seatwise_server.store import (
-    Answer,
+    AppendResult,
     Client,
     Flusher,
     Store,
@@ -32,7 +32,7 @@ from seatwise_server.store import (
     now_ms,
 )
 from seatwise_server.store.errors import StoreRefused
-from seatwise_server.store.redis.address import Mode
+from seatwise_server.store.redis.address import RedisMode
 
 __all__ = ["careful", "flusher", "gaps", "store"]
 """Fixtures of this module."""
@@ -59,7 +59,7 @@ def cluster(formed: ClusterNodes) -> ClusterNodes:
 async def client(cluster: ClusterNodes) -> AsyncIterator[Client]:
     client = connect(cluster.url)
     yield client
-    await client.aclose()
+    await client.close_connections()
 
 
 def at(cluster: ClusterNodes, node: Node, matches: list[str]) -> list[str]:
@@ -94,7 +94,7 @@ for _name in ("bots", "jobs", "journal", "matches", "processes", "queues", "resu
 
 async def test_every_node_is_asked_what_it_promises(client: Client, cluster: ClusterNodes) -> None:
     facts = await check_server(client, allow_loss=False)
-    assert facts.mode is Mode.CLUSTER
+    assert facts.mode is RedisMode.CLUSTER
     assert {str(node.address) for node in facts.nodes} == {node.address for node in cluster.nodes}
     assert [node.role for node in facts.nodes] == ["master"] * 3 + ["slave"] * 3
     assert facts.is_lossless
@@ -119,7 +119,7 @@ async def test_a_node_is_not_taken_for_the_whole(cluster: ClusterNodes) -> None:
     client = connect(f"redis://{cluster.nodes[0].address}")
     with pytest.raises(StoreRefused, match=r"redis\+cluster://"):
         await check_server(client, allow_loss=True)
-    await client.aclose()
+    await client.close_connections()
 
 
 async def test_a_storm_waits_its_turn(client: Client, cluster: ClusterNodes) -> None:
@@ -149,7 +149,7 @@ async def test_notices_are_heard_whichever_node_they_are_told(client: Client, st
     heard: list[str] = []
 
     async def listen() -> None:
-        async with aclosing(client.listen(keys.OFFERS_CHANNEL)) as notices:
+        async with aclosing(client.listen_to(keys.OFFERS_CHANNEL)) as notices:
             async for _, text in notices:
                 heard.append(text)
 
@@ -218,7 +218,7 @@ async def test_a_primary_is_killed_and_play_goes_on(
 ) -> None:
     matches = await owned(store, 60)
     for match in matches:
-        flusher.hold(match, 1, "a", [])
+        flusher.keep_tail(match, 1, "a", [])
     victim = cluster.primary_of(keys.match_fence(matches[0]))
     others = sorted(set(matches) - set(at(cluster, victim, matches)))
     load = Load(flusher, matches, 10_000, PAUSE_S)
@@ -242,15 +242,15 @@ async def test_what_a_failover_forgot_is_written_again(
     hit = at(cluster, victim, matches)
     *hit, unheld = hit
     for match in set(matches) - {unheld}:
-        flusher.hold(match, 1, "a", [])
+        flusher.keep_tail(match, 1, "a", [])
     load = Load(flusher, [match for match in matches if match != hit[-1]], 5)
     load.start()
-    await flusher.appended(hit[-1], 1, "a", 1, [b"1", b"2"])
+    await flusher.append_and_wait(hit[-1], 1, "a", 1, [b"1", b"2"])
     await until(load.is_over)
     cut_off = cluster.cut_off(victim)
     load.end_soon(4)
     load.start()
-    await flusher.appended(hit[-1], 1, "a", 3, [b"3", b"4"])  # and then it is idle
+    await flusher.append_and_wait(hit[-1], 1, "a", 3, [b"3", b"4"])  # and then it is idle
     await until(load.is_over)
     victim.kill()
     for node in cut_off:
@@ -263,7 +263,7 @@ async def test_what_a_failover_forgot_is_written_again(
     await until(load.is_over)
     await load.check(store)
     assert await store.journal.read(hit[-1]) == [b"1", b"2", b"3", b"4"]
-    assert await flusher.appended(unheld, 1, "a", 10, [b"10"]) is Answer.FENCED
+    assert await flusher.append_and_wait(unheld, 1, "a", 10, [b"10"]) is AppendResult.FENCED
     assert await store.journal.last_seq(unheld) == 5
 
 
@@ -298,17 +298,17 @@ async def test_what_only_the_primary_has_does_not_count(
     store: Store, careful: Flusher, gaps: Gaps, cluster: ClusterNodes
 ) -> None:
     [match] = await owned(store, 1)
-    assert await careful.appended(match, 1, "a", 1, [b"1"]) in GOOD
-    await careful.replicated(match)
+    assert await careful.append_and_wait(match, 1, "a", 1, [b"1"]) in GOOD
+    await careful.wait_for_replicas(match)
     cut_off = cluster.cut_off(cluster.primary_of(keys.match_fence(match)))
-    append = asyncio.create_task(careful.appended(match, 1, "a", 2, [b"2"]))
+    append = asyncio.create_task(careful.append_and_wait(match, 1, "a", 2, [b"2"]))
     await until(lambda: gaps.said == ["down"])
     await asyncio.sleep(0.4)
     assert not append.done()
     assert await store.journal.last_seq(match) == 2  # there it is, and nobody is told
     for node in cut_off:
         node.signal(signal.SIGCONT)
-    assert await append is Answer.ALREADY
+    assert await append is AppendResult.ALREADY
     assert gaps.are_over()
 
 

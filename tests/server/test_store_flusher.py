@@ -17,9 +17,18 @@ from redis.asyncio import Redis
 from redis_server import fresh_server
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import Answer, Client, Flusher, Listeners, Patience, Store, connect, keys
+from seatwise_server.store import (
+    AppendResult,
+    AppendTimeouts,
+    Client,
+    Flusher,
+    Listeners,
+    Store,
+    connect,
+    keys,
+)
 from seatwise_server.store.group_commit import router
-from seatwise_server.store.group_commit.node_writer import Courier
+from seatwise_server.store.group_commit.node_writer import NodeWriter
 
 
 @pytest.fixture
@@ -28,7 +37,9 @@ def redis_server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
     yield from fresh_server(tmp_path)
 
 
-QUICK = Patience(reply_s=0.5, first_retry_s=0.01, longest_retry_s=0.05, probe_s=0.05, gone_for_good_s=30)
+QUICK = AppendTimeouts(
+    reply_s=0.5, first_retry_s=0.01, longest_retry_s=0.05, probe_s=0.05, gone_for_good_s=30
+)
 
 
 class Heard:
@@ -46,7 +57,7 @@ class Heard:
         self.gaps.append(gap_s)
 
 
-class Watched(Courier):
+class Watched(NodeWriter):
     """A courier that notes how many commands each exchange had."""
 
     sizes: ClassVar[list[int]] = []
@@ -72,21 +83,23 @@ async def quick(client: Client, heard: Heard) -> AsyncIterator[Flusher]:
 
 async def test_answers_come_in_the_order_of_the_appends(store: Store, flusher: Flusher) -> None:
     matches = await owned(store, 20)
-    heard: list[tuple[str, int, Answer]] = []
+    heard: list[tuple[str, int, AppendResult]] = []
     for seq in (1, 2, 3):
         for match in matches:
-            flusher.append(match, 1, "a", seq, [b"e"], lambda it, m=match, s=seq: heard.append((m, s, it)))  # type: ignore[misc]
+            flusher.append_entries(
+                match, 1, "a", seq, [b"e"], lambda it, m=match, s=seq: heard.append((m, s, it))
+            )  # type: ignore[misc]
     await until(lambda: len(heard) == 60)
-    assert heard == [(match, seq, Answer.OK) for seq in (1, 2, 3) for match in matches]
+    assert heard == [(match, seq, AppendResult.OK) for seq in (1, 2, 3) for match in matches]
 
 
 async def test_what_is_queued_together_goes_together(
     store: Store, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(router, "Courier", Watched)
+    monkeypatch.setattr(router, "NodeWriter", Watched)
     monkeypatch.setattr(Watched, "sizes", [])
     matches = await owned(store, 100)
-    flusher = Flusher.of(client, patience=Patience(probe_s=60))
+    flusher = Flusher.of(client, patience=AppendTimeouts(probe_s=60))
     flusher.start()
     load = Load(flusher, matches, 3)
     load.start()
@@ -98,15 +111,15 @@ async def test_what_is_queued_together_goes_together(
 
 async def test_a_callback_that_fails_hurts_nobody_else(store: Store, flusher: Flusher) -> None:
     matches = await owned(store, 3)
-    heard: list[Answer] = []
+    heard: list[AppendResult] = []
 
-    def fail(_: Answer) -> None:
+    def fail(_: AppendResult) -> None:
         raise RuntimeError("my own mistake")
 
     for match, done in zip(matches, (heard.append, fail, heard.append), strict=True):
-        flusher.append(match, 1, "a", 1, [b"e"], done)
+        flusher.append_entries(match, 1, "a", 1, [b"e"], done)
     await until(lambda: len(heard) == 2)
-    assert await flusher.appended(matches[1], 1, "a", 2, [b"e"]) is Answer.OK
+    assert await flusher.append_and_wait(matches[1], 1, "a", 2, [b"e"]) is AppendResult.OK
 
 
 async def test_a_sick_journal_is_let_go_and_the_others_go_on(
@@ -114,8 +127,8 @@ async def test_a_sick_journal_is_let_go_and_the_others_go_on(
 ) -> None:
     matches = await owned(store, 3)
     await redis_client.set(keys.match_journal(matches[1]), "not a stream")
-    answers = await asyncio.gather(*(flusher.appended(match, 1, "a", 1, [b"e"]) for match in matches))
-    assert answers == [Answer.OK, Answer.FENCED, Answer.OK]
+    answers = await asyncio.gather(*(flusher.append_and_wait(match, 1, "a", 1, [b"e"]) for match in matches))
+    assert answers == [AppendResult.OK, AppendResult.FENCED, AppendResult.OK]
     assert flusher.healthy
 
 
@@ -153,7 +166,7 @@ async def test_a_redis_that_stands_still_is_asked_again(
     await load.check(store)
     assert heard.said == ["down", "up"]
     assert heard.gaps[0] > 0.3
-    assert Answer.ALREADY in {it for answers in load.answers.values() for it in answers}
+    assert AppendResult.ALREADY in {it for answers in load.answers.values() for it in answers}
 
 
 @pytest.mark.parametrize(
@@ -178,7 +191,7 @@ async def test_a_redis_that_refuses_for_now_is_asked_until_it_accepts(
     await load.check(store)
 
 
-class Interrupted(Courier):
+class Interrupted(NodeWriter):
     """A courier in the middle of whose first batch something happens to Redis."""
 
     middle: ClassVar[Callable[[], Awaitable[object]] | None] = None
@@ -197,11 +210,11 @@ class Interrupted(Courier):
 async def test_what_was_answered_before_the_trouble_is_answered_once(
     store: Store, client: Client, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(router, "Courier", Interrupted)
+    monkeypatch.setattr(router, "NodeWriter", Interrupted)
     matches = await owned(store, 11)
     flusher = Flusher.of(client, patience=QUICK)
     flusher.start()
-    await flusher.appended(matches.pop(), 1, "a", 1, [b"loads the script"])
+    await flusher.append_and_wait(matches.pop(), 1, "a", 1, [b"loads the script"])
     load = Load(flusher, matches, 5)
     Interrupted.middle = lambda: redis_client.replicaof("127.0.0.1", 1)
     load.start()
@@ -229,24 +242,24 @@ async def test_a_redis_gone_for_good_is_said_once(
 ) -> None:
     with EmbeddedRedis(tmp_path_factory.mktemp("gone")) as server:
         client = connect(server.url)
-        flusher = Flusher.of(client, heard.listeners(), Patience(probe_s=0.01, gone_for_good_s=0.1))
+        flusher = Flusher.of(client, heard.listeners(), AppendTimeouts(probe_s=0.01, gone_for_good_s=0.1))
         flusher.start()
-    flusher.append("matches/1", 1, "a", 1, [b"e"], lambda _: None)
+    flusher.append_entries("matches/1", 1, "a", 1, [b"e"], lambda _: None)
     await until(lambda: "lost" in heard.said)
     await asyncio.sleep(0.2)
     assert heard.said == ["down", "lost"]
     started = time.monotonic()
     assert not await flusher.close(timeout_s=0.1)
     assert time.monotonic() - started < 1
-    await client.aclose()
+    await client.close_connections()
 
 
 async def test_closing_sends_what_is_queued(store: Store, client: Client) -> None:
     matches = await owned(store, 1_500)
     flusher = Flusher.of(client)
     flusher.start()
-    heard: list[Answer] = []
+    heard: list[AppendResult] = []
     for match in matches:
-        flusher.append(match, 1, "a", 1, [b"e"], heard.append)
+        flusher.append_entries(match, 1, "a", 1, [b"e"], heard.append)
     assert await flusher.close()
-    assert heard == [Answer.OK] * len(matches)
+    assert heard == [AppendResult.OK] * len(matches)

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 import pytest
 from redis.asyncio import Redis
 
-from seatwise_server.store import Answer, Fence, Flusher, Store, keys
+from seatwise_server.store import AppendResult, Fence, Flusher, Store, keys
 from seatwise_server.store.errors import FenceLost, MatchRetired
-from seatwise_server.store.group_commit.journal_tail import PACKED_FROM, Held
+from seatwise_server.store.group_commit.journal_tail import PACKED_FROM, JournalTail
 
 MATCH = "matches/7f3k"
 
@@ -40,15 +40,15 @@ async def test_the_missing_tail_is_written_with_the_next_append(
     store: Store, flusher: Flusher, redis_client: Redis, kept: int
 ) -> None:
     epoch = await store.journal.claim(MATCH, "a", 0)
-    flusher.hold(MATCH, epoch, "a", [])
+    flusher.keep_tail(MATCH, epoch, "a", [])
     if kept:
-        await flusher.appended(MATCH, epoch, "a", 1, entries(1, kept))
+        await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, kept))
     forget = await remembered(redis_client)
-    await flusher.appended(MATCH, epoch, "a", kept + 1, entries(kept + 1, 5))
+    await flusher.append_and_wait(MATCH, epoch, "a", kept + 1, entries(kept + 1, 5))
     await forget()
     assert await store.journal.last_seq(MATCH) == kept
-    assert await flusher.appended(MATCH, epoch, "a", 6, entries(6, 7)) is Answer.OK
-    assert await store.journal.read(MATCH) == entries(1, 7) == flusher.held(MATCH)
+    assert await flusher.append_and_wait(MATCH, epoch, "a", 6, entries(6, 7)) is AppendResult.OK
+    assert await store.journal.read(MATCH) == entries(1, 7) == flusher.tail_entries(MATCH)
     assert flusher.mends == 1
 
 
@@ -56,28 +56,28 @@ async def test_appends_behind_one_another_mend_once_and_keep_their_order(
     store: Store, flusher: Flusher, redis_client: Redis
 ) -> None:
     epoch = await store.journal.claim(MATCH, "a", 0)
-    flusher.hold(MATCH, epoch, "a", [])
+    flusher.keep_tail(MATCH, epoch, "a", [])
     forget = await remembered(redis_client)
-    await flusher.appended(MATCH, epoch, "a", 1, entries(1, 3))
+    await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, 3))
     await forget()
     answers = await asyncio.gather(
-        *(flusher.appended(MATCH, epoch, "a", seq, entries(seq, seq)) for seq in range(4, 9))
+        *(flusher.append_and_wait(MATCH, epoch, "a", seq, entries(seq, seq)) for seq in range(4, 9))
     )
-    assert answers == [Answer.OK] * 5
+    assert answers == [AppendResult.OK] * 5
     assert await store.journal.read(MATCH) == entries(1, 8)
     assert flusher.mends == 1
 
 
 async def test_a_takeover_holds_what_it_has_read(store: Store, flusher: Flusher, redis_client: Redis) -> None:
     first = await store.journal.claim(MATCH, "a", 0)
-    await flusher.appended(MATCH, first, "a", 1, entries(1, 3))
+    await flusher.append_and_wait(MATCH, first, "a", 1, entries(1, 3))
     second = await store.journal.claim(MATCH, "b", first)
-    flusher.hold(MATCH, second, "b", await store.journal.read(MATCH))
+    flusher.keep_tail(MATCH, second, "b", await store.journal.read(MATCH))
     journal = keys.match_journal(MATCH)
     await redis_client.delete(journal)
-    assert await flusher.mend(MATCH) is Answer.OK
+    assert await flusher.rewrite_missing(MATCH) is AppendResult.OK
     assert await store.journal.read(MATCH) == entries(1, 3)
-    assert await flusher.mend(MATCH) is Answer.OK  # nothing to do
+    assert await flusher.rewrite_missing(MATCH) is AppendResult.OK  # nothing to do
     assert flusher.mends == 1
 
 
@@ -85,24 +85,24 @@ async def test_a_long_match_is_written_again_as_a_whole(
     store: Store, flusher: Flusher, redis_client: Redis
 ) -> None:
     epoch = await store.journal.claim(MATCH, "a", 0)
-    flusher.hold(MATCH, epoch, "a", [])
+    flusher.keep_tail(MATCH, epoch, "a", [])
     for seq in range(1, 2_001, 20):
-        await flusher.appended(MATCH, epoch, "a", seq, entries(seq, seq + 19))
+        await flusher.append_and_wait(MATCH, epoch, "a", seq, entries(seq, seq + 19))
     await redis_client.delete(keys.match_journal(MATCH))
-    assert await flusher.appended(MATCH, epoch, "a", 2_001, entries(2_001, 2_001)) is Answer.OK
+    assert await flusher.append_and_wait(MATCH, epoch, "a", 2_001, entries(2_001, 2_001)) is AppendResult.OK
     assert await store.journal.read(MATCH) == entries(1, 2_001)
 
 
 async def test_what_nobody_holds_is_let_go(store: Store, flusher: Flusher, redis_client: Redis) -> None:
     epoch = await store.journal.claim(MATCH, "a", 0)
-    flusher.hold(MATCH, epoch, "a", [])
-    await flusher.appended(MATCH, epoch, "a", 1, entries(1, 3))
-    flusher.release(MATCH)
+    flusher.keep_tail(MATCH, epoch, "a", [])
+    await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, 3))
+    flusher.drop_tail(MATCH)
     await redis_client.delete(keys.match_journal(MATCH))
-    assert await flusher.appended(MATCH, epoch, "a", 4, entries(4, 4)) is Answer.FENCED
+    assert await flusher.append_and_wait(MATCH, epoch, "a", 4, entries(4, 4)) is AppendResult.FENCED
     assert await store.journal.read(MATCH) == []
     with pytest.raises(KeyError):
-        await flusher.mend(MATCH)
+        await flusher.rewrite_missing(MATCH)
 
 
 async def test_after_an_outage_even_idle_matches_are_whole(
@@ -110,8 +110,8 @@ async def test_after_an_outage_even_idle_matches_are_whole(
 ) -> None:
     matches = [f"matches/{number}" for number in range(50)]
     for match in matches:
-        flusher.hold(match, await store.journal.claim(match, "a", 0), "a", [])
-        await flusher.appended(match, 1, "a", 1, entries(1, 5))
+        flusher.keep_tail(match, await store.journal.claim(match, "a", 0), "a", [])
+        await flusher.append_and_wait(match, 1, "a", 1, entries(1, 5))
     for match in matches[::2]:
         await redis_client.delete(keys.match_journal(match))
     await redis_client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")  # type: ignore[no-untyped-call]
@@ -124,12 +124,12 @@ async def test_after_an_outage_even_idle_matches_are_whole(
 
 async def test_a_zombie_mends_nothing(store: Store, flusher: Flusher, redis_client: Redis) -> None:
     epoch = await store.journal.claim(MATCH, "a", 0)
-    flusher.hold(MATCH, epoch, "a", [])
-    await flusher.appended(MATCH, epoch, "a", 1, entries(1, 3))
+    flusher.keep_tail(MATCH, epoch, "a", [])
+    await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, 3))
     await store.journal.claim(MATCH, "b", epoch)
     await redis_client.delete(keys.match_journal(MATCH))
-    assert await flusher.mend(MATCH) is Answer.FENCED
-    assert await flusher.appended(MATCH, epoch, "a", 4, entries(4, 4)) is Answer.FENCED
+    assert await flusher.rewrite_missing(MATCH) is AppendResult.FENCED
+    assert await flusher.append_and_wait(MATCH, epoch, "a", 4, entries(4, 4)) is AppendResult.FENCED
     assert await store.journal.read(MATCH) == []
 
 
@@ -139,28 +139,28 @@ async def test_a_lost_claim_is_named_and_made_again_only_by_asking(
 ) -> None:
     if not is_gone:
         await store.journal.claim(MATCH, "a", 0)
-        await flusher.appended(MATCH, 1, "a", 1, entries(1, 2))
+        await flusher.append_and_wait(MATCH, 1, "a", 1, entries(1, 2))
     forget = await remembered(redis_client)
     epoch = await store.journal.claim(MATCH, "b", 0 if is_gone else 1)
-    flusher.hold(MATCH, epoch, "b", [] if is_gone else entries(1, 2))
-    held = len(flusher.held(MATCH))
-    await flusher.appended(MATCH, epoch, "b", held + 1, entries(held + 1, 5))
+    flusher.keep_tail(MATCH, epoch, "b", [] if is_gone else entries(1, 2))
+    held = len(flusher.tail_entries(MATCH))
+    await flusher.append_and_wait(MATCH, epoch, "b", held + 1, entries(held + 1, 5))
     await forget()
-    assert await flusher.appended(MATCH, epoch, "b", 6, entries(6, 6)) is Answer.LOST
+    assert await flusher.append_and_wait(MATCH, epoch, "b", 6, entries(6, 6)) is AppendResult.LOST
     assert await store.journal.last_seq(MATCH) == held
 
     again = await store.journal.reclaim(MATCH, "b", epoch)
     assert again == epoch + 1  # nobody has had it
     assert await store.journal.reclaim(MATCH, "b", epoch) == again  # the reply was lost
-    flusher.hold(MATCH, again, "b", flusher.held(MATCH))
-    assert await flusher.appended(MATCH, again, "b", 6, entries(6, 6)) is Answer.OK
+    flusher.keep_tail(MATCH, again, "b", flusher.tail_entries(MATCH))
+    assert await flusher.append_and_wait(MATCH, again, "b", 6, entries(6, 6)) is AppendResult.OK
     assert await store.journal.read(MATCH) == entries(1, 6)
-    assert await flusher.appended(MATCH, epoch, "b", 7, entries(7, 7)) is Answer.FENCED
+    assert await flusher.append_and_wait(MATCH, epoch, "b", 7, entries(7, 7)) is AppendResult.FENCED
 
 
 async def test_a_lost_claim_is_a_fence_for_who_holds_nothing(store: Store, flusher: Flusher) -> None:
     await store.journal.claim(MATCH, "a", 0)
-    assert await flusher.appended(MATCH, 2, "b", 1, entries(1, 1)) is Answer.FENCED
+    assert await flusher.append_and_wait(MATCH, 2, "b", 1, entries(1, 1)) is AppendResult.FENCED
 
 
 async def test_of_a_lost_claim_and_a_new_owner_the_new_owner_stays(store: Store) -> None:
@@ -181,13 +181,13 @@ async def test_what_is_over_is_not_reclaimed(store: Store) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 700])
 def test_held_entries_are_found_behind_any_number(count: int) -> None:
-    held = Held(1, "a")
+    held = JournalTail(1, "a")
     for seq in range(1, count + 1):
-        held.add(entries(seq, seq))
+        held.add_entries(entries(seq, seq))
     assert held.count == count
     for seq in {0, 1, count // 2, count - 1, count, count + 1}:
         if seq >= 0:
-            assert held.after(seq) == entries(seq + 1, count)
+            assert held.entries_after(seq) == entries(seq + 1, count)
 
 
 def test_held_entries_are_packed() -> None:
@@ -195,10 +195,10 @@ def test_held_entries_are_packed() -> None:
         b'{"asked_ms":%d,"at_ms":%d,"charged_ms":3,"kind":"move","move":{"play":"R3"},"prompt":%d,"seat":1}'
     )
     written = [entry % (seq * 911, seq * 917, seq) for seq in range(1_000)]
-    held = Held(1, "a", ())
+    held = JournalTail(1, "a", ())
     for number in range(0, 1_000, 2):
-        held.add(written[number : number + 2])
+        held.add_entries(written[number : number + 2])
     packed = sum(len(pack) for _, pack in held._packs)
     assert packed < sum(map(len, written)) / 4
     assert sum(map(len, held._recent)) <= PACKED_FROM
-    assert held.after(0) == written
+    assert held.entries_after(0) == written

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from seatwise_server.store import Answer, Death, Fence, Flusher, Store, keys
+from seatwise_server.store import AppendResult, Death, Fence, Flusher, Store, keys
 from seatwise_server.store.errors import FenceLost, MatchRetired
 
 MATCH = "matches/7f3k"
@@ -21,8 +21,8 @@ async def owned(store: Store, owner: str = "a", match: str = MATCH) -> int:
 
 async def test_an_append_is_kept_in_order_and_byte_for_byte(store: Store, flusher: Flusher) -> None:
     epoch = await owned(store)
-    assert await flusher.appended(MATCH, epoch, "a", 1, ENTRIES) is Answer.OK
-    assert await flusher.appended(MATCH, epoch, "a", 3, [b"third"]) is Answer.OK
+    assert await flusher.append_and_wait(MATCH, epoch, "a", 1, ENTRIES) is AppendResult.OK
+    assert await flusher.append_and_wait(MATCH, epoch, "a", 3, [b"third"]) is AppendResult.OK
     assert await store.journal.read(MATCH) == [*ENTRIES, b"third"]
     assert await store.journal.read(MATCH, after_seq=2) == [b"third"]
     assert await store.journal.last_seq(MATCH) == 3
@@ -31,10 +31,10 @@ async def test_an_append_is_kept_in_order_and_byte_for_byte(store: Store, flushe
 async def test_the_same_append_again_is_already_there(store: Store, flusher: Flusher) -> None:
     epoch = await owned(store)
     for _ in range(2):
-        answer = await flusher.appended(MATCH, epoch, "a", 1, ENTRIES)
-    await flusher.appended(MATCH, epoch, "a", 3, [b"third"])
-    assert answer is Answer.ALREADY
-    assert await flusher.appended(MATCH, epoch, "a", 1, ENTRIES) is Answer.ALREADY
+        answer = await flusher.append_and_wait(MATCH, epoch, "a", 1, ENTRIES)
+    await flusher.append_and_wait(MATCH, epoch, "a", 3, [b"third"])
+    assert answer is AppendResult.ALREADY
+    assert await flusher.append_and_wait(MATCH, epoch, "a", 1, ENTRIES) is AppendResult.ALREADY
     assert await store.journal.last_seq(MATCH) == 3
 
 
@@ -53,30 +53,32 @@ async def test_other_bytes_gaps_and_overlaps_are_refused_and_change_nothing(
     store: Store, flusher: Flusher, first_seq: int, entries: list[bytes]
 ) -> None:
     epoch = await owned(store)
-    await flusher.appended(MATCH, epoch, "a", 1, ENTRIES)
-    assert await flusher.appended(MATCH, epoch, "a", first_seq, entries) is Answer.FENCED
+    await flusher.append_and_wait(MATCH, epoch, "a", 1, ENTRIES)
+    assert await flusher.append_and_wait(MATCH, epoch, "a", first_seq, entries) is AppendResult.FENCED
     assert await store.journal.read(MATCH) == ENTRIES
 
 
 async def test_a_journal_does_not_begin_in_the_middle(store: Store, flusher: Flusher) -> None:
     epoch = await owned(store)
-    assert await flusher.appended(MATCH, epoch, "a", 2, [b"second"]) is Answer.FENCED
+    assert await flusher.append_and_wait(MATCH, epoch, "a", 2, [b"second"]) is AppendResult.FENCED
     assert await store.journal.last_seq(MATCH) == 0
 
 
 async def test_without_a_fence_nothing_is_appended(store: Store, flusher: Flusher) -> None:
-    assert await flusher.appended(MATCH, 1, "a", 1, [b"first"]) is Answer.FENCED
+    assert await flusher.append_and_wait(MATCH, 1, "a", 1, [b"first"]) is AppendResult.FENCED
     assert await store.journal.read(MATCH) == []
 
 
 async def test_a_takeover_fences_the_old_owner_out(store: Store, flusher: Flusher) -> None:
     old = await owned(store, "a")
-    await flusher.appended(MATCH, old, "a", 1, [b"first"])
+    await flusher.append_and_wait(MATCH, old, "a", 1, [b"first"])
     new = await owned(store, "b")
-    assert await flusher.appended(MATCH, old, "a", 2, [b"zombie"]) is Answer.FENCED
-    assert await flusher.appended(MATCH, new, "a", 2, [b"wrong owner"]) is Answer.FENCED
-    assert await flusher.appended(MATCH, old, "a", 1, [b"first"]) is Answer.FENCED  # not even a repeat
-    assert await flusher.appended(MATCH, new, "b", 2, [b"second"]) is Answer.OK
+    assert await flusher.append_and_wait(MATCH, old, "a", 2, [b"zombie"]) is AppendResult.FENCED
+    assert await flusher.append_and_wait(MATCH, new, "a", 2, [b"wrong owner"]) is AppendResult.FENCED
+    assert (
+        await flusher.append_and_wait(MATCH, old, "a", 1, [b"first"]) is AppendResult.FENCED
+    )  # not even a repeat
+    assert await flusher.append_and_wait(MATCH, new, "b", 2, [b"second"]) is AppendResult.OK
     assert await store.journal.read(MATCH) == [b"first", b"second"]
 
 
@@ -107,20 +109,20 @@ async def test_scripts_that_redis_forgot_are_loaded_again(
     store: Store, flusher: Flusher, redis_client: Redis
 ) -> None:
     epoch = await owned(store)
-    await flusher.appended(MATCH, epoch, "a", 1, [b"first"])
+    await flusher.append_and_wait(MATCH, epoch, "a", 1, [b"first"])
     await redis_client.script_flush()
-    assert await flusher.appended(MATCH, epoch, "a", 2, [b"second"]) is Answer.OK
+    assert await flusher.append_and_wait(MATCH, epoch, "a", 2, [b"second"]) is AppendResult.OK
     await redis_client.script_flush()
     assert await store.journal.claim(MATCH, "b", epoch) == epoch + 1
 
 
 async def test_a_tail_wakes_up_at_the_next_entry(store: Store, flusher: Flusher) -> None:
     epoch = await owned(store)
-    await flusher.appended(MATCH, epoch, "a", 1, [b"first"])
+    await flusher.append_and_wait(MATCH, epoch, "a", 1, [b"first"])
     assert await store.journal.tail(MATCH, 0, 1000) == [b"first"]
     tail = asyncio.create_task(store.journal.tail(MATCH, 1, 5000))
     await asyncio.sleep(0.02)
-    await flusher.appended(MATCH, epoch, "a", 2, [b"second", b"third"])
+    await flusher.append_and_wait(MATCH, epoch, "a", 2, [b"second", b"third"])
     assert await tail == [b"second", b"third"]
     assert await store.journal.tail(MATCH, 3, 1) == []
 
@@ -130,11 +132,11 @@ async def test_retiring_swaps_the_journal_for_the_record(
 ) -> None:
     await store.matches.create(MATCH, {"game": "ugo"})
     epoch = await owned(store)
-    await flusher.appended(MATCH, epoch, "a", 1, ENTRIES)
+    await flusher.append_and_wait(MATCH, epoch, "a", 1, ENTRIES)
     answers = [
         await store.journal.retire(MATCH, epoch, "a", b"{record}" * 1000, b"{result}", 60) for _ in range(2)
     ]
-    assert answers == [Answer.OK, Answer.ALREADY]
+    assert answers == [AppendResult.OK, AppendResult.ALREADY]
     assert await store.matches.record(MATCH) == b"{record}" * 1000
     assert await redis_client.exists(keys.match_journal(MATCH)) == 0
     meta = await store.matches.get(MATCH)
@@ -154,9 +156,9 @@ async def test_what_is_left_of_a_retired_match_goes_together(store: Store, redis
 
 async def test_only_the_owner_retires_a_match(store: Store, flusher: Flusher) -> None:
     old = await owned(store, "a")
-    await flusher.appended(MATCH, old, "a", 1, ENTRIES)
+    await flusher.append_and_wait(MATCH, old, "a", 1, ENTRIES)
     await owned(store, "b")
-    assert await store.journal.retire(MATCH, old, "a", b"record", b"result", 60) is Answer.FENCED
+    assert await store.journal.retire(MATCH, old, "a", b"record", b"result", 60) is AppendResult.FENCED
     assert await store.journal.read(MATCH) == ENTRIES
     assert await store.matches.record(MATCH) is None
 
@@ -164,8 +166,8 @@ async def test_only_the_owner_retires_a_match(store: Store, flusher: Flusher) ->
 async def test_a_retired_match_takes_nothing_more(store: Store, flusher: Flusher) -> None:
     epoch = await owned(store)
     await store.journal.retire(MATCH, epoch, "a", b"record", b"result", 60)
-    assert await flusher.appended(MATCH, epoch, "a", 1, [b"late"]) is Answer.FENCED
-    assert await store.matches.set_state(MATCH, epoch, "a", "running") is Answer.FENCED
+    assert await flusher.append_and_wait(MATCH, epoch, "a", 1, [b"late"]) is AppendResult.FENCED
+    assert await store.matches.set_state(MATCH, epoch, "a", "running") is AppendResult.FENCED
     with pytest.raises(MatchRetired):
         await store.journal.claim(MATCH, "b", epoch)
     fence = await store.journal.fence(MATCH)
@@ -177,14 +179,14 @@ async def test_who_confirms_its_fence_is_not_robbed_by_one_who_thought_it_dead(s
     epoch = await owned(store)
     seen = await store.journal.fence(MATCH)
     assert seen == Fence(epoch, "a", is_retired=False)
-    assert await store.journal.confirm(MATCH, epoch, "a") is Answer.OK
+    assert await store.journal.confirm(MATCH, epoch, "a") is AppendResult.OK
     with pytest.raises(FenceLost):
         await store.journal.claim(MATCH, "b", epoch, seen.confirmed, Death.SOON)
     seen = await store.journal.fence(MATCH)
     assert seen == Fence(epoch, "a", is_retired=False, confirmed=1)
     assert await store.journal.claim(MATCH, "b", epoch, seen.confirmed, Death.SOON) == epoch + 1
-    assert await store.journal.confirm(MATCH, epoch, "a") is Answer.FENCED
-    assert await store.journal.confirm(MATCH, epoch + 2, "a") is Answer.LOST
+    assert await store.journal.confirm(MATCH, epoch, "a") is AppendResult.FENCED
+    assert await store.journal.confirm(MATCH, epoch + 2, "a") is AppendResult.LOST
 
 
 async def test_a_death_is_counted_once_however_often_the_heir_asks(store: Store) -> None:
@@ -195,5 +197,5 @@ async def test_a_death_is_counted_once_however_often_the_heir_asks(store: Store)
     assert await store.journal.fence(MATCH) == Fence(epoch + 2, "c", is_retired=False, deaths=1)
     await store.journal.claim(MATCH, "d", epoch + 2, 0, Death.LATE)
     assert await store.journal.fence(MATCH) == Fence(epoch + 3, "d", is_retired=False, deaths=2, late=1)
-    assert await store.journal.pardon(MATCH, epoch + 3, "d") is Answer.OK
+    assert await store.journal.pardon(MATCH, epoch + 3, "d") is AppendResult.OK
     assert await store.journal.fence(MATCH) == Fence(epoch + 3, "d", is_retired=False, deaths=1)

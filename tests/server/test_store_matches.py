@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from seatwise_server.store import Answer, MatchPage, Store, keys, now_ms
+from seatwise_server.store import AppendResult, MatchPage, Store, keys, now_ms
 from seatwise_server.store.errors import BadPageToken
 
 
@@ -59,10 +59,12 @@ async def test_an_absent_match_is_none(store: Store) -> None:
 
 async def test_only_the_owner_sets_the_state(store: Store) -> None:
     await store.matches.create("matches/1", {"state": "waiting"})
-    assert await store.matches.set_state("matches/1", 1, "a", "running") is Answer.FENCED
+    assert await store.matches.set_state("matches/1", 1, "a", "running") is AppendResult.FENCED
     epoch = await store.journal.claim("matches/1", "a", 0)
-    assert await store.matches.set_state("matches/1", epoch, "a", "running", {"start_ms": 7}) is Answer.OK
-    assert await store.matches.set_state("matches/1", epoch, "b", "over") is Answer.FENCED
+    assert (
+        await store.matches.set_state("matches/1", epoch, "a", "running", {"start_ms": 7}) is AppendResult.OK
+    )
+    assert await store.matches.set_state("matches/1", epoch, "b", "over") is AppendResult.FENCED
     meta = await store.matches.get("matches/1")
     assert meta is not None
     assert (meta.state, meta.fields["start_ms"]) == ("running", b"7")

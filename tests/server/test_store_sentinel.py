@@ -13,9 +13,9 @@ from appends import GOOD, Gaps, Load, owned, until, written
 from harness.redis_nodes import SentinelNodes, binaries, sentinels_in
 from replicated import PAUSE_S, careful, flusher, gaps, store
 
-from seatwise_server.store import Answer, Client, Flusher, Store, check_server, connect
+from seatwise_server.store import AppendResult, Client, Flusher, Store, check_server, connect
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
-from seatwise_server.store.redis.address import Mode
+from seatwise_server.store.redis.address import RedisMode
 
 __all__ = ["careful", "flusher", "gaps", "store"]
 """Fixtures of this module."""
@@ -42,12 +42,12 @@ def nodes(formed: SentinelNodes) -> SentinelNodes:
 async def client(nodes: SentinelNodes) -> AsyncIterator[Client]:
     client = connect(nodes.url)
     yield client
-    await client.aclose()
+    await client.close_connections()
 
 
 async def test_primary_and_replicas_are_asked_what_they_promise(client: Client, nodes: SentinelNodes) -> None:
     facts = await check_server(client, allow_loss=False)
-    assert facts.mode is Mode.SENTINEL
+    assert facts.mode is RedisMode.SENTINEL
     assert [node.role for node in facts.nodes] == ["master", "slave", "slave"]
     assert {str(node.address) for node in facts.replicas} == {
         node.address for node in nodes.replicas_of(nodes.primary())
@@ -69,17 +69,17 @@ async def test_other_urls_for_the_same_nodes_are_refused(nodes: SentinelNodes) -
         client = connect(url)
         with pytest.raises(StoreRefused, match=hint):
             await check_server(client, allow_loss=True)
-        await client.aclose()
+        await client.close_connections()
     client = connect(nodes.url + "x", bridge_s=0.1)
     with pytest.raises(StoreUnavailable):
         await client.call("PING")
-    await client.aclose()
+    await client.close_connections()
 
 
 async def test_a_dead_sentinel_is_passed_over(nodes: SentinelNodes) -> None:
     client = connect(nodes.url.replace("//", "//127.0.0.1:1,"))
     assert await client.call("PING")
-    await client.aclose()
+    await client.close_connections()
 
 
 async def test_with_a_replica_waited_for_a_failover_loses_nothing(
@@ -87,7 +87,7 @@ async def test_with_a_replica_waited_for_a_failover_loses_nothing(
 ) -> None:
     load = Load(careful, await owned(store, 40), 10_000, PAUSE_S)
     load.start()
-    hearing = asyncio.ensure_future(anext(client.listen("news")))
+    hearing = asyncio.ensure_future(anext(client.listen_to("news")))
     await until(lambda: load.count > 400)
     nodes.primary().kill()
     await until(lambda: gaps.said == ["down"])
@@ -130,7 +130,7 @@ async def test_what_a_failover_forgot_is_written_again(
 ) -> None:
     *matches, idle, unheld, taken = await owned(store, 23)
     for match in (*matches, idle):
-        flusher.hold(match, 1, "a", [])
+        flusher.keep_tail(match, 1, "a", [])
     load = Load(flusher, [*matches, unheld], 5)
     load.start()
     await until(load.is_over)
@@ -138,10 +138,10 @@ async def test_what_a_failover_forgot_is_written_again(
     cut_off = nodes.cut_off(primary)
     load.end_soon(4)
     load.start()
-    await flusher.appended(idle, 1, "a", 1, [b"1", b"2"])
+    await flusher.append_and_wait(idle, 1, "a", 1, [b"1", b"2"])
     assert await store.journal.claim(taken, "b", 1) == 2
-    flusher.hold(taken, 2, "b", [])
-    assert await flusher.appended(taken, 2, "b", 1, [b"1"]) in GOOD
+    flusher.keep_tail(taken, 2, "b", [])
+    assert await flusher.append_and_wait(taken, 2, "b", 1, [b"1"]) in GOOD
     await until(load.is_over)
     primary.kill()
     for node in cut_off:
@@ -155,13 +155,13 @@ async def test_what_a_failover_forgot_is_written_again(
     await until(load.is_over)
     await load.check(store)
     assert await store.journal.read(idle) == written(2)
-    assert await flusher.appended(unheld, 1, "a", 10, [b"10"]) is Answer.FENCED
+    assert await flusher.append_and_wait(unheld, 1, "a", 10, [b"10"]) is AppendResult.FENCED
     assert await store.journal.last_seq(unheld) == 5
 
-    assert await flusher.appended(taken, 2, "b", 2, [b"2"]) is Answer.LOST
+    assert await flusher.append_and_wait(taken, 2, "b", 2, [b"2"]) is AppendResult.LOST
     assert await store.journal.reclaim(taken, "b", 2) == 3
-    flusher.hold(taken, 3, "b", flusher.held(taken))
-    assert await flusher.appended(taken, 3, "b", 2, [b"2"]) is Answer.OK
+    flusher.keep_tail(taken, 3, "b", flusher.tail_entries(taken))
+    assert await flusher.append_and_wait(taken, 3, "b", 2, [b"2"]) is AppendResult.OK
     assert await store.journal.read(taken) == written(2)
 
 

@@ -33,7 +33,7 @@ class Lots(random.Random):
         )()  # fmt: skip
 
     def script(self, name: str, named: list[str], *args: Any) -> list[Any]:
-        return ["EVAL", scripts.script(name).source, len(named), *named, *args]
+        return ["EVAL", scripts.script_named(name).source, len(named), *named, *args]
 
     def owner(self) -> str:
         return self.choice("ab")

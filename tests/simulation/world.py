@@ -238,7 +238,7 @@ class World:
         """Its token."""
         token, hashed = new_token(bot)
         registration = keys.bot_registration(bot).encode()
-        source = scripts.script("bot_register").source
+        source = scripts.script_named("bot_register").source
         self.redis.model.call(b"EVAL", source, b"1", registration, b"the owner", hashed, b"the request")
         return token
 
@@ -369,7 +369,7 @@ def _is_idle(server: Server) -> bool:
     return referee is None or not (referee.tables or len(referee.streams))
 
 
-_APPEND = scripts.script("append").sha.encode()
+_APPEND = scripts.script_named("append").sha.encode()
 
 
 def play(seed: int, climate: Climate, *, keeps_log: bool = False) -> Outcome:

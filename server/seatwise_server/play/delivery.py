@@ -16,7 +16,7 @@ from seatwise_server.competition.logged_result import Result
 from seatwise_server.ladder.ladder_settings import PREFIX
 from seatwise_server.play.intake import NotYourSeat
 from seatwise_server.store import Store
-from seatwise_server.store.group_commit.writer import Answer
+from seatwise_server.store.group_commit.writer import AppendResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Delivery:
         answer = await self.store.journal.retire(
             setup.match, epoch, owner, end.record, end.message.SerializeToString(), self.keep_s, end.state
         )
-        if answer is Answer.FENCED:
+        if answer is AppendResult.FENCED:
             return False
         await self.store.matches.forget_later(setup.match, self.keep_s)
         await self._conclude(setup, end.message)

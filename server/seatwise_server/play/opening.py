@@ -106,9 +106,9 @@ class Opening:
         return died_at_it or deaths >= MOST_DEATHS_IN_ALL
 
     async def _read(self, match: str, epoch: int) -> list[bytes]:
-        await self.flusher.replicated(match)
+        await self.flusher.wait_for_replicas(match)
         journal = await self.store.journal.read(match)
-        self.flusher.hold(match, epoch, self.owner, journal)
+        self.flusher.keep_tail(match, epoch, self.owner, journal)
         return journal
 
     def _replayed(self, setup: Setup, epoch: int, journal: list[bytes], void: VoidReason | None) -> Owned:
@@ -120,13 +120,13 @@ class Opening:
 
     async def reclaim(self, setup: Setup, epoch: int) -> Owned | None:
         """A match that was ours at this epoch until Redis forgot it, whole again; None if it is another's by now."""
-        entries = self.flusher.held(setup.match)
+        entries = self.flusher.tail_entries(setup.match)
         try:
             fresh = await self.store.journal.reclaim(setup.match, self.owner, epoch)
         except (FenceLost, MatchRetired):
             return None
-        self.flusher.hold(setup.match, fresh, self.owner, entries)
-        if not (await self.flusher.mend(setup.match)).is_kept:
+        self.flusher.keep_tail(setup.match, fresh, self.owner, entries)
+        if not (await self.flusher.rewrite_missing(setup.match)).is_kept:
             return None
         log.warning("match_reclaimed", match=setup.match, epoch=fresh, entries=len(entries))
         return Owned(replay(setup, map(decode, entries)), fresh, None, entries)

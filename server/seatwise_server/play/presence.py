@@ -8,7 +8,7 @@ from typing import Protocol
 import structlog
 
 from seatwise_server.play.lease import Lease
-from seatwise_server.store import Answer, Store
+from seatwise_server.store import AppendResult, Store
 from seatwise_server.store.errors import StoreUnavailable
 
 BEAT_S = 1.0
@@ -47,7 +47,7 @@ class Owner(Protocol):
         """Its matches, with their epochs."""
         ...
 
-    def lose(self, match: str, answer: Answer) -> None:
+    def lose(self, match: str, answer: AppendResult) -> None:
         """It is another's, or forgotten."""
         ...
 
@@ -119,7 +119,7 @@ class Presence:
         async def ask(match: str, epoch: int) -> None:
             async with turn:
                 answer = await self._store.journal.confirm(match, epoch, self._owner.name)
-            if answer is not Answer.OK and self._owner.owned().get(match) == epoch:
+            if answer is not AppendResult.OK and self._owner.owned().get(match) == epoch:
                 self._owner.lose(match, answer)
 
         await asyncio.gather(*[ask(*each) for each in matches])

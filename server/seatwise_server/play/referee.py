@@ -21,7 +21,7 @@ from seatwise_server.play.offering import HEARD_S, Offering
 from seatwise_server.play.opening import Opening, Owned, UnknownFormat
 from seatwise_server.play.streams import Streams
 from seatwise_server.play.table import Journal, Table
-from seatwise_server.store import Answer, Fence, Flusher, Store
+from seatwise_server.store import AppendResult, Fence, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 
@@ -53,7 +53,7 @@ class _OwnJournal:
     def __init__(self, journal: Journal, lease: Lease) -> None:
         self._journal = journal
         self._lease = lease
-        self.append = journal.append
+        self.append_entries = journal.append_entries
 
     @property
     def healthy(self) -> bool:
@@ -181,7 +181,7 @@ class Referee:
         """For certain, though we may have been silent since it was claimed."""
         if self.lease.holds() and lapses == self.lease.lapses:
             return True
-        return await self._store.journal.confirm(table.name, table.epoch, self.name) is Answer.OK
+        return await self._store.journal.confirm(table.name, table.epoch, self.name) is AppendResult.OK
 
     def _start(self, table: Table, estate: Estate, owned: Owned) -> None:
         log_opened(table, estate)
@@ -256,7 +256,7 @@ class Referee:
         end: End | None = None
         while job and not table.is_fenced:
             try:
-                end = end or end_of(setup, self._flusher.held(table.name))
+                end = end or end_of(setup, self._flusher.tail_entries(table.name))
                 table.tell_end(end.message)
                 if await self._delivery.deliver(setup, table.epoch, self.name, end):
                     await self._store.jobs.done(job.job_id)
@@ -270,7 +270,7 @@ class Referee:
         """This table; by now the match may be open again at another one."""
         table.close()
         if self.tables.get(table.name) is table:
-            self._flusher.release(table.name)
+            self._flusher.drop_tail(table.name)
             self._jobs.pop(table.name, None)
             self.tables.pop(table.name, None)
 
@@ -294,7 +294,7 @@ class Referee:
         """Its matches, with their epochs."""
         return {name: table.epoch for name, table in self.tables.items()}
 
-    def lose(self, match: str, answer: Answer) -> None:
+    def lose(self, match: str, answer: AppendResult) -> None:
         """It is another's, or Redis has forgotten that it is ours: nothing more is said of it at this table."""
         table = self.tables[match]
         if not table.is_closed:

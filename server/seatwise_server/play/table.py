@@ -26,7 +26,7 @@ from seatwise_server.play import items
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.outbox import Outbox
 from seatwise_server.play.receipts import Receipts
-from seatwise_server.store.group_commit.writer import Answer
+from seatwise_server.store.group_commit.writer import AppendResult
 
 MOST_WAITING = 8
 """Commands of one seat that may wait in the inbox."""
@@ -48,14 +48,14 @@ class Journal(Protocol):
         """Whether the store answers."""
         ...
 
-    def append(
+    def append_entries(
         self,
         match: str,
         epoch: int,
         owner: str,
         first_seq: int,
         entries: list[bytes],
-        done: Callable[[Answer], None],
+        done: Callable[[AppendResult], None],
     ) -> None:
         """Queues the entries; `done` is called once, on the loop."""
         ...
@@ -235,10 +235,10 @@ class Table:
             if place.outbox:
                 place.outbox.end(self, seat, items.ended(place.head, end))
 
-    def lose(self, answer: Answer) -> None:
+    def lose(self, answer: AppendResult) -> None:
         """The match is another's, or Redis has forgotten that it is ours."""
         self._log.warning("match_fenced", answer=answer.name)
-        self.is_fenced, self.is_forgotten = True, answer is Answer.LOST
+        self.is_fenced, self.is_forgotten = True, answer is AppendResult.LOST
         self.close()
         self._on_end(self)
 
@@ -315,9 +315,9 @@ class Table:
             return
         self._held, self._asked_s = effects, self._loop.time()
         self._asked = data = [encode(entry) for entry in entries]
-        self._journal.append(self.name, self.epoch, self.owner, entries[0].seq, data, self._written)
+        self._journal.append_entries(self.name, self.epoch, self.owner, entries[0].seq, data, self._written)
 
-    def _written(self, answer: Answer) -> None:
+    def _written(self, answer: AppendResult) -> None:
         """The journal has answered: only now may anybody know."""
         if self.is_closed:
             return

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from seatwise_server.store.attendance import Attendance, Attendances, Replaced
 from seatwise_server.store.bots import Bot, BotPage, Bots, IssuedToken
-from seatwise_server.store.group_commit.writer import Answer, Flusher, Listeners, Patience
+from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
 from seatwise_server.store.jobs import Job, Jobs
 from seatwise_server.store.journal import Death, Fence, Journal
 from seatwise_server.store.ladders import Event, LadderMeta, Ladders, Shown
@@ -29,7 +29,8 @@ from seatwise_server.store.seats import Offer, Reservation, SeatOf, Seats
 from seatwise_server.store.sets import DealSets, SetOfDeals
 
 __all__ = [
-    "Answer",
+    "AppendResult",
+    "AppendTimeouts",
     "Attendance",
     "Attendances",
     "Bot",
@@ -59,7 +60,6 @@ __all__ = [
     "NodeFacts",
     "Offer",
     "Order",
-    "Patience",
     "Processes",
     "Proposal",
     "Queues",

@@ -62,7 +62,7 @@ class Attendances:
             bot,
             attendance.turn,
         )
-        before = await scripts.run(self._client, "attend", [keys.bot_attendance(bot)], *args)
+        before = await scripts.run_script(self._client, "attend", [keys.bot_attendance(bot)], *args)
         return Replaced(before[0].decode(), before[1].decode()) if before else None
 
     async def keep(self, bot: str, attendance: Attendance, lease_ms: int) -> bool:
@@ -74,11 +74,13 @@ class Attendances:
             "\n".join(attendance.queues),
             lease_ms,
         )
-        return bool(await scripts.run(self._client, "attend_keep", [keys.bot_attendance(bot)], *args))
+        return bool(await scripts.run_script(self._client, "attend_keep", [keys.bot_attendance(bot)], *args))
 
     async def leave(self, bot: str, attend_id: str) -> bool:
         """Ends the presence; False and nothing changed when it is not this one any more."""
-        return bool(await scripts.run(self._client, "attend_leave", [keys.bot_attendance(bot)], attend_id))
+        return bool(
+            await scripts.run_script(self._client, "attend_leave", [keys.bot_attendance(bot)], attend_id)
+        )
 
     async def get(self, bot: str) -> Attendance | None:
         """Where the bot is present, None when it is absent."""

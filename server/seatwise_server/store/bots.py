@@ -65,7 +65,7 @@ class Bots:
         bot = bot_of(name, version)
         token, token_hash = new_token(bot)
         args = (owner, token_hash, request_id)
-        answer = await scripts.run(self._client, "bot_register", [keys.bot_registration(bot)], *args)
+        answer = await scripts.run_script(self._client, "bot_register", [keys.bot_registration(bot)], *args)
         if answer == 0:
             raise BotExists(f"{bot} is registered already")
         await call(self._client, "ZADD", keys.BOT_INDEX, "NX", 0, bot)
@@ -78,7 +78,7 @@ class Bots:
         BadBotName and BotAbsent.
         """
         token, token_hash = new_token(bot)
-        answer = await scripts.run(
+        answer = await scripts.run_script(
             self._client, "bot_token", [keys.bot_registration(bot)], token_hash, request_id
         )
         await self._changed(bot, answer)
@@ -87,7 +87,7 @@ class Bots:
     async def revoke(self, bot: str) -> None:
         """Closes the bot's token for good; may be repeated. Raises BadBotName and BotAbsent."""
         parse_bot(bot)
-        answer = await scripts.run(self._client, "bot_token", [keys.bot_registration(bot)], "", "")
+        answer = await scripts.run_script(self._client, "bot_token", [keys.bot_registration(bot)], "", "")
         await self._changed(bot, answer)
 
     async def _changed(self, bot: str, answer: int) -> None:

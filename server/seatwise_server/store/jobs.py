@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, Client, call, call_blocking, pairs
+from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, Client, as_pairs, call, call_blocking
 
 GROUP = "referees"
 
@@ -34,7 +34,9 @@ class Jobs:
 
     async def push(self, match: str) -> str:
         """The id of the match's job, made if there is none; a match whose job is done gets a new one."""
-        answer = await scripts.run(self._client, "job_push", [keys.JOB_STREAM, keys.JOB_MARKERS], match)
+        answer = await scripts.run_script(
+            self._client, "job_push", [keys.JOB_STREAM, keys.JOB_MARKERS], match
+        )
         return str(answer.decode())
 
     async def take(self, consumer: str, count: int, block_ms: int) -> list[Job]:
@@ -46,7 +48,7 @@ class Jobs:
         how = ("COUNT", count, "BLOCK", block, "STREAMS", keys.JOB_STREAM, ">")
         command = ("XREADGROUP", "GROUP", GROUP, consumer, *how)
         answer = await self._in_group(lambda: call_blocking(self._client, *command))
-        return [job for _, found in pairs(answer or []) for job in _jobs(found)]
+        return [job for _, found in as_pairs(answer or []) for job in _jobs(found)]
 
     async def owners(self) -> dict[str, int]:
         """Consumers that have taken jobs and not done them, and how many."""
@@ -69,25 +71,29 @@ class Jobs:
     async def held(self, consumer: str, count: int = _HELD_AT_ONCE, after_id: str = "") -> list[Job]:
         """Jobs that any consumer has taken and not done, oldest first; they stay its own."""
         args = (GROUP, consumer, count, f"({after_id}" if after_id else "-")
-        found = await self._in_group(lambda: scripts.run(self._client, "job_held", [keys.JOB_STREAM], *args))
+        found = await self._in_group(
+            lambda: scripts.run_script(self._client, "job_held", [keys.JOB_STREAM], *args)
+        )
         return [Job(job_id.decode(), match.decode()) for job_id, match in _couples(found)]
 
     async def move(self, job_id: str, dead: str, consumer: str) -> bool:
         """Makes the job of a dead consumer this one's; False when it is done. May be repeated."""
         args = (GROUP, dead, consumer, job_id)
         return bool(
-            await self._in_group(lambda: scripts.run(self._client, "job_move", [keys.JOB_STREAM], *args))
+            await self._in_group(
+                lambda: scripts.run_script(self._client, "job_move", [keys.JOB_STREAM], *args)
+            )
         )
 
     async def give_back(self, job_id: str) -> bool:
         """Leaves the job to others: whoever took it cannot do it. False when it is done."""
         named = [keys.JOB_STREAM, keys.JOB_MARKERS]
-        return bool(await scripts.run(self._client, "job_return", named, GROUP, job_id))
+        return bool(await scripts.run_script(self._client, "job_return", named, GROUP, job_id))
 
     async def done(self, job_id: str) -> bool:
         """Ends the job for good; False when it had ended already."""
         named = [keys.JOB_STREAM, keys.JOB_MARKERS]
-        return bool(await scripts.run(self._client, "job_done", named, GROUP, job_id))
+        return bool(await scripts.run_script(self._client, "job_done", named, GROUP, job_id))
 
     async def _in_group(self, ask: Callable[[], Awaitable[Any]]) -> Any:
         """The answer, after making the group where there is none yet."""
@@ -103,7 +109,7 @@ class Jobs:
 
 def _jobs(found: Any) -> list[Job]:
     """Jobs from a stream's entries; redis-py leaves the fields of a script's answer as they are."""
-    return [Job(job_id.decode(), pairs(fields)[0][1].decode()) for job_id, fields in found]
+    return [Job(job_id.decode(), as_pairs(fields)[0][1].decode()) for job_id, fields in found]
 
 
 def _couples(flat: Any) -> list[tuple[Any, Any]]:

@@ -9,11 +9,11 @@ from typing import Any
 
 from seatwise_server.store import keys
 from seatwise_server.store.errors import FenceLost, MatchRetired
-from seatwise_server.store.group_commit.writer import Answer, Flusher, Listeners, Patience
+from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, Client, call, call_blocking
 
-__all__ = ["Answer", "Death", "Fence", "Flusher", "Journal", "Listeners", "Patience"]
+__all__ = ["AppendResult", "AppendTimeouts", "Death", "Fence", "Flusher", "Journal", "Listeners"]
 
 _COMPRESSION = 3
 """zlib's level: a record of 25 kB takes 0.3 ms, a third of the default's time, and is 10 % longer."""
@@ -70,7 +70,9 @@ class Journal:
         """
         seen = "" if confirmed is None else str(confirmed)
         args = (owner, expected_epoch, seen, death)
-        return _epoch(match, await scripts.run(self._client, "claim", [keys.match_fence(match)], *args))
+        return _epoch(
+            match, await scripts.run_script(self._client, "claim", [keys.match_fence(match)], *args)
+        )
 
     async def fence(self, match: str) -> Fence | None:
         """Who owns the match; None when nobody ever has, or when the match is forgotten."""
@@ -80,18 +82,20 @@ class Journal:
             return None
         return Fence(int(epoch), owner.decode(), retired is not None, *(int(count or 0) for count in counts))
 
-    async def confirm(self, match: str, epoch: int, owner: str) -> Answer:
+    async def confirm(self, match: str, epoch: int, owner: str) -> AppendResult:
         """OK if the match is still this owner's; whoever takes it from now on has seen that the owner lives.
 
         FENCED if it is another's or over, LOST if Redis has forgotten the claim.
         """
         args = (epoch, owner)
-        return Answer(await scripts.run(self._client, "confirm", [keys.match_fence(match)], *args))
+        return AppendResult(
+            await scripts.run_script(self._client, "confirm", [keys.match_fence(match)], *args)
+        )
 
-    async def pardon(self, match: str, epoch: int, owner: str) -> Answer:
+    async def pardon(self, match: str, epoch: int, owner: str) -> AppendResult:
         """Of the deaths with this match only the last counts from now on; FENCED if it is another's. Repeatable."""
         named = [keys.match_fence(match)]
-        return Answer(await scripts.run(self._client, "pardon", named, epoch, owner))
+        return AppendResult(await scripts.run_script(self._client, "pardon", named, epoch, owner))
 
     async def reclaim(self, match: str, owner: str, epoch: int) -> int:
         """The new epoch of a match whose claim, at `epoch`, Redis has forgotten in a failover.
@@ -101,7 +105,7 @@ class Journal:
         Raises FenceLost when the claim stands after all, or another's does, and MatchRetired.
         """
         return _epoch(
-            match, await scripts.run(self._client, "reclaim", [keys.match_fence(match)], owner, epoch)
+            match, await scripts.run_script(self._client, "reclaim", [keys.match_fence(match)], owner, epoch)
         )
 
     async def read(self, match: str, after_seq: int = 0) -> list[bytes]:
@@ -138,7 +142,7 @@ class Journal:
         result: bytes,
         keep_s: int,
         state: str = "over",
-    ) -> Answer:
+    ) -> AppendResult:
         """Swaps the journal for the record, sets result and state, and lets all of it go after `keep_s`.
 
         A match without journal or meta is retired all the same. May be repeated.
@@ -146,7 +150,9 @@ class Journal:
         named = (keys.match_fence, keys.match_journal, keys.match_meta, keys.match_record)
         keep_ms = max(1, keep_s * 1000)
         args = (epoch, owner, zlib.compress(record, _COMPRESSION), result, state, keep_ms)
-        return Answer(await scripts.run(self._client, "retire", [name(match) for name in named], *args))
+        return AppendResult(
+            await scripts.run_script(self._client, "retire", [name(match) for name in named], *args)
+        )
 
 
 def _epoch(match: str, answer: list[Any]) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Client, call, pairs
+from seatwise_server.store.redis.client import Client, as_pairs, call
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Ladders:
 
     async def create(self, name: str, settings: bytes) -> bytes:
         """The settings of the ladder of that name: these, or those it was created with before."""
-        held: bytes = await scripts.run(self._client, "ladder_create", [keys.ladder(name)], settings)
+        held: bytes = await scripts.run_script(self._client, "ladder_create", [keys.ladder(name)], settings)
         await call(self._client, "ZADD", keys.LADDER_INDEX, 0, name)
         return held
 
@@ -82,7 +82,7 @@ class Ladders:
     async def show(self, name: str, results: int, table: bytes) -> bool:
         """Shows a table with so many results in it; False when a newer one is shown."""
         args = (results, table)
-        return bool(await scripts.run(self._client, "ladder_publish", [keys.ladder(name)], *args))
+        return bool(await scripts.run_script(self._client, "ladder_publish", [keys.ladder(name)], *args))
 
     async def shown(self, name: str, unless: int = 0) -> Shown | None:
         """The table; None when none was ever worked out, and when it is the one of that number."""
@@ -103,7 +103,7 @@ class Ladders:
 
     async def _note(self, name: str, only: str, event: dict[str, Any]) -> None:
         named = [keys.ladder_events(name), keys.ladder_event_names(name), keys.results_places(name)]
-        await scripts.run(self._client, "ladder_event", named, only, json.dumps(event))
+        await scripts.run_script(self._client, "ladder_event", named, only, json.dumps(event))
 
     async def events(self, name: str, after: str = "0-0") -> list[Event]:
         """What was noted behind that place, in its order. What is noted later has come after all results there are."""
@@ -121,7 +121,7 @@ class Ladders:
     async def off(self, bot: str) -> dict[str, str]:
         """The ladders that the bot is off, and why."""
         answer = await call(self._client, "HGETALL", keys.bot_off(bot))
-        return {name.decode(): reason.decode() for name, reason in pairs(answer)}
+        return {name.decode(): reason.decode() for name, reason in as_pairs(answer)}
 
 
 def _event(place: str, fields: dict[bytes, bytes]) -> Event:

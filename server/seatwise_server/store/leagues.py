@@ -27,7 +27,7 @@ class Leagues:
 
     async def create(self, name: str, settings: bytes) -> bytes:
         """The settings of the league of that name: these, or those it was created with before."""
-        held: bytes = await scripts.run(self._client, "ladder_create", [keys.league(name)], settings)
+        held: bytes = await scripts.run_script(self._client, "ladder_create", [keys.league(name)], settings)
         await call(self._client, "ZADD", keys.LEAGUE_INDEX, 0, name)
         return held
 

@@ -15,11 +15,13 @@ class Leases:
 
     async def hold(self, work: str, process: str, lease_ms: int) -> bool:
         """Takes or lengthens the lease; False when another process has it."""
-        return bool(await scripts.run(self._client, "lease_hold", [keys.lease(work)], process, lease_ms))
+        return bool(
+            await scripts.run_script(self._client, "lease_hold", [keys.lease(work)], process, lease_ms)
+        )
 
     async def release(self, work: str, process: str) -> bool:
         """Gives it back, so that others need not wait for its end; False when another process has it."""
-        return bool(await scripts.run(self._client, "lease_hold", [keys.lease(work)], process, 0))
+        return bool(await scripts.run_script(self._client, "lease_hold", [keys.lease(work)], process, 0))
 
     async def holder(self, work: str) -> tuple[str, int] | None:
         """Who has it and for how many milliseconds yet; None when nobody."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from seatwise_server.store import keys
 from seatwise_server.store.errors import BadPageToken
-from seatwise_server.store.group_commit.writer import Answer
+from seatwise_server.store.group_commit.writer import AppendResult
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Argument, Client, call, call_many, pairs
+from seatwise_server.store.redis.client import Argument, Client, as_pairs, call, call_many
 
 _FORGET_AT_ONCE = 100
 """How many expired matches one retirement takes out of the index; one each would already keep it flat."""
@@ -55,7 +55,9 @@ class Matches:
     async def create(self, match: str, meta: Mapping[str, Argument]) -> bool:
         """Writes the meta and lists the match; False and nothing changed when it was there already."""
         pairs = [part for pair in meta.items() for part in pair]
-        made, create_us = await scripts.run(self._client, "match_create", [keys.match_meta(match)], *pairs)
+        made, create_us = await scripts.run_script(
+            self._client, "match_create", [keys.match_meta(match)], *pairs
+        )
         await call(self._client, "ZADD", keys.MATCH_INDEX, "NX", create_us, match)
         return bool(made)
 
@@ -65,12 +67,14 @@ class Matches:
 
     async def set_state(
         self, match: str, epoch: int, owner: str, state: str, more: Mapping[str, Argument] | None = None
-    ) -> Answer:
+    ) -> AppendResult:
         """Writes the state, and more fields, for the match's owner; FENCED when that is somebody else."""
         fields = {"state": state, **(more or {})}
         pairs = [part for pair in fields.items() for part in pair]
         named = [keys.match_fence(match), keys.match_meta(match)]
-        return Answer(await scripts.run(self._client, "match_state", named, epoch, owner, *pairs))
+        return AppendResult(
+            await scripts.run_script(self._client, "match_state", named, epoch, owner, *pairs)
+        )
 
     async def drop(self, match: str) -> None:
         """Takes a match that nobody has owned yet off the books; nothing happens when it is not on them."""
@@ -79,7 +83,9 @@ class Matches:
 
     async def ask_abort(self, match: str, why: str = "") -> bool:
         """Notes that the match is to be voided, for whoever owns it next; False when it is not known."""
-        return bool(await scripts.run(self._client, "match_mark", [keys.match_meta(match)], "abort", why))
+        return bool(
+            await scripts.run_script(self._client, "match_mark", [keys.match_meta(match)], "abort", why)
+        )
 
     async def is_to_be_aborted(self, match: str) -> bool:
         """Whether `ask_abort` was called."""
@@ -91,7 +97,9 @@ class Matches:
         Also takes out those whose time has come, so that the list stays as long as what is kept.
         """
         named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY]
-        await scripts.run(self._client, "match_forget", named, match, max(1, keep_s * 1000), _FORGET_AT_ONCE)
+        await scripts.run_script(
+            self._client, "match_forget", named, match, max(1, keep_s * 1000), _FORGET_AT_ONCE
+        )
 
     async def record(self, match: str) -> bytes | None:
         """The record of a match that is over; None while it runs, and when the record has gone."""
@@ -122,7 +130,7 @@ class Matches:
             answer = await call(self._client, "ZRANGE", keys.MATCH_INDEX, place.create_us, "-inf", *limits)
             if not answer:
                 return [], place
-            places = [_Place(int(score), name.decode()) for name, score in pairs(answer)]
+            places = [_Place(int(score), name.decode()) for name, score in as_pairs(answer)]
             named = [it.match for it in places if it < place]
             offset += _READ_AT_ONCE
         return named, places[-1]
@@ -157,6 +165,6 @@ class _Place:
 
 
 def _meta(match: str, answer: Any) -> MatchMeta | None:
-    fields = {name.decode(): value for name, value in pairs(answer)}
+    fields = {name.decode(): value for name, value in as_pairs(answer)}
     create_us = fields.pop("create_us", None)
     return None if create_us is None else MatchMeta(match, int(create_us), fields)

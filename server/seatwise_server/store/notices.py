@@ -40,6 +40,6 @@ async def farewells(client: Client) -> AsyncIterator[str]:
 
 async def _notices(client: Client, *channels: str) -> AsyncIterator[tuple[str, str]]:
     """Channel and text of each notice."""
-    async with aclosing(client.listen(*channels)) as notices:
+    async with aclosing(client.listen_to(*channels)) as notices:
         async for notice in notices:
             yield notice

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, Client, call, call_blocking, call_many, pairs
+from seatwise_server.store.redis.client import (
+    LONGEST_BLOCK_MS,
+    Client,
+    as_pairs,
+    call,
+    call_blocking,
+    call_many,
+)
 
 KEEP_MS = 300_000
 """Heartbeats and orders of a process that is no more go after this; it is no rule for who lives."""
@@ -54,7 +61,7 @@ class Processes:
         """One heartbeat, once a second; answers its count."""
         named = [keys.process_beat(process), keys.PROCESS_INDEX]
         facts = ("address", address, "tables", tables, "free", free, "draining", int(is_draining))
-        return int(await scripts.run(self._client, "process_beat", named, process, KEEP_MS, *facts))
+        return int(await scripts.run_script(self._client, "process_beat", named, process, KEEP_MS, *facts))
 
     async def farewell(self, process: str) -> bool:
         """Says that the process has let go of everything, so that others need not wait; False when unknown.
@@ -62,12 +69,14 @@ class Processes:
         Others may say it of a process that they know for certain to be dead.
         """
         args = (process, keys.FAREWELLS_CHANNEL)
-        return bool(await scripts.run(self._client, "process_farewell", [keys.process_beat(process)], *args))
+        return bool(
+            await scripts.run_script(self._client, "process_farewell", [keys.process_beat(process)], *args)
+        )
 
     async def heartbeats(self) -> dict[str, Heartbeat]:
         """The last heartbeat of every process that beat within the last minutes."""
         answer = await call(self._client, "ZRANGE", keys.PROCESS_INDEX, 0, -1, "WITHSCORES")
-        found = [(name.decode(), int(score)) for name, score in pairs(answer)]
+        found = [(name.decode(), int(score)) for name, score in as_pairs(answer)]
         commands = [("HMGET", keys.process_beat(name), *_FACTS) for name, _ in found]
         answers = await call_many(self._client, commands) if commands else []
         return {
@@ -100,7 +109,7 @@ class Processes:
         await call(self._client, "XTRIM", key, "MINID", after_id)
         block = ("BLOCK", min(block_ms, LONGEST_BLOCK_MS)) if block_ms > 0 else ()
         answer = await call_blocking(self._client, "XREAD", *block, "STREAMS", key, after_id)
-        found = [entry for _, entries in pairs(answer or []) for entry in entries]
+        found = [entry for _, entries in as_pairs(answer or []) for entry in entries]
         return [Order(order_id.decode(), fields[b"o"]) for order_id, fields in found]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Client, call, pairs
+from seatwise_server.store.redis.client import Client, as_pairs, call
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,16 @@ class Queues:
     async def enter_all(self, queue: str, bots: Iterable[str]) -> None:
         """As `enter` for each of them, now."""
         named = [keys.queue_waiting(queue)]
-        await scripts.run_many(self._client, "queue_enter", [(named, (bot, "")) for bot in bots])
+        await scripts.run_script_many(self._client, "queue_enter", [(named, (bot, "")) for bot in bots])
 
     async def give_back(self, queue: str, waiting: Waiting) -> Waiting:
         """Puts a bot back to where it stood; one that has entered anew keeps its new place."""
         return await self._enter(queue, waiting.bot, str(waiting.since_ms))
 
     async def _enter(self, queue: str, bot: str, since: str) -> Waiting:
-        _, since_ms = await scripts.run(self._client, "queue_enter", [keys.queue_waiting(queue)], bot, since)
+        _, since_ms = await scripts.run_script(
+            self._client, "queue_enter", [keys.queue_waiting(queue)], bot, since
+        )
         return Waiting(bot, int(since_ms))
 
     async def leave(self, queue: str, bot: str) -> bool:
@@ -61,7 +63,7 @@ class Queues:
         The proposal stays noted until `seated` or `dissolve`. Asked again for the same match it is the same.
         """
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
-        note = await scripts.run(self._client, "queue_take", named, match, seats, patience_ms)
+        note = await scripts.run_script(self._client, "queue_take", named, match, seats, patience_ms)
         return _proposal(match, note) if note else None
 
     async def take_these(self, queue: str, match: str, bots: Sequence[str]) -> Proposal | None:
@@ -70,13 +72,13 @@ class Queues:
         Asked again for the same match it is the same.
         """
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
-        note = await scripts.run(self._client, "queue_take_these", named, match, *bots)
+        note = await scripts.run_script(self._client, "queue_take_these", named, match, *bots)
         return _proposal(match, note) if note else None
 
     async def pick(self, queue: str, name: str) -> Proposal | None:
         """The one of this name, out of its order, as a proposal of the same name; None when it does not wait."""
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
-        note = await scripts.run(self._client, "queue_pick", named, name)
+        note = await scripts.run_script(self._client, "queue_pick", named, name)
         return _proposal(name, note) if note else None
 
     async def adopt(self, queue: str, match: str, old_ms: int) -> Proposal | None:
@@ -84,7 +86,9 @@ class Queues:
 
         None when it is not that old, or gone, or another has adopted it.
         """
-        note = await scripts.run(self._client, "queue_adopt", [keys.queue_seating(queue)], match, old_ms)
+        note = await scripts.run_script(
+            self._client, "queue_adopt", [keys.queue_seating(queue)], match, old_ms
+        )
         return _proposal(match, note) if note else None
 
     async def seated(self, queue: str, match: str) -> None:
@@ -98,18 +102,18 @@ class Queues:
         """
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
         places = [part for waiting in back for part in (waiting.since_ms, waiting.bot)]
-        return bool(await scripts.run(self._client, "queue_dissolve", named, match, *places))
+        return bool(await scripts.run_script(self._client, "queue_dissolve", named, match, *places))
 
     async def unfinished(self, queue: str) -> list[Proposal]:
         """Proposals neither seated nor dissolved: in work, or left by a lobby that died. Oldest first."""
         answer = await call(self._client, "HGETALL", keys.queue_seating(queue))
-        found = [_proposal(match.decode(), note) for match, note in pairs(answer)]
+        found = [_proposal(match.decode(), note) for match, note in as_pairs(answer)]
         return sorted(found, key=lambda proposal: proposal.taken_ms)
 
     async def waiting(self, queue: str) -> list[Waiting]:
         """All that wait, oldest first; they stay where they are."""
         answer = await call(self._client, "ZRANGE", keys.queue_waiting(queue), 0, -1, "WITHSCORES")
-        return [Waiting(bot.decode(), int(since)) for bot, since in pairs(answer)]
+        return [Waiting(bot.decode(), int(since)) for bot, since in as_pairs(answer)]
 
     async def front(self, queue: str, count: int) -> list[str]:
         """The first that wait, oldest first; they stay where they are."""

@@ -26,7 +26,7 @@ class Results:
         del body["seq"]
         named = [keys.results_log(competition), keys.results_places(competition)]
         written = json.dumps(body, sort_keys=True, separators=(",", ":"))
-        return int(await scripts.run(self._client, "result_append", named, result.match, written))
+        return int(await scripts.run_script(self._client, "result_append", named, result.match, written))
 
     async def read(self, competition: str, after_seq: int = 0, count: int = 1000) -> list[Result]:
         """The next results behind that place, in their order; empty when there are none."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Argument, Client, call, pairs
+from seatwise_server.store.redis.client import Argument, Client, as_pairs, call
 
 
 class Reservation(IntEnum):
@@ -63,17 +63,20 @@ class Seats:
     async def reserve_all(self, match: str, bots: Sequence[tuple[str, int]]) -> list[Reservation]:
         """As `reserve` for each bot and its seat, sent at once; a table's in the order of the bots' names."""
         calls = [_reserving(bot, match, seat) for bot, seat in bots]
-        return [Reservation(answer) for answer in await scripts.run_many(self._client, "seat_reserve", calls)]
+        return [
+            Reservation(answer)
+            for answer in await scripts.run_script_many(self._client, "seat_reserve", calls)
+        ]
 
     async def release(self, bot: str, match: str, seat: int) -> bool:
         """Frees the seat and takes its offer back; False when the bot did not hold it."""
         named, args = _releasing(bot, match, seat)
-        return bool(await scripts.run(self._client, "seat_release", named, *args))
+        return bool(await scripts.run_script(self._client, "seat_release", named, *args))
 
     async def release_all(self, match: str, bots: Sequence[str]) -> None:
         """Frees every seat of the match and takes its offer back; the bots are given by seat."""
         calls = [_releasing(bot, match, seat) for seat, bot in enumerate(bots)]
-        await scripts.run_many(self._client, "seat_release", calls)
+        await scripts.run_script_many(self._client, "seat_release", calls)
 
     async def held(self, bot: str) -> list[SeatOf]:
         """The seats the bot holds, in order; empty when none."""
@@ -87,7 +90,7 @@ class Seats:
     async def room(self, bots: Sequence[str], queue: str = "") -> list[int]:
         """How many seats more each bot may take; 0 when it is not present, or does not attend for the queue."""
         calls = [([keys.bot_seats(bot), keys.bot_attendance(bot)], (queue,)) for bot in bots]
-        return [int(answer) for answer in await scripts.run_many(self._client, "seat_room", calls)]
+        return [int(answer) for answer in await scripts.run_script_many(self._client, "seat_room", calls)]
 
     async def put_offer(self, bot: str, match: str, seat: int, epoch: int, offer: bytes) -> bool:
         """Offers the seat and tells all lobbies so, on keys.OFFERS_CHANNEL.
@@ -95,17 +98,17 @@ class Seats:
         False when an offer of a higher epoch stands, or when the bot does not hold the seat (any more).
         """
         named, args = _offering(bot, match, seat, epoch, offer)
-        return bool(await scripts.run(self._client, "offer_put", named, *args))
+        return bool(await scripts.run_script(self._client, "offer_put", named, *args))
 
     async def put_offers(self, match: str, epoch: int, offers: Sequence[tuple[str, bytes]]) -> None:
         """As `put_offer` for every seat of the match: its bot and what it is told, by seat."""
         calls = [_offering(bot, match, seat, epoch, offer) for seat, (bot, offer) in enumerate(offers)]
-        await scripts.run_many(self._client, "offer_put", calls)
+        await scripts.run_script_many(self._client, "offer_put", calls)
 
     async def open_offers(self, bot: str) -> list[Offer]:
         """The bot's offers, in the order of match and seat; empty when none."""
         answer = await call(self._client, "HGETALL", keys.bot_offers(bot))
-        return sorted(_offer(seat_of(name.decode()), held) for name, held in pairs(answer))
+        return sorted(_offer(seat_of(name.decode()), held) for name, held in as_pairs(answer))
 
     async def offers_of(self, bot: str, seats: Iterable[SeatOf]) -> list[Offer]:
         """The bot's offers of these seats, as far as there are any, in the order of match and seat."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from seatwise_server.store import keys
 from seatwise_server.store.errors import SetRefused
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Client, call, pairs
+from seatwise_server.store.redis.client import Client, as_pairs, call
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,9 @@ class DealSets:
         Raises SetRefused when the set has another size or kind, when the number is taken, and when it is over.
         """
         args = (number, match, size, kind, seed.hex())
-        answer, found, instead = await scripts.run(self._client, "set_join", [keys.deal_set(name)], *args)
+        answer, found, instead = await scripts.run_script(
+            self._client, "set_join", [keys.deal_set(name)], *args
+        )
         if answer != b"OK":
             raise SetRefused(answer.decode(), instead.decode())
         return bytes.fromhex(found.decode())
@@ -45,13 +47,13 @@ class DealSets:
         time. Nothing happens when there is no such set, or when the number has been given to another match.
         """
         args = (number, match, state, max(1, keep_s * 1000))
-        answer: int = await scripts.run(self._client, "set_end", [keys.deal_set(name)], *args)
+        answer: int = await scripts.run_script(self._client, "set_end", [keys.deal_set(name)], *args)
         return answer == 1
 
     async def close(self, name: str, keep_s: int) -> bool | None:
         """No more join; whether the set is over by that. None when there is no such set."""
         args = ("", "", "", max(1, keep_s * 1000))
-        answer = await scripts.run(self._client, "set_end", [keys.deal_set(name)], *args)
+        answer = await scripts.run_script(self._client, "set_end", [keys.deal_set(name)], *args)
         return None if answer == -1 else answer == 1
 
     async def is_over(self, name: str) -> bool:
@@ -61,7 +63,7 @@ class DealSets:
     async def get(self, name: str) -> SetOfDeals | None:
         """The set; None when it was never made, or its time is over."""
         answer = await call(self._client, "HGETALL", keys.deal_set(name))
-        fields = {field.decode(): value.decode() for field, value in pairs(answer)}
+        fields = {field.decode(): value.decode() for field, value in as_pairs(answer)}
         if "size" not in fields:
             return None
         numbered = (field.partition("/") for field in fields)

@@ -12,7 +12,7 @@ PACKED_FROM = 4_096
 _COMPRESSION = 1
 
 
-class Held:
+class JournalTail:
     """All entries of one match, most of them packed: about a quarter of what they are in Redis."""
 
     __slots__ = ("_packs", "_recent", "_size", "count", "epoch", "owner")
@@ -25,9 +25,9 @@ class Held:
         self._packs: list[tuple[int, bytes]] = []
         self._recent: list[bytes] = []
         self._size = 0
-        self.add(entries)
+        self.add_entries(entries)
 
-    def add(self, entries: Sequence[bytes]) -> None:
+    def add_entries(self, entries: Sequence[bytes]) -> None:
         """The next entries."""
         self._recent += entries
         self.count += len(entries)
@@ -37,7 +37,7 @@ class Held:
             self._packs.append((len(self._recent), packed))
             self._recent, self._size = [], 0
 
-    def after(self, seq: int) -> list[bytes]:
+    def entries_after(self, seq: int) -> list[bytes]:
         """The entries behind that number."""
         found = self._recent
         first = self.count - len(found)

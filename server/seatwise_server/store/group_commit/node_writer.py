@@ -1,7 +1,7 @@
-"""A courier: one task that carries appends to one Redis node, in group commits.
+"""A writer: one task that carries appends to one Redis node, in group commits.
 
 Measured with 50 appends in a batch, this process's CPU per append: redis-py's pipeline 19 to 21 us, its
-`pack_commands` with replies read one by one 8 to 14 us, commands packed by hiredis 3.5 us. So a courier
+`pack_commands` with replies read one by one 8 to 14 us, commands packed by hiredis 3.5 us. So a writer
 has a connection of its own, writes each batch as one string and reads the replies from it.
 
 Where replicas are waited for, the batch ends with WAIT, and with WAITAOF where every node knows it. WAITAOF
@@ -22,7 +22,7 @@ from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import NoPermissionError, NoScriptError, RedisError, ResponseError, TryAgainError
 
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.address import Address
+from seatwise_server.store.redis.address import NodeAddress
 from seatwise_server.store.redis.outage import is_outage
 from seatwise_server.store.redis.replica_wait import ReplicaWait, pack_command
 
@@ -35,8 +35,8 @@ TURNS_OF_A_MESSAGE = 2
 MOST_GATHERED = 4
 """So often a batch waits for more; each time takes as long as what else there is to do at once."""
 
-APPEND = scripts.script("append")
-TOUCH = scripts.script("touch")
+APPEND = scripts.script_named("append")
+TOUCH = scripts.script_named("touch")
 
 _LOAD = [pack_command(("SCRIPT", "LOAD", script.source)) for script in (APPEND, TOUCH)]
 ASKING = pack_command(("ASKING",))
@@ -52,7 +52,7 @@ class TooFewReplicas(RedisError):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class AppendTimeouts:
     """How long who waits for what, in seconds."""
 
     reply_s: float = 3.0
@@ -60,7 +60,7 @@ class Patience:
     first_retry_s: float = 0.02
     longest_retry_s: float = 0.5
     probe_s: float = 1.0
-    """How often an idle courier asks whether Redis is there."""
+    """How often an idle writer asks whether Redis is there."""
     gone_for_good_s: float = 60.0
     """After this `on_lost` is called; the flusher goes on trying until it is closed."""
     replicas_s: float = 1.0
@@ -68,7 +68,7 @@ class Patience:
 
 
 @dataclass(slots=True, eq=False)
-class Parcel:
+class PendingAppend:
     """One append on its way."""
 
     match: str
@@ -80,27 +80,29 @@ class Parcel:
     """How often it was sent on."""
 
 
-class Office(Protocol):
-    """Whom a courier works for; called in the event loop."""
+class WriterOwner(Protocol):
+    """Whom a writer works for; called in the event loop."""
 
-    def answered(self, courier: Courier, parcels: Sequence[Parcel], replies: Sequence[Any]) -> None:
+    def on_replies(
+        self, writer: NodeWriter, appends: Sequence[PendingAppend], replies: Sequence[Any]
+    ) -> None:
         """The node is well and has answered these, maybe with a ResponseError."""
         ...
 
-    def failed(self, courier: Courier, parcels: list[Parcel], error: Exception) -> None:
+    def on_failure(self, writer: NodeWriter, appends: list[PendingAppend], error: Exception) -> None:
         """The node does not answer, or refuses to write for now; these are for somebody to carry again."""
         ...
 
 
-class Courier:
-    """Carries parcels to one node, in one batch all that have come together."""
+class NodeWriter:
+    """Carries appends to one node, in one batch all that have come together."""
 
     def __init__(
         self,
-        address: Address,
+        address: NodeAddress,
         new_connection: Callable[[], AbstractConnection],
-        office: Office,
-        patience: Patience,
+        office: WriterOwner,
+        patience: AppendTimeouts,
         wait: ReplicaWait,
     ) -> None:
         self.address = address
@@ -109,8 +111,8 @@ class Courier:
         self._patience = patience
         self._wait = wait
         self._behind = wait.commands(patience.replicas_s)
-        self._queue: list[Parcel] = []
-        self._batch: list[Parcel] = []
+        self._queue: list[PendingAppend] = []
+        self._batch: list[PendingAppend] = []
         self._wake = asyncio.Event()
         self._connection: AbstractConnection | None = None
         self._pause_s = patience.first_retry_s
@@ -119,18 +121,18 @@ class Courier:
 
     def start(self) -> None:
         """Starts the task in the running loop."""
-        self._task = asyncio.create_task(self._run(), name=f"courier to {self.address}")
+        self._task = asyncio.create_task(self._run(), name=f"writer to {self.address}")
 
-    def put(self, parcel: Parcel) -> None:
+    def queue_append(self, pending: PendingAppend) -> None:
         """Goes with the next batch."""
-        self._queue.append(parcel)
+        self._queue.append(pending)
         self._wake.set()
 
-    def look(self) -> None:
+    def wake_probe(self) -> None:
         """Notices that a node is gone for which there is nothing to carry: an empty batch is a PING."""
         self._wake.set()
 
-    def dismiss(self) -> tuple[list[Parcel], asyncio.Task[None] | None]:
+    def stop_now(self) -> tuple[list[PendingAppend], asyncio.Task[None] | None]:
         """Stops at once; what was not answered, carried or not, and the task that is ending."""
         self._is_dismissed = True
         left, self._batch, self._queue = self._batch + self._queue, [], []
@@ -143,15 +145,15 @@ class Courier:
             while not self._is_dismissed:  # the word alone is not enough: redis-py may swallow a cancellation
                 if not self._queue:
                     await self._wake.wait()
-                await self._gather()
+                await self._gather_batch()
                 self._wake.clear()
                 self._batch, self._queue = self._queue[:LARGEST_BATCH], self._queue[LARGEST_BATCH:]
-                await self._deliver(self._batch)
+                await self._write_batch(self._batch)
         finally:
-            await self._hang_up()
+            await self._disconnect()
 
-    async def _gather(self) -> None:
-        """Waits while turns of the loop bring more: a batch costs little more than one parcel, here and at the bots."""
+    async def _gather_batch(self) -> None:
+        """Waits while turns of the loop bring more: a batch costs little more than one pending, here and at the bots."""
         for _ in range(MOST_GATHERED):
             before = len(self._queue)
             for _ in range(TURNS_OF_A_MESSAGE):
@@ -159,31 +161,33 @@ class Courier:
             if len(self._queue) == before:
                 return
 
-    async def _deliver(self, batch: list[Parcel]) -> None:
-        replies, trouble = await self._attempt(batch)
+    async def _write_batch(self, batch: list[PendingAppend]) -> None:
+        replies, trouble = await self._try_batch(batch)
         if self._is_dismissed:
             return
         self._batch = []
         if replies or trouble is None:
-            self._office.answered(self, batch[: len(replies)], replies)
+            self._office.on_replies(self, batch[: len(replies)], replies)
         if trouble is None:
             self._pause_s = self._patience.first_retry_s
             return
         left, self._queue = batch[len(replies) :] + self._queue, []
-        self._office.failed(self, left, trouble)
-        await self._hang_up()
+        self._office.on_failure(self, left, trouble)
+        await self._disconnect()
         await asyncio.sleep(self._pause_s)
         self._pause_s = min(self._pause_s * 2, self._patience.longest_retry_s)
         self._wake.set()
 
-    async def _attempt(self, batch: list[Parcel]) -> tuple[list[Any], Exception | None]:
+    async def _try_batch(self, batch: list[PendingAppend]) -> tuple[list[Any], Exception | None]:
         """The replies before the first that asks for another attempt, and that one.
 
         What comes behind it is sent again too: most of it would fare no better.
         """
-        commands = [parcel.command for parcel in batch]
+        commands = [pending.command for pending in batch]
         try:
-            replies = await self._ask([*commands, *self._behind] if commands else [_PING])
+            replies = await self._exchange_loading_scripts(
+                [*commands, *self._behind] if commands else [_PING]
+            )
             if commands and self._behind:
                 self._check_replicas(replies[len(commands) :])
                 del replies[len(commands) :]
@@ -196,7 +200,7 @@ class Courier:
                 return replies[:number], reply
         return replies[: len(batch)], None
 
-    async def _ask(self, commands: list[bytes]) -> list[Any]:
+    async def _exchange_loading_scripts(self, commands: list[bytes]) -> list[Any]:
         """The replies, after loading the scripts where the node does not know them."""
         replies = await self._exchange(commands)
         if any(isinstance(reply, NoScriptError) for reply in replies):
@@ -233,7 +237,7 @@ class Courier:
         await connection.connect()  # type: ignore[no-untyped-call]
         return connection
 
-    async def _hang_up(self) -> None:
+    async def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             with contextlib.suppress(RedisError, OSError):

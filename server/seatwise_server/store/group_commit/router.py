@@ -1,4 +1,4 @@
-"""Finds for each parcel the courier to the node that holds its match, now and through failovers."""
+"""Routes each append to the writer of the node that holds its match, now and through failovers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from redis.exceptions import AskError, MovedError, RedisError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from seatwise_server.store import keys
-from seatwise_server.store.group_commit.node_writer import ASKING, Courier, Parcel, Patience
-from seatwise_server.store.redis.address import Address
+from seatwise_server.store.group_commit.node_writer import ASKING, AppendTimeouts, NodeWriter, PendingAppend
+from seatwise_server.store.redis.address import NodeAddress
 from seatwise_server.store.redis.replica_wait import ReplicaWait
-from seatwise_server.store.redis.topology import SLOTS, Routes, Span
+from seatwise_server.store.redis.topology import SLOTS, Span, Topology
 
 LOOK_EVERY_S = 0.05
 """How often at most it is asked who holds what."""
 
 MOST_HOPS = 3
-"""A parcel that was sent on more often than this waits for a fresh look at the cluster."""
+"""An append that was sent on more often than this waits for a fresh look at the cluster."""
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-def _nothing(*_: object) -> None:
+def ignore_event(*_: object) -> None:
     """For those who do not listen."""
 
 
@@ -35,14 +35,14 @@ def _nothing(*_: object) -> None:
 class Listeners:
     """Who hears of Redis coming and going; called in the event loop, must be quick."""
 
-    on_down: Callable[[], None] = _nothing
-    on_up: Callable[[float], None] = _nothing
+    on_down: Callable[[], None] = ignore_event
+    on_up: Callable[[float], None] = ignore_event
     """Gets the seconds that Redis was gone, as this process saw it."""
-    on_lost: Callable[[BaseException], None] = _nothing
+    on_lost: Callable[[BaseException], None] = ignore_event
 
 
-class Dispatch:
-    """The office of all couriers.
+class AppendRouter:
+    """Owns the writers of all nodes and routes each append to one of them.
 
     Redis is *down* from the first failure of any node until no node fails and everything that was held up is
     answered. A node that was replaced is dismissed, and what it had goes to its successor.
@@ -50,11 +50,11 @@ class Dispatch:
 
     def __init__(
         self,
-        routes: Routes,
+        routes: Topology,
         listeners: Listeners,
-        patience: Patience,
+        patience: AppendTimeouts,
         wait: ReplicaWait,
-        on_reply: Callable[[Parcel, Any], None],
+        on_reply: Callable[[PendingAppend, Any], None],
         on_moved: Callable[[], None],
     ) -> None:
         self._routes = routes
@@ -64,16 +64,16 @@ class Dispatch:
         self._on_reply = on_reply
         self._on_moved = on_moved
         self._spans: tuple[Span, ...] = ()
-        self._couriers: dict[Address, Courier] = {}
-        self._by_slot: list[Courier | None] = [None] * SLOTS
-        self._only: Courier | None = None
-        """The courier of all slots, where there is one node."""
-        self._homeless: list[Parcel] = []
-        """Parcels that wait for a fresh look at who holds what."""
+        self._writers: dict[NodeAddress, NodeWriter] = {}
+        self._by_slot: list[NodeWriter | None] = [None] * SLOTS
+        self._only: NodeWriter | None = None
+        """The writer of all slots, where there is one node."""
+        self._unrouted: list[PendingAppend] = []
+        """Appends that wait for a fresh look at who holds what."""
         self._is_stale = asyncio.Event()
-        self._down: set[Address] = set()
-        self._troubled: set[Parcel] = set()
-        """Parcels that a node in trouble gave back, and that nobody has answered since."""
+        self._down: set[NodeAddress] = set()
+        self._troubled: set[PendingAppend] = set()
+        """Appends that a node in trouble gave back, and that nobody has answered since."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_lost = False
         self.down_since: float | None = None
@@ -82,158 +82,162 @@ class Dispatch:
     def start(self) -> None:
         """Starts the tasks in the running loop."""
         self._is_stale.set()
-        self._spawn(self._look_around(), "flusher")
-        self._spawn(self._probe(), "flusher-probe")
+        self._spawn_task(self._watch_topology(), "flusher")
+        self._spawn_task(self._probe_nodes(), "flusher-probe")
 
-    def send(self, parcel: Parcel) -> None:
-        """Gives the parcel to the courier of its slot."""
-        courier = self._only or self._by_slot[keys.match_slot(parcel.match)]
-        if courier is not None:
-            courier.put(parcel)
+    def send_append(self, pending: PendingAppend) -> None:
+        """Gives the append to the writer of its slot."""
+        writer = self._only or self._by_slot[keys.match_slot(pending.match)]
+        if writer is not None:
+            writer.queue_append(pending)
             return
-        self._homeless.append(parcel)
+        self._unrouted.append(pending)
         self._is_stale.set()
         if self._spans:
-            self._troubled.add(parcel)
-            self._note_down(RedisConnectionError(f"no node holds {parcel.match}"))
+            self._troubled.add(pending)
+            self._note_outage(RedisConnectionError(f"no node holds {pending.match}"))
 
-    # From the couriers
+    # From the writers
 
-    def answered(self, courier: Courier, parcels: Sequence[Parcel], replies: Sequence[Any]) -> None:
-        """See Office."""
-        own = list(zip(parcels, replies, strict=True))
+    def on_replies(
+        self, writer: NodeWriter, appends: Sequence[PendingAppend], replies: Sequence[Any]
+    ) -> None:
+        """See WriterOwner."""
+        own = list(zip(appends, replies, strict=True))
         sent_on = [it for it in own if type(it[1]) is not int and isinstance(it[1], AskError | TryAgainError)]
         if sent_on:
             own = [it for it in own if it not in sent_on]
-            for parcel, reply in sent_on:
-                self._send_on(courier, parcel, reply)
+            for pending, reply in sent_on:
+                self._send_on(writer, pending, reply)
         if self.down_since is not None:
-            self._down.discard(courier.address)
-            self._troubled.difference_update(parcel for parcel, _ in own)
-            self._note_up()
-        for parcel, reply in own:
-            self._on_reply(parcel, reply)
+            self._down.discard(writer.address)
+            self._troubled.difference_update(pending for pending, _ in own)
+            self._note_recovery()
+        for pending, reply in own:
+            self._on_reply(pending, reply)
 
-    def failed(self, courier: Courier, parcels: list[Parcel], error: Exception) -> None:
-        """See Office."""
-        self._down.add(courier.address)
-        self._troubled.update(parcels)
-        self._keep(parcels)
-        self._note_down(error)
+    def on_failure(self, writer: NodeWriter, appends: list[PendingAppend], error: Exception) -> None:
+        """See WriterOwner."""
+        self._down.add(writer.address)
+        self._troubled.update(appends)
+        self._keep_unrouted(appends)
+        self._note_outage(error)
 
-    def _send_on(self, courier: Courier, parcel: Parcel, reply: AskError | TryAgainError) -> None:
+    def _send_on(self, writer: NodeWriter, pending: PendingAppend, reply: AskError | TryAgainError) -> None:
         """MOVED, ASK or TRYAGAIN: the slot is somebody else's, or on its way there."""
         if isinstance(reply, MovedError):
             self._is_stale.set()
-        parcel.hops += 1
-        if isinstance(reply, TryAgainError) or parcel.hops > MOST_HOPS:
-            self._keep([parcel])
+        pending.hops += 1
+        if isinstance(reply, TryAgainError) or pending.hops > MOST_HOPS:
+            self._keep_unrouted([pending])
             return
-        parcel.command = parcel.command.removeprefix(ASKING)
+        pending.command = pending.command.removeprefix(ASKING)
         if not isinstance(reply, MovedError):
-            parcel.command = ASKING + parcel.command
-        self._courier_to(Address(reply.host or courier.address.host, int(reply.port))).put(parcel)
+            pending.command = ASKING + pending.command
+        self._writer_to(NodeAddress(reply.host or writer.address.host, int(reply.port))).queue_append(pending)
 
-    def _keep(self, parcels: Sequence[Parcel]) -> None:
-        for parcel in parcels:
-            parcel.command, parcel.hops = parcel.command.removeprefix(ASKING), 0
-        self._homeless += parcels
+    def _keep_unrouted(self, appends: Sequence[PendingAppend]) -> None:
+        for pending in appends:
+            pending.command, pending.hops = pending.command.removeprefix(ASKING), 0
+        self._unrouted += appends
         self._is_stale.set()
 
     # Who holds what
 
-    async def _look_around(self) -> None:
+    async def _watch_topology(self) -> None:
         while True:
             await self._is_stale.wait()
             self._is_stale.clear()
             try:
-                self._arrange(await self._routes.read(self._down))
+                self._set_routes(await self._routes.read_spans(self._down))
             except (RedisError, OSError) as error:
                 self._is_stale.set()
-                self._note_down(error)
+                self._note_outage(error)
             await asyncio.sleep(LOOK_EVERY_S)
 
-    def _arrange(self, spans: tuple[Span, ...]) -> None:
+    def _set_routes(self, spans: tuple[Span, ...]) -> None:
         has_moved = bool(self._spans) and spans != self._spans
         if spans != self._spans:
-            self._rearrange(spans)
-        homeless, self._homeless = self._homeless, []
-        for parcel in homeless:
-            self.send(parcel)
+            self._change_routes(spans)
+        unrouted, self._unrouted = self._unrouted, []
+        for pending in unrouted:
+            self.send_append(pending)
         if has_moved:
             self._on_moved()
-        self._note_up()
+        self._note_recovery()
 
-    def _rearrange(self, spans: tuple[Span, ...]) -> None:
+    def _change_routes(self, spans: tuple[Span, ...]) -> None:
         self._spans = spans
         wanted = {span.primary for span in spans}
-        for address in self._couriers.keys() - wanted:
+        for address in self._writers.keys() - wanted:
             self._down.discard(address)
-            self._keep(self._dismiss(self._couriers.pop(address)))
+            self._keep_unrouted(self._stop_writer(self._writers.pop(address)))
         self._by_slot = [None] * SLOTS
         for first, last, address in spans:
-            self._by_slot[first : last + 1] = [self._courier_to(address)] * (last + 1 - first)
+            self._by_slot[first : last + 1] = [self._writer_to(address)] * (last + 1 - first)
         is_one = len(spans) == 1 and spans[0][:2] == (0, SLOTS - 1)
         self._only = self._by_slot[0] if is_one else None
 
-    def _courier_to(self, address: Address) -> Courier:
-        if address not in self._couriers:
-            courier = self._couriers[address] = self._new_courier(address)
-            courier.start()
+    def _writer_to(self, address: NodeAddress) -> NodeWriter:
+        if address not in self._writers:
+            writer = self._writers[address] = self._new_writer(address)
+            writer.start()
             if self.down_since is not None:  # who takes over in an outage has to show that it ends
                 self._down.add(address)
-                courier.look()
-        return self._couriers[address]
+                writer.wake_probe()
+        return self._writers[address]
 
-    def _new_courier(self, address: Address) -> Courier:
-        return Courier(address, lambda: self._routes.connection(address), self, self._patience, self._wait)
+    def _new_writer(self, address: NodeAddress) -> NodeWriter:
+        return NodeWriter(
+            address, lambda: self._routes.new_connection(address), self, self._patience, self._wait
+        )
 
-    def _dismiss(self, courier: Courier) -> list[Parcel]:
-        parcels, task = courier.dismiss()
+    def _stop_writer(self, writer: NodeWriter) -> list[PendingAppend]:
+        appends, task = writer.stop_now()
         if task is not None:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        return parcels
+        return appends
 
     # Outages
 
-    async def _probe(self) -> None:
+    async def _probe_nodes(self) -> None:
         """Notices that a node is gone when there is nothing to send."""
         while True:
             await asyncio.sleep(self._patience.probe_s)
-            for courier in self._couriers.values():
-                courier.look()
+            for writer in self._writers.values():
+                writer.wake_probe()
 
-    def _note_down(self, error: Exception) -> None:
+    def _note_outage(self, error: Exception) -> None:
         now = time.monotonic()
         if self.down_since is None:
             self.down_since = now
             _log.warning("redis_lost", error=str(error) or type(error).__name__)
-            safely(self._listeners.on_down)
+            call_safely(self._listeners.on_down)
         if not self._is_lost and now - self.down_since > self._patience.gone_for_good_s:
             self._is_lost = True
-            safely(self._listeners.on_lost, error)
+            call_safely(self._listeners.on_lost, error)
 
-    def _note_up(self) -> None:
+    def _note_recovery(self) -> None:
         if self.down_since is None or self._down or self._troubled:
             return
         gap_s = time.monotonic() - self.down_since
         self.down_since, self._is_lost = None, False
         _log.info("redis_regained", gap_s=round(gap_s, 3))
-        safely(self._listeners.on_up, gap_s)
+        call_safely(self._listeners.on_up, gap_s)
 
     # The end
 
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+    def _spawn_task(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
         """Stops at once, whatever is under way."""
-        for courier in self._couriers.values():
-            self._dismiss(courier)
-        self._couriers.clear()
+        for writer in self._writers.values():
+            self._stop_writer(writer)
+        self._writers.clear()
         left = set(self._tasks)
         while left:  # again and again: redis-py may swallow a cancellation
             for task in left:
@@ -241,7 +245,7 @@ class Dispatch:
             _, left = await asyncio.wait(left, timeout=0.1)
 
 
-def safely(callback: Callable[..., None], *args: object) -> None:
+def call_safely(callback: Callable[..., None], *args: object) -> None:
     """One caller's mistake must not cost the others their answers."""
     try:
         callback(*args)

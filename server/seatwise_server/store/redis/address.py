@@ -32,7 +32,7 @@ _KINDS = (
 )
 
 
-class Mode(StrEnum):
+class RedisMode(StrEnum):
     """How the Redis behind a URL is built."""
 
     STANDALONE = "standalone"
@@ -40,7 +40,7 @@ class Mode(StrEnum):
     CLUSTER = "cluster"
 
 
-class Address(NamedTuple):
+class NodeAddress(NamedTuple):
     """Where a node listens."""
 
     host: str
@@ -52,11 +52,11 @@ class Address(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RedisTarget:
     """What a URL names."""
 
-    mode: Mode
-    hosts: tuple[Address, ...]
+    mode: RedisMode
+    hosts: tuple[NodeAddress, ...]
     """The sentinels, or some nodes of the cluster; empty for a single server, whose options say where it is."""
     service: str
     """What the sentinels call the primary."""
@@ -66,21 +66,21 @@ class Target:
     """The same for the sentinels themselves."""
 
 
-def parse(url: str) -> Target:
+def parse_target(url: str) -> RedisTarget:
     """What the URL names; raises ValueError, with the right form, for one that names nothing we know."""
     scheme, _, rest = url.partition("://")
     scheme, _, kind = scheme.lower().partition("+")
     if scheme in _PLAIN and not kind:
-        return Target(Mode.STANDALONE, (), "", COMMON | dict(parse_url(url)), {})
+        return RedisTarget(RedisMode.STANDALONE, (), "", COMMON | dict(parse_url(url)), {})
     if scheme in ("redis", "rediss") and kind == "sentinel":
-        return _sentinel(scheme, rest)
+        return _parse_sentinel(scheme, rest)
     if scheme in ("redis", "rediss") and kind == "cluster":
-        return _cluster(scheme, rest)
+        return _parse_cluster(scheme, rest)
     raise ValueError(f"A Redis URL is one of {_KINDS}")
 
 
-def _sentinel(scheme: str, rest: str) -> Target:
-    account, hosts, service, query = _split(rest, SENTINEL_PORT)
+def _parse_sentinel(scheme: str, rest: str) -> RedisTarget:
+    account, hosts, service, query = _split_url(rest, SENTINEL_PORT)
     if not service or "/" in service:
         raise ValueError(
             "A sentinel URL names the service behind the hosts: redis+sentinel://HOST,HOST/SERVICE; "
@@ -88,33 +88,33 @@ def _sentinel(scheme: str, rest: str) -> Target:
         )
     prefix = "sentinel_"
     own = {name.removeprefix(prefix): it for name, it in query.items() if name.startswith(prefix)}
-    options = _options(
+    options = _connection_options(
         scheme, account, {name: it for name, it in query.items() if not name.startswith(prefix)}
     )
     tls = {name: it for name, it in options.items() if name.startswith("ssl") or name == "connection_class"}
-    return Target(Mode.SENTINEL, hosts, service, options, COMMON | tls | own)
+    return RedisTarget(RedisMode.SENTINEL, hosts, service, options, COMMON | tls | own)
 
 
-def _cluster(scheme: str, rest: str) -> Target:
-    account, hosts, path, query = _split(rest, CLUSTER_PORT)
+def _parse_cluster(scheme: str, rest: str) -> RedisTarget:
+    account, hosts, path, query = _split_url(rest, CLUSTER_PORT)
     if path not in ("", "0") or query.pop("db", "0") != "0":
         raise ValueError("A cluster has one database, 0: redis+cluster://HOST,HOST")
-    return Target(Mode.CLUSTER, hosts, "", _options(scheme, account, query), {})
+    return RedisTarget(RedisMode.CLUSTER, hosts, "", _connection_options(scheme, account, query), {})
 
 
-def _split(rest: str, port: int) -> tuple[str, tuple[Address, ...], str, dict[str, str]]:
+def _split_url(rest: str, port: int) -> tuple[str, tuple[NodeAddress, ...], str, dict[str, str]]:
     """Account, hosts, path and options; the standard library's parser knows URLs of one host only."""
     place, _, query = rest.partition("?")
     netloc, _, path = place.partition("/")
     account, _, named = netloc.rpartition("@")
     split = [urlsplit(f"//{host}") for host in named.split(",")]
-    hosts = tuple(Address(it.hostname, it.port or port) for it in split if it.hostname)
+    hosts = tuple(NodeAddress(it.hostname, it.port or port) for it in split if it.hostname)
     if not hosts:
         raise ValueError(f"The Redis URL names no host; it is one of {_KINDS}")
     return account, hosts, unquote(path.strip("/")), dict(parse_qsl(query))
 
 
-def _options(scheme: str, account: str, query: dict[str, str]) -> dict[str, Any]:
+def _connection_options(scheme: str, account: str, query: dict[str, str]) -> dict[str, Any]:
     """As redis-py reads them from the URL of a single server."""
     at = f"{account}@" if account else ""
     options = dict(parse_url(f"{scheme}://{at}host:1?{urlencode(query)}"))

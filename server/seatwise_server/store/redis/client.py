@@ -13,9 +13,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from seatwise_server.store.errors import StoreUnavailable
-from seatwise_server.store.redis.address import Mode, Target
-from seatwise_server.store.redis.outage import BRIDGED_S, bridged
-from seatwise_server.store.redis.topology import OneNode, Routes
+from seatwise_server.store.redis.address import RedisMode, RedisTarget
+from seatwise_server.store.redis.outage import BRIDGED_S, retry_through_outage
+from seatwise_server.store.redis.topology import SingleNodeTopology, Topology
 
 Argument: TypeAlias = bytes | str | int
 
@@ -31,7 +31,7 @@ SENTINEL_TIMEOUT_S = 1.0
 LONGEST_BLOCK_MS = 5_000
 """The longest a blocking read may ask for; callers ask again."""
 
-AT_ONCE = 64
+MOST_COMMANDS_AT_ONCE = 64
 """Commands of one client under way at once; more wait their turn instead of opening connections in a storm."""
 
 MOST_CONNECTIONS = 1_000
@@ -48,12 +48,12 @@ class Client(Protocol):
     """
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> RedisMode:
         """How the Redis behind it is built."""
         ...
 
     @property
-    def routes(self) -> Routes:
+    def routes(self) -> Topology:
         """For those who need a connection of their own."""
         ...
 
@@ -72,14 +72,14 @@ class Client(Protocol):
         """The answers to several commands; they are not one change. Those on one key keep their order."""
         ...
 
-    def listen(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
+    def listen_to(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
         """Channel and text of all that is published there from now on.
 
         Raises StoreUnavailable when the node is gone: what is said until the caller listens again is lost.
         """
         ...
 
-    async def aclose(self) -> None:
+    async def close_connections(self) -> None:
         """Gives all connections back."""
         ...
 
@@ -87,36 +87,40 @@ class Client(Protocol):
 class SingleClient:
     """One server; with sentinels, the one that they name when a connection is made."""
 
-    def __init__(self, mode: Mode, quick: Redis, patient: Redis, routes: Routes, bridge_s: float) -> None:
+    def __init__(
+        self, mode: RedisMode, quick: Redis, patient: Redis, routes: Topology, bridge_s: float
+    ) -> None:
         self.mode = mode
         self.routes = routes
         self._quick = quick
         self._patient = patient
         """For commands that wait in Redis, with connections of their own."""
         self._bridge_s = bridge_s
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._turns = asyncio.Semaphore(MOST_COMMANDS_AT_ONCE)
         self._sentinels: list[Redis] = []
 
     @classmethod
-    def to(cls, target: Target, bridge_s: float = BRIDGED_S) -> SingleClient:
+    def connect_to(cls, target: RedisTarget, bridge_s: float = BRIDGED_S) -> SingleClient:
         """A client for redis://, rediss:// or unix://."""
         quick, patient = (
-            Redis.from_pool(ConnectionPool(**limits(REPLY_TIMEOUT_S), **target.options)) for _ in range(2)
+            Redis.from_pool(ConnectionPool(**client_limits(REPLY_TIMEOUT_S), **target.options))
+            for _ in range(2)
         )
-        routes = OneNode(quick.connection_pool.make_connection, target.options)
+        routes = SingleNodeTopology(quick.connection_pool.make_connection, target.options)
         return cls(target.mode, quick, patient, routes, bridge_s)
 
     @classmethod
-    def watched(cls, target: Target, bridge_s: float = BRIDGED_S) -> SingleClient:
+    def connect_by_sentinels(cls, target: RedisTarget, bridge_s: float = BRIDGED_S) -> SingleClient:
         """A client for the primary that the sentinels name."""
         sentinel = Sentinel(  # type: ignore[no-untyped-call]
-            target.hosts, sentinel_kwargs=_with_tls(target.sentinel_options) | limits(SENTINEL_TIMEOUT_S)
+            target.hosts,
+            sentinel_kwargs=_with_tls(target.sentinel_options) | client_limits(SENTINEL_TIMEOUT_S),
         )
         quick, patient = (
-            sentinel.master_for(target.service, **_with_tls(target.options), **limits(timeout_s))
+            sentinel.master_for(target.service, **_with_tls(target.options), **client_limits(timeout_s))
             for timeout_s in (FAILOVER_REPLY_TIMEOUT_S, REPLY_TIMEOUT_S)
         )
-        routes = OneNode(quick.connection_pool.make_connection, target.options)
+        routes = SingleNodeTopology(quick.connection_pool.make_connection, target.options)
         client = cls(target.mode, quick, patient, routes, bridge_s)
         client._sentinels = sentinel.sentinels
         return client
@@ -124,34 +128,38 @@ class SingleClient:
     async def call(self, *command: Argument, **options: Any) -> Any:
         """See Client."""
         async with self._turns:
-            return await bridged(lambda: _execute(self._quick, command, options), self._bridge_s)
+            return await retry_through_outage(
+                lambda: _execute_command(self._quick, command, options), self._bridge_s
+            )
 
     async def call_blocking(self, *command: Argument, **options: Any) -> Any:
         """See Client."""
-        return await bridged(lambda: _execute(self._patient, command, options), self._bridge_s)
+        return await retry_through_outage(
+            lambda: _execute_command(self._patient, command, options), self._bridge_s
+        )
 
     async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         """See Client; they go in one message."""
         async with self._turns:
-            return await bridged(lambda: self._pipelined(commands), self._bridge_s)
+            return await retry_through_outage(lambda: self._run_pipeline(commands), self._bridge_s)
 
-    async def _pipelined(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+    async def _run_pipeline(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         pipeline = self._quick.pipeline(transaction=False)
         for command in commands:
             pipeline.execute_command(*command)
         return await pipeline.execute()
 
-    def listen(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
+    def listen_to(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
         """See Client."""
-        return heard_on(self._patient, channels)
+        return read_channels(self._patient, channels)
 
-    async def aclose(self) -> None:
+    async def close_connections(self) -> None:
         """See Client."""
         for redis in (self._quick, self._patient, *self._sentinels):
             await redis.aclose()
 
 
-def limits(timeout_s: float) -> dict[str, Any]:
+def client_limits(timeout_s: float) -> dict[str, Any]:
     """Options of a pool of ours."""
     return {
         "socket_timeout": timeout_s,
@@ -166,11 +174,11 @@ def _with_tls(options: dict[str, Any]) -> dict[str, Any]:
     return others | {"ssl": True} if "connection_class" in options else others
 
 
-def _execute(redis: Redis, command: tuple[Argument, ...], options: dict[str, Any]) -> Any:
+def _execute_command(redis: Redis, command: tuple[Argument, ...], options: dict[str, Any]) -> Any:
     return redis.execute_command(*command, **options)  # type: ignore[no-untyped-call]
 
 
-async def heard_on(redis: Redis, channels: Sequence[str]) -> AsyncGenerator[tuple[str, str], None]:
+async def read_channels(redis: Redis, channels: Sequence[str]) -> AsyncGenerator[tuple[str, str], None]:
     """Channel and text of what is published; a node that is silent has to show that it lives."""
     pubsub = redis.pubsub()
     is_doubted = False
@@ -206,7 +214,7 @@ async def call_many(client: Client, commands: Sequence[Sequence[Argument]]) -> l
     return await client.call_many(commands)
 
 
-def pairs(answer: Any) -> list[tuple[Any, Any]]:
+def as_pairs(answer: Any) -> list[tuple[Any, Any]]:
     """A reply of names and values: redis-py makes a dict, pairs or nothing at all of it, by command and version."""
     if isinstance(answer, dict):
         return list(answer.items())

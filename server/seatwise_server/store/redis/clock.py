@@ -9,4 +9,4 @@ from seatwise_server.store.redis.client import Client
 
 async def now_ms(client: Client) -> int:
     """Milliseconds on Redis's clock; in a cluster on that of the node that keeps the heartbeats."""
-    return int(await scripts.run(client, "now", [keys.PROCESS_INDEX]))
+    return int(await scripts.run_script(client, "now", [keys.PROCESS_INDEX]))

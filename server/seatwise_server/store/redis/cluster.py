@@ -19,47 +19,53 @@ from redis.exceptions import AskError, ClusterError, RedisError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from seatwise_server.store.errors import StoreUnavailable
-from seatwise_server.store.redis.address import Mode, Target
+from seatwise_server.store.redis.address import RedisMode, RedisTarget
 from seatwise_server.store.redis.client import (
-    AT_ONCE,
     FAILOVER_REPLY_TIMEOUT_S,
+    MOST_COMMANDS_AT_ONCE,
     REPLY_TIMEOUT_S,
     Argument,
-    heard_on,
-    limits,
+    client_limits,
+    read_channels,
 )
-from seatwise_server.store.redis.outage import BRIDGED_S, bridged
-from seatwise_server.store.redis.topology import Cluster
+from seatwise_server.store.redis.outage import BRIDGED_S, retry_through_outage
+from seatwise_server.store.redis.topology import ClusterTopology
 
 
 class ClusterClient:
     """Every command goes to the node that holds its key."""
 
-    mode = Mode.CLUSTER
+    mode = RedisMode.CLUSTER
 
-    def __init__(self, target: Target, bridge_s: float = BRIDGED_S) -> None:
-        self.routes = Cluster(target.hosts, target.options)
+    def __init__(self, target: RedisTarget, bridge_s: float = BRIDGED_S) -> None:
+        self.routes = ClusterTopology(target.hosts, target.options)
         self._target = target
-        self._quick = _cluster(target, FAILOVER_REPLY_TIMEOUT_S)
-        self._patient = _cluster(target, REPLY_TIMEOUT_S)
+        self._quick = _new_cluster(target, FAILOVER_REPLY_TIMEOUT_S)
+        self._patient = _new_cluster(target, REPLY_TIMEOUT_S)
         """For commands that wait in Redis, with connections of their own."""
         self._bridge_s = bridge_s
-        self._turns = asyncio.Semaphore(AT_ONCE)  # above its limit redis-py does not wait, it raises
+        self._turns = asyncio.Semaphore(
+            MOST_COMMANDS_AT_ONCE
+        )  # above its limit redis-py does not wait, it raises
 
     async def call(self, *command: Argument, **options: Any) -> Any:
         """See Client."""
         async with self._turns:
-            return await bridged(lambda: _execute(self._quick, command, options), self._bridge_s)
+            return await retry_through_outage(
+                lambda: _execute_command(self._quick, command, options), self._bridge_s
+            )
 
     async def call_blocking(self, *command: Argument, **options: Any) -> Any:
         """See Client."""
-        return await bridged(lambda: _execute(self._patient, command, options), self._bridge_s)
+        return await retry_through_outage(
+            lambda: _execute_command(self._patient, command, options), self._bridge_s
+        )
 
     async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
         """See Client; those of one slot go one after the other, all slots at once."""
         by_slot: dict[int, list[int]] = defaultdict(list)
         for number, command in enumerate(commands):
-            by_slot[_slot(command)].append(number)
+            by_slot[_slot_of(command)].append(number)
         answers: list[Any] = [None] * len(commands)
 
         async def ask(numbers: list[int]) -> None:
@@ -72,16 +78,16 @@ class ClusterClient:
                 raise outcome
         return answers
 
-    async def listen(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
+    async def listen_to(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
         """See Client. What is published anywhere in a cluster is heard at every node."""
         try:
-            spans = await self.routes.read()
+            spans = await self.routes.read_spans()
         except (RedisError, OSError) as error:
             raise StoreUnavailable(f"no notices: {error}") from error
         node = spans[0].primary
-        options = self._target.options | limits(REPLY_TIMEOUT_S)
+        options = self._target.options | client_limits(REPLY_TIMEOUT_S)
         redis = Redis.from_pool(ConnectionPool(host=node.host, port=node.port, **options))
-        notices = heard_on(redis, channels)
+        notices = read_channels(redis, channels)
         try:
             async for notice in notices:
                 yield notice
@@ -89,7 +95,7 @@ class ClusterClient:
             await notices.aclose()
             await redis.aclose()
 
-    async def aclose(self) -> None:
+    async def close_connections(self) -> None:
         """See Client; after a failure redis-py's own forgets its connections."""
         for cluster in (self._quick, self._patient):
             await cluster.aclose()
@@ -97,7 +103,7 @@ class ClusterClient:
                 await cluster.nodes_manager.aclose(nodes)
 
 
-def _cluster(target: Target, timeout_s: float) -> RedisCluster:
+def _new_cluster(target: RedisTarget, timeout_s: float) -> RedisCluster:
     options = {name: it for name, it in target.options.items() if name not in ("connection_class", "db")}
     return RedisCluster(
         startup_nodes=[ClusterNode(*address) for address in target.hosts],
@@ -105,11 +111,13 @@ def _cluster(target: Target, timeout_s: float) -> RedisCluster:
         require_full_coverage=False,  # the slots that are there can be used while another shard fails over
         reinitialize_steps=0,  # a new look at the cluster breaks every connection; MOVED says what has changed
         **options,
-        **limits(timeout_s),
+        **client_limits(timeout_s),
     )
 
 
-async def _execute(cluster: RedisCluster, command: tuple[Argument, ...], options: dict[str, Any]) -> Any:
+async def _execute_command(
+    cluster: RedisCluster, command: tuple[Argument, ...], options: dict[str, Any]
+) -> Any:
     try:
         await cluster.initialize()
         return await cluster.execute_command(*command, **options)
@@ -123,7 +131,7 @@ async def _execute(cluster: RedisCluster, command: tuple[Argument, ...], options
 
 async def _execute_where_it_moves(cluster: RedisCluster, command: tuple[Argument, ...]) -> Any:
     """The slot is on its way: asks the old node where to, and there with ASKING on the same connection."""
-    slot = _slot(command)
+    slot = _slot_of(command)
     try:
         return await cluster.nodes_manager.get_node_from_slot(slot).execute_command(*command)
     except AskError as error:
@@ -137,7 +145,7 @@ async def _execute_where_it_moves(cluster: RedisCluster, command: tuple[Argument
     return pair[1].result
 
 
-def _slot(command: Sequence[Argument]) -> int:
+def _slot_of(command: Sequence[Argument]) -> int:
     """The slot of the command's first key, for the commands of this store."""
     match command[0]:
         case "EVALSHA" | "EVAL":

@@ -11,16 +11,16 @@ from typing import Any
 from redis.exceptions import BusyLoadingError, InvalidResponse, RedisError, ResponseError
 
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
-from seatwise_server.store.redis.address import Address, Mode
-from seatwise_server.store.redis.client import Client, pairs
-from seatwise_server.store.redis.outage import BRIDGED_S, bridged
+from seatwise_server.store.redis.address import NodeAddress, RedisMode
+from seatwise_server.store.redis.client import Client, as_pairs
+from seatwise_server.store.redis.outage import BRIDGED_S, retry_through_outage
 from seatwise_server.store.redis.replica_wait import ReplicaWait
-from seatwise_server.store.redis.topology import SLOTS, THE_PRIMARY, asking
+from seatwise_server.store.redis.topology import SLOTS, THE_PRIMARY, open_for_commands
 
 OLDEST = (7, 0)
 KNOWS_WAITAOF = (7, 2)
 
-ASK_WITHIN_S = 3.0
+NODE_ANSWER_S = 3.0
 """A node that does not tell about itself in this time is as good as gone."""
 
 
@@ -28,7 +28,7 @@ ASK_WITHIN_S = 3.0
 class NodeFacts:
     """What one node says of itself."""
 
-    address: Address
+    address: NodeAddress
     software: str
     """"redis" or "valkey"."""
     version: str
@@ -41,7 +41,7 @@ class NodeFacts:
     appendfsync: str
     """"always", "everysec", "no", or "unknown" when CONFIG is not ours to read."""
     maxmemory_policy: str
-    replicas: tuple[Address, ...] = ()
+    replicas: tuple[NodeAddress, ...] = ()
     """Those that are connected to it now."""
 
     @property
@@ -59,10 +59,10 @@ class NodeFacts:
 class ServerFacts:
     """What the Redis behind a URL promises."""
 
-    mode: Mode
+    mode: RedisMode
     primaries: tuple[NodeFacts, ...]
     replicas: tuple[NodeFacts, ...] = ()
-    unreachable: tuple[Address, ...] = ()
+    unreachable: tuple[NodeAddress, ...] = ()
     """Replicas that we cannot ask; what they promise is not known."""
     wait_replicas: int = 0
     """How many replicas must have an append before it counts as written."""
@@ -80,7 +80,7 @@ class ServerFacts:
     @property
     def version(self) -> str:
         """The oldest of all nodes."""
-        return min((node.version for node in self.nodes), key=_number)
+        return min((node.version for node in self.nodes), key=_version_number)
 
     @property
     def appendfsync(self) -> str:
@@ -95,7 +95,7 @@ class ServerFacts:
     @property
     def survives_failover(self) -> bool:
         """Whether it survives that a replica takes over for good; where nobody does, nothing has to."""
-        return self.mode is Mode.STANDALONE or self.wait_replicas > 0
+        return self.mode is RedisMode.STANDALONE or self.wait_replicas > 0
 
     @property
     def durability(self) -> str:
@@ -118,7 +118,7 @@ class ServerFacts:
     @property
     def wait(self) -> ReplicaWait:
         """How the flusher waits for replicas."""
-        is_known = all(_number(node.version) >= KNOWS_WAITAOF for node in self.nodes)
+        is_known = all(_version_number(node.version) >= KNOWS_WAITAOF for node in self.nodes)
         are_all_seen = not self.unreachable and all(node.appendonly for node in self.nodes)
         return ReplicaWait(self.wait_replicas, on_disk=is_known and are_all_seen)
 
@@ -132,7 +132,7 @@ async def check_server(
     primary does not answer. Replicas that do not answer are noted.
     """
     try:
-        facts = await bridged(lambda: _read_facts(client, wait_replicas), within_s)
+        facts = await retry_through_outage(lambda: _read_facts(client, wait_replicas), within_s)
     except InvalidResponse as error:
         raise StoreRefused(f"What answers at this URL is no Redis: {error}") from error
     _refuse_kind(facts)
@@ -146,8 +146,8 @@ async def check_server(
 
 
 async def _read_facts(client: Client, wait_replicas: int) -> ServerFacts:
-    spans = await _spans(client)
-    primaries = [await _ask(client, address) for address in sorted({span.primary for span in spans})]
+    spans = await _read_spans(client)
+    primaries = [await _ask_node(client, address) for address in sorted({span.primary for span in spans})]
     wanted = [replica for primary in primaries for replica in primary.replicas]
     found = await asyncio.gather(*(_ask_replica(client, address) for address in wanted))
     return ServerFacts(
@@ -159,9 +159,9 @@ async def _read_facts(client: Client, wait_replicas: int) -> ServerFacts:
     )
 
 
-async def _spans(client: Client) -> Any:
+async def _read_spans(client: Client) -> Any:
     try:
-        spans = await client.routes.read()
+        spans = await client.routes.read_spans()
     except ResponseError as error:
         if "cluster support disabled" not in str(error):
             raise
@@ -172,15 +172,18 @@ async def _spans(client: Client) -> Any:
     return spans
 
 
-async def _ask_replica(client: Client, address: Address) -> NodeFacts | None:
+async def _ask_replica(client: Client, address: NodeAddress) -> NodeFacts | None:
     try:
-        return await _ask(client, address)
+        return await _ask_node(client, address)
     except (RedisError, OSError):
         return None
 
 
-async def _ask(client: Client, address: Address) -> NodeFacts:
-    async with asyncio.timeout(ASK_WITHIN_S), asking(client.routes.connection(address)) as ask:
+async def _ask_node(client: Client, address: NodeAddress) -> NodeFacts:
+    async with (
+        asyncio.timeout(NODE_ANSWER_S),
+        open_for_commands(client.routes.new_connection(address)) as ask,
+    ):
         info = _parse_info(await ask("INFO"))
         if info.get("loading") == "1":  # until then it says of itself that it keeps no append-only file
             raise BusyLoadingError("it is loading what it has on its disk")
@@ -191,9 +194,9 @@ async def _ask(client: Client, address: Address) -> NodeFacts:
             role=info.get("role", ""),
             kind=info.get("redis_mode") or info.get("server_mode", "standalone"),
             appendonly=info.get("aof_enabled") == "1",
-            appendfsync=await _setting(ask, "appendfsync"),
+            appendfsync=await _read_setting(ask, "appendfsync"),
             maxmemory_policy=info.get("maxmemory_policy", "unknown"),
-            replicas=tuple(_replicas(info)),
+            replicas=tuple(_parse_replicas(info)),
         )
 
 
@@ -202,26 +205,26 @@ def _parse_info(answer: bytes) -> dict[str, str]:
     return {name: value for name, _, value in lines}
 
 
-def _replicas(info: dict[str, str]) -> Iterable[Address]:
+def _parse_replicas(info: dict[str, str]) -> Iterable[NodeAddress]:
     """From `slave0:ip=10.0.0.7,port=6379,state=online,...`."""
     for name, value in info.items():
         if re.fullmatch(r"slave\d+", name):
             fields = dict(part.partition("=")[::2] for part in value.split(","))
             if fields.get("state") == "online":
-                yield Address(fields["ip"], int(fields["port"]))
+                yield NodeAddress(fields["ip"], int(fields["port"]))
 
 
-async def _setting(ask: Any, name: str) -> str:
+async def _read_setting(ask: Any, name: str) -> str:
     try:
         answer = await ask("CONFIG", "GET", name)
     except ResponseError:  # hosted services keep CONFIG to themselves
         return "unknown"
-    for _, value in pairs(answer):
+    for _, value in as_pairs(answer):
         return str(value.decode())
     return "unknown"
 
 
-def _number(version: str) -> tuple[int, int]:
+def _version_number(version: str) -> tuple[int, int]:
     major, minor = (int(part) for part in re.findall(r"\d+", version + ".0")[:2])
     return major, minor
 
@@ -230,7 +233,7 @@ def _refuse_kind(facts: ServerFacts) -> None:
     for node in facts.primaries:
         if node.kind == "sentinel":
             raise StoreRefused("This is a sentinel; name the service too: redis+sentinel://HOST,HOST/SERVICE")
-        if node.kind == "cluster" and facts.mode is not Mode.CLUSTER:
+        if node.kind == "cluster" and facts.mode is not RedisMode.CLUSTER:
             raise StoreRefused(
                 f"This {node.name} is a node of a cluster; name it with redis+cluster://HOST,HOST"
             )
@@ -242,7 +245,7 @@ def _refuse_kind(facts: ServerFacts) -> None:
 
 
 def _refuse_old(node: NodeFacts) -> None:
-    if _number(node.version) < OLDEST:
+    if _version_number(node.version) < OLDEST:
         raise StoreRefused(
             f"This {node.name} speaks version {node.version} of the Redis command set; "
             "Seatwise needs 7.0 or newer (or any Valkey)."

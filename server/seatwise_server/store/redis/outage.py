@@ -65,7 +65,7 @@ def is_outage(error: object) -> bool:
     return isinstance(error, ResponseError) and str(error).startswith(_WORDS)
 
 
-async def bridged(ask: Callable[[], Awaitable[T]], bridge_s: float = BRIDGED_S) -> T:
+async def retry_through_outage(ask: Callable[[], Awaitable[T]], bridge_s: float = BRIDGED_S) -> T:
     """The answer, asked for again as long as there is an outage and `bridge_s` is not over.
 
     Then raises StoreUnavailable. A command whose reply was lost is sent again: only ask what may run twice.

@@ -22,7 +22,7 @@ class Script:
     sha: str
 
 
-def _read() -> dict[str, Script]:
+def _read_scripts() -> dict[str, Script]:
     """All that the package has."""
     files = resources.files("seatwise_server.store").joinpath("scripts").iterdir()
     named = {file.name.removesuffix(".lua"): file.read_bytes() for file in files}
@@ -30,33 +30,33 @@ def _read() -> dict[str, Script]:
     return {name: Script(name, source, sha1[name].hexdigest()) for name, source in named.items()}
 
 
-_SCRIPTS = _read()
+_SCRIPTS = _read_scripts()
 """Read once, at the start: a server at work may have no descriptor left to open a file with."""
 
 
-def script(name: str) -> Script:
+def script_named(name: str) -> Script:
     """The script of that name; raises KeyError when the package has none."""
     return _SCRIPTS[name]
 
 
-async def run(client: Client, name: str, keys: list[str], *args: Argument) -> Any:
+async def run_script(client: Client, name: str, keys: list[str], *args: Argument) -> Any:
     """The script's answer; may have run twice when a reply was lost, which every script recognises."""
-    it = script(name)
+    it = script_named(name)
     try:
         return await call(client, "EVALSHA", it.sha, len(keys), *keys, *args)
     except NoScriptError:  # EVAL loads it too, and goes to the right node of a cluster by its keys
         return await call(client, "EVAL", it.source, len(keys), *keys, *args)
 
 
-async def run_many(
+async def run_script_many(
     client: Client, name: str, calls: Sequence[tuple[list[str], Sequence[Argument]]]
 ) -> list[Any]:
     """The answers of one script to several calls of it, each keys and arguments, sent at once.
 
     They are not one change. Some may have run twice when a reply was lost.
     """
-    it = script(name)
+    it = script_named(name)
     try:
         return await call_many(client, [("EVALSHA", it.sha, len(keys), *keys, *args) for keys, args in calls])
     except NoScriptError:
-        return [await run(client, name, keys, *args) for keys, args in calls]
+        return [await run_script(client, name, keys, *args) for keys, args in calls]

@@ -14,14 +14,14 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from seatwise_server.store.redis.address import Address
+from seatwise_server.store.redis.address import NodeAddress
 
 SLOTS = 16_384
 
-THE_PRIMARY = Address("", 0)
+THE_PRIMARY = NodeAddress("", 0)
 """Where the URL leads; with sentinels that is somebody else after a failover."""
 
-ASK_WITHIN_S = 1.0
+NODE_SLOTS_S = 1.0
 """A node that does not say in this time who holds what is not the one to ask."""
 
 
@@ -30,34 +30,34 @@ class Span(NamedTuple):
 
     first: int
     last: int
-    primary: Address
+    primary: NodeAddress
 
 
-class Routes(Protocol):
+class Topology(Protocol):
     """Which node holds which keys."""
 
-    async def read(self, suspects: Collection[Address] = ()) -> tuple[Span, ...]:
+    async def read_spans(self, suspects: Collection[NodeAddress] = ()) -> tuple[Span, ...]:
         """Who holds what now, asking the suspects last; raises RedisError or OSError when nobody knows."""
         ...
 
-    def connection(self, address: Address) -> AbstractConnection:
+    def new_connection(self, address: NodeAddress) -> AbstractConnection:
         """A new connection to that node, not yet connected; it does not retry."""
         ...
 
 
-class OneNode:
+class SingleNodeTopology:
     """All keys are in one place."""
 
     def __init__(self, to_primary: Callable[[], AbstractConnection], options: dict[str, Any]) -> None:
         self._to_primary = to_primary
         self._options = options
 
-    async def read(self, suspects: Collection[Address] = ()) -> tuple[Span, ...]:  # noqa: ARG002 - there is one
-        """See Routes."""
+    async def read_spans(self, suspects: Collection[NodeAddress] = ()) -> tuple[Span, ...]:  # noqa: ARG002 - there is one
+        """See Topology."""
         return (Span(0, SLOTS - 1, THE_PRIMARY),)
 
-    def connection(self, address: Address) -> AbstractConnection:
-        """See Routes; other addresses than THE_PRIMARY are those of its replicas."""
+    def new_connection(self, address: NodeAddress) -> AbstractConnection:
+        """See Topology; other addresses than THE_PRIMARY are those of its replicas."""
         if address != THE_PRIMARY:
             return connection_to(address, self._options)
         connection = self._to_primary()
@@ -65,44 +65,44 @@ class OneNode:
         return connection
 
 
-class Cluster:
+class ClusterTopology:
     """The keys are spread over a cluster."""
 
-    def __init__(self, seeds: Sequence[Address], options: dict[str, Any]) -> None:
+    def __init__(self, seeds: Sequence[NodeAddress], options: dict[str, Any]) -> None:
         self._seeds = tuple(seeds)
         self._options = options
-        self._known: set[Address] = set(seeds)
+        self._known: set[NodeAddress] = set(seeds)
 
-    async def read(self, suspects: Collection[Address] = ()) -> tuple[Span, ...]:
-        """See Routes. One node after the other is asked, until one answers."""
+    async def read_spans(self, suspects: Collection[NodeAddress] = ()) -> tuple[Span, ...]:
+        """See Topology. One node after the other is asked, until one answers."""
         trouble: Exception = RedisConnectionError("no node of the cluster is known")
         for address in sorted(self._known, key=lambda it: (it in suspects, random.random())):
             try:
-                answer = await self._ask(address)
+                answer = await self._ask_node(address)
             except (RedisError, OSError) as error:
                 trouble = error
                 continue
-            self._known = {*self._seeds, *(node for row in answer for node in _nodes(row, address))}
-            return tuple(sorted(Span(int(row[0]), int(row[1]), _nodes(row, address)[0]) for row in answer))
+            self._known = {*self._seeds, *(node for row in answer for node in _nodes_in(row, address))}
+            return tuple(sorted(Span(int(row[0]), int(row[1]), _nodes_in(row, address)[0]) for row in answer))
         raise trouble
 
-    async def _ask(self, address: Address) -> list[Any]:
-        async with asyncio.timeout(ASK_WITHIN_S):
-            async with asking(self.connection(address)) as ask:
+    async def _ask_node(self, address: NodeAddress) -> list[Any]:
+        async with asyncio.timeout(NODE_SLOTS_S):
+            async with open_for_commands(self.new_connection(address)) as ask:
                 answer: list[Any] = await ask("CLUSTER", "SLOTS")
                 return answer
 
-    def connection(self, address: Address) -> AbstractConnection:
-        """See Routes."""
+    def new_connection(self, address: NodeAddress) -> AbstractConnection:
+        """See Topology."""
         return connection_to(address, self._options)
 
 
-def _nodes(row: list[Any], asked: Address) -> list[Address]:
+def _nodes_in(row: list[Any], asked: NodeAddress) -> list[NodeAddress]:
     """Primary and replicas of one row of CLUSTER SLOTS; a node may not know its own name."""
-    return [Address(node[0].decode() if node[0] else asked.host, int(node[1])) for node in row[2:]]
+    return [NodeAddress(node[0].decode() if node[0] else asked.host, int(node[1])) for node in row[2:]]
 
 
-def connection_to(address: Address, options: dict[str, Any]) -> AbstractConnection:
+def connection_to(address: NodeAddress, options: dict[str, Any]) -> AbstractConnection:
     """A new connection with the options of a URL, but to this address."""
     own = {
         name: it for name, it in options.items() if name not in ("connection_class", "path", "host", "port")
@@ -113,7 +113,7 @@ def connection_to(address: Address, options: dict[str, Any]) -> AbstractConnecti
 
 
 @asynccontextmanager
-async def asking(connection: AbstractConnection) -> AsyncIterator[Callable[..., Any]]:
+async def open_for_commands(connection: AbstractConnection) -> AsyncIterator[Callable[..., Any]]:
     """A function that asks on this connection and gives replies as they come over the line."""
 
     async def ask(*command: bytes | str | int) -> Any:
