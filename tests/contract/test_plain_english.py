@@ -31,7 +31,6 @@ BEGIN = 24
 TO_DO = frozenset(
     {
         "CHANGELOG.md",
-        "README.md",
         "client_sdk/seatwise/cli/bot.py",
         "client_sdk/seatwise/cli/play.py",
         "client_sdk/seatwise/cli/verify.py",
