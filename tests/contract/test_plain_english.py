@@ -169,10 +169,11 @@ def test_a_clause_as_a_subject_is_found_and_a_question_is_not(first: str) -> Non
     assert faults_of(split(1, f"A bot waits; {first.lower()} comes late, leaves."))
 
 
-def test_headings_may_name_a_clause() -> None:
+def test_headings_and_cells_may_name_a_clause() -> None:
     assert not faults_of(
         sentences_of_markdown("## What a view holds\n\n| what | why |\n|---|---|\n| a | b |\n")
     )
+    assert not faults_of(sentences_of_markdown("| a | b |\n|---|---|\n| x | the name; who owns it |\n"))
     assert faults_of(sentences_of_markdown("| a | b |\n|---|---|\n| x | What is there counts. |\n"))
 
 

@@ -29,12 +29,14 @@ FORBIDDEN = {
 """Words and phrases that no page has, each with what to write in their place."""
 
 RELATIVE_SUBJECTS = ("Who", "Whose", "What", "Whatever", "Whichever")
-"""A sentence that begins with one of them is a question, or has a clause for its subject. So has one part of a sentence
-that begins with one of them behind a semicolon."""
+"""A sentence that begins with one of them is a question, or has a clause for its subject. So has the part of a sentence
+behind a semicolon. A cell of a table may name a thing so, in lower case: `the name; who owns it`.
+"""
 
 _FORBIDDEN = re.compile(rf"(?<![\w-])(?:{'|'.join(FORBIDDEN)})(?![\w-])", re.IGNORECASE)
-
-_SUBJECT = re.compile(rf"(?:^|; )[\"'(*_]*({'|'.join(RELATIVE_SUBJECTS)})(?= )", re.IGNORECASE)
+_SUBJECT = re.compile(
+    rf"^[\"'(*_]*({'|'.join(RELATIVE_SUBJECTS)})(?= )|; ({'|'.join(RELATIVE_SUBJECTS).lower()})(?= )"
+)
 
 
 def faults_of(sentences: Sequence[Sentence]) -> list[str]:
@@ -48,9 +50,10 @@ def _faults(sentence: Sentence) -> Iterator[str]:
     for found in _FORBIDDEN.finditer(sentence.text):
         phrase = found[0].lower()
         yield f'"{phrase}" ({FORBIDDEN[phrase]})'
-    for found in _SUBJECT.finditer(sentence.text):
-        if sentence.kind is not Kind.HEADING and not _is_question(sentence):
-            yield f'"{found[1]}" begins a clause that is the subject'
+    if sentence.kind is not Kind.HEADING and not _is_question(sentence):
+        for found in _SUBJECT.finditer(sentence.text):
+            if found[1] or sentence.kind is Kind.TEXT:
+                yield f'"{found[1] or found[2]}" begins a clause that is the subject'
 
 
 def _is_question(sentence: Sentence) -> bool:
