@@ -97,8 +97,10 @@ def test_the_protocol_names_every_reason_of_a_rejection() -> None:
 
 
 def test_the_protocol_names_every_reason_for_which_a_match_is_void() -> None:
-    [said] = re.findall(r"^COMPLETED.*?A match is void(.*?)^$", PROTOCOL, re.MULTILINE | re.DOTALL)
-    assert set(re.findall(r"[A-Z_]{4,}", said)) == {str(reason) for reason in VoidReason}
+    [table] = re.findall(r"^\| void reason \| meaning \|$(.*?)^$", PROTOCOL, re.MULTILINE | re.DOTALL)
+    assert set(re.findall(r"^\| `([A-Z_]+)` \|", table, re.MULTILINE)) == {
+        str(reason) for reason in VoidReason
+    }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)

@@ -36,7 +36,6 @@ TO_DO = frozenset(
         "client_sdk/seatwise/cli/verify.py",
         "docs/architecture.md",
         "docs/benchmarks.md",
-        "docs/protocol.md",
         "docs/record-format.md",
         "docs/statistics.md",
         "proto/seatwise/games/ubongo/v1/ubongo.proto",
