@@ -41,6 +41,7 @@ LEAGUE = "server/seatwise_server/league"
 HELD = "tests/server/test_store_held.py"
 SIMULATION = "tests/simulation/test_simulation.py::test_nothing_is_wrong_in_the_first_worlds"
 JOURNALS = "tests/server/test_store_journal.py"
+PROPOSALS = "tests/server/test_proposals.py"
 
 
 @dataclass(frozen=True)
@@ -1449,5 +1450,63 @@ FAULTS: tuple[Fault, ...] = (
         " and not self._is_shown:\n",
         ":\n",
         ("tests/client_sdk/test_link.py::test_a_seat_that_is_closed_by_mistake_plays_on",),
+    ),
+    # Matches stay on the books
+    Fault(
+        "a match that an owner has had is dropped",
+        f"{SCRIPTS}/match_drop.lua",
+        "if is_owned then return 0 end\n",
+        "",
+        (PROPOSALS,),
+        is_short=True,
+    ),
+    Fault(
+        "a match is dropped without a look at its record",
+        f"{SCRIPTS}/match_drop.lua",
+        "  or redis.call('EXISTS', KEYS[4]) == 1\n",
+        "",
+        (PROPOSALS,),
+    ),
+    Fault(
+        "a match that is not dropped leaves the list",
+        "server/seatwise_server/store/matches.py",
+        '        if not await scripts.run_script(self._client, "match_drop", named, _DROPPED_MS):\n            return False\n        await call(self._client, "ZREM", keys.MATCH_INDEX, match)\n',
+        '        await call(self._client, "ZREM", keys.MATCH_INDEX, match)\n        if not await scripts.run_script(self._client, "match_drop", named, _DROPPED_MS):\n            return False\n',
+        (PROPOSALS,),
+    ),
+    Fault(
+        "a match that was dropped can be claimed",
+        f"{SCRIPTS}/match_drop.lua",
+        "redis.call('HSET', KEYS[1], 'retired', '1')\n",
+        "",
+        (PROPOSALS,),
+    ),
+    Fault(
+        "a match that was dropped can be created",
+        f"{SCRIPTS}/match_create.lua",
+        "if redis.call('HEXISTS', KEYS[2], 'retired') == 1 then return {-1, ''} end\n",
+        "",
+        (PROPOSALS,),
+    ),
+    Fault(
+        "the heir of a proposal seats a match that is over once more",
+        "server/seatwise_server/lobby/proposals.py",
+        "        if proposal and await self.close_if_owned(queue, proposal):\n",
+        "        if False:\n",
+        (PROPOSALS,),
+    ),
+    Fault(
+        "a created match that is over is seated once more",
+        "server/seatwise_server/lobby/pairing.py",
+        "if proposal is None or await self._proposals.close_if_owned(CREATED, proposal):",
+        "if proposal is None:",
+        (PROPOSALS,),
+    ),
+    Fault(
+        "the bots of a proposal that is closed do not wait on",
+        "server/seatwise_server/lobby/proposals.py",
+        "        if queue != CREATED:  # there a match waits, and no bot\n",
+        "        if False:\n",
+        (PROPOSALS,),
     ),
 )

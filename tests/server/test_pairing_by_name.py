@@ -45,6 +45,9 @@ class World:
             self.places[bot] -= 1
         return missing
 
+    async def close_if_owned(self, _: str, __: Proposal) -> bool:
+        return False
+
     async def dissolve(self, *_: object) -> None:
         self.at_once -= 1
 

@@ -11,7 +11,7 @@ from seatwise_server.ladder.ladder_host import Held, Holding
 from seatwise_server.ladder.ladder_pairing import Attending
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.lobby.capacity import Capacity
-from seatwise_server.lobby.proposals import OLD_MS, Proposals, now
+from seatwise_server.lobby.proposals import Proposals, now
 from seatwise_server.lobby.queue import Kind
 from seatwise_server.lobby.seating import new_match_name
 from seatwise_server.lobby.together import together
@@ -52,7 +52,7 @@ class LadderPairing:
             name = held.ladder.name
             for left in await self._store.queues.unfinished(name):
                 began = now()
-                if proposal := await self._store.queues.adopt(name, left.match, OLD_MS):
+                if proposal := await self._proposals.adopt(name, left.match):
                     await self._seat(held.ladder, proposal, began)
 
     async def _pair(self, held: Held) -> float:

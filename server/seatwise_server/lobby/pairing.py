@@ -11,7 +11,7 @@ import structlog
 from seatwise_server.ladder.ladder_host import Holding
 from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.ladders import LadderPairing
-from seatwise_server.lobby.proposals import OLD_MS, Proposals, now
+from seatwise_server.lobby.proposals import Proposals, now
 from seatwise_server.lobby.queue import CREATED, QUEUES, Queue
 from seatwise_server.lobby.seating import Seating, new_match_name
 from seatwise_server.lobby.together import AT_ONCE, together
@@ -95,12 +95,12 @@ class Pairing:
         for queue in QUEUES.values():
             for left in await self._store.queues.unfinished(queue.name):
                 began = now()
-                if proposal := await self._store.queues.adopt(queue.name, left.match, OLD_MS):
+                if proposal := await self._proposals.adopt(queue.name, left.match):
                     await self._seat(queue, proposal, began)
         await self._ladders.take_up_unfinished()
         for left in await self._store.queues.unfinished(CREATED):
             began = now()
-            if proposal := await self._store.queues.adopt(CREATED, left.match, OLD_MS):
+            if proposal := await self._proposals.adopt(CREATED, left.match):
                 await self._seat_created(proposal, await self._bots_of(left.match), began)
 
     async def _pair(self, queue: Queue) -> bool:
@@ -173,7 +173,9 @@ class Pairing:
         if missing := await self._seating.missing(bots):
             return missing
         proposal = await self._store.queues.pick(CREATED, match)
-        return await self._seat_created(proposal, bots, began) if proposal else None
+        if proposal is None or await self._proposals.close_if_owned(CREATED, proposal):
+            return None
+        return await self._seat_created(proposal, bots, began)
 
     async def _seat_created(self, proposal: Proposal, bots: Sequence[str], began: float) -> str | None:
         """The bot that is not to be had, for whom the match goes on waiting where it stood."""

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import structlog
 
-from seatwise_server.lobby.queue import Kind
+from seatwise_server.lobby.queue import CREATED, Kind
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.store import Proposal, Store
+from seatwise_server.store.errors import MatchRetired
 
 OURS_S = 5.0
 """So long after it was made a proposal is surely its maker's alone."""
@@ -31,18 +32,48 @@ class Proposals:
 
         Whether the queue is shorter now; else there is no use in trying again at once.
         """
-        missing = await self._reserve(kind, proposal.match, bots)
+        try:
+            missing = await self._reserve(kind, proposal.match, bots)
+        except MatchRetired:  # it was dropped by a lobby that died before it put the bots back
+            return await self._give_up(kind.queue, proposal, "")
         if missing:
-            present = await self._store.attendances.present(bots) - {missing}
-            back = [waiting for waiting in proposal.bots if waiting.bot in present]
-            await self._seating.forget(proposal.match)
-            await self._store.queues.dissolve(kind.queue, proposal.match, back)
-            return len(back) < len(proposal.bots)
+            return await self._give_up(kind.queue, proposal, missing)
         is_handed_over, _ = await asyncio.gather(
             self.hand_over(kind.queue, proposal.match, bots, began),
             self._wait_on(kind.queue, [waiting.bot for waiting in proposal.bots]),
         )
         return is_handed_over
+
+    async def _give_up(self, queue: str, proposal: Proposal, missing: str) -> bool:
+        """Puts all bots but the missing one back, if they are present. Whether the queue is shorter now."""
+        if not await self._seating.drop_unowned(proposal.match):
+            await self._close(queue, proposal)
+            return False
+        present = await self._store.attendances.present([waiting.bot for waiting in proposal.bots])
+        back = [waiting for waiting in proposal.bots if waiting.bot in present - {missing}]
+        await self._store.queues.dissolve(queue, proposal.match, back)
+        return len(back) < len(proposal.bots)
+
+    async def adopt(self, queue: str, match: str) -> Proposal | None:
+        """A proposal that another lobby has left, to be seated; None if it is too new, gone, or closed now."""
+        proposal = await self._store.queues.adopt(queue, match, OLD_MS)
+        if proposal and await self.close_if_owned(queue, proposal):
+            return None
+        return proposal
+
+    async def close_if_owned(self, queue: str, proposal: Proposal) -> bool:
+        """Closes the proposal if a referee has, or has had, its match: its lobby died before its last step."""
+        if not await self._seating.is_owned(proposal.match):
+            return False
+        await self._close(queue, proposal)
+        return True
+
+    async def _close(self, queue: str, proposal: Proposal) -> None:
+        """Touches no seat: those of a match that has had an owner are its referee's to free."""
+        if queue != CREATED:  # there a match waits, and no bot
+            await self._wait_on(queue, [waiting.bot for waiting in proposal.bots])
+        await self._store.queues.seated(queue, proposal.match)
+        log.info("proposal_closed", match=proposal.match, queue=queue)
 
     async def _wait_on(self, queue: str, bots: Sequence[str]) -> None:
         """Who has places left waits on: its lobby, which sees to that too, hears only when the seat is offered."""
@@ -60,11 +91,16 @@ class Proposals:
         return True
 
     async def _reserve(self, kind: Kind, match: str, bots: Sequence[str]) -> str | None:
-        """Writes the match down before its seats are taken, so that no seat is held for a match unknown."""
+        """Writes the match down before its seats are taken, so that no seat is held for a match unknown.
+
+        The bot that is not to be had, or none. Raises MatchRetired if the match was dropped.
+        """
         args = (match, kind.game, bots, kind.options, kind.time_control, kind.competition)
-        setup = self._seating.setup(*args)
-        if not await self._seating.create(setup, "SEATING", kind.queue):
-            setup = await self._seating.setup_of(match) or setup
+        new = self._seating.setup(*args)
+        is_created = await self._seating.create(new, "SEATING", kind.queue)
+        setup = new if is_created else await self._seating.setup_of(match)
+        if setup is None:
+            raise MatchRetired(match)
         return await self._seating.reserve(match, setup.bots)
 
 

@@ -66,7 +66,10 @@ class Seating:
         )
 
     async def create(self, setup: Setup, state: str, queue: str) -> bool:
-        """Writes the match down; False if it stands already: then its first seed stays."""
+        """Writes the match down; False if it stands already: then its first seed stays.
+
+        Raises MatchRetired if it was dropped.
+        """
         meta: dict[str, bytes | str | int] = {
             "format": JOURNAL_FORMAT,
             "setup": canonical(setup.to_json()),
@@ -75,9 +78,13 @@ class Seating:
         }
         return await self._store.matches.create(setup.match, meta)
 
-    async def forget(self, match: str) -> None:
-        """Takes back what `create` wrote of a match that came to nothing."""
-        await self._store.matches.drop(match)
+    async def drop_unowned(self, match: str) -> bool:
+        """Takes back what `create` wrote of a match that came to nothing; False if it has had an owner."""
+        return await self._store.matches.drop_unowned(match)
+
+    async def is_owned(self, match: str) -> bool:
+        """Whether a referee has, or has had, the match."""
+        return await self._store.journal.fence(match) is not None
 
     async def missing(self, bots: Sequence[str]) -> str | None:
         """A bot that has not as many places free as it has seats among these; none if all could be seated."""

@@ -4,7 +4,7 @@
     ├── StoreUnavailable      Redis does not answer, or refuses to write for now: try again later
     ├── StoreRefused          this Redis could lose what we acknowledge, so we do not start on it
     ├── FenceLost             somebody else owns the match
-    ├── MatchRetired          the match is over and its journal has given way to the record
+    ├── MatchRetired          the match is over and its journal has given way to the record, or it was dropped
     ├── BadBotName            a name, version or resource name that no bot can have
     ├── BotAbsent             no such bot is registered
     ├── BotExists             that bot is registered already, by another request
@@ -43,10 +43,10 @@ class FenceLost(StoreError):
 
 
 class MatchRetired(StoreError):
-    """The match is over and delivered; nothing more can be written about it."""
+    """The match is over and delivered, or it was dropped; nothing more can be written about it."""
 
     def __init__(self, match: str) -> None:
-        super().__init__(f"{match} is over and its journal is retired")
+        super().__init__(f"{match} is over and its journal is retired, or it was dropped")
         self.match = match
 
 

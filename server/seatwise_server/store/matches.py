@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seatwise_server.store import keys
-from seatwise_server.store.errors import BadPageToken
+from seatwise_server.store.errors import BadPageToken, MatchRetired
 from seatwise_server.store.group_commit.writer import AppendResult
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, Client, as_pairs, call, call_many
@@ -19,6 +19,9 @@ _FORGET_AT_ONCE = 100
 """How many expired matches one retirement takes out of the index; one each would already keep it flat."""
 
 _READ_AT_ONCE = 100
+
+_DROPPED_MS = 3_600_000
+"""For so long a match that was dropped cannot be claimed or created: far longer than a process may stand still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +56,15 @@ class Matches:
         self._client = client
 
     async def create(self, match: str, meta: Mapping[str, Argument]) -> bool:
-        """Writes the meta and lists the match; False and nothing changed when it was there already."""
+        """Writes the meta and lists the match; False and nothing changed when it was there already.
+
+        Raises MatchRetired when the match was dropped a short time ago: its name is not used again.
+        """
         pairs = [part for pair in meta.items() for part in pair]
-        made, create_us = await scripts.run_script(
-            self._client, "match_create", [keys.match_meta(match)], *pairs
-        )
+        named = [keys.match_meta(match), keys.match_fence(match)]
+        made, create_us = await scripts.run_script(self._client, "match_create", named, *pairs)
+        if made < 0:
+            raise MatchRetired(match)
         await call(self._client, "ZADD", keys.MATCH_INDEX, "NX", create_us, match)
         return bool(made)
 
@@ -76,10 +83,18 @@ class Matches:
             await scripts.run_script(self._client, "match_state", named, epoch, owner, *pairs)
         )
 
-    async def drop(self, match: str) -> None:
-        """Takes a match that nobody has owned yet off the books; nothing happens when it is not on them."""
-        commands = [("ZREM", keys.MATCH_INDEX, match), ("UNLINK", keys.match_meta(match))]
-        await call_many(self._client, commands)
+    async def drop_unowned(self, match: str) -> bool:
+        """Takes a match that nobody has ever owned off the books; from now on nobody can claim or create it.
+
+        False, and nothing is changed, where an owner has left a fence, a journal, a record or a result.
+        May be repeated. The list comes last: a crash before it leaves a name there that no page shows.
+        """
+        parts = (keys.match_fence, keys.match_journal, keys.match_meta, keys.match_record)
+        named = [part(match) for part in parts]
+        if not await scripts.run_script(self._client, "match_drop", named, _DROPPED_MS):
+            return False
+        await call(self._client, "ZREM", keys.MATCH_INDEX, match)
+        return True
 
     async def ask_abort(self, match: str, why: str = "") -> bool:
         """Notes that the match is to be voided, for whoever owns it next; False when it is not known."""

@@ -1,0 +1,354 @@
+"""Lobbies that die, or stand still, between two steps of seating a match; and what the heir of the proposal does then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from one_match import Desk
+from redis.asyncio import Redis
+
+from seatwise_referee.journal import encode
+from seatwise_referee.match import Match
+from seatwise_server.ladder.ladder_host import Held, Holding
+from seatwise_server.ladder.ladder_settings import Ladder
+from seatwise_server.ladder.ladder_state import Book
+from seatwise_server.lobby.pairing import Pairing
+from seatwise_server.lobby.queue import CREATED, QUEUES, time_control_for
+from seatwise_server.lobby.seating import Seating, new_match_name
+from seatwise_server.play.delivery import Delivery, end_of
+from seatwise_server.play.inheritance import Estate
+from seatwise_server.play.opening import Opening
+from seatwise_server.store import Attendance, Flusher, Job, Store, keys
+from seatwise_server.store.errors import MatchRetired
+
+LEASE_MS = 60_000
+KEEP_S = 600
+BOTS = ("bots/a/versions/1", "bots/b/versions/1")
+LADDER = Ladder("ladders/main", "ugo", 2, {"rounds": 1}, time_control_for("ugo"))
+QUEUE = "casual-2"
+WAYS = (QUEUE, LADDER.name, CREATED)
+"""How bots come to a table."""
+
+
+class Killed(BaseException):
+    """The process of a lobby is no more."""
+
+
+class StoppingPart:
+    """A part of the store that stops its lobby before one of its steps."""
+
+    def __init__(self, part: Any, step: str, stop: Any) -> None:
+        self._part, self._step, self._stop = part, step, stop
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._part, name)
+        return self._stopping(found) if name == self._step else found
+
+    def _stopping(self, step: Any) -> Any:
+        async def stops(*args: Any) -> Any:
+            await self._stop()
+            return await step(*args)
+
+        return stops
+
+
+class StandStill:
+    """A lobby stands still until it is woken."""
+
+    def __init__(self) -> None:
+        self.has_begun = asyncio.Event()
+        self._is_over = asyncio.Event()
+
+    async def __call__(self) -> None:
+        self.has_begun.set()
+        await self._is_over.wait()
+
+    def wake(self) -> None:
+        """It goes on as if nothing had happened."""
+        self._is_over.set()
+
+
+async def kill() -> None:
+    """At once."""
+    raise Killed
+
+
+def lobby_on(store: Store) -> Pairing:
+    """A lobby that holds the ladder, where there is room at some referee."""
+    holding = Holding(store, "a lobby")
+    holding.held[LADDER.name] = Held(LADDER, Book(store, LADDER.name))
+    lobby = Pairing(store, Seating(store, "fsync"), {}, holding)
+    lobby._capacity = lobby._ladders._capacity = SimpleNamespace(look=_plenty)  # type: ignore[assignment]
+    return lobby
+
+
+async def _plenty() -> int:
+    return 100
+
+
+def lobby_that_stops(store: Store, part: str, step: str, stop: Any) -> Pairing:
+    """A lobby that stops before the step of that part of the store."""
+    return lobby_on(replace(store, **{part: StoppingPart(getattr(store, part), step, stop)}))
+
+
+async def attend(store: Store, *bots: str, most: int = 1) -> None:
+    """They are present, and would play in a queue and on the ladder."""
+    for bot in bots:
+        await store.attendances.attend(bot, Attendance("lobby", bot, most, (QUEUE, LADDER.name)), LEASE_MS)
+
+
+async def wait_for_a_match(store: Store, way: str, bots: Sequence[str] = BOTS) -> None:
+    """They stand in a queue, or a match of theirs has been created."""
+    await attend(store, *bots)
+    if way == CREATED:
+        seating, match = Seating(store, "fsync"), new_match_name()
+        await seating.create(
+            seating.setup(match, "ugo", bots, {"rounds": 1}, time_control_for("ugo")), "WAITING", CREATED
+        )
+        await store.queues.enter(CREATED, match)
+        return
+    for bot in bots:
+        await store.queues.enter(way, bot)
+
+
+async def play_out(store: Store) -> str:
+    """A referee takes the one job, and its match is played to the end and delivered."""
+    [job] = await store.jobs.take("referee", 9, 1_000)
+    setup = await Seating(store, "fsync").setup_of(job.match)
+    assert setup
+    desk = Desk()
+    desk.setup, desk.match = setup, Match(setup)
+    desk.sit_all()
+    desk.play_out()
+    epoch = await store.journal.claim(job.match, "referee", 0)
+    end = end_of(setup, [encode(entry) for entry in desk.journal])
+    assert await Delivery(store, KEEP_S).deliver(setup, epoch, "referee", end)
+    await store.jobs.done(job.job_id)
+    return job.match
+
+
+async def check_on_the_books(store: Store, match: str) -> None:
+    """What GetMatch, GetRecord and ListMatches say follows from this."""
+    meta = await store.matches.get(match)
+    assert meta
+    assert (meta.state, "setup" in meta.fields, "result" in meta.fields) == ("FINISHED", True, True)
+    assert await store.matches.record(match)
+    assert match in [each.match for each in (await store.matches.page(9)).matches]
+
+
+async def check_nothing_is_left(store: Store, way: str) -> None:
+    """No seat is held, no proposal is open, no job waits."""
+    assert [await store.seats.held(bot) for bot in BOTS] == [[], []]
+    assert await store.queues.unfinished(way) == []
+    assert await store.jobs.waiting() == 0
+    if way == CREATED:
+        assert await store.queues.count(CREATED) == 0
+
+
+@pytest.fixture
+async def heir(store: Store, monkeypatch: pytest.MonkeyPatch) -> Pairing:
+    """A lobby to which every proposal is old."""
+    monkeypatch.setattr("seatwise_server.lobby.proposals.OLD_MS", 0)
+    return lobby_on(store)
+
+
+@pytest.mark.parametrize("where", ["present", "absent", "busy"])
+@pytest.mark.parametrize("way", WAYS)
+async def test_the_heir_of_a_lobby_that_was_killed_leaves_a_finished_match_on_the_books(
+    store: Store, heir: Pairing, way: str, where: str
+) -> None:
+    await wait_for_a_match(store, way)
+    with pytest.raises(Killed):
+        await lobby_that_stops(store, "queues", "seated", kill)._pass()
+    match = await play_out(store)
+    await be(store, where)
+    await heir.take_up_unfinished()
+    await check_on_the_books(store, match)
+    await check_after(store, way, where)
+
+
+@pytest.mark.parametrize("where", ["present", "absent", "busy"])
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_lobby_that_stood_still_leaves_it_there_too(
+    store: Store, heir: Pairing, way: str, where: str
+) -> None:
+    still = StandStill()
+    await wait_for_a_match(store, way)
+    passing = asyncio.create_task(lobby_that_stops(store, "queues", "seated", still)._pass())
+    async with asyncio.timeout(5):
+        await still.has_begun.wait()
+    match = await play_out(store)
+    await be(store, where)
+    await heir.take_up_unfinished()
+    still.wake()
+    async with asyncio.timeout(5):
+        await passing
+    await check_on_the_books(store, match)
+    await check_after(store, way, where)
+
+
+async def be(store: Store, where: str) -> None:
+    """The bots are present, or have left, or play another match by now."""
+    for bot in BOTS:
+        if where == "absent":
+            await store.attendances.leave(bot, bot)
+        elif where == "busy":
+            assert (await store.seats.reserve(bot, "matches/another", 0)).holds
+
+
+async def check_after(store: Store, way: str, where: str) -> None:
+    """Nobody is locked, or seated again; those who have a place free wait on."""
+    if where == "busy":
+        await store.seats.release_all("matches/another", [BOTS[0]])
+        await store.seats.release(BOTS[1], "matches/another", 0)
+    await check_nothing_is_left(store, way)
+    if way != CREATED:
+        waiting = {each.bot for each in await store.queues.waiting(way)}
+        assert waiting == (set(BOTS) if where == "present" else set())
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_match_that_is_played_is_left_to_its_referee(store: Store, heir: Pairing, way: str) -> None:
+    await wait_for_a_match(store, way)
+    with pytest.raises(Killed):
+        await lobby_that_stops(store, "queues", "seated", kill)._pass()
+    [job] = await store.jobs.take("referee", 9, 1_000)
+    await store.journal.claim(job.match, "referee", 0)
+    for bot in BOTS:
+        await store.attendances.leave(bot, bot)
+    await heir.take_up_unfinished()
+    assert await store.matches.get(job.match)
+    assert [[each.match for each in await store.seats.held(bot)] for bot in BOTS] == [[job.match]] * 2
+    assert await store.queues.unfinished(way) == []
+
+
+async def test_a_created_match_that_waits_once_more_is_not_played_twice(store: Store, heir: Pairing) -> None:
+    """CreateMatch was repeated while the match was seated."""
+    await wait_for_a_match(store, CREATED)
+    await heir._pass()
+    match = await play_out(store)
+    await store.queues.enter(CREATED, match)
+    await heir._pass()
+    await check_on_the_books(store, match)
+    await check_nothing_is_left(store, CREATED)
+
+
+@pytest.mark.parametrize("way", [QUEUE, LADDER.name])
+async def test_a_match_that_came_to_nothing_leaves_nothing(
+    store: Store, heir: Pairing, redis_client: Redis, way: str
+) -> None:
+    await wait_for_a_match(store, way)
+    await store.attendances.leave(BOTS[0], BOTS[0])
+    await heir._pass()
+    assert [each.bot for each in await store.queues.waiting(way)] == [BOTS[1]]
+    assert (await store.matches.page(9)).matches == ()
+    assert await redis_client.zcard(keys.MATCH_INDEX) == 0
+    await check_nothing_is_left(store, way)
+
+
+@pytest.mark.parametrize(("part", "step"), [("matches", "drop_unowned"), ("queues", "dissolve")])
+async def test_what_a_dead_lobby_left_of_giving_up_its_heir_does(
+    store: Store, heir: Pairing, redis_client: Redis, part: str, step: str
+) -> None:
+    await wait_for_a_match(store, QUEUE)
+    await store.attendances.leave(BOTS[0], BOTS[0])
+    with pytest.raises(Killed):
+        await lobby_that_stops(store, part, step, kill)._pass()
+    await heir.take_up_unfinished()
+    assert [each.bot for each in await store.queues.waiting(QUEUE)] == [BOTS[1]]
+    assert await redis_client.zcard(keys.MATCH_INDEX) == 0
+    await check_nothing_is_left(store, QUEUE)
+
+
+async def test_a_match_that_an_operator_ended_while_its_bots_were_looked_for_stays_on_the_books(
+    store: Store,
+) -> None:
+    await wait_for_a_match(store, QUEUE)
+    await store.attendances.leave(BOTS[0], BOTS[0])
+    claimed: list[str] = []
+
+    async def claim() -> None:
+        [proposal] = await store.queues.unfinished(QUEUE)
+        claimed.append(proposal.match)
+        await store.journal.claim(proposal.match, "referee", 0)
+
+    await lobby_that_stops(store, "matches", "drop_unowned", claim)._pass()
+    assert [each.match for each in (await store.matches.page(9)).matches] == claimed
+    assert [each.bot for each in await store.queues.waiting(QUEUE)] == [BOTS[1]]
+    await check_nothing_is_left(store, QUEUE)
+
+
+# The script
+
+
+async def new_match(store: Store) -> str:
+    """Nobody has owned it."""
+    assert await store.matches.create("matches/1", {"setup": "{}", "state": "SEATING"})
+    return "matches/1"
+
+
+async def test_a_match_that_nobody_has_owned_is_dropped(store: Store, redis_client: Redis) -> None:
+    match = await new_match(store)
+    assert [await store.matches.drop_unowned(match) for _ in range(2)] == [True, True]
+    assert await store.matches.get(match) is None
+    assert await redis_client.zcard(keys.MATCH_INDEX) == 0
+
+
+@pytest.mark.parametrize("part", ["fence", "journal", "record", "result"])
+async def test_whatever_an_owner_has_left_keeps_a_match_on_the_books(
+    store: Store, redis_client: Redis, part: str
+) -> None:
+    match = await new_match(store)
+    match part:
+        case "fence":
+            await store.journal.claim(match, "a", 0)
+        case "journal":
+            await redis_client.xadd(keys.match_journal(match), {"e": "an entry"}, id="1-0")
+        case "record":
+            await redis_client.set(keys.match_record(match), b"a record")
+        case "result":
+            await redis_client.hset(keys.match_meta(match), "result", b"a result")
+    before = await store.matches.get(match)
+    assert not await store.matches.drop_unowned(match)
+    assert await store.matches.get(match) == before is not None
+    assert [each.match for each in (await store.matches.page(9)).matches] == [match]
+
+
+async def test_nobody_claims_or_creates_a_match_that_was_dropped(store: Store) -> None:
+    """A referee may have read its meta before, and a lobby may have stood still."""
+    match = await new_match(store)
+    await store.matches.drop_unowned(match)
+    with pytest.raises(MatchRetired):
+        await store.journal.claim(match, "a", 0)
+    with pytest.raises(MatchRetired):
+        await store.matches.create(match, {"setup": "{}"})
+    assert await store.journal.fence(match) is None
+    assert await store.matches.get(match) is None
+    assert (await store.matches.page(9)).matches == ()
+
+
+async def test_what_is_remembered_of_it_goes(store: Store, redis_client: Redis) -> None:
+    match = await new_match(store)
+    await store.matches.drop_unowned(match)
+    [key] = [key async for key in redis_client.scan_iter() if b"match:" in key]
+    assert key == keys.match_fence(match).encode()
+    assert 0 < await redis_client.pttl(key) <= 3_600_000
+
+
+async def test_the_job_of_a_dropped_match_is_done_with(store: Store, flusher: Flusher) -> None:
+    match = await new_match(store)
+    await store.jobs.push(match)
+    [job] = await store.jobs.take("a", 1, 100)
+    await store.matches.drop_unowned(match)
+    opening = Opening("a", store, flusher, Delivery(store, KEEP_S))
+    assert await opening.claim(Estate(Job(job.job_id, match), "a", None)) is None
+    assert await store.jobs.waiting() == 0
+
+
+def test_the_queue_of_these_tests_is_for_two() -> None:
+    assert QUEUES[QUEUE].seats == len(BOTS)
