@@ -15,7 +15,7 @@ from seatwise.samples import sample
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import seed_in_set
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import ScheduledMatch, SoFar
 from seatwise_server.league import diary
 from seatwise_server.league.rules import schedule_of
@@ -41,7 +41,7 @@ def played(folder: Path, league: League, most: int = 10**6) -> diary.Diary:
     """The league's diary in that folder, with so many matches in it, or all."""
     book = diary.opened(folder, league, NAME)
     schedule = schedule_of(league)
-    while due := schedule.due(SoFar(book.season.results)):
+    while due := schedule.due_matches(SoFar(book.season.results)):
         for match in due:
             if len(book.season.results) >= most:
                 return book
@@ -51,14 +51,14 @@ def played(folder: Path, league: League, most: int = 10**6) -> diary.Diary:
     return book
 
 
-def _played(league: League, scheduled: ScheduledMatch, seq: int) -> tuple[Result, str]:
+def _played(league: League, scheduled: ScheduledMatch, seq: int) -> tuple[LoggedResult, str]:
     table = LocalTable(
         _setup(league, scheduled, seq), list(_players(league, scheduled)), lambda _: None, lambda it: it
     )
     table.play()
     line = (table.record() or b"").decode().strip()
     record = json.loads(line)
-    result = Result(
+    result = LoggedResult(
         seq=seq,
         match=record["match"],
         bots=scheduled.bots,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import ScheduledMatch
 
 SPREAD = 10.0
@@ -18,7 +18,9 @@ SCALE = 100
 """Points are whole numbers; so many make one of them, so that nothing hangs on rounding."""
 
 
-def season(matches: Sequence[ScheduledMatch], strengths: Mapping[str, float], chance: Random) -> list[Result]:
+def season(
+    matches: Sequence[ScheduledMatch], strengths: Mapping[str, float], chance: Random
+) -> list[LoggedResult]:
     """A bot makes its strength less the others' mean, plus what deal and chance give to its seat."""
     deals: dict[str, list[float]] = {}
     results = []
@@ -35,7 +37,7 @@ def season(matches: Sequence[ScheduledMatch], strengths: Mapping[str, float], ch
         ranks = tuple(1 + sum(other > own for other in points) for own in points)
         par = tuple(SCALE * (each + PAR_ERROR * chance.gauss(0, SPREAD * DEAL_SHARE**0.5)) for each in luck)
         results.append(
-            Result(
+            LoggedResult(
                 seq, f"matches/{seq}", match.bots, points, ranks, ("COMPLETED",) * size, "",
                 deal if match.deal else "", par,
             )

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import Ratings
 from seatwise_server.ladder.bot_form import Forms
 from seatwise_server.ladder.ladder_pairing import Attending, Pairing, Table
@@ -26,7 +26,7 @@ class Ladder:
     seed: int
     room: int = 1000
     lasts: tuple[float, float] = (5.0, 15.0)
-    log: list[Result] = field(default_factory=list)
+    log: list[LoggedResult] = field(default_factory=list)
     longest_wait: dict[str, float] = field(default_factory=dict)
     now: float = 0.0
 
@@ -66,7 +66,9 @@ class Ladder:
         for _, table in sorted(end for end in self.running if end[0] <= self.now):
             ranks = self.play(table, self.chance)
             seq, endings = len(self.log) + 1, ("COMPLETED",) * len(table)
-            result = Result(seq, f"matches/{seq}", table, tuple(-rank for rank in ranks), ranks, endings)
+            result = LoggedResult(
+                seq, f"matches/{seq}", table, tuple(-rank for rank in ranks), ranks, endings
+            )
             self.log.append(result)
             self.ratings.apply(result)
             self.forms.apply(result)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from table import Row, at_most, show
 
-from seatwise_server.competition.logged_result import COMPLETED, Result
+from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute
 from seatwise_server.competition.ratings.strengths import refit
 from seatwise_server.ladder.ladder_pairing import Attending, Pairing
@@ -59,11 +59,11 @@ def refit_s() -> float:
     return _seconds(lambda: refit(log))
 
 
-def _result(seq: int, chance: random.Random) -> Result:
+def _result(seq: int, chance: random.Random) -> LoggedResult:
     bots = tuple(map(_name, chance.sample(range(BOTS), 4)))
     points = tuple(chance.randrange(12) for _ in bots)
     ranks = tuple(1 + sum(other > own for other in points) for own in points)
-    return Result(seq, f"matches/{seq}", bots, points, ranks, (COMPLETED,) * 4)
+    return LoggedResult(seq, f"matches/{seq}", bots, points, ranks, (COMPLETED,) * 4)
 
 
 def _name(number: int) -> str:

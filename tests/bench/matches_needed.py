@@ -26,7 +26,7 @@ from seatwise.samples import sample
 from seatwise.samples.greedy import Greedy
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import ScheduledMatch
 from seatwise_server.competition.statistics.luck_correction import (
@@ -147,14 +147,14 @@ def _mean_of_all(seats: int, units: Units) -> float:
 # Two bots of a league
 
 
-def season(rounds: int, label: str, pool: ProcessPoolExecutor) -> list[Result]:
+def season(rounds: int, label: str, pool: ProcessPoolExecutor) -> list[LoggedResult]:
     """A round robin of eight at tables of four, a deal of each round travelling to both tables."""
-    matches = RoundRobin(FIELD, 4, rounds, seed=label).matches()
+    matches = RoundRobin(FIELD, 4, rounds, seed=label).all_matches()
     deals = [f"{label}/{number}" for number in range(1, rounds + 1)]
     pars = dict(zip(deals, pool.map(partial(par, seats=4), deals, chunksize=4), strict=True))
     points = pool.map(partial(_played, label), matches, chunksize=4)
     return [
-        Result(
+        LoggedResult(
             seq, f"matches/{match.id}", match.bots, each, _ranks(each), ("COMPLETED",) * 4, "",
             f"{label}/{match.round}", tuple(map(float, pars[f"{label}/{match.round}"])),
         )
@@ -170,7 +170,7 @@ def _ranks(points: Sequence[int]) -> tuple[int, ...]:
     return tuple(1 + sum(other > own for other in points) for own in points)
 
 
-def in_a_league(pair: tuple[str, str], results: Sequence[Result]) -> list[Row]:
+def in_a_league(pair: tuple[str, str], results: Sequence[LoggedResult]) -> list[Row]:
     corrected = by_par(results, COEFFICIENT)
     designs: list[tuple[str, Points, Callable[[Units], float]]] = [
         ("league, plain", plain(results), _apart),
@@ -187,7 +187,7 @@ def in_a_league(pair: tuple[str, str], results: Sequence[Result]) -> list[Row]:
     return [Row(name, needed(_by_deal(pair, results, points), rule)) for name, points, rule in designs]
 
 
-def _by_deal(pair: tuple[str, str], results: Sequence[Result], points: Points) -> Units:
+def _by_deal(pair: tuple[str, str], results: Sequence[LoggedResult], points: Points) -> Units:
     found: dict[str, dict[str, float]] = {}
     for result, values in zip(results, points.values, strict=True):
         found.setdefault(result.deal, {}).update(zip(result.bots, values, strict=True))
@@ -238,7 +238,7 @@ def show(title: str, rows: Sequence[Row]) -> None:
         print(f"  {row.design:42} {row.needed!s:22} {part:5.2f} of plain", flush=True)
 
 
-def fit(results: Sequence[Result]) -> None:
+def fit(results: Sequence[LoggedResult]) -> None:
     """The numbers that are fixed in competition/statistics/luck_correction.py, from deals that are used for nothing else."""
     best = min((variance_left(results, by_par(results, part / 100)), part / 100) for part in range(0, 101, 5))
     print(f"coefficient {best[1]:.2f} leaves {best[0]:.2f} of the variance")

@@ -16,7 +16,7 @@ import seatwise
 from seatwise import Card
 from seatwise.samples.greedy import Greedy
 from seatwise.ugo import View
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import ELO, Refit, refit
 from seatwise_server.ladder.ladder_pairing import Pairing
 
@@ -50,7 +50,7 @@ class League:
         endless = replace(self, matches=40_000)
         return {found.bot: found.value for found in refit(endless.season(random.Random(0))).strengths}
 
-    def season(self, chance: random.Random) -> list[Result]:
+    def season(self, chance: random.Random) -> list[LoggedResult]:
         strength, cards = self.strength(), [0.0] * self.seats
         play, log = plackett_luce(strength), []
         for seq in range(1, self.matches + 1):
@@ -68,7 +68,9 @@ class League:
                 ranks = play(table, chance)
             deal = f"deals/{seq // self.deal}" if self.deal > 1 else ""
             log.append(
-                Result(seq, f"matches/{seq}", table, ranks, ranks, ("COMPLETED",) * self.seats, deal=deal)
+                LoggedResult(
+                    seq, f"matches/{seq}", table, ranks, ranks, ("COMPLETED",) * self.seats, deal=deal
+                )
             )
         return log
 
@@ -99,17 +101,19 @@ class Tally:
         return [count / self.seasons for count in self.held_differences.values()]
 
 
-def tally(truth: dict[str, float], seasons: int, play: Callable[[int], list[Result]]) -> Tally:
+def tally(truth: dict[str, float], seasons: int, play: Callable[[int], list[LoggedResult]]) -> Tally:
     found = Tally(truth)
     for seed in range(1, seasons + 1):
         found.add(refit(play(seed)))
     return found
 
 
-def ladder_season(strength: dict[str, float], seconds: int, seats: int) -> Callable[[int], list[Result]]:
+def ladder_season(
+    strength: dict[str, float], seconds: int, seats: int
+) -> Callable[[int], list[LoggedResult]]:
     """As it really comes about: pairings follow ratings, which follow results."""
 
-    def season(seed: int) -> list[Result]:
+    def season(seed: int) -> list[LoggedResult]:
         ladder = Ladder(Pairing(seats), plackett_luce(strength), dict.fromkeys(strength, ""), seed)
         ladder.run(seconds)
         return ladder.log
@@ -197,11 +201,11 @@ def careless(often: float) -> type[Careless]:
 def test_every_bots_interval_holds_on_matches_of_ugo() -> None:
     """No model made these. The truth is what all of them come to; a season is a thirtieth of them."""
     entrants = [*(careless(often) for often in (0.0, 0.1, 0.3, 0.6, 0.8)), "random"]
-    log: list[Result] = []
+    log: list[LoggedResult] = []
     for four in combinations(entrants, 4):
         for played in seatwise.play(four, matches=120, seed=len(log)).matches:
             names, endings = played.bots, tuple(ending.name for ending in played.endings)
-            log.append(Result(len(log) + 1, played.match, names, played.points, played.ranks, endings))
+            log.append(LoggedResult(len(log) + 1, played.match, names, played.points, played.ranks, endings))
     truth = {found.bot: found.value for found in refit(log).strengths}
     found = tally(truth, 2000, lambda seed: random.Random(seed).sample(log, len(log) // 30))
     print(f"UGO!, {len(log)} matches: {shown(found)}")

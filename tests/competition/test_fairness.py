@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.significance import chi_square_tail, holm
 from seatwise_server.competition.statistics.clock_bias import Timed, beside, timing
 from seatwise_server.competition.statistics.fairness import Fairness, fairness
@@ -33,7 +33,7 @@ class Season:
     cards: float = 0.0
     """What the cards of a seat are worth, up and down."""
 
-    def play(self, seed: int) -> list[Result]:
+    def play(self, seed: int) -> list[LoggedResult]:
         chance, cards = random.Random(seed), [0.0] * self.seats
         log = []
         for seq in range(self.matches):
@@ -53,11 +53,11 @@ class Season:
             log.append(self._result(seq, table, list(map(round, points))))
         return log
 
-    def _result(self, seq: int, table: Sequence[int], points: Sequence[int]) -> Result:
+    def _result(self, seq: int, table: Sequence[int], points: Sequence[int]) -> LoggedResult:
         ranks = tuple(1 + sum(other > own for other in points) for own in points)
         deal = f"deals/{seq // self.deal}" if self.deal > 1 else ""
         names = tuple(f"bots/b{bot:02}/versions/1" for bot in table)
-        return Result(
+        return LoggedResult(
             seq + 1, f"matches/{seq}", names, tuple(points), ranks, ("COMPLETED",) * len(table), deal=deal
         )
 

@@ -10,7 +10,7 @@ from statistics import NormalDist, fmean
 import pytest
 from simulated_points import DEAL_SHARE, SCALE, SPREAD, expected, season, true_mean
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate, ScheduledMatch
 from seatwise_server.competition.statistics.estimate import Estimate
@@ -31,7 +31,7 @@ def strengths(count: int, spread: float) -> dict[str, float]:
     return {f"b{number}": spread * (2 * number / (count - 1) - 1) for number in range(count)}
 
 
-def corrections(results: Sequence[Result], duplicate: Duplicate) -> Iterator[tuple[str, Points]]:
+def corrections(results: Sequence[LoggedResult], duplicate: Duplicate) -> Iterator[tuple[str, Points]]:
     yield "plain", plain(results)
     yield "par", by_par(results, COEFFICIENT)
     if duplicate is Duplicate.TRAVELLING:
@@ -77,7 +77,7 @@ def covered(
 ) -> dict[str, float]:
     """By kind of interval, how many of them hold the truth."""
     strength = strengths(bots, spread)
-    matches = RoundRobin(tuple(strength), size, rounds, duplicate).matches()
+    matches = RoundRobin(tuple(strength), size, rounds, duplicate).all_matches()
     means = {bot: true_mean(bot, matches, strength) for bot in strength}
     differences, shares = true_differences(matches, strength), true_shares(matches, strength)
     chance = Random(f"{bots}/{size}/{rounds}/{duplicate}/{spread}")
@@ -132,6 +132,6 @@ def test_intervals_hold_the_truth_in_a_thousand_seasons(kind: tuple[int, int, in
 
 
 def test_a_season_without_sets_has_a_deal_for_each_match() -> None:
-    matches = RoundRobin(("a", "b"), 2, 3, Duplicate.NONE).matches()
+    matches = RoundRobin(("a", "b"), 2, 3, Duplicate.NONE).all_matches()
     results = season(matches, {"a": 0, "b": 0}, Random(1))
     assert len({deal_of(result) for result in results}) == 3

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.schedule import BadSchedule, Duplicate, ScheduledMatch, SoFar
 
@@ -19,20 +19,22 @@ def number(bot: str) -> int:
     return int(bot[6:8])
 
 
-def by_name(match: ScheduledMatch) -> Result:
+def by_name(match: ScheduledMatch) -> LoggedResult:
     return with_points(match, *(100 - number(bot) for bot in match.bots))
 
 
-def with_points(match: ScheduledMatch, *points: int, endings: tuple[str, ...] | None = None) -> Result:
+def with_points(match: ScheduledMatch, *points: int, endings: tuple[str, ...] | None = None) -> LoggedResult:
     left = endings or ("COMPLETED",) * len(points)
     merits = [(ending == "COMPLETED", own) for own, ending in zip(points, left, strict=True)]
     ranks = tuple(1 + sum(other > own for other in merits) for own in merits)
-    return Result(1, "matches/x", match.bots, points, ranks, left)
+    return LoggedResult(1, "matches/x", match.bots, points, ranks, left)
 
 
-def season(plan: Knockout, play: Callable[[ScheduledMatch], Result] = by_name) -> dict[str, Result]:
-    results: dict[str, Result] = {}
-    while due := plan.due(SoFar(results)):
+def season(
+    plan: Knockout, play: Callable[[ScheduledMatch], LoggedResult] = by_name
+) -> dict[str, LoggedResult]:
+    results: dict[str, LoggedResult] = {}
+    while due := plan.due_matches(SoFar(results)):
         results |= {match.id: play(match) for match in due}
     return results
 
@@ -42,26 +44,26 @@ def numbers(matches: tuple[ScheduledMatch, ...]) -> list[list[int]]:
 
 
 def test_the_first_round_pairs_best_and_last() -> None:
-    assert numbers(Knockout(bots(8)).due(SoFar())) == [[0, 7], [1, 6], [2, 5], [3, 4]]
+    assert numbers(Knockout(bots(8)).due_matches(SoFar())) == [[0, 7], [1, 6], [2, 5], [3, 4]]
 
 
 def test_without_surprises_the_best_two_meet_in_the_end() -> None:
     results = season(Knockout(bots(8)))
-    assert len(results) == Knockout(bots(8)).length(SoFar()) == 7
+    assert len(results) == Knockout(bots(8)).expected_matches(SoFar()) == 7
     assert sorted(map(number, results["r3-t1-g1"].bots)) == [0, 1]
     assert sorted(map(number, results["r2-t1-g1"].bots)) == [0, 3]
 
 
 def test_who_went_out_together_shares_a_place() -> None:
-    order = Knockout(bots(8)).order(SoFar(season(Knockout(bots(8)))))
+    order = Knockout(bots(8)).final_order(SoFar(season(Knockout(bots(8)))))
     assert [list(map(number, group)) for group in order] == [[0], [1], [2, 3], [4, 5, 6, 7]]
 
 
 def test_the_best_seeds_have_the_byes_and_only_in_the_first_round() -> None:
     plan = Knockout(bots(11))
     results = season(plan)
-    assert [number(bot) for _, bot in plan.byes(SoFar(results))] == [0, 1, 2, 3, 4]
-    assert {round_ for round_, _ in plan.byes(SoFar(results))} == {1}
+    assert [number(bot) for _, bot in plan.list_byes(SoFar(results))] == [0, 1, 2, 3, 4]
+    assert {round_ for round_, _ in plan.list_byes(SoFar(results))} == {1}
     assert len(results) == 10
 
 
@@ -69,22 +71,22 @@ def test_the_best_seeds_have_the_byes_and_only_in_the_first_round() -> None:
 def test_at_larger_tables_the_best_win_too(entrants: int, size: int, advance: int) -> None:
     plan = Knockout(bots(entrants), size, advance)
     results = season(plan)
-    order = plan.order(SoFar(results))
+    order = plan.final_order(SoFar(results))
     assert number(order[0][0]) == 0
     assert sum(map(len, order)) == entrants
     assert all(len(result.bots) == size for result in results.values())
-    assert plan.length(SoFar()) == len(results)
+    assert plan.expected_matches(SoFar()) == len(results)
 
 
 def test_a_table_with_empty_places_is_played_by_those_who_are_there() -> None:
     plan = Knockout(bots(7), 4, 2)
-    assert numbers(plan.due(SoFar())) == [[0, 3, 4], [1, 2, 5, 6]]
+    assert numbers(plan.due_matches(SoFar())) == [[0, 3, 4], [1, 2, 5, 6]]
 
 
 def test_where_not_more_sit_than_go_on_nobody_plays() -> None:
     plan = Knockout(bots(5), 4, 2)
-    assert numbers(plan.due(SoFar())) == [[0, 3, 4]]
-    assert [number(bot) for _, bot in plan.byes(SoFar())] == [1, 2]
+    assert numbers(plan.due_matches(SoFar())) == [[0, 3, 4]]
+    assert [number(bot) for _, bot in plan.list_byes(SoFar())] == [1, 2]
 
 
 def test_two_entrants_play_one_match() -> None:
@@ -101,86 +103,88 @@ def test_those_who_came_first_and_second_at_a_table_meet_again_only_in_the_end()
 
 def test_a_void_match_is_played_again() -> None:
     plan = Knockout(bots(2))
-    [match] = plan.due(SoFar(voids=["r1-t1-g1"]))
+    [match] = plan.due_matches(SoFar(voids=["r1-t1-g1"]))
     assert match.id == "r1-t1-g1.2"
-    assert plan.order(SoFar({match.id: by_name(match)}, ["r1-t1-g1"]))[0] == (bots(2)[0],)
+    assert plan.final_order(SoFar({match.id: by_name(match)}, ["r1-t1-g1"]))[0] == (bots(2)[0],)
 
 
 def test_where_all_was_void_the_better_seeds_go_on() -> None:
     plan = Knockout(bots(4))
     voids = ["r1-t1-g1", "r1-t1-g1.2", "r1-t1-g1.3"]
-    other = next(match for match in plan.due(SoFar()) if match.id == "r1-t2-g1")
-    [final] = plan.due(SoFar({other.id: by_name(other)}, voids))
+    other = next(match for match in plan.due_matches(SoFar()) if match.id == "r1-t2-g1")
+    [final] = plan.due_matches(SoFar({other.id: by_name(other)}, voids))
     assert sorted(map(number, final.bots)) == [0, 1]
 
 
 def test_the_one_who_forfeits_is_out_with_however_many_points() -> None:
     plan = Knockout(bots(2))
-    [match] = plan.due(SoFar())
+    [match] = plan.due_matches(SoFar())
     endings = tuple("TIMED_OUT" if number(bot) == 0 else "COMPLETED" for bot in match.bots)
     points = tuple(50 if number(bot) == 0 else 3 for bot in match.bots)
-    assert plan.order(SoFar({match.id: with_points(match, *points, endings=endings)}))[0] == (bots(2)[1],)
+    assert plan.final_order(SoFar({match.id: with_points(match, *points, endings=endings)}))[0] == (
+        bots(2)[1],
+    )
 
 
 def test_if_both_forfeit_the_later_one_goes_on() -> None:
     plan = Knockout(bots(2))
-    [match] = plan.due(SoFar())
+    [match] = plan.due_matches(SoFar())
     ranks = tuple(1 + (number(bot) == 0) for bot in match.bots)
-    result = Result(1, "matches/x", match.bots, (7, 7), ranks, ("TIMED_OUT", "RESIGNED"))
-    assert plan.order(SoFar({match.id: result}))[0] == (bots(2)[1],)
+    result = LoggedResult(1, "matches/x", match.bots, (7, 7), ranks, ("TIMED_OUT", "RESIGNED"))
+    assert plan.final_order(SoFar({match.id: result}))[0] == (bots(2)[1],)
 
 
 def test_level_ones_play_one_deal_more_and_then_the_seed_decides() -> None:
     plan = Knockout(bots(2))
-    [match] = plan.due(SoFar())
+    [match] = plan.due_matches(SoFar())
     level = {match.id: with_points(match, 5, 5)}
-    [decider] = plan.due(SoFar(level))
+    [decider] = plan.due_matches(SoFar(level))
     assert decider.id == "r1-t1-last"
-    assert plan.length(SoFar(level)) == 2
+    assert plan.expected_matches(SoFar(level)) == 2
     won = with_points(decider, *(number(bot) for bot in decider.bots))
-    assert plan.order(SoFar(level | {decider.id: won}))[0] == (bots(2)[1],)
-    assert plan.order(SoFar(level | {decider.id: with_points(decider, 1, 1)}))[0] == (bots(2)[0],)
+    assert plan.final_order(SoFar(level | {decider.id: won}))[0] == (bots(2)[1],)
+    assert plan.final_order(SoFar(level | {decider.id: with_points(decider, 1, 1)}))[0] == (bots(2)[0],)
 
 
 def test_a_decider_decides_only_between_those_who_were_level() -> None:
     plan = Knockout(bots(3), 3)
-    [match] = plan.due(SoFar())
+    [match] = plan.due_matches(SoFar())
     points = {0: 9, 1: 9, 2: 1}
     level = {match.id: with_points(match, *(points[number(bot)] for bot in match.bots))}
-    [decider] = plan.due(SoFar(level))
+    [decider] = plan.due_matches(SoFar(level))
     last = with_points(decider, *({0: 1, 1: 2, 2: 50}[number(bot)] for bot in decider.bots))
-    assert [number(bot) for [bot] in plan.order(SoFar(level | {decider.id: last}))] == [1, 0, 2]
+    assert [number(bot) for [bot] in plan.final_order(SoFar(level | {decider.id: last}))] == [1, 0, 2]
 
 
 def test_a_decider_is_void_too_and_played_again() -> None:
     plan = Knockout(bots(2))
-    [match] = plan.due(SoFar())
+    [match] = plan.due_matches(SoFar())
     level = {match.id: with_points(match, 5, 5)}
-    [decider] = plan.due(SoFar(level, ["r1-t1-last"]))
+    [decider] = plan.due_matches(SoFar(level, ["r1-t1-last"]))
     assert decider.id == "r1-t1-last.2"
 
 
 def test_several_deals_are_played_from_changing_seats() -> None:
-    matches = Knockout(bots(2), deals=2).due(SoFar())
+    matches = Knockout(bots(2), deals=2).due_matches(SoFar())
     assert matches[0].bots == matches[1].bots[::-1]
 
 
 def test_in_a_rotation_all_play_each_deal_from_each_seat() -> None:
     plan = Knockout(bots(4), 4, duplicate=Duplicate.ROTATION)
-    matches = plan.due(SoFar())
-    assert len(matches) == plan.length(SoFar()) == 4
+    matches = plan.due_matches(SoFar())
+    assert len(matches) == plan.expected_matches(SoFar()) == 4
     assert len({match.bots[0] for match in matches}) == 4
 
 
 def test_a_deal_travels_between_the_tables_of_a_round() -> None:
-    matches = Knockout(bots(8), deals=2, duplicate=Duplicate.TRAVELLING).due(SoFar())
+    matches = Knockout(bots(8), deals=2, duplicate=Duplicate.TRAVELLING).due_matches(SoFar())
     sets = {match.deal.set if match.deal else "" for match in matches}
     assert len(sets) == 2
     assert all(match.deal and match.deal.size == 4 for match in matches)
 
 
 def test_a_deal_travels_only_between_tables_of_one_size() -> None:
-    matches = Knockout(bots(7), 4, 2, duplicate=Duplicate.TRAVELLING).due(SoFar())
+    matches = Knockout(bots(7), 4, 2, duplicate=Duplicate.TRAVELLING).due_matches(SoFar())
     assert [match.deal for match in matches] == [None, None]
 
 

@@ -12,18 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import MU, OutOfOrder, Rating, Ratings, recompute
 
 FOUR = ("bots/a/versions/1", "bots/b/versions/1", "bots/c/versions/1", "bots/a/versions/2")
 
 
-def result(seq: int, bots: tuple[str, ...], ranks: tuple[int, ...], ending: str = "COMPLETED") -> Result:
+def result(
+    seq: int, bots: tuple[str, ...], ranks: tuple[int, ...], ending: str = "COMPLETED"
+) -> LoggedResult:
     endings = tuple(ending if rank == max(ranks) else "COMPLETED" for rank in ranks)
-    return Result(seq, f"matches/{seq}", bots, tuple(10 - rank for rank in ranks), ranks, endings)
+    return LoggedResult(seq, f"matches/{seq}", bots, tuple(10 - rank for rank in ranks), ranks, endings)
 
 
-def season(matches: int, bots: int, seed: int, seats: int = 4) -> list[Result]:
+def season(matches: int, bots: int, seed: int, seats: int = 4) -> list[LoggedResult]:
     """A log in which a higher number tends to win, with ties."""
     chance = random.Random(seed)
     names = [f"bots/b{number:03}/versions/1" for number in range(bots)]

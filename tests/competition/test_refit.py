@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from virtual_ladder import plackett_luce
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import dot, inverse, sandwich, solve, zeros
 from seatwise_server.competition.ratings.bradley_terry import ahead
 from seatwise_server.competition.ratings.sandwich_covariance import _add_model
@@ -21,14 +21,14 @@ from seatwise_server.competition.ratings.strengths import ELO, refit
 NAMES = [f"bots/b{n}/versions/1" for n in range(12)]
 
 
-def match(seq: int, bots: Sequence[str], ranks: Sequence[int], deal: str = "") -> Result:
+def match(seq: int, bots: Sequence[str], ranks: Sequence[int], deal: str = "") -> LoggedResult:
     points = tuple(-rank for rank in ranks)
-    return Result(
+    return LoggedResult(
         seq, f"matches/{seq}", tuple(bots), points, tuple(ranks), ("COMPLETED",) * len(bots), deal=deal
     )
 
 
-def season(matches: int, bots: int, seed: int, seats: int = 4, spread: float = 1.0) -> list[Result]:
+def season(matches: int, bots: int, seed: int, seats: int = 4, spread: float = 1.0) -> list[LoggedResult]:
     """The higher its number, the stronger a bot."""
     chance = random.Random(seed)
     play = plackett_luce({name: spread * n / bots for n, name in enumerate(NAMES)})

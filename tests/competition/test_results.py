@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 
 BOTS = ("bots/greedy/versions/1", "bots/random/versions/1", "bots/greedy/versions/2")
-RESULT = Result(
+RESULT = LoggedResult(
     seq=7,
     match="matches/7f3k",
     bots=BOTS,
@@ -24,14 +24,16 @@ RESULT = Result(
 
 
 def test_a_result_comes_back_from_its_json_as_it_was() -> None:
-    assert Result.from_json(json.loads(json.dumps(RESULT.to_json()))) == RESULT
+    assert LoggedResult.from_json(json.loads(json.dumps(RESULT.to_json()))) == RESULT
 
 
 def test_what_is_seldom_known_may_be_left_out() -> None:
     line = RESULT.to_json()
     for name in ("chain", "deal", "par"):
         del line[name]
-    assert Result.from_json(line) == Result(7, "matches/7f3k", BOTS, (11, 3, 11), (1, 3, 1), RESULT.endings)
+    assert LoggedResult.from_json(line) == LoggedResult(
+        7, "matches/7f3k", BOTS, (11, 3, 11), (1, 3, 1), RESULT.endings
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,11 +54,11 @@ def test_what_is_seldom_known_may_be_left_out() -> None:
 )
 def test_what_is_wrong_in_a_line_is_named(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=name):
-        Result.from_json(RESULT.to_json() | {name: value})
+        LoggedResult.from_json(RESULT.to_json() | {name: value})
 
 
 def test_a_missing_key_is_named() -> None:
     line = RESULT.to_json()
     del line["ranks"]
     with pytest.raises(ValueError, match="ranks: is missing"):
-        Result.from_json(line)
+        LoggedResult.from_json(line)

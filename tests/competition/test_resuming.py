@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.gauntlet import Gauntlet
 from seatwise_server.competition.schedules.knockout import Knockout
@@ -29,7 +29,7 @@ SCHEDULES: list[Schedule] = [
 ]
 
 
-def outcome(match: ScheduledMatch) -> Result | None:
+def outcome(match: ScheduledMatch) -> LoggedResult | None:
     """What comes of it follows from its id alone; now and then it is void, or somebody forfeits, or all are level."""
     chance = Random(match.id)
     if chance.random() < 0.15:
@@ -38,15 +38,15 @@ def outcome(match: ScheduledMatch) -> Result | None:
     left = tuple("TIMED_OUT" if chance.random() < 0.1 else "COMPLETED" for _ in match.bots)
     merits = [(ending == "COMPLETED", own) for own, ending in zip(points, left, strict=True)]
     ranks = tuple(1 + sum(other > own for other in merits) for own in merits)
-    return Result(1, f"matches/{match.id}", match.bots, points, ranks, left)
+    return LoggedResult(1, f"matches/{match.id}", match.bots, points, ranks, left)
 
 
 def season(schedule: Schedule, chance: Random) -> tuple[dict[str, ScheduledMatch], SoFar]:
     """Matches end in any order; after each the runner is killed, and asks again."""
     played: dict[str, ScheduledMatch] = {}
-    results: dict[str, Result] = {}
+    results: dict[str, LoggedResult] = {}
     voids: set[str] = set()
-    while due := schedule.due(SoFar(results, frozenset(voids))):
+    while due := schedule.due_matches(SoFar(results, frozenset(voids))):
         assert len({match.id for match in due}) == len(due)
         match = chance.choice(due)
         assert match.id not in played
@@ -64,10 +64,10 @@ def test_in_whatever_order_matches_end_the_season_is_the_same(schedule: Schedule
     for seed in (2, 3):
         again, other = season(schedule, Random(seed))
         if isinstance(schedule, ABTest):  # units beyond the verdict may or may not have begun
-            assert schedule.verdict(so_far) is schedule.verdict(other)
+            assert schedule.current_verdict(so_far) is schedule.current_verdict(other)
         else:
             assert again == first
-    assert schedule.length(so_far) >= len(so_far.results)
+    assert schedule.expected_matches(so_far) >= len(so_far.results)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda schedule: type(schedule).__name__)

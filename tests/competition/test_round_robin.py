@@ -8,14 +8,14 @@ from itertools import combinations
 
 import pytest
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
     Duplicate,
     ScheduledMatch,
     SoFar,
-    result_of,
+    find_result,
 )
 
 
@@ -23,9 +23,9 @@ def bots(count: int) -> tuple[str, ...]:
     return tuple(f"bots/b{number}/versions/1" for number in range(count))
 
 
-def won_by_the_first(match: ScheduledMatch, seq: int = 1) -> Result:
+def won_by_the_first(match: ScheduledMatch, seq: int = 1) -> LoggedResult:
     size = len(match.bots)
-    return Result(
+    return LoggedResult(
         seq,
         f"matches/{seq}",
         match.bots,
@@ -55,27 +55,29 @@ def won_by_the_first(match: ScheduledMatch, seq: int = 1) -> Result:
 )
 def test_all_pairs_meet_equally_often_in_one_cycle(entrants: int, size: int) -> None:
     plan = RoundRobin(bots(entrants), size)
-    meetings = Counter(frozenset(pair) for match in plan.matches() for pair in combinations(match.bots, 2))
+    meetings = Counter(
+        frozenset(pair) for match in plan.all_matches() for pair in combinations(match.bots, 2)
+    )
     assert set(meetings.values()) == {size - 1}
     assert len(meetings) == entrants * (entrants - 1) // 2
 
 
 @pytest.mark.parametrize(("entrants", "size"), [(5, 3), (6, 4), (10, 4), (11, 4), (8, 3), (17, 3)])
 def test_where_seats_stay_free_pairs_differ_by_one_at_most(entrants: int, size: int) -> None:
-    matches, meetings, _, _ = RoundRobin(bots(entrants), size).balance()
+    matches, meetings, _, _ = RoundRobin(bots(entrants), size).measure_balance()
     assert matches.is_even
     assert meetings.is_even
 
 
 @pytest.mark.parametrize(("entrants", "size"), [(5, 4), (7, 3), (9, 3), (8, 2), (13, 4), (19, 3), (29, 4)])
 def test_where_arithmetic_allows_it_every_pair_meets_in_every_relation(entrants: int, size: int) -> None:
-    assert all(spread.is_even for spread in RoundRobin(bots(entrants), size).balance())
+    assert all(spread.is_even for spread in RoundRobin(bots(entrants), size).measure_balance())
 
 
 @pytest.mark.parametrize(("entrants", "size"), [(32, 4), (16, 4), (24, 3)])
 def test_nine_in_ten_relations_of_a_large_field_are_even(entrants: int, size: int) -> None:
-    *_, relations, seats = RoundRobin(bots(entrants), size).balance()
-    assert relations.off <= 0.1
+    *_, relations, seats = RoundRobin(bots(entrants), size).measure_balance()
+    assert relations.mean_deviation <= 0.1
     assert relations.most - relations.least <= 2
     assert seats.is_even
 
@@ -84,7 +86,7 @@ def test_nine_in_ten_relations_of_a_large_field_are_even(entrants: int, size: in
     ("entrants", "size", "rounds"), [(32, 4, 5), (13, 4, 6), (32, 2, 10), (9, 3, 4), (12, 3, 30), (4, 4, 5)]
 )
 def test_a_part_of_a_cycle_is_even_too(entrants: int, size: int, rounds: int) -> None:
-    matches, meetings, _, _ = RoundRobin(bots(entrants), size, rounds).balance()
+    matches, meetings, _, _ = RoundRobin(bots(entrants), size, rounds).measure_balance()
     assert matches.is_even
     assert meetings.is_even
 
@@ -92,18 +94,18 @@ def test_a_part_of_a_cycle_is_even_too(entrants: int, size: int, rounds: int) ->
 def test_nobody_plays_twice_in_a_round() -> None:
     for entrants, size, count in ((11, 2, 0), (8, 3, 0), (13, 4, 0), (11, 3, 5)):
         rounds: dict[int, list[str]] = {}
-        for match in RoundRobin(bots(entrants), size, count).matches():
+        for match in RoundRobin(bots(entrants), size, count).all_matches():
             rounds.setdefault(match.round, []).extend(match.bots)
         assert all(len(set(players)) == len(players) for players in rounds.values())
 
 
 def test_four_bots_play_all_twenty_four_orders_of_seats() -> None:
-    spreads = RoundRobin(bots(4), 4, rounds=24).balance()
+    spreads = RoundRobin(bots(4), 4, rounds=24).measure_balance()
     assert [(spread.least, spread.most) for spread in spreads] == [(24, 24), (24, 24), (8, 8), (6, 6)]
 
 
 def test_the_imbalance_can_be_printed() -> None:
-    lines = list(map(str, RoundRobin(bots(10), 4).balance()))
+    lines = list(map(str, RoundRobin(bots(10), 4).measure_balance()))
     assert lines[0] == "matches of each: 8 (mean 8.00; as even as can be)"
     assert lines[1] == "meetings of each pair: 2 to 3 (mean 2.67; as even as can be)"
 
@@ -111,19 +113,19 @@ def test_the_imbalance_can_be_printed() -> None:
 def test_thirty_two_bots_at_tables_of_four_take_moments() -> None:
     started = time.process_time()
     plan = RoundRobin(bots(32), 4, seed="a seed that no other test has")
-    assert len(plan.matches()) == 248
+    assert len(plan.all_matches()) == 248
     assert time.process_time() - started < 5
 
 
 def test_the_same_seed_draws_the_same_and_another_one_differently() -> None:
-    first, again, other = (RoundRobin(bots(9), 3, seed=seed).matches() for seed in ("a", "a", "b"))
+    first, again, other = (RoundRobin(bots(9), 3, seed=seed).all_matches() for seed in ("a", "a", "b"))
     assert first == again
     assert first != other
 
 
 def test_a_deal_travels_to_all_tables_of_a_round_and_no_bot_meets_it_twice() -> None:
     sets: dict[str, list[ScheduledMatch]] = {}
-    for match in RoundRobin(bots(12), 4).matches():
+    for match in RoundRobin(bots(12), 4).all_matches():
         assert match.deal is not None
         sets.setdefault(match.deal.set, []).append(match)
     assert {len(matches) for matches in sets.values()} == {3}
@@ -135,7 +137,7 @@ def test_a_deal_travels_to_all_tables_of_a_round_and_no_bot_meets_it_twice() -> 
 
 def test_in_a_rotation_every_bot_plays_a_deal_from_every_seat() -> None:
     sets: dict[str, list[ScheduledMatch]] = {}
-    for match in RoundRobin(bots(9), 3, duplicate=Duplicate.ROTATION).matches():
+    for match in RoundRobin(bots(9), 3, duplicate=Duplicate.ROTATION).all_matches():
         assert match.deal is not None
         sets.setdefault(match.deal.set, []).append(match)
     for matches in sets.values():
@@ -145,13 +147,13 @@ def test_in_a_rotation_every_bot_plays_a_deal_from_every_seat() -> None:
 
 
 def test_a_deal_that_stays_at_one_table_is_no_duplicate() -> None:
-    assert all(match.deal is None for match in RoundRobin(bots(5), 4).matches())
+    assert all(match.deal is None for match in RoundRobin(bots(5), 4).all_matches())
 
 
 def test_what_has_a_result_is_not_due_again() -> None:
     plan = RoundRobin(bots(5), 2)
-    played = {match.id: won_by_the_first(match) for match in plan.due(SoFar())[:4]}
-    due = plan.due(SoFar(played))
+    played = {match.id: won_by_the_first(match) for match in plan.due_matches(SoFar())[:4]}
+    due = plan.due_matches(SoFar(played))
     assert len(due) == 6
     assert not played.keys() & {match.id for match in due}
 
@@ -160,17 +162,17 @@ def test_a_void_match_is_played_again_until_it_is_given_up() -> None:
     plan = RoundRobin(bots(2), 2)
     voids: list[str] = []
     for attempt in ("r1-t1", "r1-t1.2", "r1-t1.3"):
-        [match] = plan.due(SoFar(voids=voids))
+        [match] = plan.due_matches(SoFar(voids=voids))
         assert match.id == attempt
         voids.append(match.id)
-    assert plan.due(SoFar(voids=voids)) == ()
-    assert plan.length(SoFar(voids=voids)) == 0
+    assert plan.due_matches(SoFar(voids=voids)) == ()
+    assert plan.expected_matches(SoFar(voids=voids)) == 0
 
 
 def test_the_result_of_a_replay_is_that_of_the_match() -> None:
-    [match] = RoundRobin(bots(2), 2).due(SoFar(voids=["r1-t1"]))
+    [match] = RoundRobin(bots(2), 2).due_matches(SoFar(voids=["r1-t1"]))
     result = won_by_the_first(match)
-    assert result_of("r1-t1", SoFar({match.id: result}, ["r1-t1"])) == result
+    assert find_result("r1-t1", SoFar({match.id: result}, ["r1-t1"])) == result
 
 
 @pytest.mark.parametrize(

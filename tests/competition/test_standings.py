@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.standings.crosstable import Cell, crosstable
 from seatwise_server.competition.standings.scoring import counted_points, scores, tallies
 from seatwise_server.competition.standings.standings import BY_SCORE, CRITERIA, in_order, standings
 
 
-def result(bots: str, *points: int, left: str = "", ending: str = "TIMED_OUT", seq: int = 1) -> Result:
+def result(bots: str, *points: int, left: str = "", ending: str = "TIMED_OUT", seq: int = 1) -> LoggedResult:
     """Bots are letters; those in `left` went before the end."""
     endings = tuple(ending if bot in left else "COMPLETED" for bot in bots)
     merits = [(bot not in left, own) for bot, own in zip(bots, points, strict=True)]
     ranks = tuple(1 + sum(other > own for other in merits) for own in merits)
-    return Result(seq, f"matches/{seq}", tuple(bots), points, ranks, endings)
+    return LoggedResult(seq, f"matches/{seq}", tuple(bots), points, ranks, endings)
 
 
-def places(*results: Result, criteria: tuple[str, ...] = ("points",), **more: object) -> dict[str, int]:
+def places(*results: LoggedResult, criteria: tuple[str, ...] = ("points",), **more: object) -> dict[str, int]:
     entrants = sorted({bot for each in results for bot in each.bots})
     return {line.bot: line.place for line in standings(results, entrants, criteria, **more)}  # type: ignore[arg-type]
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from simulated_points import DEAL_SHARE, PAR_ERROR, season
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric import student_t
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate
@@ -24,14 +24,16 @@ from seatwise_server.competition.statistics.luck_correction import (
 from seatwise_server.competition.statistics.season_statistics import entrant_means, paired_differences, pairs
 
 
-def result(bots: str, *points: int, deal: str = "", seq: int = 1, par: tuple[float, ...] = ()) -> Result:
+def result(
+    bots: str, *points: int, deal: str = "", seq: int = 1, par: tuple[float, ...] = ()
+) -> LoggedResult:
     ranks = tuple(1 + sum(other > own for other in points) for own in points)
-    return Result(
+    return LoggedResult(
         seq, f"matches/{seq}", tuple(bots), points, ranks, ("COMPLETED",) * len(points), "", deal, par
     )
 
 
-def results_of(*lines: tuple[str, tuple[int, ...]], deal: str = "") -> list[Result]:
+def results_of(*lines: tuple[str, tuple[int, ...]], deal: str = "") -> list[LoggedResult]:
     return [result(bots, *points, deal=deal, seq=seq) for seq, (bots, points) in enumerate(lines, 1)]
 
 
@@ -140,7 +142,7 @@ def test_par_takes_off_what_it_is_above_its_mean() -> None:
 
 
 def test_no_correction_moves_the_mean_of_all() -> None:
-    matches = RoundRobin(tuple("abcdefgh"), 4, 14).matches()
+    matches = RoundRobin(tuple("abcdefgh"), 4, 14).all_matches()
     results = season(matches, dict(zip("abcdefgh", range(8), strict=True)), Random(3))
     plainly = plain(results)
     for points in (by_par(results, 0.7), by_other_tables(results, plainly, 0.5)):
@@ -169,7 +171,7 @@ def test_a_deal_that_rotated_is_not_taken_for_one_that_travelled() -> None:
 
 
 def test_corrections_leave_the_part_of_the_variance_that_arithmetic_leaves() -> None:
-    matches = RoundRobin(tuple("abcdefghijkl"), 4, 55).matches()
+    matches = RoundRobin(tuple("abcdefghijkl"), 4, 55).all_matches()
     results = season(matches, dict.fromkeys("abcdefghijkl", 0.0), Random(5))
     best = 1 / (1 + PAR_ERROR**2)
     assert variance_left(results, plain(results)) == 1
@@ -206,7 +208,7 @@ def test_deals_are_drawn_and_not_matches() -> None:
 
 
 def test_places_and_orders_are_probabilities() -> None:
-    matches = RoundRobin(tuple("abcdef"), 3, 10, Duplicate.TRAVELLING).matches()
+    matches = RoundRobin(tuple("abcdef"), 3, 10, Duplicate.TRAVELLING).all_matches()
     found = orders(season(matches, dict.fromkeys("abcdef", 0.0), Random(2)), seed="x")
     assert all(sum(places) == pytest.approx(1) for places in found.places.values())
     assert all(sum(column) == pytest.approx(1) for column in zip(*found.places.values(), strict=True))

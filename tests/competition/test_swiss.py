@@ -8,10 +8,10 @@ from itertools import combinations
 
 import pytest
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import BadSchedule, Duplicate, ScheduledMatch, SoFar
 from seatwise_server.competition.schedules.swiss import Swiss
-from seatwise_server.competition.schedules.swiss_draw import Player, draw, mended
+from seatwise_server.competition.schedules.swiss_draw import SwissPlayer, draw_round, reduce_repeats
 
 Points = Callable[[ScheduledMatch], tuple[int, ...]]
 
@@ -25,17 +25,17 @@ def by_name(match: ScheduledMatch) -> tuple[int, ...]:
     return tuple(100 - int(bot[6:8]) for bot in match.bots)
 
 
-def result(match: ScheduledMatch, points: tuple[int, ...]) -> Result:
+def result(match: ScheduledMatch, points: tuple[int, ...]) -> LoggedResult:
     ranks = tuple(1 + sum(other > own for other in points) for own in points)
-    return Result(1, "matches/x", match.bots, points, ranks, ("COMPLETED",) * len(points))
+    return LoggedResult(1, "matches/x", match.bots, points, ranks, ("COMPLETED",) * len(points))
 
 
 def season(plan: Swiss, points: Points = by_name, rounds: int = 99) -> list[ScheduledMatch]:
     """Plays as many rounds as wanted."""
-    so_far: dict[str, Result] = {}
+    so_far: dict[str, LoggedResult] = {}
     matches: list[ScheduledMatch] = []
     for _ in range(rounds):
-        due = plan.due(SoFar(so_far))
+        due = plan.due_matches(SoFar(so_far))
         matches.extend(due)
         so_far |= {match.id: result(match, points(match)) for match in due}
     return matches
@@ -46,12 +46,12 @@ def met(matches: list[ScheduledMatch]) -> Counter[frozenset[str]]:
 
 
 def test_in_the_first_round_the_upper_half_meets_the_lower() -> None:
-    pairs = {frozenset(match.bots) for match in Swiss(bots(8), 3).due(SoFar())}
+    pairs = {frozenset(match.bots) for match in Swiss(bots(8), 3).due_matches(SoFar())}
     assert pairs == {frozenset((bots(8)[one], bots(8)[one + 4])) for one in range(4)}
 
 
 def test_in_the_first_round_tables_of_three_take_one_of_each_third() -> None:
-    tables = {frozenset(match.bots) for match in Swiss(bots(9), 3, 3).due(SoFar())}
+    tables = {frozenset(match.bots) for match in Swiss(bots(9), 3, 3).due_matches(SoFar())}
     assert tables == {frozenset(bots(9)[one::3]) for one in range(3)}
 
 
@@ -80,19 +80,19 @@ def test_at_tables_of_four_hardly_anybody_meets_again() -> None:
 def test_nobody_has_two_byes(entrants: int, size: int, rounds: int) -> None:
     plan = Swiss(bots(entrants), rounds, size)
     so_far = {match.id: result(match, by_name(match)) for match in season(plan)}
-    byes = plan.byes(SoFar(so_far))
+    byes = plan.list_byes(SoFar(so_far))
     assert len(byes) == rounds * (entrants % size)
     assert max(Counter(bot for _, bot in byes).values()) == 1
 
 
 def test_the_bye_of_the_first_round_is_the_last_entrants() -> None:
-    assert Swiss(bots(5), 2).byes(SoFar()) == ((1, bots(5)[4]),)
+    assert Swiss(bots(5), 2).list_byes(SoFar()) == ((1, bots(5)[4]),)
 
 
 def test_a_bye_scores_like_a_win() -> None:
     plan = Swiss(bots(3), 1)
-    [match] = plan.due(SoFar())
-    scores = plan.scores(SoFar({match.id: result(match, by_name(match))}))
+    [match] = plan.due_matches(SoFar())
+    scores = plan.current_scores(SoFar({match.id: result(match, by_name(match))}))
     assert scores == {bots(3)[0]: 1.0, bots(3)[1]: 0.0, bots(3)[2]: 1.0}
 
 
@@ -103,28 +103,28 @@ def test_more_rounds_than_byes_are_refused() -> None:
 
 def test_a_round_is_drawn_when_the_one_before_is_over() -> None:
     plan = Swiss(bots(4), 2)
-    first, second = plan.due(SoFar())
+    first, second = plan.due_matches(SoFar())
     so_far = {first.id: result(first, by_name(first))}
-    assert plan.due(SoFar(so_far)) == (second,)
+    assert plan.due_matches(SoFar(so_far)) == (second,)
     so_far[second.id] = result(second, by_name(second))
-    assert {match.round for match in plan.due(SoFar(so_far))} == {2}
+    assert {match.round for match in plan.due_matches(SoFar(so_far))} == {2}
 
 
 def test_a_table_that_is_given_up_holds_nobody_up() -> None:
     plan = Swiss(bots(4), 2)
-    first, second = plan.due(SoFar())
+    first, second = plan.due_matches(SoFar())
     voids = [first.id, f"{first.id}.2", f"{first.id}.3"]
     so_far = SoFar({second.id: result(second, by_name(second))}, voids)
-    assert {match.round for match in plan.due(so_far)} == {2}
-    assert {plan.scores(so_far)[bot] for bot in first.bots} == {0.5}
+    assert {match.round for match in plan.due_matches(so_far)} == {2}
+    assert {plan.current_scores(so_far)[bot] for bot in first.bots} == {0.5}
 
 
 def test_asking_again_draws_the_same() -> None:
     plan = Swiss(bots(12), 4, 3, seed="again")
     matches = season(plan)
     so_far = SoFar({match.id: result(match, by_name(match)) for match in matches if match.round < 4})
-    assert plan.due(so_far) == tuple(match for match in matches if match.round == 4)
-    assert Swiss(bots(12), 4, 3, seed="again").due(so_far) == plan.due(so_far)
+    assert plan.due_matches(so_far) == tuple(match for match in matches if match.round == 4)
+    assert Swiss(bots(12), 4, 3, seed="again").due_matches(so_far) == plan.due_matches(so_far)
 
 
 def test_seats_are_balanced() -> None:
@@ -134,21 +134,26 @@ def test_seats_are_balanced() -> None:
 
 def test_a_table_that_rotates_scores_as_one() -> None:
     plan = Swiss(bots(3), 1, 3, Duplicate.ROTATION)
-    matches = plan.due(SoFar())
-    assert len(matches) == plan.length(SoFar()) == 3
+    matches = plan.due_matches(SoFar())
+    assert len(matches) == plan.expected_matches(SoFar()) == 3
     assert {match.deal and match.deal.set for match in matches} == {"r1-t1"}
-    scores = plan.scores(SoFar({match.id: result(match, by_name(match)) for match in matches}))
+    scores = plan.current_scores(SoFar({match.id: result(match, by_name(match)) for match in matches}))
     assert list(scores.values()) == [1.0, 0.5, 0.0]
 
 
 def test_who_was_moved_down_is_not_moved_down_again() -> None:
-    players = [Player("a", 2), Player("b", 2), Player("c", 2, has_floated=True), Player("d", 1)]
-    assert draw(players, frozenset(), {}, 2).floaters in (("a",), ("b",))
+    players = [
+        SwissPlayer("a", 2),
+        SwissPlayer("b", 2),
+        SwissPlayer("c", 2, has_floated=True),
+        SwissPlayer("d", 1),
+    ]
+    assert draw_round(players, frozenset(), {}, 2).floaters in (("a",), ("b",))
 
 
 def test_repeats_are_mended_by_swaps() -> None:
-    a, b, c, d = (Player(name, 1) for name in "abcd")
-    [[one, other], [third, last]] = mended([[a, b], [c, d]], {frozenset("ab"): 1})
+    a, b, c, d = (SwissPlayer(name, 1) for name in "abcd")
+    [[one, other], [third, last]] = reduce_repeats([[a, b], [c, d]], {frozenset("ab"): 1})
     assert {frozenset((one.bot, other.bot)), frozenset((third.bot, last.bot))} != {
         frozenset("ab"),
         frozenset("cd"),
@@ -156,5 +161,5 @@ def test_repeats_are_mended_by_swaps() -> None:
 
 
 def test_what_cannot_be_helped_is_counted() -> None:
-    players = [Player("a", 1), Player("b", 0)]
-    assert draw(players, frozenset(), {frozenset("ab"): 1}, 2).repeats == 1
+    players = [SwissPlayer("a", 1), SwissPlayer("b", 0)]
+    assert draw_round(players, frozenset(), {frozenset("ab"): 1}, 2).repeats == 1

@@ -12,7 +12,7 @@ from harness.house import House
 from harness.table import QUICK, Chair
 from harness.wire import Attending, Stream, Wire
 from seatwise.v1 import ladder_pb2, ladder_service_pb2, ladder_service_pb2_grpc, time_control_pb2
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 
 LONGEST_S = 30.0
 
@@ -37,17 +37,17 @@ class Rung:
         created: ladder_pb2.Ladder = answer.ladder
         return created
 
-    async def results(self) -> list[Result]:
+    async def results(self) -> list[LoggedResult]:
         """All that count."""
         request = ladder_service_pb2.ListLadderResultsRequest(ladder=self.name, page_size=1000)
         answer = await self.stub.ListLadderResults(request)
         return [
-            Result(each.place, each.match, tuple(each.bots), tuple(each.points), tuple(each.ranks),
+            LoggedResult(each.place, each.match, tuple(each.bots), tuple(each.points), tuple(each.ranks),
                    tuple(each.endings), each.chain.hex())
             for each in answer.results
         ]  # fmt: skip
 
-    async def until_results(self, count: int, within_s: float = LONGEST_S) -> list[Result]:
+    async def until_results(self, count: int, within_s: float = LONGEST_S) -> list[LoggedResult]:
         """As soon as there are so many."""
         async with asyncio.timeout(within_s):
             while len(found := await self.results()) < count:  # noqa: ASYNC110

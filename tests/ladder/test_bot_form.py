@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.bot_form import REMEMBERED, Form, Forms, forms
 
 A, B, C = ("bots/a/versions/1", "bots/b/versions/1", "bots/c/versions/1")
 
 
-def match(seq: int, bots: tuple[str, ...], *endings: str) -> Result:
+def match(seq: int, bots: tuple[str, ...], *endings: str) -> LoggedResult:
     ranks = tuple(range(1, len(bots) + 1))
-    return Result(seq, f"matches/{seq}", bots, ranks, ranks, endings or ("COMPLETED",) * len(bots))
+    return LoggedResult(seq, f"matches/{seq}", bots, ranks, ranks, endings or ("COMPLETED",) * len(bots))
 
 
 def test_opponents_and_seats_are_counted() -> None:

@@ -12,7 +12,7 @@ import pytest
 from one_season import league_of, played
 
 from seatwise.cli import main
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.diary import Void
 from seatwise_server.league.publishing import publish
 from seatwise_server.league.settings import Entrant
@@ -169,7 +169,7 @@ def test_forfeits_and_voids_are_told_with_what_is_known_of_them(tmp_path):
     book = played(tmp_path, league, most=1)
     [result] = book.season.results.values()
     bots = league.players[:2]
-    book.result("r1-t9", Result(2, "matches/m9", bots, (9, 4), (1, 2), ("COMPLETED", "TIMED_OUT")))
+    book.result("r1-t9", LoggedResult(2, "matches/m9", bots, (9, 4), (1, 2), ("COMPLETED", "TIMED_OUT")))
     book.record("matches/m9", forfeited(book.season.records[result.match]))
     book.void(Void("r1-t2", "matches/m2", "ABORTED: the cat"))
     book.given_up(league.players[2], "started 4 times in a row")

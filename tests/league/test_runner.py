@@ -9,7 +9,7 @@ from typing import Any
 from one_season import NAME, league_of
 
 from seatwise.errors import WrongStateError
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league import diary
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import Runner
@@ -41,7 +41,7 @@ def decided(folder: Path, league: Any, *played: str) -> diary.Diary:
         unit, bots = table.partition("-")[0], league.players if table.endswith("1") else league.players[::-1]
         points, ranks = ((2, 0), (1, 2)) if table.endswith("1") else ((0, 2), (2, 1))
         ends = ("COMPLETED", "COMPLETED")
-        book.result(table, Result(seq, f"{unit}-{seq}", bots, points, ranks, ends, deal=unit))
+        book.result(table, LoggedResult(seq, f"{unit}-{seq}", bots, points, ranks, ends, deal=unit))
     return book
 
 

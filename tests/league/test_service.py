@@ -62,7 +62,7 @@ async def played_out(house, admin: AsyncClient, name: str, settings: str, bots) 
     """The whole season, as its runner knows it. The first match due is void at its first attempt."""
     schedule, results, voids = schedule_of(League.from_json(json.loads(settings))), {}, set()
     by_name = {bot.bot: bot for bot in bots}
-    while due := schedule.due(SoFar(results, voids)):
+    while due := schedule.due_matches(SoFar(results, voids)):
         scheduled = due[0]
         if not voids:
             match = await created(admin, name, list(scheduled.bots), scheduled.id)

@@ -1289,8 +1289,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "season: a decider overturns the match",
         f"{COMPETITION}/schedules/knockout_table.py",
-        "return (_worth(played.get(bot, LEVEL)), _worth(last.get(bot, LEVEL)))",
-        "return (_worth(last.get(bot, LEVEL)), _worth(played.get(bot, LEVEL)))",
+        "return (_sort_key(played.get(bot, UNPLAYED)), _sort_key(last.get(bot, UNPLAYED)))",
+        "return (_sort_key(last.get(bot, UNPLAYED)), _sort_key(played.get(bot, UNPLAYED)))",
         ("tests/competition/test_knockout.py",),
     ),
     Fault(
@@ -1303,8 +1303,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "season: what ended first is weighed first",
         f"{COMPETITION}/schedules/ab_test.py",
-        "            if due_of(unit, so_far):\n                return\n            yield unit",
-        "            if due_of(unit, so_far):\n                continue\n            yield unit",
+        ("            if unsettled_matches(unit, so_far):\n                return\n            yield unit"),
+        ("            if unsettled_matches(unit, so_far):\n                continue\n            yield unit"),
         ("tests/competition/test_ab_test.py",),
     ),
     Fault(
@@ -1366,7 +1366,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "season: seats as they come",
         f"{COMPETITION}/schedules/round_robin.py",
-        "    seated = iter(balanced(named, chance))",
+        "    seated = iter(balance_seats(named, chance))",
         "    seated = iter(named)",
         (
             "tests/competition/test_round_robin.py::test_where_arithmetic_allows_it_every_pair_meets_in_every_relation",

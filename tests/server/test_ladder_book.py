@@ -7,7 +7,7 @@ import random
 
 from redis.asyncio import Redis
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import Book
@@ -21,11 +21,11 @@ def bot(number: int) -> str:
     return f"bots/b{number}/versions/1"
 
 
-def result(number: int, seats: tuple[int, ...] = (0, 1), *endings: str) -> Result:
+def result(number: int, seats: tuple[int, ...] = (0, 1), *endings: str) -> LoggedResult:
     count = len(seats)
     ranks = tuple(range(1, count + 1))
     told = endings or ("COMPLETED",) * count
-    return Result(0, f"matches/{number}", tuple(map(bot, seats)), ranks, ranks, told)
+    return LoggedResult(0, f"matches/{number}", tuple(map(bot, seats)), ranks, ranks, told)
 
 
 async def forfeit(store: Store, first: int, count: int, seat: int = 1) -> None:

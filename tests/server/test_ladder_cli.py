@@ -15,7 +15,7 @@ from harness.ladder import Rung, players
 from seatwise.client import AsyncClient
 from seatwise_referee.verify import verify_lines
 from seatwise_server.cli.ladder_table import ranges
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -112,7 +112,7 @@ async def test_a_table_that_is_not_what_the_results_give_is_found_out(played: Ru
 
 
 async def test_results_are_exported_as_they_count(played: Rung) -> None:
-    exported = [Result.from_json(each) for each in await lines(played.house, "export", "ladders/shown")]
+    exported = [LoggedResult.from_json(each) for each in await lines(played.house, "export", "ladders/shown")]
     assert exported == await played.results()
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_host import Held, Holding
 from seatwise_server.ladder.ladder_pairing import Attending, Pairing
 from seatwise_server.ladder.ladder_settings import Ladder
@@ -87,7 +87,7 @@ async def test_the_last_result_counts_before_its_bots_are_paired_again(store: St
     [bad] = await floor.come("bad")
     for number in range(3):
         endings = ("NEVER_SAT", "COMPLETED")
-        result = Result(0, f"matches/{number}", (bad, good[0]), (0, 0), (2, 1), endings)
+        result = LoggedResult(0, f"matches/{number}", (bad, good[0]), (0, 0), (2, 1), endings)
         await store.results.append(LADDER.name, result)
     await floor.pairing.pair()
     [table] = await floor.tables()
@@ -139,7 +139,7 @@ async def test_who_has_never_seen_a_match_through_plays_one_at_a_time(store: Sto
     [table] = await floor.tables()
     assert await again(floor) == []
     [match] = floor.held.at_tables
-    result = Result(0, match, table, (1, 2, 3), (3, 2, 1), ("COMPLETED",) * 3)
+    result = LoggedResult(0, match, table, (1, 2, 3), (3, 2, 1), ("COMPLETED",) * 3)
     await store.results.append(LADDER.name, result)
     assert len(await again(floor)) == 1
     assert len(await again(floor)) == 1, "they may have two at once now"
@@ -150,7 +150,7 @@ async def test_who_has_forfeited_its_last_match_plays_one_at_a_time(store: Store
     bots = await floor.come("a", "b", "c", limit=9)
     for number in range(3):
         endings = ("TIMED_OUT" if number == 2 else "COMPLETED", "COMPLETED", "COMPLETED")
-        result = Result(0, f"matches/{number}", tuple(bots), (1, 2, 3), (3, 2, 1), endings)
+        result = LoggedResult(0, f"matches/{number}", tuple(bots), (1, 2, 3), (3, 2, 1), endings)
         await store.results.append(LADDER.name, result)
     await floor.pairing.pair()
     assert len(await floor.tables()) == 1
@@ -221,7 +221,7 @@ async def test_those_at_tables_are_known_until_their_result_comes(store: Store) 
     later = await floor.come("d", "e", "f")
     attending = floor.pairing._attending(floor.held, await store.queues.waiting(LADDER.name), 0)
     assert {each.bot: each.free for each in attending} == dict.fromkeys(later, 1) | dict.fromkeys(bots, 0)
-    result = Result(0, match, tuple(bots), (1, 2, 3), (3, 2, 1), ("COMPLETED",) * 3)
+    result = LoggedResult(0, match, tuple(bots), (1, 2, 3), (3, 2, 1), ("COMPLETED",) * 3)
     await store.results.append(LADDER.name, result)
     await floor.held.book.catch_up()
     floor.held.clear_tables(0.0)

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute
 from seatwise_server.competition.ratings.strengths import refit
 from seatwise_server.ladder.ladder_host import Holding
@@ -28,7 +28,7 @@ from seatwise_server.store import Store
 LADDER = "ladders/main"
 
 
-def season(matches: int, bots: int = 5, seed: int = 3) -> list[Result]:
+def season(matches: int, bots: int = 5, seed: int = 3) -> list[LoggedResult]:
     """Bots of which each is a little stronger than the one before."""
     chance = random.Random(seed)
     found = []
@@ -37,7 +37,7 @@ def season(matches: int, bots: int = 5, seed: int = 3) -> list[Result]:
         order = sorted(seats, key=lambda number: chance.gauss(-number, 1.5))
         ranks = tuple(order.index(number) + 1 for number in seats)
         names = tuple(f"bots/b{number}/versions/1" for number in seats)
-        found.append(Result(seq, f"matches/{seq}", names, (0, 0, 0), ranks, ("COMPLETED",) * 3))
+        found.append(LoggedResult(seq, f"matches/{seq}", names, (0, 0, 0), ranks, ("COMPLETED",) * 3))
     return found
 
 
@@ -48,12 +48,12 @@ async def refitting(store: Store) -> AsyncIterator[Refitting]:
     await it.close()
 
 
-async def logged(store: Store, results: list[Result], ladder: str = LADDER) -> None:
+async def logged(store: Store, results: list[LoggedResult], ladder: str = LADDER) -> None:
     for result in results:
         await store.results.append(ladder, result)
 
 
-def order_of(results: list[Result]) -> list[str]:
+def order_of(results: list[LoggedResult]) -> list[str]:
     return [bot for bot, _ in recompute(results).table()]
 
 
@@ -149,7 +149,7 @@ def test_a_table_is_written_and_read_back_to_the_last_digit() -> None:
 # Who holds a ladder
 
 
-async def made(store: Store, results: list[Result]) -> None:
+async def made(store: Store, results: list[LoggedResult]) -> None:
     ladder = Ladder(LADDER, "ugo", 3, {"rounds": 1}, time_control_for("ugo"))
     await store.ladders.create(LADDER, ladder.to_bytes())
     await logged(store, results)

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from redis.asyncio import Redis
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.store import Store
 
 LADDER = "ladders/main"
 
 
-def result(match: int, **more: object) -> Result:
+def result(match: int, **more: object) -> LoggedResult:
     bots = ("bots/a/versions/1", "bots/b/versions/2")
-    it = Result(0, f"matches/{match}", bots, (5, -3), (1, 2), ("COMPLETED", "TIMED_OUT"), "ab" * 32)
+    it = LoggedResult(0, f"matches/{match}", bots, (5, -3), (1, 2), ("COMPLETED", "TIMED_OUT"), "ab" * 32)
     return replace(it, **more)
 
 

@@ -17,7 +17,7 @@ from seatwise.v1 import ladder_service_pb2 as pb
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.cli import asking, ladder_table, table
 from seatwise_server.cli.asking import Call
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute
 
 AT_ONCE = 1000
@@ -176,12 +176,12 @@ def _recomputed(ask: Call, name: str, standings: Sequence[ladder_pb2.Standing], 
     return 0
 
 
-def _results(ask: Call, name: str) -> Iterator[Result]:
+def _results(ask: Call, name: str) -> Iterator[LoggedResult]:
     def page(token: str) -> Any:
         return pb.ListLadderResultsRequest(ladder=name, page_size=AT_ONCE, page_token=token)
 
     for each in _pages(ask, "ListLadderResults", page, "results"):
-        yield Result(
+        yield LoggedResult(
             each.place, each.match, tuple(each.bots), tuple(each.points), tuple(each.ranks),
             tuple(each.endings), each.chain.hex(),
         )  # fmt: skip

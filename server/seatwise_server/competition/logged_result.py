@@ -8,12 +8,12 @@ from typing import Any
 
 COMPLETED = "COMPLETED"
 ENDINGS = frozenset({COMPLETED, "RESIGNED", "TIMED_OUT", "ILLEGAL_MOVES", "NEVER_SAT"})
-FORFEITS = ENDINGS - {COMPLETED, "RESIGNED"}
+FORFEIT_ENDINGS = ENDINGS - {COMPLETED, "RESIGNED"}
 """A bot that gave up did answer; these are the endings of one that is broken."""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class LoggedResult:
     """One match that counts, as it stands in the result log. Void matches are never in it."""
 
     seq: int
@@ -42,24 +42,24 @@ class Result:
         }
 
     @classmethod
-    def from_json(cls, line: Mapping[str, Any]) -> Result:
+    def from_json(cls, line: Mapping[str, Any]) -> LoggedResult:
         """Raises `ValueError`, which names the key, where the line is no result."""
-        texts = {name: _text(line, name) for name in ("chain", "deal") if name in line}
-        par = _list(line, "par", float, int) if "par" in line else ()
+        texts = {name: _read_text(line, name) for name in ("chain", "deal") if name in line}
+        par = _read_list(line, "par", float, int) if "par" in line else ()
         result = cls(
-            seq=_whole(line, "seq"),
-            match=_text(line, "match"),
-            bots=_list(line, "bots", str),
-            points=_list(line, "points", int),
-            ranks=_list(line, "ranks", int),
-            endings=_list(line, "endings", str),
+            seq=_read_whole_number(line, "seq"),
+            match=_read_text(line, "match"),
+            bots=_read_list(line, "bots", str),
+            points=_read_list(line, "points", int),
+            ranks=_read_list(line, "ranks", int),
+            endings=_read_list(line, "endings", str),
             par=tuple(map(float, par)),
             **texts,
         )
-        return _checked(result)
+        return _check_result(result)
 
 
-def _checked(result: Result) -> Result:
+def _check_result(result: LoggedResult) -> LoggedResult:
     seats = len(result.bots)
     for name in ("points", "ranks", "endings"):
         if len(getattr(result, name)) != seats:
@@ -75,28 +75,28 @@ def _checked(result: Result) -> Result:
     return result
 
 
-def _field(line: Mapping[str, Any], name: str) -> Any:
+def _required_field(line: Mapping[str, Any], name: str) -> Any:
     if name not in line:
         raise ValueError(f"{name}: is missing")
     return line[name]
 
 
-def _text(line: Mapping[str, Any], name: str) -> str:
-    value = _field(line, name)
+def _read_text(line: Mapping[str, Any], name: str) -> str:
+    value = _required_field(line, name)
     if not isinstance(value, str):
         raise ValueError(f"{name}: a text is needed, not {value!r}")
     return value
 
 
-def _whole(line: Mapping[str, Any], name: str) -> int:
-    value = _field(line, name)
+def _read_whole_number(line: Mapping[str, Any], name: str) -> int:
+    value = _required_field(line, name)
     if type(value) is not int:  # `True` is an int to isinstance
         raise ValueError(f"{name}: a whole number is needed, not {value!r}")
     return value
 
 
-def _list(line: Mapping[str, Any], name: str, *kinds: type) -> tuple[Any, ...]:
-    values = _field(line, name)
+def _read_list(line: Mapping[str, Any], name: str, *kinds: type) -> tuple[Any, ...]:
+    values = _required_field(line, name)
     if not isinstance(values, list) or any(type(value) not in kinds for value in values):
         raise ValueError(
             f"{name}: a list of {' or '.join(kind.__name__ for kind in kinds)} is needed, not {values!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from seatwise_server.competition.logged_result import FORFEITS, Result
+from seatwise_server.competition.logged_result import FORFEIT_ENDINGS, LoggedResult
 
 REMEMBERED = 12
 """So many opponents are kept, the last ones: no pairing looks further back."""
@@ -25,7 +25,7 @@ class Form:
     forfeits: tuple[tuple[str, str], ...] = ()
     """Match and ending of those it has forfeited since it last saw one through."""
 
-    def after(self, result: Result, seat: int) -> Form:
+    def after(self, result: LoggedResult, seat: int) -> Form:
         """The form after one more match, in which it sat there."""
         ending = result.endings[seat]
         others = tuple(bot for bot in result.bots if bot != result.bots[seat])
@@ -33,7 +33,7 @@ class Form:
             matches=self.matches + 1,
             recent=(others + self.recent)[:REMEMBERED],
             seats=tuple(count + (number == seat) for number, count in enumerate(self.seats)),
-            forfeits=(*self.forfeits, (result.match, ending)) if ending in FORFEITS else (),
+            forfeits=(*self.forfeits, (result.match, ending)) if ending in FORFEIT_ENDINGS else (),
         )
 
     @property
@@ -59,7 +59,7 @@ class Forms:
     def of(self, bot: str) -> Form:
         return self._forms.get(bot, Form())
 
-    def apply(self, result: Result) -> None:
+    def apply(self, result: LoggedResult) -> None:
         """Takes one more result in; one that is in already changes nothing."""
         if result.seq <= self.seq:
             return
@@ -77,7 +77,7 @@ class Forms:
         self._forms[bot] = replace(self.of(bot), forfeits=())
 
 
-def forms(results: Iterable[Result]) -> Forms:
+def forms(results: Iterable[LoggedResult]) -> Forms:
     """The forms from the whole log."""
     found = Forms()
     for result in results:

@@ -7,7 +7,7 @@ from collections import deque
 
 import structlog
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import Ratings
 from seatwise_server.ladder.bot_form import Forms
 from seatwise_server.store import Event, Store
@@ -70,7 +70,7 @@ class Book:
         self.edition += bool(results or events)
         return len(results) == AT_ONCE
 
-    def _take(self, result: Result) -> None:
+    def _take(self, result: LoggedResult) -> None:
         self.seq = result.seq
         self.ended.add(result.match)
         self.ratings.apply(result)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import Refit, Strength, refit
 
 NEAR = 10
@@ -35,17 +35,17 @@ def main() -> None:
 
 
 def _serve() -> None:
-    logs: dict[str, list[Result]] = {}
+    logs: dict[str, list[LoggedResult]] = {}
     for line in sys.stdin:
         told = json.loads(line)
         log = logs.setdefault(told["ladder"], [])
         if "results" in told:
-            log[told["after"] :] = map(Result.from_json, told["results"])
+            log[told["after"] :] = map(LoggedResult.from_json, told["results"])
         else:
             print(json.dumps(answer(log, told["order"])), flush=True)
 
 
-def answer(log: Sequence[Result], order: Sequence[str]) -> Answer:
+def answer(log: Sequence[LoggedResult], order: Sequence[str]) -> Answer:
     """The strengths by these results, for a table in this order."""
     fitted = refit(log)
     known = {strength.bot: strength for strength in fitted.strengths}

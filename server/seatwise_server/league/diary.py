@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from seatwise.bot_errors import UsageError
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.settings import League
 
 FORMAT = "seatwise.league/1"
@@ -26,7 +26,7 @@ class Season:
 
     league: str
     """`leagues/<id>`: ours on the server."""
-    results: dict[str, Result] = field(default_factory=dict)
+    results: dict[str, LoggedResult] = field(default_factory=dict)
     """By table, in the order in which they came."""
     voids: list[Void] = field(default_factory=list)
     records: dict[str, str] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Diary:
         self._file = file
         self.season = season
 
-    def result(self, table: str, result: Result) -> None:
+    def result(self, table: str, result: LoggedResult) -> None:
         """A match that counts; once for each table."""
         assert table not in self.season.results, f"{table} has a result already"
         self._write({"kind": "result", "table": table, **result.to_json()})
@@ -172,7 +172,7 @@ def _season(lines: list[dict[str, Any]]) -> Season:
     for line in lines[1:]:
         match line["kind"]:
             case "result":
-                season.results[line["table"]] = Result.from_json(line)
+                season.results[line["table"]] = LoggedResult.from_json(line)
             case "void":
                 season.voids.append(Void(line["table"], line["match"], line["reason"]))
             case "record":

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
 from seatwise_server.competition.schedules.swiss import Swiss
@@ -26,7 +26,9 @@ def id_without_deal(match: str) -> str:
     return f"{match}-new"
 
 
-def so_far_of(league: str, schedule: Schedule, results: Iterable[Result], voids: Collection[str]) -> SoFar:
+def so_far_of(
+    league: str, schedule: Schedule, results: Iterable[LoggedResult], voids: Collection[str]
+) -> SoFar:
     """What was played by the ids of the schedule, from the server's log and the names of its void matches.
 
     What is none of the schedule's, or need not be looked for in it, keeps its name.
@@ -40,7 +42,7 @@ def so_far_of(league: str, schedule: Schedule, results: Iterable[Result], voids:
 
     over = by_match.keys() | set(voids)
     while isinstance(schedule, DRAWN) and (
-        ended := _among(over - ids.keys(), league, schedule.due(so_far()))
+        ended := _among(over - ids.keys(), league, schedule.due_matches(so_far()))
     ):
         ids |= ended
     return so_far()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from seatwise_server.competition.logged_result import COMPLETED, Result
+from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
 from seatwise_server.league.diary import Diary
 from seatwise_server.league.processes import Process, bot_process, last_line
 from seatwise_server.league.settings import Entrant, League
@@ -67,7 +67,7 @@ class Players:
             if not task.cancelled() and (error := task.exception()):
                 raise error
 
-    def played(self, result: Result) -> None:
+    def played(self, result: LoggedResult) -> None:
         """Who saw a match through is well."""
         for player, ending in zip(result.bots, result.endings, strict=True):
             if ending == COMPLETED:

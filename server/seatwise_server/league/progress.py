@@ -42,7 +42,7 @@ class Pace:
 
     def line(self, runner: Runner) -> str:
         """One line."""
-        done, total = done_of(runner), runner.schedule.length(runner.so_far)
+        done, total = done_of(runner), runner.schedule.expected_matches(runner.so_far)
         parts = [f"{done} of {total} matches", f"{self.per_s(runner.played):.2f} a second"]
         if runner.played >= KNOWN_AFTER and done < total:
             parts.append(f"{_duration((total - done) / self.per_s(runner.played))} left")
@@ -101,7 +101,7 @@ def _bar() -> Iterator[Screen]:
         task = bar.add_task("starting")
 
         def show(runner: Runner) -> None:
-            total = runner.schedule.length(runner.so_far)
+            total = runner.schedule.expected_matches(runner.so_far)
             bar.update(task, total=total, completed=done_of(runner), description=pace.line(runner))
 
         yield Screen(_seldom(BAR_EVERY_S, show), lambda told: bar.console.print(told, markup=False))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from seatwise.season import BadSeason, Bundle, at
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
 from seatwise_server.league.bundle import readable
 from seatwise_server.league.rules import MOST_ROUNDS, attempts_of, is_repeat, schedule_of, started_by
@@ -48,11 +48,11 @@ def _check_length(league: League, matches: int) -> None:
         raise BadSeason(f"settings.json: rounds is {league.rounds}, and {matches} matches were played")
 
 
-def _tables(bundle: Bundle) -> Iterator[tuple[str, Result]]:
+def _tables(bundle: Bundle) -> Iterator[tuple[str, LoggedResult]]:
     seen: dict[str, int] = {}
     for number, line in enumerate(bundle.jsons("results.jsonl"), start=1):
         try:
-            result, table = Result.from_json(line), str(line["table"])
+            result, table = LoggedResult.from_json(line), str(line["table"])
         except (KeyError, ValueError, OverflowError) as error:
             raise at("results.jsonl", number, str(error)) from None
         first = seen.setdefault(table, number)
@@ -61,10 +61,10 @@ def _tables(bundle: Bundle) -> Iterator[tuple[str, Result]]:
         yield table, result
 
 
-def _check_played(schedule: Schedule, results: Mapping[str, Result], voids: set[str]) -> None:
+def _check_played(schedule: Schedule, results: Mapping[str, LoggedResult], voids: set[str]) -> None:
     """Goes through the season as it was due; all of it was played, and nothing else."""
-    known: dict[str, Result] = {}
-    while due := schedule.due(SoFar(known, voids)):
+    known: dict[str, LoggedResult] = {}
+    while due := schedule.due_matches(SoFar(known, voids)):
         played = [match for match in due if match.id in results]
         if not played:
             raise BadSeason(
@@ -79,7 +79,7 @@ def _check_played(schedule: Schedule, results: Mapping[str, Result], voids: set[
             _check_late(table, result, under_way)
 
 
-def _check_voids(league: League, results: Mapping[str, Result], voids: set[str]) -> None:
+def _check_voids(league: League, results: Mapping[str, LoggedResult], voids: set[str]) -> None:
     """A void match was played again until it counted, or was given up; a test may be decided before that."""
     for void in sorted(voids):
         match = void.partition(".")[0]
@@ -102,7 +102,7 @@ def _check_turns(league: League, bundle: Bundle, results: int) -> None:
         before, is_out[player] = at_result, not is_out[player]
 
 
-def _check_late(table: str, result: Result, under_way: Mapping[str, ScheduledMatch]) -> None:
+def _check_late(table: str, result: LoggedResult, under_way: Mapping[str, ScheduledMatch]) -> None:
     if table not in under_way:
         raise at(
             "results.jsonl", result.seq, f"{table} ({result.match}) is not in the schedule of these settings"
@@ -110,14 +110,14 @@ def _check_late(table: str, result: Result, under_way: Mapping[str, ScheduledMat
     _check_match(under_way[table], result)
 
 
-def _check_match(match: ScheduledMatch, result: Result) -> None:
+def _check_match(match: ScheduledMatch, result: LoggedResult) -> None:
     if result.bots != match.bots:
         who = ", ".join(match.bots)
         raise at("results.jsonl", result.seq, f"{match.id} is between {who}, not {', '.join(result.bots)}")
     _check_deal(match, result)
 
 
-def _check_deal(match: ScheduledMatch, result: Result) -> None:
+def _check_deal(match: ScheduledMatch, result: LoggedResult) -> None:
     """A void match that was its deal's last is played again with cards of its own: the old ones are known."""
     wanted = match.deal.set if match.deal else ""
     if result.deal.endswith(f"-{wanted}") if wanted else not result.deal:

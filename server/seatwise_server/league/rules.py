@@ -10,7 +10,7 @@ from seatwise_server.competition.schedules.gauntlet import Gauntlet
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import (
-    ATTEMPTS,
+    MOST_ATTEMPTS,
     Duplicate,
     Schedule,
     ScheduledMatch,
@@ -58,12 +58,12 @@ def started_by(schedule: Schedule, results: int) -> tuple[ScheduledMatch, ...]:
     """What may have been under way when a season with so many results was decided, beyond what it took to decide it."""
     if not isinstance(schedule, ABTest):
         return ()
-    return replace(schedule, ahead=max(1, min(schedule.most_units, results))).due(SoFar())
+    return replace(schedule, units_at_once=max(1, min(schedule.most_units, results))).due_matches(SoFar())
 
 
 def attempts_of(match: str) -> tuple[str, ...]:
     """The ids under which a match of the schedule is played until it counts."""
-    return (match, *(f"{match}.{attempt}" for attempt in range(2, ATTEMPTS + 1)))
+    return (match, *(f"{match}.{attempt}" for attempt in range(2, MOST_ATTEMPTS + 1)))
 
 
 def is_repeat(match: str) -> bool:

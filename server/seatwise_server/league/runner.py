@@ -17,7 +17,7 @@ from seatwise.codec.match import decode_ending
 from seatwise.codec.time_control import encode_time_control
 from seatwise.errors import SeatwiseError, ServerFullError, WrongStateError
 from seatwise.v1.match_pb2 import DealSet, Match
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
 from seatwise_server.league.diary import Diary, Void
 from seatwise_server.league.naming import id_without_deal, request_id_of
@@ -85,7 +85,7 @@ class Runner:
             for task in self._open.values():
                 task.cancel()
             await asyncio.gather(*self._open.values(), return_exceptions=True)
-        is_played = not self.schedule.due(self.so_far)
+        is_played = not self.schedule.due_matches(self.so_far)
         for deal in list(self._unrecorded):
             await self._fetch_records(deal)
             if is_played and deal in self._unrecorded:
@@ -95,7 +95,9 @@ class Runner:
     def _start_due(self) -> bool:
         """Starts as many as there is room for; whether any is open."""
         if not self._waiting and not self.is_stopping:
-            self._waiting = [match for match in self.schedule.due(self.so_far) if match.id not in self._open]
+            self._waiting = [
+                match for match in self.schedule.due_matches(self.so_far) if match.id not in self._open
+            ]
         while len(self._open) < self.tables and (match := self._next()) is not None:
             self._open[match.id] = asyncio.create_task(self._play(match))
             self._busy.update(match.bots)
@@ -223,9 +225,9 @@ def deal_name(league: str, deal: str) -> str:
     return f"sets/{league.removeprefix('leagues/')}-{deal}"
 
 
-def result_of(match: Match, seq: int) -> Result:
+def result_of(match: Match, seq: int) -> LoggedResult:
     """What counts of a finished match."""
-    return Result(
+    return LoggedResult(
         seq=seq,
         match=match.name,
         bots=tuple(match.bots),

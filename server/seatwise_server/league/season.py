@@ -82,7 +82,7 @@ def is_over(schedule: Schedule, season: diary.Season) -> bool:
     """Whether all is played, and every record is here."""
     voids = {void.table for void in season.voids}
     has_records = all(result.match in season.records for result in season.results.values())
-    return has_records and not schedule.due(SoFar(season.results, voids))
+    return has_records and not schedule.due_matches(SoFar(season.results, voids))
 
 
 def usual_tables(league: League) -> int:

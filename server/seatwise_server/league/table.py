@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
@@ -21,7 +21,9 @@ Row: TypeAlias = dict[str, Any]
 """One entrant's, as plain values."""
 
 
-def standings_of(league: League, results: Mapping[str, Result], voids: Collection[str]) -> dict[str, Any]:
+def standings_of(
+    league: League, results: Mapping[str, LoggedResult], voids: Collection[str]
+) -> dict[str, Any]:
     """Plain values, the same on every machine."""
     schedule, so_far = schedule_of(league), SoFar(results, voids)
     table: dict[str, Any] = {
@@ -46,9 +48,9 @@ def league_digest(league: League) -> str:
 
 
 def _lines(league: League, schedule: Schedule, so_far: SoFar) -> tuple[Line, ...]:
-    results, byes = so_far.results.values(), schedule.byes(so_far)
+    results, byes = so_far.results.values(), schedule.list_byes(so_far)
     if isinstance(schedule, Knockout):
-        return in_order(results, schedule.order(so_far), byes)
+        return in_order(results, schedule.final_order(so_far), byes)
     return standings(results, league.players, criteria_of(league), byes, league.seed)
 
 
@@ -71,7 +73,7 @@ def _verdict(schedule: Schedule, so_far: SoFar) -> dict[str, Any]:
     """What an A-against-B test has come to."""
     if not isinstance(schedule, ABTest):
         return {}
-    differences = schedule.differences(so_far)
+    differences = schedule.unit_differences(so_far)
     ratios, verdict = schedule.test.course(differences)
     ratio = round(ratios[-1], DIGITS) if ratios else 0.0
     return {"verdict": str(verdict), "units": len(ratios), "log_likelihood_ratio": ratio}

@@ -12,7 +12,7 @@ from seatwise_referee import record
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.journal import Finished, Sat, Voided, decode
 from seatwise_referee.setup import Setup
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import PREFIX
 from seatwise_server.play.intake import NotYourSeat
 from seatwise_server.store import Store
@@ -54,9 +54,9 @@ def _absent(setup: Setup, journal: Sequence[bytes]) -> tuple[int, ...]:
     return tuple(seat for seat in range(len(setup.bots)) if seat not in taken)
 
 
-def result_of(setup: Setup, end: pb.MatchEnded) -> Result:
+def result_of(setup: Setup, end: pb.MatchEnded) -> LoggedResult:
     """What counts of a finished match; its place in the log is not known yet."""
-    return Result(
+    return LoggedResult(
         seq=0,
         match=setup.match,
         bots=setup.bots,

@@ -13,7 +13,7 @@ from seatwise.v1 import ladder_pb2, ladder_service_pb2_grpc
 from seatwise.v1 import ladder_service_pb2 as pb
 from seatwise_referee.clock import BadTimeControl
 from seatwise_referee.game import BadOptions
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_table import Line, read
 from seatwise_server.refusal import Refusal
@@ -139,7 +139,7 @@ class LadderDoor(ladder_service_pb2_grpc.LadderServiceServicer):
         await self._store.ladders.let_back(request.bot, request.ladder)
         return pb.ReinstateBotResponse()
 
-    async def _results(self, request: pb.ListLadderResultsRequest, count: int) -> Sequence[Result]:
+    async def _results(self, request: pb.ListLadderResultsRequest, count: int) -> Sequence[LoggedResult]:
         log = self._store.results
         if request.newest_first:
             return await log.read_back(request.ladder, place_of(request.page_token, _END), count)
@@ -203,7 +203,7 @@ def _standing(place: int, line: Line) -> ladder_pb2.Standing:
     )
 
 
-def _result(result: Result) -> ladder_pb2.LadderResult:
+def _result(result: LoggedResult) -> ladder_pb2.LadderResult:
     return ladder_pb2.LadderResult(
         place=result.seq,
         match=result.match,

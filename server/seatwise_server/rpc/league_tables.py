@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from seatwise.v1 import league_pb2
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.naming import so_far_of
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
@@ -60,8 +60,8 @@ class LeagueTables:
         rows = await loop.run_in_executor(self._thread, _rows, meta.name, league, results, voids)
         return Table(len(results), len(voids), [_standing(row) for row in rows])
 
-    async def _results(self, name: str) -> list[Result]:
-        results: list[Result] = []
+    async def _results(self, name: str) -> list[LoggedResult]:
+        results: list[LoggedResult] = []
         while found := await self._store.results.read(name, len(results), _READ_AT_ONCE):
             results += found
         return results
@@ -78,7 +78,7 @@ def league_of(meta: LeagueMeta) -> League:
     return League.from_json(json.loads(meta.settings))
 
 
-def _rows(name: str, league: League, results: Sequence[Result], voids: Collection[str]) -> list[Row]:
+def _rows(name: str, league: League, results: Sequence[LoggedResult], voids: Collection[str]) -> list[Row]:
     """As who runs the league has them."""
     schedule = schedule_of(league)
     return rows_of(league, schedule, so_far_of(name, schedule, results, voids))

@@ -8,7 +8,7 @@ import re
 from seatwise.v1 import league_pb2, league_service_pb2_grpc
 from seatwise.v1 import league_service_pb2 as pb
 from seatwise_referee.journal import canonical
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
 from seatwise_server.refusal import Refusal
@@ -120,7 +120,7 @@ def _why(error: Exception) -> str:
     return "a part of them is of another kind than it must be"
 
 
-def _result(result: Result) -> league_pb2.LeagueResult:
+def _result(result: LoggedResult) -> league_pb2.LeagueResult:
     return league_pb2.LeagueResult(
         place=result.seq,
         match=result.match,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Client, call
@@ -17,7 +17,7 @@ class Results:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def append(self, competition: str, result: Result) -> int:
+    async def append(self, competition: str, result: LoggedResult) -> int:
         """The place of the result, from 1; its own `seq` is not looked at.
 
         A match that is in the log already keeps its place and its first result: this may be repeated.
@@ -28,12 +28,14 @@ class Results:
         written = json.dumps(body, sort_keys=True, separators=(",", ":"))
         return int(await scripts.run_script(self._client, "result_append", named, result.match, written))
 
-    async def read(self, competition: str, after_seq: int = 0, count: int = 1000) -> list[Result]:
+    async def read(self, competition: str, after_seq: int = 0, count: int = 1000) -> list[LoggedResult]:
         """The next results behind that place, in their order; empty when there are none."""
         args = (f"{after_seq + 1}-0", "+", "COUNT", count)
         return _results(await call(self._client, "XRANGE", keys.results_log(competition), *args))
 
-    async def read_back(self, competition: str, before_seq: int = 2**53, count: int = 1000) -> list[Result]:
+    async def read_back(
+        self, competition: str, before_seq: int = 2**53, count: int = 1000
+    ) -> list[LoggedResult]:
         """The last results before that place, the newest first; empty when there are none."""
         args = (f"({before_seq}-0", "-", "COUNT", count)
         return _results(await call(self._client, "XREVRANGE", keys.results_log(competition), *args))
@@ -43,8 +45,8 @@ class Results:
         return int(await call(self._client, "XLEN", keys.results_log(competition)))
 
 
-def _results(answer: Any) -> list[Result]:
+def _results(answer: Any) -> list[LoggedResult]:
     return [
-        Result.from_json({**json.loads(fields[b"r"]), "seq": int(place.partition(b"-")[0])})
+        LoggedResult.from_json({**json.loads(fields[b"r"]), "seq": int(place.partition(b"-")[0])})
         for place, fields in answer
     ]

@@ -9,26 +9,26 @@ from __future__ import annotations
 
 from typing import Final
 
-PRIMITIVE: Final = {4: 0b111, 8: 0b1011, 16: 0b10011, 32: 0b100101, 64: 0b1000011}
+PRIMITIVE_POLYNOMIALS: Final = {4: 0b111, 8: 0b1011, 16: 0b10011, 32: 0b100101, 64: 0b1000011}
 """By the number of entrants: a polynomial by which doubling runs through all numbers but 0."""
 
 
-def plane_rounds(entrants: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
+def affine_plane_rounds(entrants: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """All rounds; `KeyError` for other numbers of entrants."""
     rounds, direction = [], 1
     for _ in range(entrants - 1):
-        beside = _doubled(direction, entrants)
-        rounds.append(_planes(entrants, direction, beside))
+        beside = _double_in_field(direction, entrants)
+        rounds.append(_parallel_planes(entrants, direction, beside))
         direction = beside
     return tuple(rounds)
 
 
-def _doubled(number: int, entrants: int) -> int:
+def _double_in_field(number: int, entrants: int) -> int:
     twice = number << 1
-    return twice ^ PRIMITIVE[entrants] if twice & entrants else twice
+    return twice ^ PRIMITIVE_POLYNOMIALS[entrants] if twice & entrants else twice
 
 
-def _planes(entrants: int, one: int, other: int) -> tuple[tuple[int, ...], ...]:
+def _parallel_planes(entrants: int, one: int, other: int) -> tuple[tuple[int, ...], ...]:
     """Round the table so that those who are one and other apart sit face to face: in all rounds each pair does so once."""
     points = [
         point

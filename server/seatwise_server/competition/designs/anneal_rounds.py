@@ -13,30 +13,30 @@ from math import exp
 from random import Random
 from typing import Final
 
-from seatwise_server.competition.designs.cyclic_design import least_squares
+from seatwise_server.competition.designs.cyclic_design import least_sum_of_squares
 
-STEPS: Final = 40_000
-HEAT: Final = 0.8
-MATCHES: Final = 4
+MOST_ROUND_SWAPS: Final = 40_000
+ROUND_TEMPERATURE: Final = 0.8
+MATCH_WEIGHT: Final = 4
 """What an uneven number of matches weighs beside an uneven number of meetings."""
 
 Tables = tuple[tuple[int, ...], ...]
 
 
-def evened(cycles: Iterable[Tables], rest: Iterable[Tables], entrants: int) -> tuple[Tables, ...]:
+def even_out_rounds(cycles: Iterable[Tables], rest: Iterable[Tables], entrants: int) -> tuple[Tables, ...]:
     """The rounds of the rest."""
-    search = _Search(entrants)
+    search = _RoundSearch(entrants)
     for tables in cycles:
-        search.count(tables)
+        search.count_tables(tables)
     for tables in rest:
-        search.count(tables)
-        search.add(tables)
+        search.count_tables(tables)
+        search.add_round(tables)
     if search.best:
-        search.anneal()
+        search.anneal_rounds()
     return search.best
 
 
-class _Search:
+class _RoundSearch:
     def __init__(self, entrants: int) -> None:
         self._entrants = entrants
         self._met: Counter[tuple[int, int]] = Counter()
@@ -47,7 +47,7 @@ class _Search:
         self._cost = self._least = 0
         self.best: tuple[Tables, ...] = ()
 
-    def count(self, tables: Tables) -> None:
+    def count_tables(self, tables: Tables) -> None:
         """They are played, whatever else is."""
         for table in tables:
             self._played.update(table)
@@ -55,40 +55,40 @@ class _Search:
                 self._met[one, other] += 1
                 self._met[other, one] += 1
 
-    def add(self, tables: Tables) -> None:
+    def add_round(self, tables: Tables) -> None:
         """They may be changed."""
         seated = {each for table in tables for each in table}
         out = [each for each in range(self._entrants) if each not in seated]
         self._rounds.append([*map(list, tables), out])
         self.best = (*self.best, tables)
 
-    def anneal(self) -> None:
+    def anneal_rounds(self) -> None:
         """Swaps two of a round, again and again, and takes back what makes it too much worse."""
-        chance, enough = self._chance.random, self._enough()
-        for _ in range(STEPS):
+        chance, enough = self._chance.random, self._lowest_cost()
+        for _ in range(MOST_ROUND_SWAPS):
             if self._least <= enough:
                 return
             tables = self._rounds[int(chance() * len(self._rounds))]
-            here, there = self._place(tables), self._place(tables)
+            here, there = self._random_place(tables), self._random_place(tables)
             if here[0] is there[0]:
                 continue
-            more = self._swap(tables, here, there)
-            if more > 0 and chance() >= exp(-more / HEAT):
-                more += self._swap(tables, here, there)
+            more = self._swap_entrants(tables, here, there)
+            if more > 0 and chance() >= exp(-more / ROUND_TEMPERATURE):
+                more += self._swap_entrants(tables, here, there)
             self._cost += more
             if self._cost < self._least:
                 self._least = self._cost
                 self.best = tuple(tuple(map(tuple, each[:-1])) for each in self._rounds)
 
-    def _enough(self) -> int:
+    def _lowest_cost(self) -> int:
         """How much less the sum of squares would be if all counts were as even as whole numbers can be."""
         pairs = [count for (one, other), count in self._met.items() if one < other]
         played = list(self._played.values())
-        now = sum(each * each for each in pairs) + MATCHES * sum(each * each for each in played)
-        even = least_squares(sum(pairs), self._entrants * (self._entrants - 1) // 2)
-        return even + MATCHES * least_squares(sum(played), self._entrants) - now
+        now = sum(each * each for each in pairs) + MATCH_WEIGHT * sum(each * each for each in played)
+        even = least_sum_of_squares(sum(pairs), self._entrants * (self._entrants - 1) // 2)
+        return even + MATCH_WEIGHT * least_sum_of_squares(sum(played), self._entrants) - now
 
-    def _place(self, tables: list[list[int]]) -> tuple[list[int], int]:
+    def _random_place(self, tables: list[list[int]]) -> tuple[list[int], int]:
         """One of a round, at a table or beside them."""
         at = int(self._chance.random() * self._entrants)
         for table in tables:
@@ -97,30 +97,30 @@ class _Search:
             at -= len(table)
         raise AssertionError("every entrant is somewhere")
 
-    def _swap(
+    def _swap_entrants(
         self, tables: list[list[int]], here: tuple[list[int], int], there: tuple[list[int], int]
     ) -> int:
         """What it adds to the sum of squares."""
         seated = [place for place in (here, there) if place[0] is not tables[-1]]
-        cost = sum(self._leave(*place) for place in seated)
+        cost = sum(self._leave_table(*place) for place in seated)
         here[0][here[1]], there[0][there[1]] = there[0][there[1]], here[0][here[1]]
-        return cost + sum(self._join(*place) for place in seated)
+        return cost + sum(self._join_table(*place) for place in seated)
 
-    def _leave(self, table: list[int], at: int) -> int:
+    def _leave_table(self, table: list[int], at: int) -> int:
         bot, met = table[at], self._met
         others = [other for other in table if other != bot]
-        cost = sum(1 - 2 * met[bot, other] for other in others) + MATCHES * (1 - 2 * self._played[bot])
-        self._note(bot, others, -1)
+        cost = sum(1 - 2 * met[bot, other] for other in others) + MATCH_WEIGHT * (1 - 2 * self._played[bot])
+        self._count_meetings(bot, others, -1)
         return cost
 
-    def _join(self, table: list[int], at: int) -> int:
+    def _join_table(self, table: list[int], at: int) -> int:
         bot, met = table[at], self._met
         others = [other for other in table if other != bot]
-        cost = sum(1 + 2 * met[bot, other] for other in others) + MATCHES * (1 + 2 * self._played[bot])
-        self._note(bot, others, 1)
+        cost = sum(1 + 2 * met[bot, other] for other in others) + MATCH_WEIGHT * (1 + 2 * self._played[bot])
+        self._count_meetings(bot, others, 1)
         return cost
 
-    def _note(self, bot: int, others: list[int], times: int) -> None:
+    def _count_meetings(self, bot: int, others: list[int], times: int) -> None:
         for other in others:
             self._met[bot, other] += times
             self._met[other, bot] += times

@@ -15,32 +15,32 @@ from math import exp, gcd
 from random import Random
 from typing import Final
 
-from seatwise_server.competition.designs.prime_cyclic_design import coset_starter
-from seatwise_server.competition.designs.seat_order import oriented
+from seatwise_server.competition.designs.prime_cyclic_design import prime_cyclic_round
+from seatwise_server.competition.designs.seat_order import balance_seat_order
 
-STEPS: Final = 40_000
+MOST_STARTER_SWAPS: Final = 40_000
 """Half a second, where whole numbers or the search do not come to the end."""
-HEAT: Final = 1.0
-LUCKY: Final = (1, 9, 7)
+STARTER_TEMPERATURE: Final = 1.0
+STARTER_SEEDS: Final = (1, 9, 7)
 """Seeds with which the searches for many numbers of entrants end early; they are tried in turn."""
-Round = tuple[tuple[int, ...], ...]
+DesignRound = tuple[tuple[int, ...], ...]
 """Tables of entrants' numbers."""
 
 
 @lru_cache(maxsize=32)
-def rounds_of(entrants: int, size: int, cycles: int) -> tuple[Round, ...]:
+def cyclic_rounds(entrants: int, size: int, cycles: int) -> tuple[DesignRound, ...]:
     """So many cycles of rounds, in each of which everybody plays at most once; who is at no table sits out."""
-    modulus = modulus_of(entrants, size)
-    starters = _starters(entrants, size, min(cycles, _starters_needed(entrants, size)))
+    modulus = cycle_length(entrants, size)
+    starters = _find_starters(entrants, size, min(cycles, _starters_needed(entrants, size)))
     return tuple(
-        tuple(tuple(_moved(number, by, modulus) for number in table) for table in starter)
+        tuple(tuple(_shift_number(number, by, modulus) for number in table) for table in starter)
         for cycle in range(cycles)
         for starter in (starters[cycle % len(starters)],)
         for by in range(modulus)
     )
 
 
-def modulus_of(entrants: int, size: int) -> int:
+def cycle_length(entrants: int, size: int) -> int:
     """The number of rounds of a cycle."""
     return entrants - 1 if entrants % size == 0 else entrants
 
@@ -52,28 +52,28 @@ def _starters_needed(entrants: int, size: int) -> int:
     return min(4, (entrants - 1) // gcd(entrants - 1, meetings))
 
 
-def _moved(number: int, by: int, modulus: int) -> int:
+def _shift_number(number: int, by: int, modulus: int) -> int:
     return number if number == modulus else (number + by) % modulus
 
 
 @lru_cache(maxsize=32)
-def _starters(entrants: int, size: int, count: int) -> tuple[Round, ...]:
-    known = coset_starter(entrants, size)
+def _find_starters(entrants: int, size: int, count: int) -> tuple[DesignRound, ...]:
+    known = prime_cyclic_round(entrants, size)
     if known:
         return (known,)
-    found = _Search(entrants, size, count, LUCKY[0])
-    for seed in LUCKY:
-        search = _Search(entrants, size, count, seed)
-        search.anneal(STEPS)
+    found = _StarterSearch(entrants, size, count, STARTER_SEEDS[0])
+    for seed in STARTER_SEEDS:
+        search = _StarterSearch(entrants, size, count, seed)
+        search.anneal_starters(MOST_STARTER_SWAPS)
         if search.best_cost < found.best_cost:
             found = search
         if found.is_even():
             break
-    return oriented(found.best, found.modulus)
+    return balance_seat_order(found.best, found.modulus)
 
 
 @dataclass
-class _Search:
+class _StarterSearch:
     """Swaps two entrants, again and again, and takes back what makes it too much worse."""
 
     entrants: int
@@ -82,20 +82,20 @@ class _Search:
     seed: int
 
     def __post_init__(self) -> None:
-        self.modulus = modulus_of(self.entrants, self.size)
+        self.modulus = cycle_length(self.entrants, self.size)
         self.seated = self.entrants - self.entrants % self.size
         self._chance = Random(self.seed)
         self._cells = [0] * self.modulus
         """How often each difference occurs."""
-        self._orders = [self._paired(number) for number in range(self.count)]
+        self._orders = [self._initial_order(number) for number in range(self.count)]
         """By starter, the entrants in the order of the tables; the last ones sit out."""
         self._cost = 0
         for order in self._orders:
             for first in range(0, self.seated, self.size):
-                self._count(order[first : first + self.size], 1)
-        self.best, self.best_cost = self._tables(), self._cost
+                self._count_differences(order[first : first + self.size], 1)
+        self.best, self.best_cost = self._cut_into_tables(), self._cost
 
-    def _paired(self, number: int) -> list[int]:
+    def _initial_order(self, number: int) -> list[int]:
         """x beside -x, which for tables of two is a solution; shuffled for the others, and from the second on."""
         half = [each for x in range(1, (self.modulus + 1) // 2) for each in (x, self.modulus - x)]
         order = half + [each for each in range(self.entrants) if each not in set(half)]
@@ -103,41 +103,41 @@ class _Search:
             self._chance.shuffle(order)
         return order
 
-    def _tables(self) -> tuple[Round, ...]:
+    def _cut_into_tables(self) -> tuple[DesignRound, ...]:
         starts = range(0, self.seated, self.size)
         return tuple(tuple(tuple(order[at : at + self.size]) for at in starts) for order in self._orders)
 
-    def anneal(self, steps: int) -> None:
+    def anneal_starters(self, steps: int) -> None:
         """As long as differences could be more even than they are."""
-        least, chance = self._least(), self._chance.random
+        least, chance = self._least_cost(), self._chance.random
         for _ in range(steps):
             if self.best_cost <= least:
                 return
             order = self._orders[int(chance() * self.count)]
             here, there = int(chance() * self.seated), int(chance() * self.entrants)
             before = self._cost
-            self._swap(order, here, there)
-            if self._cost > before and chance() >= exp((before - self._cost) / HEAT):
-                self._swap(order, here, there)
+            self._swap_entrants(order, here, there)
+            if self._cost > before and chance() >= exp((before - self._cost) / STARTER_TEMPERATURE):
+                self._swap_entrants(order, here, there)
             elif self._cost < self.best_cost:
-                self.best, self.best_cost = self._tables(), self._cost
+                self.best, self.best_cost = self._cut_into_tables(), self._cost
 
     def is_even(self) -> bool:
         """Whether whole numbers allow no better."""
-        return self.best_cost <= self._least()
+        return self.best_cost <= self._least_cost()
 
-    def _least(self) -> int:
-        return least_squares(sum(self._cells), self.modulus - 1)
+    def _least_cost(self) -> int:
+        return least_sum_of_squares(sum(self._cells), self.modulus - 1)
 
-    def _swap(self, order: list[int], here: int, there: int) -> None:
+    def _swap_entrants(self, order: list[int], here: int, there: int) -> None:
         starts = {each - each % self.size for each in (here, there) if each < self.seated}
         for at in starts:
-            self._count(order[at : at + self.size], -1)
+            self._count_differences(order[at : at + self.size], -1)
         order[here], order[there] = order[there], order[here]
         for at in starts:
-            self._count(order[at : at + self.size], 1)
+            self._count_differences(order[at : at + self.size], 1)
 
-    def _count(self, table: list[int], sign: int) -> None:
+    def _count_differences(self, table: list[int], sign: int) -> None:
         cells, modulus = self._cells, self.modulus
         for one, other in combinations(table, 2):
             if modulus not in (one, other):
@@ -146,7 +146,7 @@ class _Search:
                     cells[cell] += sign
 
 
-def least_squares(total: int, cells: int) -> int:
+def least_sum_of_squares(total: int, cells: int) -> int:
     """The least sum of squares of so many whole numbers with this sum."""
     each, more = divmod(total, max(cells, 1))
     return more * (each + 1) ** 2 + (cells - more) * each**2

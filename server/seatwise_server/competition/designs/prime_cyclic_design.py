@@ -7,11 +7,11 @@ between seats is a power of w times one number, and over all tables and turns it
 from __future__ import annotations
 
 
-def coset_starter(entrants: int, size: int) -> tuple[tuple[int, ...], ...] | None:
+def prime_cyclic_round(entrants: int, size: int) -> tuple[tuple[int, ...], ...] | None:
     """One round; `None` for other numbers of entrants."""
     if entrants % size != 1 or any(entrants % each == 0 for each in range(2, int(entrants**0.5) + 1)):
         return None
-    root = next(each for each in range(2, entrants) if _order(each, entrants) == size)
+    root = next(each for each in range(2, entrants) if _multiplicative_order(each, entrants) == size)
     tables: list[tuple[int, ...]] = []
     seated: set[int] = {0}
     for first in range(1, entrants):
@@ -21,7 +21,7 @@ def coset_starter(entrants: int, size: int) -> tuple[tuple[int, ...], ...] | Non
     return tuple(tables)
 
 
-def _order(number: int, prime: int) -> int:
+def _multiplicative_order(number: int, prime: int) -> int:
     power, order = number, 1
     while power != 1:
         power, order = power * number % prime, order + 1

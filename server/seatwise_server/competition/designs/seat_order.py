@@ -8,53 +8,55 @@ from math import exp
 from random import Random
 from typing import Final
 
-SWEEPS: Final = 200
+ORDER_SWEEPS: Final = 200
 
-Table = tuple[int, ...]
+NumberedTable = tuple[int, ...]
 
 
-def oriented(starters: tuple[tuple[Table, ...], ...], modulus: int) -> tuple[tuple[Table, ...], ...]:
+def balance_seat_order(
+    starters: tuple[tuple[NumberedTable, ...], ...], modulus: int
+) -> tuple[tuple[NumberedTable, ...], ...]:
     """The same tables, the differences between neighbours as even as a search of always the same way finds."""
-    search = _Search([list(starter) for starter in starters], modulus)
-    search.anneal()
+    search = _SeatOrderSearch([list(starter) for starter in starters], modulus)
+    search.anneal_orders()
     return search.best
 
 
-class _Search:
-    def __init__(self, starters: list[list[Table]], modulus: int) -> None:
+class _SeatOrderSearch:
+    def __init__(self, starters: list[list[NumberedTable]], modulus: int) -> None:
         self._starters = starters
         self._modulus = modulus
         self._chance = Random(1)
         self._counts: Counter[tuple[int, int]] = Counter()
         for table in (table for starter in starters for table in starter):
-            self._counts.update(self._cells(table))
-        self.best, self._least = self._now(), self._squares()
+            self._counts.update(self._distance_differences(table))
+        self.best, self._least = self._copy_starters(), self._sum_of_squares()
 
-    def _now(self) -> tuple[tuple[Table, ...], ...]:
+    def _copy_starters(self) -> tuple[tuple[NumberedTable, ...], ...]:
         return tuple(map(tuple, self._starters))
 
-    def _squares(self) -> int:
+    def _sum_of_squares(self) -> int:
         return sum(count * count for count in self._counts.values())
 
-    def anneal(self) -> None:
+    def anneal_orders(self) -> None:
         """Draws one table's order after the other anew, and keeps the best of all."""
-        for sweep in range(SWEEPS):
+        for sweep in range(ORDER_SWEEPS):
             for starter in self._starters:
                 for place, table in enumerate(starter):
-                    starter[place] = self._drawn(table, 0.1 + 2.0 * (1 - sweep / SWEEPS))
-            if (squares := self._squares()) < self._least:
-                self.best, self._least = self._now(), squares
+                    starter[place] = self._draw_order(table, 0.1 + 2.0 * (1 - sweep / ORDER_SWEEPS))
+            if (squares := self._sum_of_squares()) < self._least:
+                self.best, self._least = self._copy_starters(), squares
 
-    def _drawn(self, table: Table, heat: float) -> Table:
-        self._counts.subtract(self._cells(table))
+    def _draw_order(self, table: NumberedTable, heat: float) -> NumberedTable:
+        self._counts.subtract(self._distance_differences(table))
         orders = [(table[0], *others) for others in permutations(table[1:])]
-        costs = [sum(self._counts[cell] for cell in self._cells(order)) for order in orders]
+        costs = [sum(self._counts[cell] for cell in self._distance_differences(order)) for order in orders]
         weights = [exp((min(costs) - cost) / heat) for cost in costs]
         chosen = self._chance.choices(orders, weights)[0]
-        self._counts.update(self._cells(chosen))
+        self._counts.update(self._distance_differences(chosen))
         return chosen
 
-    def _cells(self, table: Table) -> list[tuple[int, int]]:
+    def _distance_differences(self, table: NumberedTable) -> list[tuple[int, int]]:
         """(seats apart, difference), seen from everybody; who stays where it is in all rounds has none."""
         size = len(table)
         return [

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import is_rated
 
 Match = tuple[tuple[int, int], ...]
@@ -36,7 +36,7 @@ class Comparisons:
         return sum(count for _, count in self.pieces)
 
 
-def compare(results: Iterable[Result]) -> Comparisons:
+def compare(results: Iterable[LoggedResult]) -> Comparisons:
     """Every two bots of a table are compared once by it."""
     rated = [result for result in results if is_rated(result)]
     bots = tuple(sorted({bot for result in rated for bot in result.bots}))
@@ -57,7 +57,7 @@ def duels(match: Match) -> Iterator[tuple[int, int, float]]:
         yield one, other, 0.5 if its == others else float(its < others)
 
 
-def _pieces(results: Iterable[Result], number: dict[str, int]) -> Iterator[Piece]:
+def _pieces(results: Iterable[LoggedResult], number: dict[str, int]) -> Iterator[Piece]:
     by_deal: dict[str, list[Match]] = defaultdict(list)
     for result in results:
         match = tuple(

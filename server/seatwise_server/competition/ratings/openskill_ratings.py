@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 
 if TYPE_CHECKING:
     from openskill.models import PlackettLuce
@@ -56,7 +56,7 @@ class Ratings:
         """A version that nobody has met yet is rated like any other new one."""
         return self._rated.get(bot, Rating())
 
-    def apply(self, result: Result) -> None:
+    def apply(self, result: LoggedResult) -> None:
         """Takes one more result in. One that is in already changes nothing; raises `OutOfOrder` where one is left out."""
         if result.seq <= self.seq:
             return
@@ -66,7 +66,7 @@ class Ratings:
         if is_rated(result):
             self._rate(result)
 
-    def _rate(self, result: Result) -> None:
+    def _rate(self, result: LoggedResult) -> None:
         before = [self.of(bot) for bot in result.bots]
         after = _openskill().rate(
             [[_openskill().rating(rating.mu, rating.sigma)] for rating in before],
@@ -91,7 +91,7 @@ class Ratings:
         return cls({bot: Rating(*values) for bot, values in snapshot["rated"].items()}, snapshot["seq"])
 
 
-def recompute(results: Iterable[Result]) -> Ratings:
+def recompute(results: Iterable[LoggedResult]) -> Ratings:
     """The ratings from the whole log, to the last digit those that were kept while it grew."""
     ratings = Ratings()
     for result in results:
@@ -99,7 +99,7 @@ def recompute(results: Iterable[Result]) -> Ratings:
     return ratings
 
 
-def is_rated(result: Result) -> bool:
+def is_rated(result: LoggedResult) -> bool:
     """Whether it says anything about its bots against each other."""
     return len(result.bots) > 1 and len(set(result.bots)) == len(result.bots)
 

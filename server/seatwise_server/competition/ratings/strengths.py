@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Matrix, Vector, inverse, sandwich
 from seatwise_server.competition.numeric.student_t import quantile
 from seatwise_server.competition.ratings.bradley_terry import ahead, information, likeliest, prior_information
@@ -85,7 +85,7 @@ class Refit:
         return tuple(other for other in others if _holds_zero(self.difference(bot, other)))
 
 
-def refit(results: Iterable[Result]) -> Refit:
+def refit(results: Iterable[LoggedResult]) -> Refit:
     """From all results of a log, in whatever order; void matches are not among them."""
     return refit_of(compare(results))
 

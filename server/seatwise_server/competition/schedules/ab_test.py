@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
-    Deal,
     Duplicate,
     ScheduledMatch,
+    SharedDeal,
     SoFar,
     check_entrants,
-    due_of,
-    results_of,
+    find_results,
+    unsettled_matches,
 )
 from seatwise_server.competition.standings.scoring import tallies
 from seatwise_server.competition.statistics.sprt import PointsTest, Verdict
@@ -33,72 +33,72 @@ class ABTest:
     table_size: int = 2
     test: PointsTest = field(default_factory=PointsTest)
     most_units: int = 1000
-    ahead: int = 8
+    units_at_once: int = 8
     """So many units may be played at once."""
     duplicate: Duplicate = Duplicate.ROTATION
 
     def __post_init__(self) -> None:
         check_entrants((self.a, self.b), self.table_size, least=2)
-        for name, value in (("most_units", self.most_units), ("ahead", self.ahead)):
+        for name, value in (("most_units", self.most_units), ("units_at_once", self.units_at_once)):
             if value < 1:
                 raise BadSchedule(f"{name}: must be 1 or more, not {value}")
 
-    def due(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        if self.verdict(so_far) is not Verdict.OPEN:
+    def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+        if self.current_verdict(so_far) is not Verdict.OPEN:
             return ()
         due: list[ScheduledMatch] = []
         open_units = 0
-        for unit in self._units():
-            matches = due_of(unit, so_far)
+        for unit in self._all_units():
+            matches = unsettled_matches(unit, so_far)
             due.extend(matches)
             open_units += bool(matches)
-            if open_units == self.ahead:
+            if open_units == self.units_at_once:
                 break
         return tuple(due)
 
-    def length(self, so_far: SoFar) -> int:
+    def expected_matches(self, so_far: SoFar) -> int:
         """At the most; what a test saves cannot be known before."""
-        return self.most_units * len(self._unit(1)) if self.due(so_far) else len(so_far.results)
+        return self.most_units * len(self._build_unit(1)) if self.due_matches(so_far) else len(so_far.results)
 
-    def byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
+    def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
         return ()
 
-    def differences(self, so_far: SoFar) -> tuple[float, ...]:
+    def unit_differences(self, so_far: SoFar) -> tuple[float, ...]:
         """A's points less B's, by unit, as far as all units before it are settled; a unit that was given up is left out."""
         found = []
-        for unit in self._settled(so_far):
-            results = results_of(unit, so_far)
+        for unit in self._settled_units(so_far):
+            results = find_results(unit, so_far)
             if len(results) == len(unit):
                 means = tallies(results)
                 found.append(means[self.a].points - means[self.b].points)
         return tuple(found)
 
-    def verdict(self, so_far: SoFar) -> Verdict:
+    def current_verdict(self, so_far: SoFar) -> Verdict:
         """At the first unit after which there is one; what was played beyond it changes nothing."""
-        return self.test.verdict(self.differences(so_far))
+        return self.test.verdict(self.unit_differences(so_far))
 
-    def _units(self) -> Iterator[tuple[ScheduledMatch, ...]]:
-        return (self._unit(number) for number in range(1, self.most_units + 1))
+    def _all_units(self) -> Iterator[tuple[ScheduledMatch, ...]]:
+        return (self._build_unit(number) for number in range(1, self.most_units + 1))
 
-    def _settled(self, so_far: SoFar) -> Iterator[tuple[ScheduledMatch, ...]]:
-        for unit in self._units():
-            if due_of(unit, so_far):
+    def _settled_units(self, so_far: SoFar) -> Iterator[tuple[ScheduledMatch, ...]]:
+        for unit in self._all_units():
+            if unsettled_matches(unit, so_far):
                 return
             yield unit
 
-    def _unit(self, number: int) -> tuple[ScheduledMatch, ...]:
-        orders = _orders(self.a, self.b, self.table_size)
+    def _build_unit(self, number: int) -> tuple[ScheduledMatch, ...]:
+        orders = _unit_seatings(self.a, self.b, self.table_size)
         name = f"u{number}"
         is_duplicate = self.duplicate is Duplicate.ROTATION  # there is nobody else to travel to
         return tuple(
             ScheduledMatch(
-                f"{name}-s{at}", number, bots, Deal(name, at, len(orders)) if is_duplicate else None
+                f"{name}-s{at}", number, bots, SharedDeal(name, at, len(orders)) if is_duplicate else None
             )
             for at, bots in enumerate(orders, 1)
         )
 
 
-def _orders(a: str, b: str, size: int) -> tuple[tuple[str, ...], ...]:
+def _unit_seatings(a: str, b: str, size: int) -> tuple[tuple[str, ...], ...]:
     """All matches of a unit. At three seats one of the two has one more: each in turn, at each place."""
     if size == 3:
         circles = [(a, a, b), (b, b, a)]

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
 
-from seatwise_server.competition.schedules.seat_balance import Places, Relations
+from seatwise_server.competition.schedules.seat_balance import DistanceCounts, SeatCounts
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
     """How often something happened to those to whom it happened least and most often."""
 
-    what: str
+    subject: str
     least: int
     most: int
     ideal: float
     """The mean."""
-    off: float
+    mean_deviation: float
     """How far from the mean the single ones are, on average."""
 
     @property
@@ -29,24 +29,24 @@ class Spread:
 
     def __str__(self) -> str:
         times = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
-        even = "as even as can be" if self.is_even else f"{self.off:.2f} off on average"
-        return f"{self.what}: {times} (mean {self.ideal:.2f}; {even})"
+        even = "as even as can be" if self.is_even else f"{self.mean_deviation:.2f} off on average"
+        return f"{self.subject}: {times} (mean {self.ideal:.2f}; {even})"
 
 
-def balance_of(entrants: Sequence[str], tables: Sequence[Sequence[str]]) -> tuple[Spread, ...]:
+def measure_balance(entrants: Sequence[str], tables: Sequence[Sequence[str]]) -> tuple[Spread, ...]:
     """Matches by entrant, meetings by pair, meetings by pair and distance of seats, matches by entrant and seat."""
     size = max(map(len, tables), default=2)
-    places, relations = Places(), Relations()
+    places, relations = SeatCounts(), DistanceCounts()
     for bots in tables:
-        places.add(bots)
-        relations.add(bots)
+        places.add_table(bots)
+        relations.add_table(bots)
     matches = Counter(bot for bots in tables for bot in bots)
     meetings = Counter(frozenset(pair) for bots in tables for pair in combinations(bots, 2))
     pairs = list(combinations(entrants, 2))
     return (
-        _spread("matches of each", [matches[bot] for bot in entrants]),
-        _spread("meetings of each pair", [meetings[frozenset(pair)] for pair in pairs]),
-        _spread(
+        _measure_spread("matches of each", [matches[bot] for bot in entrants]),
+        _measure_spread("meetings of each pair", [meetings[frozenset(pair)] for pair in pairs]),
+        _measure_spread(
             "meetings of each pair at each distance",
             [
                 relations.counts[one, other, by]
@@ -54,13 +54,13 @@ def balance_of(entrants: Sequence[str], tables: Sequence[Sequence[str]]) -> tupl
                 for by in range(1, size)
             ],
         ),
-        _spread(
+        _measure_spread(
             "matches of each at each seat", [places.counts[bot, at] for bot in entrants for at in range(size)]
         ),
     )
 
 
-def _spread(what: str, counts: Iterable[int]) -> Spread:
+def _measure_spread(what: str, counts: Iterable[int]) -> Spread:
     values = list(counts) or [0]
     ideal = sum(values) / len(values)
     return Spread(

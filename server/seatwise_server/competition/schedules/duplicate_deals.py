@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from seatwise_server.competition.schedules.schedule import Deal, Duplicate, ScheduledMatch, Table
+from seatwise_server.competition.schedules.schedule import (
+    Duplicate,
+    ScheduledMatch,
+    ScheduledTable,
+    SharedDeal,
+)
 
 
-def matches_at(tables: Sequence[Table], duplicate: Duplicate) -> tuple[ScheduledMatch, ...]:
+def matches_at_tables(tables: Sequence[ScheduledTable], duplicate: Duplicate) -> tuple[ScheduledMatch, ...]:
     """All matches of these tables, of one round or of several."""
     if duplicate is Duplicate.ROTATION:
-        return tuple(match for table in tables for match in rotated(table))
+        return tuple(match for table in tables for match in rotate_seats(table))
     if duplicate is Duplicate.TRAVELLING:
-        return tuple(match for of_round in _by_round(tables) for match in _travelling(of_round))
+        return tuple(
+            match for of_round in _group_by_round(tables) for match in _share_travelling_deals(of_round)
+        )
     return tuple(ScheduledMatch(table.id, table.round, table.bots) for table in tables)
 
 
-def rotated(table: Table) -> tuple[ScheduledMatch, ...]:
+def rotate_seats(table: ScheduledTable) -> tuple[ScheduledMatch, ...]:
     """One deal, played from every seat by every bot; neighbours stay neighbours."""
     size = len(table.bots)
     return tuple(
@@ -24,34 +31,36 @@ def rotated(table: Table) -> tuple[ScheduledMatch, ...]:
             f"{table.id}-s{turn + 1}",
             table.round,
             table.bots[turn:] + table.bots[:turn],
-            Deal(table.id, turn + 1, size),
+            SharedDeal(table.id, turn + 1, size),
         )
         for turn in range(size)
     )
 
 
-def _by_round(tables: Iterable[Table]) -> Iterable[list[Table]]:
-    rounds: dict[int, list[Table]] = {}
+def _group_by_round(tables: Iterable[ScheduledTable]) -> Iterable[list[ScheduledTable]]:
+    rounds: dict[int, list[ScheduledTable]] = {}
     for table in tables:
         rounds.setdefault(table.round, []).append(table)
     return rounds.values()
 
 
-def _may_share(table: Table, other: Table) -> bool:
+def _can_share_deal(table: ScheduledTable, other: ScheduledTable) -> bool:
     """A deal has as many hands at every table."""
     return len(table.bots) == len(other.bots) and not set(table.bots) & set(other.bots)
 
 
-def _travelling(tables: Sequence[Table]) -> Iterable[ScheduledMatch]:
+def _share_travelling_deals(tables: Sequence[ScheduledTable]) -> Iterable[ScheduledMatch]:
     """Each table takes the first deal that none of its bots has met; a deal that stays at one table is none."""
-    sets: list[list[Table]] = []
+    sets: list[list[ScheduledTable]] = []
     for table in tables:
-        free = (each for each in sets if all(_may_share(table, other) for other in each))
+        free = (each for each in sets if all(_can_share_deal(table, other) for other in each))
         chosen = next(free, None)
         if chosen is None:
             sets.append(chosen := [])
         chosen.append(table)
     for place, travelled in enumerate(sets, 1):
         for number, table in enumerate(travelled, 1):
-            deal = Deal(f"r{table.round}-d{place}", number, len(travelled)) if len(travelled) > 1 else None
+            deal = (
+                SharedDeal(f"r{table.round}-d{place}", number, len(travelled)) if len(travelled) > 1 else None
+            )
             yield ScheduledMatch(table.id, table.round, table.bots, deal)

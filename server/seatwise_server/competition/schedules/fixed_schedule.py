@@ -5,30 +5,35 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from seatwise_server.competition.schedules.balance_report import Spread
-from seatwise_server.competition.schedules.schedule import ScheduledMatch, SoFar, due_of, given_up
+from seatwise_server.competition.schedules.schedule import (
+    ScheduledMatch,
+    SoFar,
+    matches_given_up,
+    unsettled_matches,
+)
 
 
-class Planned(ABC):
+class FixedSchedule(ABC):
     """A `Schedule` whose plan nothing changes that is played."""
 
     __slots__ = ()
 
     @abstractmethod
-    def matches(self) -> tuple[ScheduledMatch, ...]:
+    def all_matches(self) -> tuple[ScheduledMatch, ...]:
         """All of the season."""
 
     @abstractmethod
-    def balance(self) -> tuple[Spread, ...]:
+    def measure_balance(self) -> tuple[Spread, ...]:
         """How even the plan is."""
 
-    def due(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+    def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
         """See `Schedule`."""
-        return due_of(self.matches(), so_far)
+        return unsettled_matches(self.all_matches(), so_far)
 
-    def length(self, so_far: SoFar) -> int:
+    def expected_matches(self, so_far: SoFar) -> int:
         """See `Schedule`."""
-        return len(self.matches()) - len(given_up(self.matches(), so_far))
+        return len(self.all_matches()) - len(matches_given_up(self.all_matches(), so_far))
 
-    def byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
+    def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
         """Nobody has one: to sit out is part of the plan and the same for all."""
         return ()

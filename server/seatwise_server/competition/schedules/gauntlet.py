@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
-from seatwise_server.competition.schedules.balance_report import Spread, balance_of
-from seatwise_server.competition.schedules.duplicate_deals import matches_at
-from seatwise_server.competition.schedules.fixed_schedule import Planned
+from seatwise_server.competition.schedules.balance_report import Spread, measure_balance
+from seatwise_server.competition.schedules.duplicate_deals import matches_at_tables
+from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
     Duplicate,
     ScheduledMatch,
-    Table,
+    ScheduledTable,
     check_entrants,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Gauntlet(Planned):
+class Gauntlet(FixedSchedule):
     """Its settings; what follows from them is worked out once."""
 
     challengers: tuple[str, ...]
@@ -43,30 +43,30 @@ class Gauntlet(Planned):
         if self.rounds < 0:
             raise BadSchedule(f"rounds: must be 0 or more, not {self.rounds}")
 
-    def matches(self) -> tuple[ScheduledMatch, ...]:
+    def all_matches(self) -> tuple[ScheduledMatch, ...]:
         """All of the season."""
-        return _matches(self)
+        return _plan_matches(self)
 
-    def balance(self) -> tuple[Spread, ...]:
+    def measure_balance(self) -> tuple[Spread, ...]:
         """How even it is for the field, beside one challenger."""
         first = self.challengers[0]
-        tables = [match.bots for match in self.matches() if first in match.bots]
-        return balance_of(self.field, [tuple(bot for bot in bots if bot != first) for bots in tables])
+        tables = [match.bots for match in self.all_matches() if first in match.bots]
+        return measure_balance(self.field, [tuple(bot for bot in bots if bot != first) for bots in tables])
 
 
 @lru_cache(maxsize=64)
-def _matches(plan: Gauntlet) -> tuple[ScheduledMatch, ...]:
+def _plan_matches(plan: Gauntlet) -> tuple[ScheduledMatch, ...]:
     turns = 1 if plan.duplicate is Duplicate.ROTATION else plan.table_size
     rounds = plan.rounds or turns * len(plan.field)
     tables = [
-        Table(f"r{number + 1}-t{at + 1}", number + 1, _bots(plan, challenger, at, number))
+        ScheduledTable(f"r{number + 1}-t{at + 1}", number + 1, _bots_at_table(plan, challenger, at, number))
         for number in range(rounds)
         for at, challenger in enumerate(plan.challengers)
     ]
-    return matches_at(tables, plan.duplicate)
+    return matches_at_tables(tables, plan.duplicate)
 
 
-def _bots(plan: Gauntlet, challenger: str, at: int, number: int) -> tuple[str, ...]:
+def _bots_at_table(plan: Gauntlet, challenger: str, at: int, number: int) -> tuple[str, ...]:
     """Every time through the field it stands in another order, and the challenger sits one seat further on.
 
     Challengers of the same round stand so far apart in it that their tables have nobody in common, if it is large enough.

@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from seatwise_server.competition.schedules.duplicate_deals import matches_at
-from seatwise_server.competition.schedules.knockout_table import KnockoutTable, Verdict
+from seatwise_server.competition.schedules.duplicate_deals import matches_at_tables
+from seatwise_server.competition.schedules.knockout_table import KnockoutOutcome, KnockoutTable
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
     Duplicate,
@@ -26,7 +26,7 @@ from seatwise_server.competition.schedules.schedule import (
     check_entrants,
 )
 
-Places = list[str | None]
+BracketPlaces = list[str | None]
 """Entrants by their places in the bracket, the best first; `None` is an empty one."""
 
 
@@ -52,20 +52,20 @@ class Knockout:
         if self.deals < 1:
             raise BadSchedule(f"deals: must be 1 or more, not {self.deals}")
 
-    def due(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+    def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
         return _Bracket(self, so_far).due
 
-    def length(self, so_far: SoFar) -> int:
+    def expected_matches(self, so_far: SoFar) -> int:
         return _Bracket(self, so_far).length
 
-    def byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
+    def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
         return tuple((1, bot) for bot in _Bracket(self, so_far).byes)
 
-    def order(self, so_far: SoFar) -> tuple[tuple[str, ...], ...]:
+    def final_order(self, so_far: SoFar) -> tuple[tuple[str, ...], ...]:
         """Who came where, as far as it is decided: those who went out in the same round share a place."""
         return _Bracket(self, so_far).order
 
-    def places(self) -> int:
+    def bracket_size(self) -> int:
         """How many the bracket has."""
         places = self.table_size
         while places < len(self.entrants):
@@ -85,61 +85,63 @@ class _Bracket:
     length: int = 0
 
     def __post_init__(self) -> None:
-        empty = self.plan.places() - len(self.plan.entrants)
-        places: Places = [*self.plan.entrants, *[None] * empty]
+        empty = self.plan.bracket_size() - len(self.plan.entrants)
+        places: BracketPlaces = [*self.plan.entrants, *[None] * empty]
         number = 1
         while places and not self.due:
-            verdicts = self._round(number, places)
+            verdicts = self._play_round(number, places)
             self.byes.extend(bot for each in verdicts if each.table.is_bye for bot in each.table.bots)
-            self.due = tuple(match for each in verdicts for match in each.due())
-            self.length += sum(each.length() for each in verdicts)
-            places, number = self._after(verdicts), number + 1
-        self.length += self._yet_to_come(len(places))
+            self.due = tuple(match for each in verdicts for match in each.due_matches())
+            self.length += sum(each.expected_matches() for each in verdicts)
+            places, number = self._next_places(verdicts), number + 1
+        self.length += self._matches_in_later_rounds(len(places))
 
-    def _round(self, number: int, places: Places) -> list[Verdict]:
-        drawn = _drawn(places, len(places) // self.plan.table_size)
-        tables = [self._table(number, at, bots, len(drawn) == 1) for at, bots in enumerate(drawn, 1)]
-        matches = matches_at([deal for table in tables for deal in table.tables()], self.plan.duplicate)
+    def _play_round(self, number: int, places: BracketPlaces) -> list[KnockoutOutcome]:
+        drawn = _lay_out_tables(places, len(places) // self.plan.table_size)
+        tables = [self._draw_table(number, at, bots, len(drawn) == 1) for at, bots in enumerate(drawn, 1)]
+        matches = matches_at_tables(
+            [deal for table in tables for deal in table.deal_tables()], self.plan.duplicate
+        )
         return [
-            Verdict(
+            KnockoutOutcome(
                 table,
                 tuple(match for match in matches if match.id.startswith(f"{table.id}-")),
-                table.decider(self.plan.duplicate),
+                table.deciding_matches(self.plan.duplicate),
                 self.so_far,
             )
             for table in tables
         ]
 
-    def _table(self, number: int, at: int, bots: list[str], is_last: bool) -> KnockoutTable:
+    def _draw_table(self, number: int, at: int, bots: list[str], is_last: bool) -> KnockoutTable:
         name = f"r{number}-t{at}"
         by_seed = tuple(sorted(bots, key=self.plan.entrants.index))
         seats = tuple(Random(f"knockout/{self.plan.seed}/{name}").sample(by_seed, len(by_seed)))
         goes_on = 1 if is_last else self.plan.advance
         return KnockoutTable(name, number, by_seed, seats, goes_on, self.plan.deals)
 
-    def _after(self, verdicts: list[Verdict]) -> Places:
+    def _next_places(self, verdicts: list[KnockoutOutcome]) -> BracketPlaces:
         """The places of the next round; none after the last one, or while this one goes on."""
         count, advance = len(verdicts), self.plan.advance
-        places: Places = [None] * (advance * count) if count > 1 else []
+        places: BracketPlaces = [None] * (advance * count) if count > 1 else []
         if self.due:
             return places
         out: list[str] = []
         for at, verdict in enumerate(verdicts):
-            ranking = verdict.ranking()
+            ranking = verdict.rank_bots()
             goes_on = advance if places else 0
             out.extend(ranking[goes_on:])
             for rank, bot in enumerate(ranking[:goes_on]):
-                places[_place_of_heir(at, rank, count)] = bot
-        self._place(out, is_last=not places)
+                places[_place_in_next_round(at, rank, count)] = bot
+        self._rank_eliminated(out, is_last=not places)
         return places
 
-    def _place(self, out: list[str], *, is_last: bool) -> None:
+    def _rank_eliminated(self, out: list[str], *, is_last: bool) -> None:
         """Those who are out come before all who went out earlier."""
         out = out if is_last else sorted(out, key=self.plan.entrants.index)
         groups = [(bot,) for bot in out] if is_last else [tuple(out)]
         self.order = (*(group for group in groups if group), *self.order)
 
-    def _yet_to_come(self, places: int) -> int:
+    def _matches_in_later_rounds(self, places: int) -> int:
         """Matches of the rounds of which nothing is known yet, if nothing ends level."""
         each = self.plan.deals * (self.plan.table_size if self.plan.duplicate is Duplicate.ROTATION else 1)
         total = 0
@@ -150,7 +152,7 @@ class _Bracket:
         return total
 
 
-def _drawn(places: Places, count: int) -> list[list[str]]:
+def _lay_out_tables(places: BracketPlaces, count: int) -> list[list[str]]:
     """Laid out to and fro, so that the best are apart and the sums of seeds at the tables are alike."""
     tables: list[list[str]] = [[] for _ in range(count)]
     for place, bot in enumerate(places):
@@ -160,6 +162,6 @@ def _drawn(places: Places, count: int) -> list[list[str]]:
     return tables
 
 
-def _place_of_heir(table: int, rank: int, tables: int) -> int:
+def _place_in_next_round(table: int, rank: int, tables: int) -> int:
     """A winner takes the best place of its table; who came second goes to the other half of the bracket."""
     return rank * tables + (table + rank * tables // 2) % tables

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seatwise_server.competition.schedules.duplicate_deals import matches_at
+from seatwise_server.competition.schedules.duplicate_deals import matches_at_tables
 from seatwise_server.competition.schedules.schedule import (
     Duplicate,
     ScheduledMatch,
+    ScheduledTable,
     SoFar,
-    Table,
-    due_of,
-    results_of,
+    find_results,
+    unsettled_matches,
 )
 from seatwise_server.competition.standings.scoring import Tally, tallies
 
-LEVEL = Tally(points=0.0, score=0.5)
+UNPLAYED = Tally(points=0.0, score=0.5)
 """What all have at a table at which nothing was played."""
 
 
@@ -30,33 +30,35 @@ class KnockoutTable:
     """By seed."""
     seats: tuple[str, ...]
     """As they sit for the first deal; they move on by one seat with each."""
-    goes_on: int
+    advancing: int
     """How many."""
     deals: int
 
     @property
     def is_bye(self) -> bool:
         """All go on: nothing is played."""
-        return len(self.bots) <= self.goes_on
+        return len(self.bots) <= self.advancing
 
-    def tables(self) -> tuple[Table, ...]:
+    def deal_tables(self) -> tuple[ScheduledTable, ...]:
         """One for each deal."""
-        return tuple(self._table(f"g{deal + 1}", deal) for deal in range(0 if self.is_bye else self.deals))
+        return tuple(
+            self._table_of_deal(f"g{deal + 1}", deal) for deal in range(0 if self.is_bye else self.deals)
+        )
 
-    def _table(self, name: str, deal: int) -> Table:
+    def _table_of_deal(self, name: str, deal: int) -> ScheduledTable:
         by = deal % len(self.seats)
-        return Table(f"{self.id}-{name}", self.round, self.seats[by:] + self.seats[:by])
+        return ScheduledTable(f"{self.id}-{name}", self.round, self.seats[by:] + self.seats[:by])
 
-    def decider(self, duplicate: Duplicate) -> tuple[ScheduledMatch, ...]:
+    def deciding_matches(self, duplicate: Duplicate) -> tuple[ScheduledMatch, ...]:
         """One deal more; it travels nowhere."""
         is_rotation = duplicate is Duplicate.ROTATION
-        return matches_at(
-            [self._table("last", self.deals)], Duplicate.ROTATION if is_rotation else Duplicate.NONE
+        return matches_at_tables(
+            [self._table_of_deal("last", self.deals)], Duplicate.ROTATION if is_rotation else Duplicate.NONE
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class KnockoutOutcome:
     """A table with what it was to play and what came of it."""
 
     table: KnockoutTable
@@ -64,44 +66,48 @@ class Verdict:
     decider: tuple[ScheduledMatch, ...]
     so_far: SoFar
 
-    def due(self) -> tuple[ScheduledMatch, ...]:
+    def due_matches(self) -> tuple[ScheduledMatch, ...]:
         """The decider only when all else is played and needs one."""
-        return due_of(self.matches, self.so_far) or (
-            due_of(self.decider, self.so_far) if self.is_level() else ()
+        return unsettled_matches(self.matches, self.so_far) or (
+            unsettled_matches(self.decider, self.so_far) if self.is_level() else ()
         )
 
-    def length(self) -> int:
+    def expected_matches(self) -> int:
         """How many matches it takes, as far as is known."""
-        needs_decider = not due_of(self.matches, self.so_far) and self.is_level()
+        needs_decider = not unsettled_matches(self.matches, self.so_far) and self.is_level()
         return len(self.matches) + len(self.decider) * needs_decider
 
     def is_level(self) -> bool:
         """Whether two are level of whom one goes on. Where nothing could be played seeds decide at once."""
-        played = self._tallies(self.matches)
+        played = self._tally_matches(self.matches)
         if not played or self.table.is_bye:
             return False
-        last, first_out = self._ranked(played)[self.table.goes_on - 1 : self.table.goes_on + 1]
+        last, first_out = self._rank_before_decider(played)[
+            self.table.advancing - 1 : self.table.advancing + 1
+        ]
         return played[last] == played[first_out]
 
-    def ranking(self) -> list[str]:
+    def rank_bots(self) -> list[str]:
         """The best first; level ones in the order of seeds."""
-        played = self._tallies(self.matches)
-        last = self._tallies(self.decider)
-        return sorted(self._ranked(played), key=lambda bot: self._place(bot, played, last))
+        played = self._tally_matches(self.matches)
+        last = self._tally_matches(self.decider)
+        return sorted(
+            self._rank_before_decider(played), key=lambda bot: self._final_sort_key(bot, played, last)
+        )
 
-    def _place(
+    def _final_sort_key(
         self, bot: str, played: dict[str, Tally], last: dict[str, Tally]
     ) -> tuple[tuple[float, float], ...]:
         """The decider decides between those who were level, and nothing else."""
-        return (_worth(played.get(bot, LEVEL)), _worth(last.get(bot, LEVEL)))
+        return (_sort_key(played.get(bot, UNPLAYED)), _sort_key(last.get(bot, UNPLAYED)))
 
-    def _ranked(self, played: dict[str, Tally]) -> list[str]:
-        return sorted(self.table.bots, key=lambda bot: _worth(played.get(bot, LEVEL)))
+    def _rank_before_decider(self, played: dict[str, Tally]) -> list[str]:
+        return sorted(self.table.bots, key=lambda bot: _sort_key(played.get(bot, UNPLAYED)))
 
-    def _tallies(self, matches: Sequence[ScheduledMatch]) -> dict[str, Tally]:
-        return tallies(results_of(matches, self.so_far))
+    def _tally_matches(self, matches: Sequence[ScheduledMatch]) -> dict[str, Tally]:
+        return tallies(find_results(matches, self.so_far))
 
 
-def _worth(tally: Tally) -> tuple[float, float]:
+def _sort_key(tally: Tally) -> tuple[float, float]:
     """Less is better, so that a sort leaves level ones in the order of seeds."""
     return (-tally.points, -tally.score)

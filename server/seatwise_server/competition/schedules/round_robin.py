@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
-from seatwise_server.competition.designs.affine_plane_design import PRIMITIVE, plane_rounds
-from seatwise_server.competition.designs.anneal_rounds import evened
-from seatwise_server.competition.designs.cyclic_design import Round, modulus_of, rounds_of
-from seatwise_server.competition.schedules.balance_report import Spread, balance_of
-from seatwise_server.competition.schedules.duplicate_deals import matches_at
-from seatwise_server.competition.schedules.fixed_schedule import Planned
+from seatwise_server.competition.designs.affine_plane_design import PRIMITIVE_POLYNOMIALS, affine_plane_rounds
+from seatwise_server.competition.designs.anneal_rounds import even_out_rounds
+from seatwise_server.competition.designs.cyclic_design import DesignRound, cycle_length, cyclic_rounds
+from seatwise_server.competition.schedules.balance_report import Spread, measure_balance
+from seatwise_server.competition.schedules.duplicate_deals import matches_at_tables
+from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
     Duplicate,
     ScheduledMatch,
-    Table,
+    ScheduledTable,
     check_entrants,
 )
-from seatwise_server.competition.schedules.seat_balance import balanced
+from seatwise_server.competition.schedules.seat_balance import balance_seats
 
 
 @dataclass(frozen=True, slots=True)
-class RoundRobin(Planned):
+class RoundRobin(FixedSchedule):
     """Its settings; what follows from them is worked out once."""
 
     entrants: tuple[str, ...]
@@ -42,44 +42,44 @@ class RoundRobin(Planned):
         if self.rounds < 0:
             raise BadSchedule(f"rounds: must be 0 or more, not {self.rounds}")
 
-    def matches(self) -> tuple[ScheduledMatch, ...]:
+    def all_matches(self) -> tuple[ScheduledMatch, ...]:
         """All of the season."""
-        return _matches(self)
+        return _plan_matches(self)
 
-    def balance(self) -> tuple[Spread, ...]:
+    def measure_balance(self) -> tuple[Spread, ...]:
         """How even the schedule is."""
-        return balance_of(self.entrants, [match.bots for match in self.matches()])
+        return measure_balance(self.entrants, [match.bots for match in self.all_matches()])
 
 
 @lru_cache(maxsize=64)
-def _matches(plan: RoundRobin) -> tuple[ScheduledMatch, ...]:
-    return matches_at(_tables(plan), plan.duplicate)
+def _plan_matches(plan: RoundRobin) -> tuple[ScheduledMatch, ...]:
+    return matches_at_tables(_draw_tables(plan), plan.duplicate)
 
 
-def _tables(plan: RoundRobin) -> list[Table]:
+def _draw_tables(plan: RoundRobin) -> list[ScheduledTable]:
     chance = Random(f"round-robin/{plan.seed}")
     drawn = chance.sample(plan.entrants, len(plan.entrants))
-    rounds = _rounds(len(drawn), plan.table_size, plan.rounds)
+    rounds = _plan_rounds(len(drawn), plan.table_size, plan.rounds)
     named = [tuple(drawn[each] for each in table) for tables in rounds for table in tables]
-    seated = iter(balanced(named, chance))
+    seated = iter(balance_seats(named, chance))
     return [
-        Table(f"r{number}-t{place}", number, next(seated))
+        ScheduledTable(f"r{number}-t{place}", number, next(seated))
         for number, tables in enumerate(rounds, 1)
         for place in range(1, len(tables) + 1)
     ]
 
 
-def _rounds(entrants: int, size: int, wanted: int) -> tuple[Round, ...]:
+def _plan_rounds(entrants: int, size: int, wanted: int) -> tuple[DesignRound, ...]:
     """Whole cycles first, which mostly are even as they are; then what is left over, beside them."""
-    length = modulus_of(entrants, size)
+    length = cycle_length(entrants, size)
     wanted = wanted or length
-    rounds = _cycles(entrants, size, -(-wanted // length))
+    rounds = _plan_cycles(entrants, size, -(-wanted // length))
     whole = wanted - wanted % length
-    cycles = evened((), rounds[:whole], entrants)
-    return cycles + evened(cycles, rounds[whole:wanted], entrants)
+    cycles = even_out_rounds((), rounds[:whole], entrants)
+    return cycles + even_out_rounds(cycles, rounds[whole:wanted], entrants)
 
 
-def _cycles(entrants: int, size: int, count: int) -> tuple[Round, ...]:
-    if size == 4 and entrants in PRIMITIVE:
-        return plane_rounds(entrants) * count
-    return rounds_of(entrants, size, count)
+def _plan_cycles(entrants: int, size: int, count: int) -> tuple[DesignRound, ...]:
+    if size == 4 and entrants in PRIMITIVE_POLYNOMIALS:
+        return affine_plane_rounds(entrants) * count
+    return cyclic_rounds(entrants, size, count)

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, Protocol
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 
-ATTEMPTS: Final = 3
-SIZES: Final = (2, 3, 4)
+MOST_ATTEMPTS: Final = 3
+TABLE_SIZES: Final = (2, 3, 4)
 """Of tables."""
 
 
@@ -37,7 +37,7 @@ class Duplicate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Deal:
+class SharedDeal:
     """A match's place among those that share a deal."""
 
     set: str
@@ -57,11 +57,11 @@ class ScheduledMatch:
     """From 1."""
     bots: tuple[str, ...]
     """By seat."""
-    deal: Deal | None = None
+    deal: SharedDeal | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ScheduledTable:
     """Bots that meet: for one match, or for several where seats rotate over a deal."""
 
     id: str
@@ -73,27 +73,27 @@ class Table:
 class SoFar:
     """All that has been played, by the ids of `ScheduledMatch`."""
 
-    results: Mapping[str, Result] = field(default_factory=dict)
+    results: Mapping[str, LoggedResult] = field(default_factory=dict)
     voids: Collection[str] = ()
     """Those that ended void."""
-    attempts: int = ATTEMPTS
+    attempts: int = MOST_ATTEMPTS
     """How often a match may be void before it is given up."""
 
 
 class Schedule(Protocol):
     """A season's format."""
 
-    def due(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+    def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
         """What may be played now and has no result, what is being played included. Nothing is due: the season is over."""
 
-    def length(self, so_far: SoFar) -> int:
+    def expected_matches(self, so_far: SoFar) -> int:
         """How many matches the season has, as far as can be said now."""
 
-    def byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
+    def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
         """Who sat out a round that was for all, as (round, bot)."""
 
 
-def due_of(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+def unsettled_matches(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[ScheduledMatch, ...]:
     """Those of them that are not settled, each as its next attempt."""
     attempts = (next_attempt(match, so_far) for match in matches)
     return tuple(match for match in attempts if match is not None)
@@ -101,7 +101,7 @@ def due_of(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[ScheduledM
 
 def next_attempt(match: ScheduledMatch, so_far: SoFar) -> ScheduledMatch | None:
     """The match as it is to be played now; `None` where it has a result or is given up."""
-    for attempt in _attempts(match.id, so_far):
+    for attempt in _attempt_ids(match.id, so_far):
         if attempt in so_far.results:
             return None
         if attempt not in so_far.voids:
@@ -109,31 +109,33 @@ def next_attempt(match: ScheduledMatch, so_far: SoFar) -> ScheduledMatch | None:
     return None
 
 
-def result_of(match: str, so_far: SoFar) -> Result | None:
+def find_result(match: str, so_far: SoFar) -> LoggedResult | None:
     """That of whichever attempt was not void."""
-    return next((so_far.results[each] for each in _attempts(match, so_far) if each in so_far.results), None)
-
-
-def results_of(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[Result, ...]:
-    """Of those that have one."""
-    return tuple(filter(None, (result_of(match.id, so_far) for match in matches)))
-
-
-def given_up(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[str, ...]:
-    """Those that were void as often as they may be."""
-    return tuple(
-        match.id for match in matches if all(each in so_far.voids for each in _attempts(match.id, so_far))
+    return next(
+        (so_far.results[each] for each in _attempt_ids(match, so_far) if each in so_far.results), None
     )
 
 
-def _attempts(match: str, so_far: SoFar) -> tuple[str, ...]:
+def find_results(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[LoggedResult, ...]:
+    """Of those that have one."""
+    return tuple(filter(None, (find_result(match.id, so_far) for match in matches)))
+
+
+def matches_given_up(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[str, ...]:
+    """Those that were void as often as they may be."""
+    return tuple(
+        match.id for match in matches if all(each in so_far.voids for each in _attempt_ids(match.id, so_far))
+    )
+
+
+def _attempt_ids(match: str, so_far: SoFar) -> tuple[str, ...]:
     return (match, *(f"{match}.{attempt}" for attempt in range(2, so_far.attempts + 1)))
 
 
 def check_entrants(entrants: Sequence[str], table_size: int, *, least: int | None = None) -> None:
     """Raises `BadSchedule`."""
-    if table_size not in SIZES:
-        raise BadSchedule(f"table_size: must be one of {', '.join(map(str, SIZES))}, not {table_size}")
+    if table_size not in TABLE_SIZES:
+        raise BadSchedule(f"table_size: must be one of {', '.join(map(str, TABLE_SIZES))}, not {table_size}")
     twice = sorted({each for each in entrants if entrants.count(each) > 1})
     if twice:
         raise BadSchedule(f"entrants: {twice[0]} is among them twice")

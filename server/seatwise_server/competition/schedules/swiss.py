@@ -20,19 +20,19 @@ from functools import lru_cache
 from itertools import combinations
 from random import Random
 
-from seatwise_server.competition.schedules.duplicate_deals import matches_at
+from seatwise_server.competition.schedules.duplicate_deals import matches_at_tables
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
     Duplicate,
     ScheduledMatch,
+    ScheduledTable,
     SoFar,
-    Table,
     check_entrants,
-    due_of,
-    results_of,
+    find_results,
+    unsettled_matches,
 )
-from seatwise_server.competition.schedules.seat_balance import Seating
-from seatwise_server.competition.schedules.swiss_draw import Draw, Player, draw
+from seatwise_server.competition.schedules.seat_balance import SeatAssigner
+from seatwise_server.competition.schedules.swiss_draw import SwissPlayer, SwissRound, draw_round
 from seatwise_server.competition.standings.scoring import tallies
 
 BYE_SCORE = 1.0
@@ -60,23 +60,23 @@ class Swiss:
                 f"rounds: at most {most}, or somebody would have a second bye, not {self.rounds}"
             )
 
-    def due(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        return _Season(self, so_far).due
+    def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+        return _SwissRounds(self, so_far).due
 
-    def length(self, so_far: SoFar) -> int:  # noqa: ARG002 - it is a `Schedule`
+    def expected_matches(self, so_far: SoFar) -> int:  # noqa: ARG002 - it is a `Schedule`
         matches = self.table_size if self.duplicate is Duplicate.ROTATION else 1
         return self.rounds * (len(self.entrants) // self.table_size) * matches
 
-    def byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
-        return tuple(_Season(self, so_far).byes)
+    def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
+        return tuple(_SwissRounds(self, so_far).byes)
 
-    def scores(self, so_far: SoFar) -> dict[str, float]:
+    def current_scores(self, so_far: SoFar) -> dict[str, float]:
         """After the last round that is over."""
-        return dict(_Season(self, so_far).scores)
+        return dict(_SwissRounds(self, so_far).scores)
 
 
 @dataclass
-class _Season:
+class _SwissRounds:
     """The rounds so far, drawn again one after the other."""
 
     plan: Swiss
@@ -86,43 +86,43 @@ class _Season:
     scores: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._floats: dict[str, int] = {}
+        self._last_floats: dict[str, int] = {}
         self._tables: list[tuple[str, ...]] = []
         self.scores.update(dict.fromkeys(self.plan.entrants, 0.0))
         for number in range(1, self.plan.rounds + 1):
-            matches = self._drawn(number)
-            self.due = due_of(matches, self.so_far)
+            matches = self._draw_matches(number)
+            self.due = unsettled_matches(matches, self.so_far)
             if self.due:
                 return
-            self._count(matches, number)
+            self._add_scores(matches, number)
 
-    def _drawn(self, number: int) -> tuple[ScheduledMatch, ...]:
+    def _draw_matches(self, number: int) -> tuple[ScheduledMatch, ...]:
         players = tuple(
-            Player(bot, round(self.scores[bot], 9), self._floats.get(bot, 0) == number - 1 > 0)
-            for bot in sorted(self.plan.entrants, key=lambda bot: (-self.scores[bot], self._place(bot)))
+            SwissPlayer(bot, round(self.scores[bot], 9), self._last_floats.get(bot, 0) == number - 1 > 0)
+            for bot in sorted(self.plan.entrants, key=lambda bot: (-self.scores[bot], self._seed_number(bot)))
         )
         had = frozenset(bot for _, bot in self.byes)
-        drawn = _draw(players, had, tuple(self._tables), self.plan.table_size)
+        drawn = _draw_cached(players, had, tuple(self._tables), self.plan.table_size)
         self.byes.extend((number, bot) for bot in drawn.byes)
-        self._floats.update(dict.fromkeys(drawn.floaters, number))
-        seating, chance = Seating(self._tables), Random(f"swiss/{self.plan.seed}/{number}")
+        self._last_floats.update(dict.fromkeys(drawn.floaters, number))
+        seating, chance = SeatAssigner(self._tables), Random(f"swiss/{self.plan.seed}/{number}")
         tables = [
-            Table(f"r{number}-t{place}", number, seating.seat(bots, chance))
+            ScheduledTable(f"r{number}-t{place}", number, seating.assign_seats(bots, chance))
             for place, bots in enumerate(drawn.tables, 1)
         ]
         self._tables.extend(table.bots for table in tables)
-        return matches_at(tables, self.plan.duplicate)
+        return matches_at_tables(tables, self.plan.duplicate)
 
-    def _place(self, bot: str) -> int:
+    def _seed_number(self, bot: str) -> int:
         return self.plan.entrants.index(bot)
 
-    def _count(self, matches: Iterable[ScheduledMatch], number: int) -> None:
+    def _add_scores(self, matches: Iterable[ScheduledMatch], number: int) -> None:
         """Adds what the round brought."""
         tables: dict[tuple[str, ...], list[ScheduledMatch]] = {}
         for match in matches:
             tables.setdefault(tuple(sorted(match.bots)), []).append(match)
         for bots, played in tables.items():
-            at_table = tallies(results_of(played, self.so_far))
+            at_table = tallies(find_results(played, self.so_far))
             for bot in bots:
                 mean = self.scores[bot] / (number - 1) if number > 1 else 0.5
                 self.scores[bot] += at_table[bot].score if bot in at_table else mean
@@ -131,9 +131,9 @@ class _Season:
 
 
 @lru_cache(maxsize=256)
-def _draw(
-    players: tuple[Player, ...], had_bye: frozenset[str], tables: Sequence[tuple[str, ...]], size: int
-) -> Draw:
+def _draw_cached(
+    players: tuple[SwissPlayer, ...], had_bye: frozenset[str], tables: Sequence[tuple[str, ...]], size: int
+) -> SwissRound:
     """Kept, because every question about a season begins at its first round."""
     met = Counter(frozenset(pair) for bots in tables for pair in combinations(bots, 2))
-    return draw(players, had_bye, met, size)
+    return draw_round(players, had_bye, met, size)

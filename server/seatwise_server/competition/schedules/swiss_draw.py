@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-STEPS: Final = 4_000
+MOST_SEARCH_STEPS: Final = 4_000
 """So many bots are put to a table, and taken back, before more repeats are allowed."""
 
-Met = Mapping[frozenset[str], int]
-_Place = tuple[list["Player"], int]
+MeetingCounts = Mapping[frozenset[str], int]
+_TablePlace = tuple[list["SwissPlayer"], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Player:
+class SwissPlayer:
     """One entrant before the round."""
 
     bot: str
@@ -24,7 +24,7 @@ class Player:
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class SwissRound:
     """The round: the top tables first."""
 
     tables: tuple[tuple[str, ...], ...]
@@ -35,34 +35,40 @@ class Draw:
     """Meetings of two who have met before."""
 
 
-def draw(players: Sequence[Player], had_bye: frozenset[str], met: Met, size: int) -> Draw:
+def draw_round(
+    players: Sequence[SwissPlayer], had_bye: frozenset[str], met: MeetingCounts, size: int
+) -> SwissRound:
     """The players come the best first, and so do those who are to be preferred among equals."""
-    byes = _byes(players, had_bye, len(players) % size)
+    byes = _choose_byes(players, had_bye, len(players) % size)
     # whoever has floated comes first among its equals: the last of them is the one who is left over
     seated = sorted(
         (player for player in players if player.bot not in byes),
         key=lambda player: (-player.score, not player.has_floated),
     )
-    allowed, tables = 0, _Search(seated, met, size, 0).tables()
+    allowed, tables = 0, _TableSearch(seated, met, size, 0).find_tables()
     while tables is None:
         allowed = 2 * allowed or 1
-        tables = _Search(seated, met, size, allowed).tables()
-    tables = mended(tables, met)
-    return Draw(
+        tables = _TableSearch(seated, met, size, allowed).find_tables()
+    tables = reduce_repeats(tables, met)
+    return SwissRound(
         tuple(tuple(player.bot for player in table) for table in tables),
         byes,
-        tuple(player.bot for table in tables for player in table if player.score > _least(table)),
-        sum(_repeats(player, table[:place], met) for table in tables for place, player in enumerate(table)),
+        tuple(player.bot for table in tables for player in table if player.score > _lowest_score(table)),
+        sum(
+            _count_repeats(player, table[:place], met)
+            for table in tables
+            for place, player in enumerate(table)
+        ),
     )
 
 
-def _byes(players: Sequence[Player], had_bye: frozenset[str], count: int) -> tuple[str, ...]:
+def _choose_byes(players: Sequence[SwissPlayer], had_bye: frozenset[str], count: int) -> tuple[str, ...]:
     """The last of those who have had none."""
     last_first = [player.bot for player in reversed(players) if player.bot not in had_bye]
     return tuple(last_first[:count])
 
 
-def mended(tables: list[list[Player]], met: Met) -> list[list[Player]]:
+def reduce_repeats(tables: list[list[SwissPlayer]], met: MeetingCounts) -> list[list[SwissPlayer]]:
     """Swaps two bots of different tables, the nearest in score first, as long as fewer meet again by it."""
     tables = [table.copy() for table in tables]
     while swap := _useful_swap(tables, met):
@@ -71,91 +77,93 @@ def mended(tables: list[list[Player]], met: Met) -> list[list[Player]]:
     return tables
 
 
-def _useful_swap(tables: list[list[Player]], met: Met) -> tuple[_Place, _Place] | None:
+def _useful_swap(
+    tables: list[list[SwissPlayer]], met: MeetingCounts
+) -> tuple[_TablePlace, _TablePlace] | None:
     places = [(table, at) for table in tables for at in range(len(table))]
-    unhappy = [(table, at) for table, at in places if _repeats(table[at], table, met)]
+    unhappy = [(table, at) for table, at in places if _count_repeats(table[at], table, met)]
     swaps = [(one, other) for one in unhappy for other in places if one[0] is not other[0]]
-    swaps.sort(key=lambda swap: abs(_score(swap[0]) - _score(swap[1])))
-    return next((swap for swap in swaps if _saved(*swap, met) > 0), None)
+    swaps.sort(key=lambda swap: abs(_score_at(swap[0]) - _score_at(swap[1])))
+    return next((swap for swap in swaps if _repeats_saved(*swap, met) > 0), None)
 
 
-def _score(place: _Place) -> float:
+def _score_at(place: _TablePlace) -> float:
     return place[0][place[1]].score
 
 
-def _saved(one: _Place, other: _Place, met: Met) -> int:
+def _repeats_saved(one: _TablePlace, other: _TablePlace, met: MeetingCounts) -> int:
     """How many repeats fewer there are if the two swap."""
     (table, at), (away, there) = one, other
     rest, rest_away = [*table[:at], *table[at + 1 :]], [*away[:there], *away[there + 1 :]]
-    before = _repeats(table[at], rest, met) + _repeats(away[there], rest_away, met)
-    return before - _repeats(table[at], rest_away, met) - _repeats(away[there], rest, met)
+    before = _count_repeats(table[at], rest, met) + _count_repeats(away[there], rest_away, met)
+    return before - _count_repeats(table[at], rest_away, met) - _count_repeats(away[there], rest, met)
 
 
-def _least(table: Sequence[Player]) -> float:
+def _lowest_score(table: Sequence[SwissPlayer]) -> float:
     return min(player.score for player in table)
 
 
-def _repeats(player: Player, table: Sequence[Player], met: Met) -> int:
+def _count_repeats(player: SwissPlayer, table: Sequence[SwissPlayer], met: MeetingCounts) -> int:
     return sum(met.get(frozenset((player.bot, other.bot)), 0) for other in table)
 
 
-class _Search:
+class _TableSearch:
     """Fills the tables from the top, and goes back where it finds no way on."""
 
-    def __init__(self, players: list[Player], met: Met, size: int, allowed: int) -> None:
+    def __init__(self, players: list[SwissPlayer], met: MeetingCounts, size: int, allowed: int) -> None:
         self._free = players.copy()
         self._met = met
         self._size = size
         self._allowed = allowed
-        self._tables: list[list[Player]] = []
-        self._steps = STEPS
+        self._tables: list[list[SwissPlayer]] = []
+        self._steps = MOST_SEARCH_STEPS
 
-    def tables(self) -> list[list[Player]] | None:
+    def find_tables(self) -> list[list[SwissPlayer]] | None:
         """All of them; `None` if no way was found with so few repeats."""
-        return self._tables if self._is_filled() else None
+        return self._tables if self._fill_tables() else None
 
-    def _is_filled(self) -> bool:
+    def _fill_tables(self) -> bool:
         if not self._free and len(self._tables[-1]) == self._size:
             return True
         if not self._tables or len(self._tables[-1]) == self._size:
-            return self._is_opened()
+            return self._open_table()
         table = self._tables[-1]
-        for player in list(self._candidates(table)):
+        for player in list(self._order_candidates(table)):
             if self._steps <= 0:
                 return False
             self._steps -= 1
-            repeats = _repeats(player, table, self._met)
+            repeats = _count_repeats(player, table, self._met)
             if repeats > self._allowed:
                 continue
-            place = self._take(player, repeats)
+            place = self._remove_free_player(player, repeats)
             table.append(player)
-            if self._is_filled():
+            if self._fill_tables():
                 return True
             table.pop()
-            self._give_back(player, place, repeats)
+            self._restore_free_player(player, place, repeats)
         return False
 
-    def _is_opened(self) -> bool:
+    def _open_table(self) -> bool:
         """A new table begins with the best who is left: it has to sit somewhere."""
         first = self._free.pop(0)
         self._tables.append([first])
-        if self._is_filled():
+        if self._fill_tables():
             return True
         self._tables.pop()
         self._free.insert(0, first)
         return False
 
-    def _take(self, player: Player, repeats: int) -> int:
+    def _remove_free_player(self, player: SwissPlayer, repeats: int) -> int:
         place = self._free.index(player)
         self._free.pop(place)
         self._allowed -= repeats
         return place
 
-    def _give_back(self, player: Player, place: int, repeats: int) -> None:
+    def _restore_free_player(self, player: SwissPlayer, place: int, repeats: int) -> None:
         self._free.insert(place, player)
         self._allowed += repeats
 
-    def _candidates(self, table: Sequence[Player]) -> Iterator[Player]:
+    def _order_candidates(self, table: Sequence[SwissPlayer]) -> Iterator[SwissPlayer]:
         """Equals first, from where the next part of their group begins; then the others, the nearest first.
 
         A group of twelve at tables of three has three parts of four: the first of each meet, then the second.

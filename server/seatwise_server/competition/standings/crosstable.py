@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import permutations
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.standings.scoring import counted_points
 
 
@@ -32,7 +32,7 @@ class Cell:
         return (self.ahead + self.level / 2) / max(self.matches, 1)
 
 
-def crosstable(results: Iterable[Result]) -> dict[tuple[str, str], Cell]:
+def crosstable(results: Iterable[LoggedResult]) -> dict[tuple[str, str], Cell]:
     """By (bot, other); pairs that never met are left out. A bot that sits twice meets itself, which says nothing."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for result in results:

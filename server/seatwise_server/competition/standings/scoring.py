@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seatwise_server.competition.logged_result import COMPLETED, Result
+from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Tally:
     """The share of the others that it finished ahead of, from 0 to 1; who shares a place has half."""
 
 
-def counted_points(result: Result) -> tuple[int, ...]:
+def counted_points(result: LoggedResult) -> tuple[int, ...]:
     """The points that count in tables.
 
     Who left (resigned or forfeited) keeps no more than the least that anybody else at the table has, because its points were
@@ -34,7 +34,7 @@ def counted_points(result: Result) -> tuple[int, ...]:
     )
 
 
-def scores(result: Result) -> tuple[float, ...]:
+def scores(result: LoggedResult) -> tuple[float, ...]:
     """By seat, the share of the others that it finished ahead of: `result.ranks` decide."""
     others = len(result.ranks) - 1
     return tuple(
@@ -49,7 +49,7 @@ def _without(ranks: Sequence[int], seat: int) -> Sequence[int]:
     return (*ranks[:seat], *ranks[seat + 1 :])
 
 
-def tallies(results: Sequence[Result]) -> dict[str, Tally]:
+def tallies(results: Sequence[LoggedResult]) -> dict[str, Tally]:
     """By bot; a bot that has several seats has their mean."""
     points: dict[str, list[float]] = {}
     shares: dict[str, list[float]] = {}

@@ -16,7 +16,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Final
 
-from seatwise_server.competition.logged_result import FORFEITS, Result
+from seatwise_server.competition.logged_result import FORFEIT_ENDINGS, LoggedResult
 from seatwise_server.competition.standings.scoring import counted_points, scores
 
 BYE_SCORE: Final = 1.0
@@ -48,7 +48,7 @@ class Line:
 class Season:
     """What the criteria are asked about."""
 
-    results: tuple[Result, ...]
+    results: tuple[LoggedResult, ...]
     entrants: tuple[str, ...]
     byes: Mapping[str, int]
     seed: str
@@ -85,7 +85,7 @@ class Season:
 
     def forfeits(self, bot: str) -> int:
         """Matches that it broke off without a word."""
-        return sum(self.endings[bot, ending] for ending in FORFEITS)
+        return sum(self.endings[bot, ending] for ending in FORFEIT_ENDINGS)
 
 
 Criterion = Callable[[Season, str, Sequence[str]], float]
@@ -148,7 +148,7 @@ BY_SCORE: Final = ("score", "buchholz", "head_to_head", "points")
 
 
 def standings(
-    results: Iterable[Result],
+    results: Iterable[LoggedResult],
     entrants: Sequence[str],
     criteria: Sequence[str] = BY_POINTS,
     byes: Iterable[tuple[int, str]] = (),
@@ -168,7 +168,7 @@ def standings(
 
 
 def in_order(
-    results: Iterable[Result],
+    results: Iterable[LoggedResult],
     order: Sequence[Sequence[str]],
     byes: Iterable[tuple[int, str]] = (),
 ) -> tuple[Line, ...]:
@@ -212,7 +212,7 @@ def _line(season: Season, bot: str, place: int, asked: Sequence[tuple[str, float
 
 
 def _by_bot(
-    results: Iterable[Result], values_of: Callable[[Result], Sequence[float]]
+    results: Iterable[LoggedResult], values_of: Callable[[LoggedResult], Sequence[float]]
 ) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for result in results:
@@ -221,7 +221,7 @@ def _by_bot(
     return found
 
 
-def _against(results: Iterable[Result], bot: str, other: str) -> list[float]:
+def _against(results: Iterable[LoggedResult], bot: str, other: str) -> list[float]:
     """1 for each match in which it finished ahead of the other, half where they share a place; of each pair of their seats."""
     return [
         (own < its) + (own == its) / 2
@@ -231,7 +231,7 @@ def _against(results: Iterable[Result], bot: str, other: str) -> list[float]:
     ]
 
 
-def _ranks(result: Result, bot: str) -> list[int]:
+def _ranks(result: LoggedResult, bot: str) -> list[int]:
     return [rank for each, rank in zip(result.bots, result.ranks, strict=True) if each == bot]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.statistics.luck_correction import Points, Values, deal_of, plain
 
 DRAWS: Final = 2000
@@ -36,7 +36,7 @@ class Orders:
     """Whole orders, the most probable first, ten at the most."""
 
 
-def orders(results: Sequence[Result], points: Points | None = None, seed: str = "") -> Orders:
+def orders(results: Sequence[LoggedResult], points: Points | None = None, seed: str = "") -> Orders:
     """By mean points, whoever they are corrected by."""
     bots = sorted({bot for result in results for bot in result.bots})
     deals = _deals(results, (points or plain(results)).values, bots)
@@ -54,7 +54,7 @@ def orders(results: Sequence[Result], points: Points | None = None, seed: str = 
     )
 
 
-def _deals(results: Sequence[Result], values: Values, bots: Sequence[str]) -> list[Deal]:
+def _deals(results: Sequence[LoggedResult], values: Values, bots: Sequence[str]) -> list[Deal]:
     number = {bot: at for at, bot in enumerate(bots)}
     sums: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result, own in zip(results, values, strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.statistics.clock_bias import Timed, Timing, timing
 from seatwise_server.competition.statistics.residuals import sheets
 from seatwise_server.competition.statistics.seat_bias import SeatBias, seat_bias
@@ -36,7 +36,7 @@ class Fairness:
         ]
 
 
-def fairness(results: Iterable[Result], answers: Sequence[Timed] = ()) -> Fairness:
+def fairness(results: Iterable[LoggedResult], answers: Sequence[Timed] = ()) -> Fairness:
     """Of a whole season, from its results and, where they are known, its bots' answers."""
     played = sheets(results)
     return Fairness(softness(played), seat_bias(played), timing(answers))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.residual_variance import chance_in
 
@@ -24,7 +24,7 @@ LEFT_BY_PAR: Final = 0.3
 """The same of what par has left."""
 # All three by `tests/bench/matches_needed.py --fit`, on deals that were used for nothing else.
 
-ParOf = Callable[[Result], Sequence[float] | None]
+ParOf = Callable[[LoggedResult], Sequence[float] | None]
 """What the par bot scores at each seat of that match's deal; `None` where that is not known."""
 
 Values = list[tuple[float, ...]]
@@ -41,22 +41,22 @@ class Points:
     so the deals' luck is gone from differences, but not from how high all stand, and intervals have to know that."""
 
 
-def deal_of(result: Result) -> str:
+def deal_of(result: LoggedResult) -> str:
     """Names what is independent of all other matches: a match whose deal nobody else played is a deal of its own."""
     return result.deal or result.match
 
 
-def with_par(results: Iterable[Result], par_of: ParOf) -> list[Result]:
+def with_par(results: Iterable[LoggedResult], par_of: ParOf) -> list[LoggedResult]:
     """The same results with their pars, as far as they are known."""
     return [replace(result, par=tuple(map(float, par_of(result) or ()))) for result in results]
 
 
-def plain(results: Sequence[Result]) -> Points:
+def plain(results: Sequence[LoggedResult]) -> Points:
     """Points as they count."""
     return Points([tuple(map(float, counted_points(result))) for result in results])
 
 
-def by_par(results: Sequence[Result], coefficient: float) -> Points:
+def by_par(results: Sequence[LoggedResult], coefficient: float) -> Points:
     """Points less a fixed part of what par is above its mean at that seat. Matches without par stay as they are."""
     pars = [result.par or (0.0,) * len(result.bots) for result in results]
     above = _above_their_seat(pars, [bool(result.par) for result in results])
@@ -67,7 +67,7 @@ def by_par(results: Sequence[Result], coefficient: float) -> Points:
     return Points(values, _level(results, above, coefficient))
 
 
-def by_other_tables(results: Sequence[Result], points: Points, deal_share: float) -> Points:
+def by_other_tables(results: Sequence[LoggedResult], points: Points, deal_share: float) -> Points:
     """Where a deal travelled: values less a part of what others made at that seat of it.
 
     `deal_share` is the part of the variance at a seat that is the deal's, fixed beforehand. The part that is taken off follows
@@ -97,7 +97,7 @@ def by_other_tables(results: Sequence[Result], points: Points, deal_share: float
 
 
 def _level_after(
-    results: Sequence[Result], points: Points, parts: Sequence[float], field_size: int
+    results: Sequence[LoggedResult], points: Points, parts: Sequence[float], field_size: int
 ) -> dict[str, float]:
     """What the deals still add to all: the part of the level that was taken off comes back with the season's mean."""
     part = sum(parts) / max(len(parts), 1)
@@ -121,7 +121,7 @@ def _above_their_seat(values: Values, counts: Sequence[bool]) -> Values:
     ]
 
 
-def _level(results: Sequence[Result], above: Values, coefficient: float) -> dict[str, float]:
+def _level(results: Sequence[LoggedResult], above: Values, coefficient: float) -> dict[str, float]:
     """What each deal adds to the mean of all values by the mean that was taken off."""
     count = sum(map(len, above))
     level: dict[str, float] = defaultdict(float)
@@ -130,7 +130,7 @@ def _level(results: Sequence[Result], above: Values, coefficient: float) -> dict
     return level
 
 
-def _tables(results: Iterable[Result]) -> dict[str, int]:
+def _tables(results: Iterable[LoggedResult]) -> dict[str, int]:
     """The number of tables by deal, of those that no bot has met twice."""
     met: dict[str, list[str]] = defaultdict(list)
     tables: dict[str, int] = defaultdict(int)
@@ -141,13 +141,13 @@ def _tables(results: Iterable[Result]) -> dict[str, int]:
     return {deal: count for deal, count in tables.items() if len(set(met[deal])) == len(met[deal])}
 
 
-def variance_left(results: Sequence[Result], points: Points) -> float:
+def variance_left(results: Sequence[LoggedResult], points: Points) -> float:
     """Which part of the chance in single matches a correction has left; 1 where there was none."""
     before, after = (_chance(results, each.values) for each in (plain(results), points))
     return after / before if before else 1.0
 
 
-def _chance(results: Sequence[Result], values: Values) -> float:
+def _chance(results: Sequence[LoggedResult], values: Values) -> float:
     """The sum of squares of what neither bots nor opponents nor seats explain."""
     left, _ = chance_in(results, _above_their_seat(values, [True] * len(results)))
     return sum(value * value for own in left for value in own)

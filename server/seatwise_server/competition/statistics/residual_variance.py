@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Vector, dot, solve, zeros
 
 RIDGE: Final = 1e-9
@@ -21,7 +21,7 @@ Seat = tuple[int, ...]
 
 
 def chance_in(
-    results: Sequence[Result], values: Sequence[tuple[float, ...]]
+    results: Sequence[LoggedResult], values: Sequence[tuple[float, ...]]
 ) -> tuple[list[tuple[float, ...]], float]:
     """By match and seat what neither bot nor opponents explain; and how much larger its squares are in truth.
 

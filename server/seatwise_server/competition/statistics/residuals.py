@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from seatwise_server.competition.logged_result import COMPLETED, Result
+from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
 from seatwise_server.competition.numeric.linalg import Vector, solve
 from seatwise_server.competition.ratings.openskill_ratings import is_rated
 
@@ -28,7 +28,7 @@ class Sheet:
     """Of which cards; a match by itself has its own."""
 
 
-def sheets(results: Iterable[Result]) -> list[Sheet]:
+def sheets(results: Iterable[LoggedResult]) -> list[Sheet]:
     """Of all matches that were seen through by all, strengths by least squares taken off."""
     played = [result for result in results if is_rated(result) and set(result.endings) == {COMPLETED}]
     scores = [_above_the_table(result) for result in played]
@@ -43,7 +43,7 @@ def sheets(results: Iterable[Result]) -> list[Sheet]:
     ]
 
 
-def _above_the_table(result: Result) -> Vector:
+def _above_the_table(result: LoggedResult) -> Vector:
     points = [
         point - par
         for point, par in zip(result.points, result.par or [0.0] * len(result.points), strict=True)

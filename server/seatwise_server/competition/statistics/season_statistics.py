@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.statistics.estimate import Estimate, estimate, share_of
 from seatwise_server.competition.statistics.luck_correction import Points, Values, deal_of, plain
 from seatwise_server.competition.statistics.residual_variance import chance_in
@@ -33,7 +33,7 @@ class Pair:
         return self.difference.chance_of_more
 
 
-def entrant_means(results: Sequence[Result], points: Points | None = None) -> dict[str, Estimate]:
+def entrant_means(results: Sequence[LoggedResult], points: Points | None = None) -> dict[str, Estimate]:
     """Mean points a match by bot. The truth is its mean over this very schedule: opponents and seats are no chance."""
     points = points or plain(results)
     left, factor = chance_in(results, points.values)
@@ -60,7 +60,7 @@ def _all_adds(own: Mapping[str, float], matches: int, points: Points) -> Iterabl
 
 
 def paired_differences(
-    results: Sequence[Result], points: Points | None = None
+    results: Sequence[LoggedResult], points: Points | None = None
 ) -> dict[tuple[str, str], Estimate]:
     """By (bot, other): mean points less the other's, deal by deal, where both have played it.
 
@@ -85,7 +85,7 @@ def _difference(pieces: Sequence[tuple[float, float]], factor: float) -> Estimat
     return estimate(mean, ((chance - off) / count for _, chance in pieces), count, factor)
 
 
-def _by_deal(results: Sequence[Result], values: Values) -> dict[str, dict[str, float]]:
+def _by_deal(results: Sequence[LoggedResult], values: Values) -> dict[str, dict[str, float]]:
     """By deal and bot, its mean there."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result, own in zip(results, values, strict=True):
@@ -94,7 +94,7 @@ def _by_deal(results: Sequence[Result], values: Values) -> dict[str, dict[str, f
     return {deal: {bot: sum(each) / len(each) for bot, each in bots.items()} for deal, bots in found.items()}
 
 
-def pairs(results: Sequence[Result], points: Points | None = None) -> dict[tuple[str, str], Pair]:
+def pairs(results: Sequence[LoggedResult], points: Points | None = None) -> dict[tuple[str, str], Pair]:
     """By (bot, other), for all who have sat at a table together."""
     ahead: dict[tuple[str, str], list[tuple[str, float]]] = defaultdict(list)
     for result in results:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seatwise_server.competition.logged_result import COMPLETED, Result
+from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import Ratings
 from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.clock_bias import Reports, Timed, beside
@@ -45,7 +45,7 @@ class Facts:
     def __init__(
         self,
         league: League,
-        results: Mapping[str, Result],
+        results: Mapping[str, LoggedResult],
         records: Mapping[str, str],
         order: Sequence[str],
         reports: Reports,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.statistics.luck_correction import (
     COEFFICIENT,
     DEAL_SHARE,
@@ -35,7 +35,7 @@ class Corrected:
     """The part of the chance in single matches that is left."""
 
 
-def corrections(game: str, results: Sequence[Result], records: Mapping[str, str]) -> list[Corrected]:
+def corrections(game: str, results: Sequence[LoggedResult], records: Mapping[str, str]) -> list[Corrected]:
     """Those that can be made, the last being the best. All coefficients were fixed before the season."""
     found: list[Corrected] = []
     if has_par(game, results, records):
@@ -54,10 +54,10 @@ def corrections(game: str, results: Sequence[Result], records: Mapping[str, str]
     return found
 
 
-def has_par(game: str, results: Sequence[Result], records: Mapping[str, str]) -> bool:
+def has_par(game: str, results: Sequence[LoggedResult], records: Mapping[str, str]) -> bool:
     """Whether every deal is known, and quickly played."""
     return game in PAR_BOTS and len(results) <= MOST and all(result.match in records for result in results)
 
 
-def _corrected(results: Sequence[Result], points: Points, how: str) -> Corrected:
+def _corrected(results: Sequence[LoggedResult], points: Points, how: str) -> Corrected:
     return Corrected(points, how, variance_left(results, points))

@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from seatwise_server.competition.ratings.strengths import Refit, Strength, refit
-from seatwise_server.competition.schedules.fixed_schedule import Planned
+from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
 from seatwise_server.competition.standings.crosstable import Cell, crosstable
 from seatwise_server.competition.statistics.clock_bias import Reports
@@ -76,7 +76,7 @@ def report_page(
         game=GAMES.get(league.game, league.game),
         format=FORMATS.get(league.format, league.format),
         deals=_deals(league, season),
-        due=len(schedule.due(so_far)),
+        due=len(schedule.due_matches(so_far)),
         overview=_overview(season, facts),
         sections=_sections(extra),
         standings=standings_table(standings, found, facts),
@@ -86,7 +86,9 @@ def report_page(
         histograms=_histograms(facts),
         extra=extra,
         seats=facts.seats(),
-        balance=[str(spread) for spread in schedule.balance()] if isinstance(schedule, Planned) else [],
+        balance=[str(spread) for spread in schedule.measure_balance()]
+        if isinstance(schedule, FixedSchedule)
+        else [],
         **_incidents(facts, season),
         settings=_settings(league),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from seatwise_server.competition.logged_result import Result
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
 from seatwise_server.competition.statistics.bootstrap import orders
@@ -72,7 +72,7 @@ def extra_sections(schedule: Schedule, facts: Facts, so_far: SoFar) -> list[Sect
     return sections
 
 
-def _means(facts: Facts, results: Sequence[Result]) -> Part:
+def _means(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     means = entrant_means(results)
     rows = [_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
     return Part(
@@ -82,7 +82,7 @@ def _means(facts: Facts, results: Sequence[Result]) -> Part:
     )
 
 
-def _luck(facts: Facts, results: Sequence[Result]) -> Iterable[Part]:
+def _luck(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]:
     found = corrections(facts.league.game, results, facts.records)
     if not found:
         return
@@ -104,7 +104,7 @@ def _luck(facts: Facts, results: Sequence[Result]) -> Iterable[Part]:
     )
 
 
-def _differences(facts: Facts, results: Sequence[Result]) -> Part:
+def _differences(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     found = paired_differences(results)
     rows = [
         (
@@ -128,7 +128,7 @@ def _differences(facts: Facts, results: Sequence[Result]) -> Part:
     )
 
 
-def _beats(facts: Facts, results: Sequence[Result]) -> Part:
+def _beats(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     found = pairs(results)
 
     def cell(one: str, other: str) -> str:
@@ -146,7 +146,7 @@ def _beats(facts: Facts, results: Sequence[Result]) -> Part:
     )
 
 
-def _orders(facts: Facts, results: Sequence[Result]) -> Part:
+def _orders(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     found = orders(results, seed=facts.league.seed)
     places = tuple(f"place {place}" for place in range(1, len(found.bots) + 1))
     rows = [(facts.names[bot], *map(_percent, found.places[bot])) for bot in found.bots]
@@ -166,7 +166,7 @@ def _orders(facts: Facts, results: Sequence[Result]) -> Part:
 
 
 def _test(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
-    test, differences = schedule.test, schedule.differences(so_far)
+    test, differences = schedule.test, schedule.unit_differences(so_far)
     ratios, verdict = test.course(differences)
     low, high = bounds(test.alpha, test.beta)
     a, b = facts.names[schedule.a], facts.names[schedule.b]
