@@ -122,9 +122,9 @@ def test_kept_or_recomputed_the_table_is_the_same_to_the_last_digit(
 def test_another_process_finds_the_same_digits() -> None:
     """Hash seeds, ids and the order of dictionaries differ there."""
     program = (
-        "import json, sys; from seatwise_server.competition.logged_result import Result;"
+        "import json, sys; from seatwise_server.competition.logged_result import LoggedResult;"
         "from seatwise_server.competition.ratings.openskill_ratings import recompute;"
-        "print(json.dumps(recompute(map(Result.from_json, json.load(sys.stdin))).to_json()))"
+        "print(json.dumps(recompute(map(LoggedResult.from_json, json.load(sys.stdin))).to_json()))"
     )
     log = season(50, 6, seed=4)
     lines = json.dumps([entry.to_json() for entry in log])
