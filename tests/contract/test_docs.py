@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from argparse import ArgumentParser, _SubParsersAction
+from importlib import import_module
 from importlib.metadata import entry_points
+from math import log
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -135,3 +138,61 @@ def test_every_table_of_a_page_has_its_head(page: Path) -> None:
     for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
         if line.startswith("|") and not before.startswith("|"):
             assert re.fullmatch(r"[|\- ]+", after), line
+
+
+# The constants of docs/statistics.md
+
+
+SERVER = ROOT / "server" / "seatwise_server"
+STATISTICS = (ROOT / "docs" / "statistics.md").read_text().partition("\n## Constants\n")[2]
+CONSTANTS = [
+    (re.findall(r"`(\w+)`", names), values.strip().split(", "), re.findall(r"`([\w/]+\.py)`", modules))
+    for names, values, modules in re.findall(r"^\| (`.*?) \| (.*?) \| (.*?) \|", STATISTICS, re.MULTILINE)
+]
+"""By row: the names, their values, and the modules that have them."""
+
+
+def module_of(path: Path) -> ModuleType:
+    return import_module(".".join(path.relative_to(ROOT / "server").with_suffix("").parts))
+
+
+@pytest.mark.parametrize("row", [row for row in CONSTANTS if row[2]], ids=str)
+def test_the_statistics_page_has_the_values_of_the_code(row: tuple[list[str], list[str], list[str]]) -> None:
+    names, values, modules = row
+    for module in modules:
+        [found] = [
+            module_of(path)
+            for path in SERVER.rglob(Path(module).name)
+            if path.as_posix().endswith(f"/{module}")
+        ]
+        named = {name: getattr(found, name) for name in names if name.isupper()}
+        if all(isinstance(value, int | float) for value in named.values()):
+            told = dict(zip(names, values, strict=True))
+            assert {name: number(told[name]) for name in named} == pytest.approx(named), module
+
+
+def number(text: str) -> float:
+    """As the page writes it: `25 / 3`, `400 / ln 10`, `8,000,000`, `20 s`."""
+    over, _, under = text.removesuffix(" s").replace(",", "").partition(" / ")
+    return float(over) / (log(float(under[3:])) if under.startswith("ln ") else float(under or 1))
+
+
+def test_the_statistics_page_has_every_constant_of_competition() -> None:
+    told = {
+        (Path(module).name, name) for names, _, modules in CONSTANTS for module in modules for name in names
+    }
+    there = {
+        (path.name, name)
+        for path in (SERVER / "competition").rglob("*.py")
+        for name, value in vars(module_of(path)).items()
+        if name.isupper()
+        and not name.startswith("_")
+        and isinstance(value, int | float)
+        and is_own(path, name)
+    }
+    assert there - told == set(), "add them to the section Constants of docs/statistics.md"
+
+
+def is_own(path: Path, name: str) -> bool:
+    """Whether the module itself gives the name its value."""
+    return bool(re.search(rf"^(?:\w+, )*{name}\b.* = ", path.read_text(), re.MULTILINE))

@@ -37,7 +37,6 @@ TO_DO = frozenset(
         "docs/architecture.md",
         "docs/benchmarks.md",
         "docs/record-format.md",
-        "docs/statistics.md",
         "server/seatwise_server/cli/ctl.py",
         "server/seatwise_server/cli/demo.py",
         "server/seatwise_server/cli/league.py",
