@@ -1470,8 +1470,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a match that is not dropped leaves the list",
         "server/seatwise_server/store/matches.py",
-        '        if not await scripts.run_script(self._client, "match_drop", named, _DROPPED_MS):\n            return False\n        await call(self._client, "ZREM", keys.MATCH_INDEX, match)\n',
-        '        await call(self._client, "ZREM", keys.MATCH_INDEX, match)\n        if not await scripts.run_script(self._client, "match_drop", named, _DROPPED_MS):\n            return False\n',
+        '        if not answer:\n            return False\n        await call(self._client, "ZREM", keys.MATCH_INDEX, match)\n',
+        '        await call(self._client, "ZREM", keys.MATCH_INDEX, match)\n        if not answer:\n            return False\n',
         (PROPOSALS,),
     ),
     Fault(
@@ -1507,6 +1507,41 @@ FAULTS: tuple[Fault, ...] = (
         "server/seatwise_server/lobby/proposals.py",
         "        if queue != CREATED:  # there a match waits, and no bot\n",
         "        if False:\n",
+        (PROPOSALS,),
+    ),
+    Fault(
+        "a lobby that comes too late reserves seats",
+        f"{SCRIPTS}/seat_reserve.lua",
+        "if is_late then return 5 end\n",
+        "",
+        (PROPOSALS,),
+    ),
+    Fault(
+        "a lobby that comes too late frees the seats of a match that is played",
+        f"{SCRIPTS}/seat_release.lua",
+        "if is_late then return -1 end\n",
+        "",
+        (PROPOSALS,),
+    ),
+    Fault(
+        "a lobby that comes too late drops what its heir seats",
+        f"{SCRIPTS}/match_drop.lua",
+        "if is_late then return -1 end\n",
+        "",
+        (PROPOSALS,),
+    ),
+    Fault(
+        "a lobby that comes too late creates a match",
+        f"{SCRIPTS}/match_create.lua",
+        ">= tonumber(ARGV[1]) then return {-2, ''} end",
+        ">= tonumber(ARGV[1]) then end",
+        (PROPOSALS,),
+    ),
+    Fault(
+        "a lobby that comes too late stops pairing",
+        "server/seatwise_server/lobby/proposals.py",
+        "            return await self._seat(kind, proposal, bots)\n        except ProposalExpired:\n",
+        "            return await self._seat(kind, proposal, bots)\n        except NotImplementedError:\n",
         (PROPOSALS,),
     ),
 )

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from seatwise_server.lobby.pairing import Pairing
-from seatwise_server.lobby.proposals import now
 from seatwise_server.store import Proposal
 
 
@@ -39,23 +38,17 @@ class World:
     async def missing(self, bots: Sequence[str]) -> str | None:
         return next((bot for bot in bots if not self.places[bot]), None)
 
-    async def reserve(self, _: str, bots: Sequence[str]) -> str | None:
-        missing = await self.missing(bots)
-        for bot in bots if missing is None else ():
-            self.places[bot] -= 1
-        return missing
-
     async def close_if_owned(self, _: str, __: Proposal) -> bool:
         return False
 
-    async def dissolve(self, *_: object) -> None:
+    async def seat_created(self, proposal: Proposal, bots: Sequence[str]) -> str | None:
+        missing = await self.missing(bots)
         self.at_once -= 1
-
-    async def hand_over(self, _: str, match: str, __: Sequence[str], began: float) -> bool:
-        assert began <= now()
-        self.at_once -= 1
-        self.seated.append(match)
-        return True
+        if missing is None:
+            self.seated.append(proposal.match)
+            for bot in bots:
+                self.places[bot] -= 1
+        return missing
 
 
 def pairing(world: World) -> Pairing:

@@ -23,11 +23,13 @@ from seatwise_server.lobby.seating import Seating, new_match_name
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.play.inheritance import Estate
 from seatwise_server.play.opening import Opening
-from seatwise_server.store import Attendance, Flusher, Job, Store, keys
-from seatwise_server.store.errors import MatchRetired
+from seatwise_server.store import Attendance, Flusher, Job, Store, keys, now_ms
+from seatwise_server.store.errors import MatchRetired, ProposalExpired
 
 LEASE_MS = 60_000
 KEEP_S = 600
+OURS_MS = 300
+"""In tests of what comes too late."""
 BOTS = ("bots/a/versions/1", "bots/b/versions/1")
 LADDER = Ladder("ladders/main", "ugo", 2, {"rounds": 1}, time_control_for("ugo"))
 QUEUE = "casual-2"
@@ -283,7 +285,104 @@ async def test_a_match_that_an_operator_ended_while_its_bots_were_looked_for_sta
     await check_nothing_is_left(store, QUEUE)
 
 
-# The script
+# A lobby that stands still for so long that its proposal is another's
+
+STEPS = (
+    (QUEUE, "matches", "create"),
+    (QUEUE, "seats", "reserve_all"),
+    (QUEUE, "seats", "release_all"),
+    (QUEUE, "matches", "drop_unowned"),
+    (QUEUE, "queues", "dissolve"),
+    (QUEUE, "jobs", "push"),
+    (LADDER.name, "seats", "release_all"),
+    (CREATED, "seats", "reserve_all"),
+    (CREATED, "jobs", "push"),
+)
+NEEDS_ABSENT = ("release_all", "drop_unowned", "dissolve")
+"""Steps that are taken when a bot is not to be had."""
+
+
+@pytest.mark.parametrize("is_finished", [False, True], ids=["running", "finished"])
+@pytest.mark.parametrize(("way", "part", "step"), STEPS)
+async def test_what_a_lobby_does_too_late_harms_no_match_of_its_heir(
+    store: Store,
+    heir: Pairing,
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+    part: str,
+    step: str,
+    is_finished: bool,
+) -> None:
+    monkeypatch.setattr("seatwise_server.lobby.proposals.OURS_MS", OURS_MS)
+    still = StandStill()
+    await wait_for_a_match(store, way)
+    if step in NEEDS_ABSENT:
+        await store.attendances.leave(BOTS[0], BOTS[0])
+    passing = asyncio.create_task(lobby_that_stops(store, part, step, still)._pass())
+    async with asyncio.timeout(5):
+        await still.has_begun.wait()
+    taken_ms = [proposal.taken_ms for proposal in await store.queues.unfinished(way)]
+    await attend(store, *BOTS)
+    await seat_as_heir(store, heir, way)
+    match = await (play_out(store) if is_finished else claim(store))
+    await until_ms(store, max(taken_ms, default=0) + OURS_MS)
+    still.wake()
+    async with asyncio.timeout(5):
+        await passing
+    if is_finished:
+        if step == "push":  # a job of a match that is over is done with by the next referee
+            [job] = await store.jobs.take("referee", 9, 1_000)
+            await store.jobs.done(job.job_id)
+        await check_on_the_books(store, match)
+        await check_nothing_is_left(store, way)
+    else:
+        assert [[each.match for each in await store.seats.held(bot)] for bot in BOTS] == [[match]] * 2
+        assert [each.match for each in (await store.matches.page(9)).matches] == [match]
+
+
+async def seat_as_heir(store: Store, heir: Pairing, way: str) -> None:
+    """The heir may be too late itself on a machine that is busy: then it adopts the proposal once more."""
+    async with asyncio.timeout(5):
+        while await store.queues.unfinished(way):
+            await heir.take_up_unfinished()
+        while not await store.jobs.waiting():  # what was dropped is paired again
+            for bot in BOTS:
+                await store.queues.enter(way, bot)
+            await heir._pass()
+
+
+async def claim(store: Store) -> str:
+    """A referee plays the one match."""
+    [job] = await store.jobs.take("referee", 9, 1_000)
+    await store.journal.claim(job.match, "referee", 0)
+    return job.match
+
+
+async def until_ms(store: Store, at_ms: int) -> None:
+    """Redis's clock shows that."""
+    left_ms = at_ms - await now_ms(store.client)
+    await asyncio.sleep(max(0, left_ms + 1) / 1000)
+
+
+# The scripts
+
+
+async def test_nothing_is_done_for_a_lobby_that_comes_too_late(store: Store) -> None:
+    await attend(store, *BOTS)
+    match, wanted = await new_match(store), [(bot, seat) for seat, bot in enumerate(BOTS)]
+    await store.seats.reserve_all(match, wanted, await now_ms(store.client) + 60_000)
+    late = await now_ms(store.client)
+    for attempt in (
+        store.seats.reserve_all("matches/2", wanted, late),
+        store.seats.release_all(match, BOTS, late),
+        store.matches.drop_unowned(match, late),
+        store.matches.create("matches/2", {"setup": "{}"}, late),
+    ):
+        with pytest.raises(ProposalExpired):
+            await attempt
+    assert [[each.match for each in await store.seats.held(bot)] for bot in BOTS] == [[match]] * 2
+    assert [each.match for each in (await store.matches.page(9)).matches] == [match]
+    assert not await store.matches.create(match, {"setup": "{}"}, late), "it stands, whoever asks"
 
 
 async def new_match(store: Store) -> str:

@@ -51,9 +51,8 @@ class LadderPairing:
         for held in list(self._holding.held.values()):
             name = held.ladder.name
             for left in await self._store.queues.unfinished(name):
-                began = now()
                 if proposal := await self._proposals.adopt(name, left.match):
-                    await self._seat(held.ladder, proposal, began)
+                    await self._seat(held.ladder, proposal)
 
     async def _pair(self, held: Held) -> float:
         """The seconds that it took to lay the tables."""
@@ -119,11 +118,11 @@ class LadderPairing:
 
     async def _call(self, held: Held, table: Sequence[str]) -> None:
         """Takes these off the queue, if all of them are still there, and seats them in this order."""
-        began, match = now(), new_match_name()
+        match = new_match_name()
         proposal = await self._store.queues.take_these(held.ladder.name, match, table)
-        if proposal and await self._seat(held.ladder, proposal, began):
+        if proposal and await self._seat(held.ladder, proposal):
             held.note_table(match, table, now() + FORGOTTEN_S)
 
-    async def _seat(self, ladder: Ladder, proposal: Proposal, began: float) -> bool:
+    async def _seat(self, ladder: Ladder, proposal: Proposal) -> bool:
         kind = Kind(ladder.name, ladder.game, ladder.options, ladder.time_control, ladder.name)
-        return await self._proposals.seat(kind, proposal, [each.bot for each in proposal.bots], began)
+        return await self._proposals.seat(kind, proposal, [each.bot for each in proposal.bots])

@@ -94,14 +94,12 @@ class Pairing:
         self._unfinished_at = now() + UNFINISHED_S
         for queue in QUEUES.values():
             for left in await self._store.queues.unfinished(queue.name):
-                began = now()
                 if proposal := await self._proposals.adopt(queue.name, left.match):
-                    await self._seat(queue, proposal, began)
+                    await self._seat(queue, proposal)
         await self._ladders.take_up_unfinished()
         for left in await self._store.queues.unfinished(CREATED):
-            began = now()
             if proposal := await self._proposals.adopt(CREATED, left.match):
-                await self._seat_created(proposal, await self._bots_of(left.match), began)
+                await self._proposals.seat_created(proposal, await self._bots_of(left.match))
 
     async def _pair(self, queue: Queue) -> bool:
         """As many tables as there are bots for; whether the queue is shorter now.
@@ -119,16 +117,16 @@ class Pairing:
 
     async def _take(self, queue: Queue, patience_ms: int) -> bool:
         """Whether bots were seated; if not, there is no use in trying again at once."""
-        began, match = now(), new_match_name()
+        match = new_match_name()
         proposal = await self._store.queues.take(queue.name, queue.seats, patience_ms, match)
-        return proposal is not None and await self._seat(queue, proposal, began)
+        return proposal is not None and await self._seat(queue, proposal)
 
-    async def _seat(self, queue: Queue, proposal: Proposal, began: float) -> bool:
+    async def _seat(self, queue: Queue, proposal: Proposal) -> bool:
         """Where they sit is left to chance."""
         bots = [waiting.bot for waiting in proposal.bots]
         bots += self._house.get(queue.game, ())[: queue.seats - len(bots)]
         secrets.SystemRandom().shuffle(bots)
-        return await self._proposals.seat(queue.kind, proposal, bots, began)
+        return await self._proposals.seat(queue.kind, proposal, bots)
 
     async def _pair_created(self) -> None:
         """Matches by name, oldest first. Bots that are busy or absent keep theirs waiting, nobody else's."""
@@ -169,25 +167,13 @@ class Pairing:
 
         It is looked for first: seats that were taken for nothing are given back with a notice, which asks for another pass.
         """
-        began, bots = now(), self._created[match]
+        bots = self._created[match]
         if missing := await self._seating.missing(bots):
             return missing
         proposal = await self._store.queues.pick(CREATED, match)
         if proposal is None or await self._proposals.close_if_owned(CREATED, proposal):
             return None
-        return await self._seat_created(proposal, bots, began)
-
-    async def _seat_created(self, proposal: Proposal, bots: Sequence[str], began: float) -> str | None:
-        """The bot that is not to be had, for whom the match goes on waiting where it stood."""
-        match = proposal.match
-        missing = await self._seating.reserve(match, bots)
-        if missing:
-            await self._store.queues.dissolve(CREATED, match, proposal.bots)
-        elif bots:
-            await self._proposals.hand_over(CREATED, match, bots, began)
-        else:
-            await self._store.queues.seated(CREATED, match)
-        return missing
+        return await self._proposals.seat_created(proposal, bots)
 
     async def _bots_of(self, match: str) -> tuple[str, ...]:
         """Read once for each match; none if it is not known any more."""

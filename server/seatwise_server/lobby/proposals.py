@@ -10,12 +10,12 @@ import structlog
 from seatwise_server.lobby.queue import CREATED, Kind
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.store import Proposal, Store
-from seatwise_server.store.errors import MatchRetired
+from seatwise_server.store.errors import MatchRetired, ProposalExpired
 
-OURS_S = 5.0
-"""So long after it was made a proposal is surely its maker's alone."""
+OURS_MS = 10_000
+"""So long after it was made a proposal is its maker's: seats and metas refuse what comes later."""
 OLD_MS = 15_000
-"""After this it is another's to take up: its maker is dead, or knows that it is too late."""
+"""After this another lobby may adopt it. The difference is how far the clocks of a cluster's nodes may be apart."""
 
 log = structlog.get_logger()
 
@@ -27,26 +27,49 @@ class Proposals:
         self._store = store
         self._seating = seating
 
-    async def seat(self, kind: Kind, proposal: Proposal, bots: Sequence[str], began: float) -> bool:
+    async def seat(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
         """Seats these, in this order; if one is not to be had those who are present go back to where they stood.
 
         Whether the queue is shorter now; else there is no use in trying again at once.
         """
         try:
-            missing = await self._reserve(kind, proposal.match, bots)
+            return await self._seat(kind, proposal, bots)
+        except ProposalExpired:
+            log.warning("proposal_left_to_others", match=proposal.match, queue=kind.queue)
+            return False
+
+    async def _seat(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
+        try:
+            missing = await self._reserve(kind, proposal, bots)
         except MatchRetired:  # it was dropped by a lobby that died before it put the bots back
             return await self._give_up(kind.queue, proposal, "")
         if missing:
             return await self._give_up(kind.queue, proposal, missing)
-        is_handed_over, _ = await asyncio.gather(
-            self.hand_over(kind.queue, proposal.match, bots, began),
+        await asyncio.gather(
+            self._hand_over(kind.queue, proposal.match, bots),
             self._wait_on(kind.queue, [waiting.bot for waiting in proposal.bots]),
         )
-        return is_handed_over
+        return True
+
+    async def seat_created(self, proposal: Proposal, bots: Sequence[str]) -> str | None:
+        """The same for a match by name; the bot that is not to be had, for whom it goes on waiting where it stood."""
+        match = proposal.match
+        try:
+            missing = await self._seating.reserve(match, bots, _until_ms(proposal))
+        except ProposalExpired:
+            log.warning("proposal_left_to_others", match=match, queue=CREATED)
+            return None
+        if missing:
+            await self._store.queues.dissolve(CREATED, match, proposal.bots)
+        elif bots:
+            await self._hand_over(CREATED, match, bots)
+        else:
+            await self._store.queues.seated(CREATED, match)
+        return missing
 
     async def _give_up(self, queue: str, proposal: Proposal, missing: str) -> bool:
         """Puts all bots but the missing one back, if they are present. Whether the queue is shorter now."""
-        if not await self._seating.drop_unowned(proposal.match):
+        if not await self._seating.drop_unowned(proposal.match, _until_ms(proposal)):
             await self._close(queue, proposal)
             return False
         present = await self._store.attendances.present([waiting.bot for waiting in proposal.bots])
@@ -80,28 +103,30 @@ class Proposals:
         room = await self._store.seats.room(bots, queue)
         await self._store.queues.enter_all(queue, [bot for bot, free in zip(bots, room, strict=True) if free])
 
-    async def hand_over(self, queue: str, match: str, bots: Sequence[str], began: float) -> bool:
-        """All seats are held: the match is a referee's from now on, unless it may be another lobby's by now."""
-        if now() - began > OURS_S:
-            log.warning("proposal_left_to_others", match=match, queue=queue)
-            return False
+    async def _hand_over(self, queue: str, match: str, bots: Sequence[str]) -> None:
+        """All seats are held: the match is a referee's from now on, however late it is. A repeat does no harm."""
         await self._seating.hand_to_referee(match)
         await self._store.queues.seated(queue, match)
         log.info("match_paired", match=match, queue=queue, bots=list(bots))
-        return True
 
-    async def _reserve(self, kind: Kind, match: str, bots: Sequence[str]) -> str | None:
+    async def _reserve(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> str | None:
         """Writes the match down before its seats are taken, so that no seat is held for a match unknown.
 
         The bot that is not to be had, or none. Raises MatchRetired if the match was dropped.
         """
+        match, until_ms = proposal.match, _until_ms(proposal)
         args = (match, kind.game, bots, kind.options, kind.time_control, kind.competition)
         new = self._seating.setup(*args)
-        is_created = await self._seating.create(new, "SEATING", kind.queue)
+        is_created = await self._seating.create(new, "SEATING", kind.queue, until_ms)
         setup = new if is_created else await self._seating.setup_of(match)
         if setup is None:
             raise MatchRetired(match)
-        return await self._seating.reserve(match, setup.bots)
+        return await self._seating.reserve(match, setup.bots, until_ms)
+
+
+def _until_ms(proposal: Proposal) -> int:
+    """On Redis's clock."""
+    return proposal.taken_ms + OURS_MS
 
 
 def now() -> float:

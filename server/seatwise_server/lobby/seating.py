@@ -65,10 +65,10 @@ class Seating:
             competition=competition,
         )
 
-    async def create(self, setup: Setup, state: str, queue: str) -> bool:
+    async def create(self, setup: Setup, state: str, queue: str, until_ms: int | None = None) -> bool:
         """Writes the match down; False if it stands already: then its first seed stays.
 
-        Raises MatchRetired if it was dropped.
+        Raises MatchRetired if it was dropped, and ProposalExpired at `until_ms` of Redis's clock or later.
         """
         meta: dict[str, bytes | str | int] = {
             "format": JOURNAL_FORMAT,
@@ -76,11 +76,14 @@ class Seating:
             "state": state,
             "queue": queue,
         }
-        return await self._store.matches.create(setup.match, meta)
+        return await self._store.matches.create(setup.match, meta, until_ms)
 
-    async def drop_unowned(self, match: str) -> bool:
-        """Takes back what `create` wrote of a match that came to nothing; False if it has had an owner."""
-        return await self._store.matches.drop_unowned(match)
+    async def drop_unowned(self, match: str, until_ms: int) -> bool:
+        """Takes back what `create` wrote of a match that came to nothing; False if it has had an owner.
+
+        Raises ProposalExpired at `until_ms` of Redis's clock or later.
+        """
+        return await self._store.matches.drop_unowned(match, until_ms)
 
     async def is_owned(self, match: str) -> bool:
         """Whether a referee has, or has had, the match."""
@@ -92,17 +95,19 @@ class Seating:
         found = zip(bots, room, strict=True)
         return min((bot for bot, free in found if free < bots.count(bot)), default=None)
 
-    async def reserve(self, match: str, bots: Sequence[str]) -> str | None:
+    async def reserve(self, match: str, bots: Sequence[str], until_ms: int) -> str | None:
         """Reserves all seats, or none: gives back what it has and names the bot that is not to be had.
 
         In the order of the bots' names, so that of two lobbies that want the same bots one gets them.
+        Raises ProposalExpired at `until_ms` of Redis's clock or later: then the seats are another lobby's
+        to reserve and to give back.
         """
         wanted = sorted((bot, seat) for seat, bot in enumerate(bots))
-        answers = await self._store.seats.reserve_all(match, wanted)
+        answers = await self._store.seats.reserve_all(match, wanted, until_ms)
         refused = [(bot, why) for (bot, _), why in zip(wanted, answers, strict=True) if not why.holds]
         if not refused:
             return None
-        await self._store.seats.release_all(match, bots)
+        await self._store.seats.release_all(match, bots, until_ms)
         log.debug("seat_not_to_be_had", match=match, bot=refused[0][0], why=refused[0][1].name)
         return refused[0][0]
 

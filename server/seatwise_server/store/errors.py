@@ -5,6 +5,7 @@
     ├── StoreRefused          this Redis could lose what we acknowledge, so we do not start on it
     ├── FenceLost             somebody else owns the match
     ├── MatchRetired          the match is over and its journal has given way to the record, or it was dropped
+    ├── ProposalExpired       a lobby comes too late with a step of seating: the proposal may be another's by now
     ├── BadBotName            a name, version or resource name that no bot can have
     ├── BotAbsent             no such bot is registered
     ├── BotExists             that bot is registered already, by another request
@@ -47,6 +48,14 @@ class MatchRetired(StoreError):
 
     def __init__(self, match: str) -> None:
         super().__init__(f"{match} is over and its journal is retired, or it was dropped")
+        self.match = match
+
+
+class ProposalExpired(StoreError):
+    """The lobby's time to seat the match is over. Another lobby may have adopted the proposal; nothing was changed."""
+
+    def __init__(self, match: str) -> None:
+        super().__init__(f"the proposal of {match} is left to other lobbies")
         self.match = match
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seatwise_server.store import keys
-from seatwise_server.store.errors import BadPageToken, MatchRetired
+from seatwise_server.store.errors import BadPageToken, MatchRetired, ProposalExpired
 from seatwise_server.store.group_commit.writer import AppendResult
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, Client, as_pairs, call, call_many
@@ -19,6 +19,9 @@ _FORGET_AT_ONCE = 100
 """How many expired matches one retirement takes out of the index; one each would already keep it flat."""
 
 _READ_AT_ONCE = 100
+
+_IS_LATE = -2
+"""The answer of `match_create.lua` to a lobby that comes too late."""
 
 _DROPPED_MS = 3_600_000
 """For so long a match that was dropped cannot be claimed or created: far longer than a process may stand still."""
@@ -55,14 +58,19 @@ class Matches:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def create(self, match: str, meta: Mapping[str, Argument]) -> bool:
+    async def create(self, match: str, meta: Mapping[str, Argument], until_ms: int | None = None) -> bool:
         """Writes the meta and lists the match; False and nothing changed when it was there already.
 
-        Raises MatchRetired when the match was dropped a short time ago: its name is not used again.
+        Raises MatchRetired when the match was dropped a short time ago: its name is not used again. Raises
+        ProposalExpired when it is not there and it is `until_ms`, in milliseconds of Redis's clock, or later.
         """
         pairs = [part for pair in meta.items() for part in pair]
         named = [keys.match_meta(match), keys.match_fence(match)]
-        made, create_us = await scripts.run_script(self._client, "match_create", named, *pairs)
+        made, create_us = await scripts.run_script(
+            self._client, "match_create", named, until_ms or "", *pairs
+        )
+        if made == _IS_LATE:
+            raise ProposalExpired(match)
         if made < 0:
             raise MatchRetired(match)
         await call(self._client, "ZADD", keys.MATCH_INDEX, "NX", create_us, match)
@@ -83,15 +91,20 @@ class Matches:
             await scripts.run_script(self._client, "match_state", named, epoch, owner, *pairs)
         )
 
-    async def drop_unowned(self, match: str) -> bool:
+    async def drop_unowned(self, match: str, until_ms: int | None = None) -> bool:
         """Takes a match that nobody has ever owned off the books; from now on nobody can claim or create it.
 
         False, and nothing is changed, where an owner has left a fence, a journal, a record or a result.
         May be repeated. The list comes last: a crash before it leaves a name there that no page shows.
+        Raises ProposalExpired when it is `until_ms`, in milliseconds of Redis's clock, or later.
         """
         parts = (keys.match_fence, keys.match_journal, keys.match_meta, keys.match_record)
         named = [part(match) for part in parts]
-        if not await scripts.run_script(self._client, "match_drop", named, _DROPPED_MS):
+        args = (_DROPPED_MS,) if until_ms is None else (_DROPPED_MS, until_ms)
+        answer = await scripts.run_script(self._client, "match_drop", named, *args)
+        if answer < 0:
+            raise ProposalExpired(match)
+        if not answer:
             return False
         await call(self._client, "ZREM", keys.MATCH_INDEX, match)
         return True

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from seatwise_server.store import keys
+from seatwise_server.store.errors import ProposalExpired
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, Client, as_pairs, call
 
@@ -22,6 +23,8 @@ class Reservation(IntEnum):
     """The bot has as many seats as it attends for."""
     ABSENT = 4
     """The bot is not present."""
+    LATE = 5
+    """The lobby's time to seat the match is over."""
 
     @property
     def holds(self) -> bool:
@@ -60,23 +63,34 @@ class Seats:
         [answer] = await self.reserve_all(match, [(bot, seat)])
         return answer
 
-    async def reserve_all(self, match: str, bots: Sequence[tuple[str, int]]) -> list[Reservation]:
-        """As `reserve` for each bot and its seat, sent at once; a table's in the order of the bots' names."""
-        calls = [_reserving(bot, match, seat) for bot, seat in bots]
-        return [
-            Reservation(answer)
-            for answer in await scripts.run_script_many(self._client, "seat_reserve", calls)
-        ]
+    async def reserve_all(
+        self, match: str, bots: Sequence[tuple[str, int]], until_ms: int | None = None
+    ) -> list[Reservation]:
+        """As `reserve` for each bot and its seat, sent at once; a table's in the order of the bots' names.
+
+        Raises ProposalExpired when it is `until_ms`, in milliseconds of Redis's clock, or later: what was
+        reserved before that moment stays so.
+        """
+        calls = [_reserving(bot, match, seat, until_ms) for bot, seat in bots]
+        answers = await scripts.run_script_many(self._client, "seat_reserve", calls)
+        found = [Reservation(answer) for answer in answers]
+        if Reservation.LATE in found:
+            raise ProposalExpired(match)
+        return found
 
     async def release(self, bot: str, match: str, seat: int) -> bool:
         """Frees the seat and takes its offer back; False when the bot did not hold it."""
         named, args = _releasing(bot, match, seat)
         return bool(await scripts.run_script(self._client, "seat_release", named, *args))
 
-    async def release_all(self, match: str, bots: Sequence[str]) -> None:
-        """Frees every seat of the match and takes its offer back; the bots are given by seat."""
-        calls = [_releasing(bot, match, seat) for seat, bot in enumerate(bots)]
-        await scripts.run_script_many(self._client, "seat_release", calls)
+    async def release_all(self, match: str, bots: Sequence[str], until_ms: int | None = None) -> None:
+        """Frees every seat of the match and takes its offer back; the bots are given by seat.
+
+        Raises ProposalExpired when it is `until_ms`, in milliseconds of Redis's clock, or later.
+        """
+        calls = [_releasing(bot, match, seat, until_ms) for seat, bot in enumerate(bots)]
+        if min(await scripts.run_script_many(self._client, "seat_release", calls), default=0) < 0:
+            raise ProposalExpired(match)
 
     async def held(self, bot: str) -> list[SeatOf]:
         """The seats the bot holds, in order; empty when none."""
@@ -118,13 +132,22 @@ class Seats:
         return [_offer(seat, held) for seat, held in zip(asked, answer, strict=True) if held is not None]
 
 
-def _reserving(bot: str, match: str, seat: int) -> tuple[list[str], tuple[Argument, ...]]:
-    return [keys.bot_seats(bot), keys.bot_attendance(bot)], (f"{match}/{seat}",)
+def _reserving(
+    bot: str, match: str, seat: int, until_ms: int | None = None
+) -> tuple[list[str], tuple[Argument, ...]]:
+    named = [keys.bot_seats(bot), keys.bot_attendance(bot)]
+    return named, (f"{match}/{seat}", *_given(until_ms))
 
 
-def _releasing(bot: str, match: str, seat: int) -> tuple[list[str], tuple[Argument, ...]]:
+def _releasing(
+    bot: str, match: str, seat: int, until_ms: int | None = None
+) -> tuple[list[str], tuple[Argument, ...]]:
     named = [keys.bot_seats(bot), keys.bot_offers(bot)]
-    return named, (f"{match}/{seat}", keys.OFFERS_CHANNEL, bot)
+    return named, (f"{match}/{seat}", keys.OFFERS_CHANNEL, bot, *_given(until_ms))
+
+
+def _given(until_ms: int | None) -> tuple[int, ...]:
+    return () if until_ms is None else (until_ms,)
 
 
 def _offering(
