@@ -1,6 +1,6 @@
-"""Validates everything in this folder, as far as the tools are here: `python deploy/check.py [FOLDER]`.
+"""Validates every file of this folder with the tools that are installed: `python deploy/check.py [FOLDER]`.
 
-None of them needs a container engine, a cluster or a running systemd. What is not checked is said.
+No tool needs a container engine, a cluster or a running systemd. The program names each check whose tool is missing.
 """
 
 from __future__ import annotations
@@ -15,50 +15,50 @@ from pathlib import Path
 
 BIN = Path(sys.executable).parent
 INSTALLED = "/opt/seatwise/bin/seatwise"
-"""Where the units look for it."""
+"""The path of the program in the units."""
 EXPOSURE = "15"
-"""Tenths of what systemd calls exposure; a unit that says nothing has 96."""
+"""The limit of systemd's exposure level, in tenths. A unit without any hardening has 96."""
 ELSEWHERE = re.compile(r"(?<=\bserver )[\w.-]+(?=:)|(?<=\bresolver )[\w.-]+")
-"""Names of servers that only the operator's network knows, where nginx looks them up."""
+"""Names of servers that only the operator's network can resolve."""
 
 
 class Missing(Exception):
-    """A tool that is not here."""
+    """A tool is not installed."""
 
 
 def dockerfile(folder: Path) -> Iterator[str]:
-    """What hadolint finds."""
+    """Yields what hadolint reports."""
     yield from _complaints([_tool("hadolint"), "--no-color", folder / "Dockerfile"])
 
 
 def compose(folder: Path) -> Iterator[str]:
-    """What docker compose finds."""
+    """Yields what docker compose reports."""
     yield from _complaints([_tool("docker-compose"), "--file", folder / "compose.yaml", "config", "--quiet"])
 
 
 def kubernetes(folder: Path) -> Iterator[str]:
-    """What is not as the newest schemas want it."""
+    """Yields each difference from the newest schemas."""
     files = sorted((folder / "kubernetes").glob("*.yaml"))
     yield from _complaints([_tool("kubernetes-validate"), "--strict", "--quiet", *files])
 
 
 def systemd(folder: Path) -> Iterator[str]:
-    """What systemd does not understand in the units, and units that are not hardened."""
+    """Yields errors in the units, and the units that are not hardened."""
     analyze = _tool("systemd-analyze")
     with tempfile.TemporaryDirectory() as scratch:
         for unit in sorted((folder / "systemd").glob("*.service")):
             copy = Path(scratch, unit.name.replace("@.", "@7441."))
             copy.write_text(unit.read_text().replace(INSTALLED, sys.executable))
             said = _said(_run([analyze, "verify", "--man=no", copy])).splitlines()
-            # It speaks of the other units of this machine as well.
+            # systemd-analyze also reports on the other units of this machine.
             yield from (line for line in said if copy.name in line)
             rating = [analyze, "security", "--offline=true", f"--threshold={EXPOSURE}", "--no-pager", copy]
             if _run(rating).returncode:
-                yield f"{unit.name}: more is open to it than needs be; see systemd-analyze security"
+                yield f"{unit.name}: its exposure level is above {EXPOSURE} tenths; see systemd-analyze security"
 
 
 def nginx(folder: Path) -> Iterator[str]:
-    """What nginx does not understand."""
+    """Yields errors in the nginx configurations."""
     tool = _tool("nginx", "/usr/sbin")
     for name, text in _nginx_files(folder):
         with tempfile.TemporaryDirectory() as scratch:
@@ -71,7 +71,7 @@ def nginx(folder: Path) -> Iterator[str]:
 
 
 def _nginx_files(folder: Path) -> Iterator[tuple[str, str]]:
-    """The front door, and the one that stands in a manifest."""
+    """Yields the name and text of nginx.conf and of the configuration inside the Kubernetes manifest."""
     import yaml  # comes with the tools of this page
 
     yield "nginx.conf", (folder / "nginx.conf").read_text()
@@ -91,13 +91,13 @@ CHECKS: dict[str, Callable[[Path], Iterator[str]]] = {
 
 
 def _tool(name: str, *elsewhere: str) -> str:
-    """Where it is: in this virtual environment first."""
+    """Returns the path of a tool, from this virtual environment if it is there; raises `Missing`."""
     found = [shutil.which(name, path=str(place)) for place in (BIN, *elsewhere)]
     found.append(shutil.which(name))
     for path in found:
         if path:
             return path
-    raise Missing(f"there is no {name}")
+    raise Missing(f"{name} is not installed")
 
 
 def _run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
@@ -109,7 +109,7 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def _complaints(command: Sequence[str | Path], name: str = "") -> Iterator[str]:
-    """What it says: who is content says nothing, and a warning is no content."""
+    """Yields the output of the command. A tool prints nothing if all is well, so a warning is a complaint too."""
     done = _run(command)
     said = _said(done) or (f"{command[0]} ended with {done.returncode}" if done.returncode else "")
     if said:
@@ -117,7 +117,7 @@ def _complaints(command: Sequence[str | Path], name: str = "") -> Iterator[str]:
 
 
 def main(folder: Path) -> int:
-    """0 if nothing is wrong."""
+    """Runs all checks; returns 0 if none complains."""
     complaints = 0
     for what, check in CHECKS.items():
         try:
