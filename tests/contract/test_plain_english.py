@@ -35,7 +35,6 @@ TO_DO = frozenset(
         "client_sdk/seatwise/cli/play.py",
         "client_sdk/seatwise/cli/verify.py",
         "docs/architecture.md",
-        "docs/record-format.md",
         "server/seatwise_server/cli/ctl.py",
         "server/seatwise_server/cli/demo.py",
         "server/seatwise_server/cli/league.py",
