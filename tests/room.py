@@ -25,7 +25,7 @@ from seatwise_server.play.intake import Intake, NotYourSeat
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.stream import PlayStream
 from seatwise_server.play.table import Table
-from seatwise_server.rpc import requests
+from seatwise_server.rpc import play_requests
 from seatwise_server.store.group_commit.writer import AppendResult
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Link:
 
     def send_raw(self, raw: bytes) -> None:
         """The bot sends bytes."""
-        for item in requests.read(raw):
+        for item in play_requests.read_items(raw):
             self._room.intake.take(self.stream, item, asyncio.get_running_loop().time())
 
     def sit(self, seat: int, *, every_change: bool = False) -> None:

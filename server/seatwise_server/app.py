@@ -22,8 +22,9 @@ from seatwise_server.play.lag import Lag
 from seatwise_server.play.referee import Referee
 from seatwise_server.refusal import Refusal
 from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, Role, Tasks
-from seatwise_server.rpc.keeper import Keeper
-from seatwise_server.rpc.server import Doors
+from seatwise_server.rpc.grpc_server import GrpcServer
+from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.store import AppendTimeouts, Flusher, Listeners, Store, check_server, connect
 from seatwise_server.store.tokens import load_or_create_admin_token
 
@@ -91,14 +92,14 @@ class _Server:
             self._spawn_all({"supervise redis": self._embedded.supervise()})
             stack.push_async_callback(_end, self._tasks)
         facts = await check_server(client, allow_loss=config.allow_loss, wait_replicas=config.wait_replicas)
-        self._doors = Doors(connections_for_others())
+        self._grpc = GrpcServer(connections_for_others())
         listeners = Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost)
         patience = AppendTimeouts(gone_for_good_s=config.gone_for_good_s)
         self._flusher = Flusher.of(client, listeners, patience, facts.wait)
         common = self._common(Store.of(client), self._bind(), facts.durability)
         self._flusher.start()
         stack.push_async_callback(self._close_flusher)
-        stack.push_async_callback(self._stop, common.keeper)
+        stack.push_async_callback(self._stop, common.open_streams)
         common.lag.start()
         stack.callback(common.lag.stop)
         await self._open(common)
@@ -118,7 +119,8 @@ class _Server:
             listens_on=listens_on,
             store=store,
             flusher=self._flusher,
-            keeper=Keeper(store.bots, _admin_token(self._config)),
+            authenticator=Authenticator(store.bots, _admin_token(self._config)),
+            open_streams=OpenStreams(store.bots),
             lag=Lag(self._loop),
             durability=durability,
             is_alone=self._embedded is not None,
@@ -133,11 +135,11 @@ class _Server:
         gateway = GatewayRole(common, wake) if "gateway" in roles else None
         self._roles = [role for role in (lobby, referee, gateway) if role]
         for role in self._roles:
-            role.open_doors(self._doors)
+            role.add_services(self._grpc)
         for role in self._roles:
             self._spawn_all(await role.start())
-        await self._doors.start()
-        self._spawn_all({"watch tokens": common.keeper.watch(), "health": self._watch_health()})
+        await self._grpc.start()
+        self._spawn_all({"watch tokens": common.open_streams.watch_tokens(), "health": self._watch_health()})
         self._serve_metrics(common)
         self._tell_health()
         self.running = Running(
@@ -181,7 +183,7 @@ class _Server:
         """host:port where this process listens, or will in a moment."""
         config = self._config
         try:
-            port = self._doors.server.add_insecure_port(f"{config.host}:{config.port}")
+            port = self._grpc.server.add_insecure_port(f"{config.host}:{config.port}")
         except RuntimeError:
             port = 0
         if port == 0:
@@ -211,7 +213,7 @@ class _Server:
     def _tell_health(self) -> None:
         is_full = any(role.is_full for role in self._roles)
         is_able = all(role.is_able for role in self._roles)
-        self._doors.set_ready(self._flusher.healthy, is_full=is_full, is_able=is_able)
+        self._grpc.set_ready(self._flusher.healthy, is_full=is_full, is_able=is_able)
 
     async def _close_flusher(self) -> None:
         """What is queued is still written, if there is a store to write it."""
@@ -231,15 +233,15 @@ class _Server:
             message = f"the store has not answered for {self._config.gone_for_good_s:g} s: {why}"
             self._stopped.set_exception(StoreLost(message))
 
-    async def _stop(self, keeper: Keeper) -> None:
+    async def _stop(self, open_streams: OpenStreams) -> None:
         """No new matches; those that run go to other referees, or wait with their clocks standing still."""
         await _end(self._tasks)
-        self._doors.set_ready(False)
+        self._grpc.set_ready(False)
         for role in self._roles:
             await role.stop()
-        keeper.end_all(Refusal("SERVER_STOPPING", "the server stops; come back, your matches wait"))
+        open_streams.end_all(Refusal("SERVER_STOPPING", "the server stops; come back, your matches wait"))
         with suppress(asyncio.CancelledError):
-            await self._doors.server.stop(GRACE_S)
+            await self._grpc.server.stop(GRACE_S)
         log.info("server_stopped")
 
 

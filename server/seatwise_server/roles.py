@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from seatwise_server.config import Config
 from seatwise_server.house import house_bots, run_house_bots
 from seatwise_server.ladder.ladder_host import Holding
-from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.seating import Seating
@@ -19,18 +18,12 @@ from seatwise_server.play.inheritance import Inheritance
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.presence import Presence
 from seatwise_server.play.referee import Place, Referee
-from seatwise_server.play.watch import Watch
-from seatwise_server.rpc.admin import AdminDoor
-from seatwise_server.rpc.bots import BotDoor
-from seatwise_server.rpc.games import GameDoor
-from seatwise_server.rpc.keeper import Keeper
-from seatwise_server.rpc.ladders import LadderDoor
-from seatwise_server.rpc.leagues import LeagueDoor
-from seatwise_server.rpc.lobby import LobbyDoor
-from seatwise_server.rpc.matches import MatchDoor
-from seatwise_server.rpc.play import PlayDoor
-from seatwise_server.rpc.server import Doors
-from seatwise_server.rpc.sets import Sets
+from seatwise_server.rpc.grpc_server import GrpcServer
+from seatwise_server.rpc.lobby_servicer import LobbyServicer
+from seatwise_server.rpc.play_servicer import PlayServicer
+from seatwise_server.services.api import new_operations
+from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.store import Flusher, Store
 
 EVERYWHERE = ("0.0.0.0", "[::]", "::")
@@ -50,7 +43,8 @@ class Common:
     listens_on: str
     store: Store
     flusher: Flusher
-    keeper: Keeper
+    authenticator: Authenticator
+    open_streams: OpenStreams
     lag: Lag
     durability: str
     is_alone: bool
@@ -70,7 +64,7 @@ class Role(Protocol):
         """Whether it can do its work at all."""
         ...
 
-    def open_doors(self, doors: Doors) -> None:
+    def add_services(self, server: GrpcServer) -> None:
         """Adds its services."""
         ...
 
@@ -113,9 +107,10 @@ class RefereeRole:
         """See `Role`. Not as long as it may not speak."""
         return self.referee.lease.holds()
 
-    def open_doors(self, doors: Doors) -> None:
+    def add_services(self, server: GrpcServer) -> None:
         """See `Role`."""
-        doors.open_play(PlayDoor(self.referee, self._common.keeper))
+        common = self._common
+        server.add_play(PlayServicer(self.referee, common.authenticator, common.open_streams))
 
     async def start(self) -> Tasks:
         """See `Role`. The first heartbeat comes before everything: without it nothing may be said."""
@@ -164,9 +159,10 @@ class LobbyRole:
     is_full = False
     is_able = True
 
-    def open_doors(self, doors: Doors) -> None:
+    def add_services(self, server: GrpcServer) -> None:
         """See `Role`."""
-        doors.open_lobby(LobbyDoor(self.lobby, self._common.keeper))
+        common = self._common
+        server.add_lobby(LobbyServicer(self.lobby, common.authenticator, common.open_streams))
 
     async def start(self) -> Tasks:
         """See `Role`."""
@@ -204,19 +200,13 @@ class GatewayRole:
     is_full = False
     is_able = True
 
-    def open_doors(self, doors: Doors) -> None:
+    def add_services(self, server: GrpcServer) -> None:
         """See `Role`."""
-        store, keeper = self._common.store, self._common.keeper
-        seating = Seating(store, self._common.durability)
-        sets = Sets(store, self._common.config.keep_records_s)
-        doors.open_gateway(
-            AdminDoor(store, Aborting(store, seating), keeper),
-            MatchDoor(store, seating, self._wake_pairing, Watch(store), sets, keeper),
-            BotDoor(store, keeper),
-            GameDoor(),
-            LadderDoor(store, keeper),
-            LeagueDoor(store, keeper),
+        common = self._common
+        operations = new_operations(
+            common.store, common.durability, common.config.keep_records_s, self._wake_pairing
         )
+        server.add_operations(operations, common.authenticator)
 
     async def start(self) -> Tasks:
         """See `Role`."""

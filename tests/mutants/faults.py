@@ -297,7 +297,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a reader that never stops",
-        "server/seatwise_server/rpc/play.py",
+        "server/seatwise_server/rpc/play_servicer.py",
         "if stream.outbox.is_full:",
         "if False:",
         ("tests/server/test_stream.py",),
@@ -417,10 +417,10 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a revoked token is not noticed",
-        "server/seatwise_server/rpc/keeper.py",
-        "for stream in list(self._open if revision != seen else self._fresh):",
-        "for stream in list(self._fresh):",
-        ("tests/server/test_keeper.py",),
+        "server/seatwise_server/services/open_streams.py",
+        "for stream in list(self._open if revision != seen else self._unchecked):",
+        "for stream in list(self._unchecked):",
+        ("tests/server/test_open_streams.py",),
     ),
     Fault(
         "a revoked token still opens",
@@ -431,10 +431,17 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "bots may create matches",
-        "server/seatwise_server/rpc/keeper.py",
-        "        if not caller.is_admin:\n",
-        "        if False:\n",
-        ("tests/server/test_keeper.py",),
+        "server/seatwise_server/services/authentication.py",
+        "if access is Access.ADMIN and not caller.is_admin:",
+        "if False:",
+        ("tests/server/test_authentication.py",),
+    ),
+    Fault(
+        "everybody may register bots",
+        "server/seatwise_server/services/access.py",
+        '"RegisterBot": Access.ADMIN,',
+        '"RegisterBot": Access.PUBLIC,',
+        ("tests/contract/test_access.py",),
     ),
     # Time
     Fault(
@@ -1058,7 +1065,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "leak in a set: records before the last match is over",
-        "server/seatwise_server/rpc/sets.py",
+        "server/seatwise_server/services/deal_sets.py",
         "if name and not await self.store.sets.is_over(name):",
         "if name and await self.store.sets.get(name) is None:",
         ("tests/server/test_sets.py",),

@@ -24,7 +24,7 @@ from seatwise.v1 import (
 )
 from seatwise_server.lobby.lobby import MOST_MATCHES
 from seatwise_server.refusal import REASONS
-from seatwise_server.rpc import lobby
+from seatwise_server.rpc import lobby_servicer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -117,8 +117,6 @@ async def test_what_is_the_admins_is_not_for_bots(house, method):
 
 @pytest.mark.parametrize("method", METHODS)
 async def test_a_token_that_is_no_good_is_refused_even_where_none_is_needed(house, method):
-    if "GameService" in method:
-        pytest.skip("open to everybody; it does not look at tokens")
     refused = await refusal_of(house.wire("no.such.token").raw(method, b""))
     assert refused.reason == "TOKEN_UNKNOWN"
 
@@ -409,7 +407,7 @@ async def test_a_limit_that_cannot_be_is_refused_later_too(house):
 
 
 async def test_who_attends_and_says_nothing_is_asked_to(house, monkeypatch):
-    monkeypatch.setattr(lobby, "FIRST_WORD_S", 0.1)
+    monkeypatch.setattr(lobby_servicer, "FIRST_REQUEST_S", 0.1)
     how = await (await house.bot()).attending().end()
     assert how.reason == "INVALID_ARGUMENT"
     assert is_documented(how)

@@ -34,7 +34,7 @@ from seatwise.v1 import play_service_pb2
 from seatwise_server.play import stream, streams
 from seatwise_server.play.outbox import MOST_ANSWERS
 from seatwise_server.play.stream import PlayStream
-from seatwise_server.rpc.play import AT_ONCE
+from seatwise_server.rpc.play_servicer import ITEMS_PER_TURN
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -102,7 +102,7 @@ async def test_the_items_of_one_message_are_taken_a_few_at_a_time(house, monkeyp
     await flooding.send_raw(field_of(1, item("", 0, pong=play_service_pb2.Pong()).SerializeToString()) * MANY)
     await until(lambda: taken.total() == MANY)
     turns.cancel()
-    assert max(taken.values()) <= AT_ONCE
+    assert max(taken.values()) <= ITEMS_PER_TURN
 
 
 async def test_a_seat_that_is_taken_ten_thousand_times_over_is_told_that_this_is_too_many(house):

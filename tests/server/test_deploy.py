@@ -15,7 +15,7 @@ import yaml
 from seatwise_server import metrics
 from seatwise_server.cli import ctl, serve
 from seatwise_server.config import Config
-from seatwise_server.rpc import server as rpc_server
+from seatwise_server.rpc import grpc_server as rpc_server
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -14,8 +14,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from harness import SOON_S, ServerProcess, server_process
 
 from seatwise_server.descriptors import OWN, WANTED, connections_for_others
-from seatwise_server.rpc import server
-from seatwise_server.rpc.server import Doors
+from seatwise_server.rpc import grpc_server
+from seatwise_server.rpc.grpc_server import GrpcServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -54,7 +54,7 @@ async def test_a_limit_that_the_system_does_not_let_us_raise_stays(monkeypatch):
 @asynccontextmanager
 async def doors(most_connections: int) -> AsyncIterator[int]:
     """A server without any role; its port."""
-    it = Doors(most_connections)
+    it = GrpcServer(most_connections)
     port = it.server.add_insecure_port("127.0.0.1:0")
     await it.start()
     yield port
@@ -80,7 +80,7 @@ async def test_one_connection_more_than_there_may_be_is_hung_up_on_and_the_other
 
 
 async def test_who_connects_and_says_nothing_is_hung_up_on(monkeypatch):
-    monkeypatch.setattr(server, "SILENT_MS", 100)
+    monkeypatch.setattr(grpc_server, "HANDSHAKE_TIMEOUT_MS", 100)
     async with doors(10) as port:
         await asyncio.gather(hung_up(port, b""), hung_up(port, HTTP2[:10]))
 

@@ -13,9 +13,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from harness import SOON_S, Refused, house_in, refusal_of, server_process
 
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc import health, matches
-from seatwise_server.rpc.health import HealthDoor
-from seatwise_server.rpc.onlookers import Onlookers
+from seatwise_server.rpc import health_servicer
+from seatwise_server.rpc.health_servicer import HealthServicer
+from seatwise_server.services import matches
+from seatwise_server.services.stream_quota import StreamQuota
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -27,7 +28,7 @@ NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 UNKNOWN = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
 
 
-def watching(door: HealthDoor, service: str = "") -> Any:
+def watching(door: HealthServicer, service: str = "") -> Any:
     """What a watcher is told, one after the other."""
     return aiter(door.Watch(health_pb2.HealthCheckRequest(service=service), None))  # type: ignore[arg-type]
 
@@ -43,44 +44,44 @@ async def soon(told: Any) -> int:
 
 
 async def test_a_watcher_is_told_how_it_is_and_what_changes():
-    door = HealthDoor()
-    door.say({"": NOT_SERVING})
+    door = HealthServicer()
+    door.set_statuses({"": NOT_SERVING})
     told = watching(door)
     assert await soon(told) == NOT_SERVING
     waiting = asyncio.create_task(soon(told))
     await asyncio.sleep(0)
-    door.say({"": NOT_SERVING})
+    door.set_statuses({"": NOT_SERVING})
     await asyncio.sleep(0)
     assert not waiting.done()
-    door.say({"": SERVING})
+    door.set_statuses({"": SERVING})
     assert await waiting == SERVING
 
 
 async def test_a_service_that_is_not_there_may_be_watched_until_it_comes():
-    door = HealthDoor()
+    door = HealthServicer()
     told = watching(door, "later")
     assert await soon(told) == UNKNOWN
-    door.say({"later": SERVING})
+    door.set_statuses({"later": SERVING})
     assert await soon(told) == SERVING
 
 
 async def test_a_watcher_who_leaves_takes_nobodys_news_away():
-    door = HealthDoor()
+    door = HealthServicer()
     stays, leaves = watching(door), watching(door)
     for told in (stays, leaves):
         await soon(told)
     await leaves.aclose()
-    door.say({"": SERVING})
+    door.set_statuses({"": SERVING})
     assert await soon(stays) == SERVING
 
 
 async def test_there_are_only_so_many_onlookers_and_who_leaves_makes_room():
-    few = Onlookers(1, "look on")
-    with few.one_more():
-        with pytest.raises(Refusal, match="1 look on here") as refused, few.one_more():
+    few = StreamQuota(1, "look on")
+    with few.reserve_stream():
+        with pytest.raises(Refusal, match="1 look on here") as refused, few.reserve_stream():
             pass
         assert refused.value.reason == "SERVER_FULL"
-    with few.one_more():
+    with few.reserve_stream():
         pass
 
 
@@ -88,7 +89,7 @@ async def test_there_are_only_so_many_onlookers_and_who_leaves_makes_room():
 
 
 async def test_who_looks_on_when_there_are_enough_is_told_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(health, "MOST_WATCHERS", 1)
+    monkeypatch.setattr(health_servicer, "MOST_WATCHERS", 1)
     monkeypatch.setattr(matches, "MOST_SPECTATORS", 1)
     async with house_in(tmp_path) as house, house.table(2) as table:
         request = health_pb2.HealthCheckRequest()

@@ -22,7 +22,7 @@ from seatwise_server.ladder.ladder_table import read, table_of, written
 from seatwise_server.ladder.strength_client import RefitFailed, Refitting
 from seatwise_server.ladder.strength_worker import NEAR, answer
 from seatwise_server.lobby.queue import time_control_for
-from seatwise_server.rpc.ladders import Tables
+from seatwise_server.services.ladder_tables import LadderTables
 from seatwise_server.store import Store
 
 LADDER = "ladders/main"
@@ -238,15 +238,15 @@ async def test_an_older_table_does_not_replace_a_newer_one(store: Store) -> None
 async def test_tables_are_read_when_they_are_new_and_only_some_are_kept(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seatwise_server.rpc.ladders.KEPT", 2)
-    tables, rated = Tables(store), recompute(season(4)).table()
+    monkeypatch.setattr("seatwise_server.services.ladder_tables.MOST_LADDER_TABLES", 2)
+    tables, rated = LadderTables(store), recompute(season(4)).table()
     names = [f"ladders/{number}" for number in range(3)]
-    assert (await tables.of(names[0])).standings == ()
+    assert (await tables.get_table(names[0])).standings == ()
     for name in names:
         await store.ladders.show(name, 4, written(table_of(rated, {}, {})))
-        table = await tables.of(name)
+        table = await tables.get_table(name)
         assert [line.bot for line in table.standings] == [bot for bot, _ in rated]
-        assert await tables.of(name) is table
-    assert list(tables._read) == names[1:]
+        assert await tables.get_table(name) is table
+    assert list(tables._shown) == names[1:]
     await store.ladders.show(names[2], 4, written([]))
-    assert list((await tables.of(names[2])).standings) == []
+    assert list((await tables.get_table(names[2])).standings) == []

@@ -19,7 +19,7 @@ from seatwise.v1 import (
     play_service_pb2,
 )
 from seatwise_referee.shuffle import commitment
-from seatwise_server.rpc.server import SERVICES
+from seatwise_server.rpc.grpc_server import SERVICES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

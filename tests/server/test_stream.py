@@ -17,7 +17,7 @@ from seatwise_server.play.outbox import MOST_ANSWERS
 from seatwise_server.play.stream import BLOCKED_S, PING_S, ROUND_TRIPS, PlayStream
 from seatwise_server.play.streams import Streams
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.play import PlayDoor
+from seatwise_server.rpc.play_servicer import PlayServicer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -250,22 +250,25 @@ class FakeContext:
         await self.may_write.wait()
         self.written.append(raw)
 
+    def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
+        return ()
+
+    def peer(self) -> str:
+        return ""
+
     async def abort(self, code: Any, message: str, trailing_metadata: Any) -> None:
         self.aborted = (code, message, trailing_metadata)
         raise RuntimeError("aborted")
 
 
-class FakeKeeper:
+class FakeAuthenticator:
     """Lets everybody in as one bot."""
 
     def __init__(self, bot: str) -> None:
         self.who = SimpleNamespace(bot=bot)
 
-    async def bot(self, _: Any) -> Any:
+    async def authorize(self, *_: Any) -> Any:
         return self.who
-
-    def open(self, *_: Any) -> Any:
-        return nullcontext()
 
 
 class Said:
@@ -290,9 +293,10 @@ def a_door(room: Room, streams: Streams | None = None) -> Iterator[tuple[FakeCon
     house = Streams() if streams is None else streams
     lease = SimpleNamespace(holds=lambda: True)
     referee: Any = SimpleNamespace(intake=room.intake, streams=house, lease=lease)
-    keeper: Any = FakeKeeper(room.setup.bots[0])
+    authenticator: Any = FakeAuthenticator(room.setup.bots[0])
+    open_streams: Any = SimpleNamespace(track=lambda *_: nullcontext())
     context, said = FakeContext(), Said()
-    task = asyncio.create_task(PlayDoor(referee, keeper).play(said.raws(), context))  # type: ignore[arg-type]
+    task = asyncio.create_task(PlayServicer(referee, authenticator, open_streams).play(said.raws(), context))  # type: ignore[arg-type]
     yield context, said
     task.cancel()
 

@@ -19,8 +19,8 @@ import grpc
 from seatwise.errors import SeatwiseError, UnavailableError, from_rpc
 from seatwise.v1.lobby_service_pb2 import AttendResponse
 from seatwise.v1.play_service_pb2 import PlayResponse
-from seatwise_server.rpc.guard import Guard
-from seatwise_server.rpc.server import Doors
+from seatwise_server.rpc.error_interceptor import ErrorInterceptor
+from seatwise_server.rpc.grpc_server import GrpcServer
 from simulation.clock import Loop
 from simulation.network import End, Link, Network
 
@@ -92,12 +92,14 @@ class Listener:
         """Told each message of a Play stream that is written, parsed."""
         self.on_request: Callable[[], None] = lambda: None
         """Told of each that is about to be read."""
-        self.doors: Doors = Doors.__new__(Doors)  # its shipped `open_` methods, and no real server
-        self.doors.server = self  # type: ignore[assignment]
-        self.doors._services = []
+        self.server: GrpcServer = GrpcServer.__new__(
+            GrpcServer
+        )  # its shipped `add_` methods, and no real server
+        self.server.server = self  # type: ignore[assignment]
+        self.server._services = []
         self.calls: dict[asyncio.Task[None], None] = {}
         self._handlers: list[Any] = []
-        self._guard = Guard()
+        self._guard = ErrorInterceptor()
 
     # As grpc.aio.Server
 
@@ -150,6 +152,10 @@ class ServerCall:
         self._is_over = False
 
     # As grpc.aio.ServicerContext
+
+    def peer(self) -> str:
+        """As gRPC's; nothing here depends on where the caller is."""
+        return f"sim:{self._opening.method}"
 
     def invocation_metadata(self) -> Metadata:
         """As gRPC's."""

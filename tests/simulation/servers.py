@@ -9,7 +9,8 @@ from seatwise_server.config import Config
 from seatwise_server.play.lag import Lag
 from seatwise_server.refusal import Refusal
 from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, Role
-from seatwise_server.rpc.keeper import Keeper
+from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.store import Flusher, Listeners, Store, connect
 from simulation.clock import Loop
 from simulation.redis_host import URL
@@ -48,13 +49,13 @@ class Server:
         common = self._common()
         self.flusher.start()
         common.lag.start()
-        self._keeper = common.keeper
+        self._open_streams = common.open_streams
         self._roles = list(self._made(common))
         for role in self._roles:
-            role.open_doors(self.listener.doors)
+            role.add_services(self.listener.server)
         for role in self._roles:
             self._spawn(await role.start())
-        self._spawn({"watch tokens": common.keeper.watch()})
+        self._spawn({"watch tokens": common.open_streams.watch_tokens()})
         self.listener.is_open = True
 
     def _common(self) -> Common:
@@ -64,7 +65,8 @@ class Server:
             listens_on=self._config.address,
             store=self.store,
             flusher=self.flusher,
-            keeper=Keeper(self.store.bots, ADMIN_TOKEN),
+            authenticator=Authenticator(self.store.bots, ADMIN_TOKEN),
+            open_streams=OpenStreams(self.store.bots),
             lag=Lag(self.loop),
             durability="fsync",
             is_alone=False,
@@ -111,7 +113,9 @@ class Server:
         for role in self._roles:
             await role.stop()
         if self._roles:
-            self._keeper.end_all(Refusal("SERVER_STOPPING", "the server stops; come back, your matches wait"))
+            self._open_streams.end_all(
+                Refusal("SERVER_STOPPING", "the server stops; come back, your matches wait")
+            )
         await asyncio.sleep(0.5)
         self.listener.close()
         await asyncio.sleep(0.1)

@@ -1,1 +1,1 @@
-"""The doors: gRPC services, thin over the lobby, the referee and the store."""
+"""The gRPC door: decodes a request, authorizes the caller, calls the service, encodes the response."""

@@ -10,28 +10,32 @@ from seatwise.v1 import lobby_service_pb2_grpc
 from seatwise_server.lobby.attendance import Attendance
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.keeper import Context, Keeper
+from seatwise_server.rpc.call_context import Context, authorize_call
+from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.open_streams import OpenStreams
 
-FIRST_WORD_S = 10.0
+METHOD = "/seatwise.v1.LobbyService/Attend"
+FIRST_REQUEST_S = 10.0
 """How long a stream may stay without a first request."""
 
 
-class LobbyDoor(lobby_service_pb2_grpc.LobbyServiceServicer):
+class LobbyServicer(lobby_service_pb2_grpc.LobbyServiceServicer):
     """See lobby_service.proto."""
 
-    def __init__(self, lobby: Lobby, keeper: Keeper) -> None:
+    def __init__(self, lobby: Lobby, authenticator: Authenticator, open_streams: OpenStreams) -> None:
         self._lobby = lobby
-        self._keeper = keeper
+        self._authenticator = authenticator
+        self._open_streams = open_streams
 
     async def Attend(self, requests: AsyncIterator[pb.AttendRequest], context: Context) -> None:
         """One stream, from its first request to its end."""
-        caller = await self._keeper.bot(context)
-        first = await _first(requests)
+        caller = await authorize_call(self._authenticator, METHOD, context)
+        first = await _first_request(requests)
         queues = await self._lobby.known_queues(list(first.queues))
         attendance = Attendance(caller.bot, queues, check_limit(first.max_matches))
-        with self._keeper.open(caller, attendance):
+        with self._open_streams.track(caller, attendance):
             async with self._lobby.present(attendance):
-                reader = asyncio.create_task(self._read(requests, attendance))
+                reader = asyncio.create_task(self._read_requests(requests, attendance))
                 reader.add_done_callback(lambda _: attendance.end(None))
                 try:
                     refusal = await attendance.write_all(context.write)
@@ -42,14 +46,14 @@ class LobbyDoor(lobby_service_pb2_grpc.LobbyServiceServicer):
         if refusal:
             raise refusal
 
-    async def _read(self, requests: AsyncIterator[pb.AttendRequest], attendance: Attendance) -> None:
+    async def _read_requests(self, requests: AsyncIterator[pb.AttendRequest], attendance: Attendance) -> None:
         async for request in requests:
             await self._lobby.set_limit(attendance, request.max_matches)
 
 
-async def _first(requests: AsyncIterator[pb.AttendRequest]) -> pb.AttendRequest:
+async def _first_request(requests: AsyncIterator[pb.AttendRequest]) -> pb.AttendRequest:
     try:
-        async with asyncio.timeout(FIRST_WORD_S):
+        async with asyncio.timeout(FIRST_REQUEST_S):
             return await anext(requests)
     except (TimeoutError, StopAsyncIteration):
         raise Refusal("INVALID_ARGUMENT", "send a first request that names queues and max_matches") from None

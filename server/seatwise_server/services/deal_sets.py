@@ -1,8 +1,7 @@
-"""Sets of duplicate deals: who may join, and what is not given before the last match is over."""
+"""Sets of duplicate deals: which match may join, and what stays hidden until the last match is over."""
 
 from __future__ import annotations
 
-import re
 import secrets
 from dataclasses import dataclass, replace
 
@@ -12,37 +11,38 @@ from seatwise_referee.journal import canonical
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import SEED_BYTES, seed_in_set
 from seatwise_server.refusal import Refusal
+from seatwise_server.services.resource_names import ResourceName
 from seatwise_server.store import Store
 from seatwise_server.store.errors import SetRefused
 
-LARGEST = 1000
+LARGEST_SET = 1000
 """Matches of one set."""
 
-_NAME = re.compile(r"sets/[a-z0-9][a-z0-9-]{0,62}")
+_NAMES = ResourceName("sets", "set of deals", "deal_set")
 
 
 @dataclass(frozen=True, slots=True)
-class Sets:
-    """For the door of the matches."""
+class DealSetRegistry:
+    """The deal sets, as the match service needs them."""
 
     store: Store
     keep_s: int
-    """How long a set is known when it is over: as long as records are kept."""
+    """Seconds that a set is known after its last match: as long as records are kept."""
 
-    async def joined(self, setup: Setup, wanted: match_pb2.DealSet) -> Setup:
-        """The match as one of the set, with a seed of its own; `Refusal` if it cannot be."""
-        _check(wanted)
+    async def join_set(self, setup: Setup, wanted: match_pb2.DealSet) -> Setup:
+        """Returns the match as one of the set, with a seed of its own; `Refusal` if it cannot be."""
+        _check_place(wanted)
         fresh = secrets.token_bytes(SEED_BYTES)
-        args = (wanted.name, wanted.number, setup.match, wanted.size, _kind(setup), fresh)
+        args = (wanted.name, wanted.number, setup.match, wanted.size, _deals_kind(setup), fresh)
         try:
             seed = await self.store.sets.join(*args)
         except SetRefused as why:
-            raise _refusal(wanted, why) from None
+            raise _refusal_to_join(wanted, why) from None
         place = DealSet(wanted.name, wanted.number, wanted.size, seed)
         return replace(setup, seed=seed_in_set(seed, place.number), deal_set=place)
 
-    async def check_over(self, match: match_pb2.Match) -> None:
-        """`Refusal` SET_RUNNING if others may yet play the deals of this match."""
+    async def check_is_over(self, match: match_pb2.Match) -> None:
+        """Raises `Refusal` SET_RUNNING if other bots may yet play the deals of this match."""
         name = match.deal_set.name
         if name and not await self.store.sets.is_over(name):
             raise Refusal(
@@ -52,37 +52,33 @@ class Sets:
                 deal_set=name,
             )
 
-    async def get(self, name: str) -> pb.GetDealSetResponse:
-        """The set as it stands; `Refusal` if there is none."""
-        found = await self.store.sets.get(name) if _NAME.fullmatch(name) else None
+    async def get_set(self, name: str) -> pb.GetDealSetResponse:
+        """Returns the set as it stands; `Refusal` if there is none."""
+        found = await self.store.sets.get(name) if _NAMES.is_valid(name) else None
         if found is None:
-            raise _absent(name)
+            raise _NAMES.not_found(name)
         return pb.GetDealSetResponse(size=found.size, matches=found.matches, over=found.is_over)
 
-    async def close(self, name: str) -> pb.CloseDealSetResponse:
-        """No more join it; `Refusal` if there is none."""
-        is_over = await self.store.sets.close(name, self.keep_s) if _NAME.fullmatch(name) else None
+    async def close_set(self, name: str) -> pb.CloseDealSetResponse:
+        """Lets no further match join the set; `Refusal` if there is none."""
+        is_over = await self.store.sets.close(name, self.keep_s) if _NAMES.is_valid(name) else None
         if is_over is None:
-            raise _absent(name)
+            raise _NAMES.not_found(name)
         return pb.CloseDealSetResponse(over=is_over)
 
 
-def _check(wanted: match_pb2.DealSet) -> None:
-    if not _NAME.fullmatch(wanted.name):
-        raise Refusal(
-            "INVALID_ARGUMENT",
-            f"deal_set.name is {wanted.name[:80]!r}; it must be sets/ and 1 to 63 of a-z, 0-9 and -",
-        )
-    if not 1 <= wanted.size <= LARGEST:
-        raise Refusal("INVALID_ARGUMENT", f"deal_set.size is {wanted.size}; it must be 1 to {LARGEST}")
+def _check_place(wanted: match_pb2.DealSet) -> None:
+    _NAMES.check(wanted.name, "deal_set.name")
+    if not 1 <= wanted.size <= LARGEST_SET:
+        raise Refusal("INVALID_ARGUMENT", f"deal_set.size is {wanted.size}; it must be 1 to {LARGEST_SET}")
     if not 1 <= wanted.number <= wanted.size:
         raise Refusal(
             "INVALID_ARGUMENT", f"deal_set.number is {wanted.number}; it must be 1 to the size, {wanted.size}"
         )
 
 
-def _kind(setup: Setup) -> str:
-    """What all matches of a set have in common, for the deals depend on it."""
+def _deals_kind(setup: Setup) -> str:
+    """Returns what all matches of a set have in common, for the deals depend on it."""
     return canonical(
         {
             "game": setup.game,
@@ -93,7 +89,7 @@ def _kind(setup: Setup) -> str:
     ).decode()
 
 
-def _refusal(wanted: match_pb2.DealSet, why: SetRefused) -> Refusal:
+def _refusal_to_join(wanted: match_pb2.DealSet, why: SetRefused) -> Refusal:
     name = wanted.name
     if why.reason == "SIZE":
         return Refusal(
@@ -105,7 +101,3 @@ def _refusal(wanted: match_pb2.DealSet, why: SetRefused) -> Refusal:
         message = f"match {wanted.number} of {name} is {why.instead}"
         return Refusal("ALREADY_EXISTS", message, match=why.instead)
     return Refusal("SET_OVER", f"{name} is over or closed; its deals are known", deal_set=name)
-
-
-def _absent(name: str) -> Refusal:
-    return Refusal("NOT_FOUND", f"there is no set of deals {name[:80]!r}", deal_set=name[:80])

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from seatwise.v1 import game_service_pb2 as pb
-from seatwise.v1 import game_service_pb2_grpc
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.keeper import Context
-from seatwise_server.rpc.paging import page_size, strange_token
+from seatwise_server.services.authentication import Caller
+from seatwise_server.services.paging import bad_page_token, page_size
 
 
-class GameDoor(game_service_pb2_grpc.GameServiceServicer):
-    """See game_service.proto. Open to everybody: it tells nothing that the rules do not."""
+class GameService:
+    """See game_service.proto. It tells nothing that the rules do not tell."""
 
-    async def ListGames(self, request: pb.ListGamesRequest, context: Context) -> pb.ListGamesResponse:  # noqa: ARG002
+    async def list_games(self, caller: Caller, request: pb.ListGamesRequest) -> pb.ListGamesResponse:
         """See game_service.proto. A page token is the name of the last game shown."""
         if request.page_token and request.page_token not in GAMES:
-            raise strange_token()
+            raise bad_page_token()
         names = [name for name in sorted(GAMES) if name > request.page_token]
         shown = names[: page_size(request.page_size)]
         token = shown[-1] if len(shown) < len(names) else ""
-        return pb.ListGamesResponse(games=map(_game, shown), next_page_token=token)
+        return pb.ListGamesResponse(games=map(_game_message, shown), next_page_token=token)
 
-    async def GetGame(self, request: pb.GetGameRequest, context: Context) -> pb.GetGameResponse:  # noqa: ARG002
+    async def get_game(self, caller: Caller, request: pb.GetGameRequest) -> pb.GetGameResponse:
         """See game_service.proto."""
         name = request.name.removeprefix("games/")
         if name not in GAMES:
             raise Refusal("NOT_FOUND", f"there is no game {request.name[:80]!r}", game=request.name[:80])
-        return pb.GetGameResponse(game=_game(name))
+        return pb.GetGameResponse(game=_game_message(name))
 
 
-def _game(name: str) -> pb.Game:
+def _game_message(name: str) -> pb.Game:
     game = GAMES[name]
     return pb.Game(
         name=f"games/{name}",

@@ -1,30 +1,21 @@
-"""Puts the doors together into one gRPC server."""
+"""One gRPC server with all services of a process, its limits and its health."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from seatwise.v1 import (
-    admin_service_pb2_grpc,
-    bot_service_pb2_grpc,
-    game_service_pb2_grpc,
-    ladder_service_pb2_grpc,
-    league_service_pb2_grpc,
-    lobby_service_pb2_grpc,
-    match_service_pb2_grpc,
-)
-from seatwise_server.rpc.admin import AdminDoor
-from seatwise_server.rpc.bots import BotDoor
-from seatwise_server.rpc.games import GameDoor
-from seatwise_server.rpc.guard import Guard
-from seatwise_server.rpc.health import HealthDoor
-from seatwise_server.rpc.ladders import LadderDoor
-from seatwise_server.rpc.leagues import LeagueDoor
-from seatwise_server.rpc.lobby import LobbyDoor
-from seatwise_server.rpc.matches import MatchDoor
-from seatwise_server.rpc.play import PlayDoor
+from seatwise.v1 import lobby_service_pb2_grpc
+from seatwise_server.rpc.error_interceptor import ErrorInterceptor
+from seatwise_server.rpc.health_servicer import HealthServicer
+from seatwise_server.rpc.lobby_servicer import LobbyServicer
+from seatwise_server.rpc.play_servicer import PlayServicer
+from seatwise_server.rpc.service_handlers import service_handler
+from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.operations import Operation
 
 LOBBY = "seatwise.v1.LobbyService"
 PLAY = "seatwise.v1.PlayService"
@@ -43,8 +34,8 @@ LIVE = "live"
 ABLE = "able"
 """... and one that does its work, though it may have no free table for more."""
 
-SILENT_MS = 10_000
-"""Who has not begun to speak HTTP/2 for so long is hung up on: he holds a connection that a bot could have."""
+HANDSHAKE_TIMEOUT_MS = 10_000
+"""A connection that has not begun to speak HTTP/2 by then is closed: it holds a place that a bot could have."""
 
 LARGEST_REQUEST = 256 * 1024
 """Bytes. The transport itself refuses more, with RESOURCE_EXHAUSTED."""
@@ -67,46 +58,37 @@ OPTIONS = (
 )
 
 
-class Doors:
+class GrpcServer:
     """A gRPC server with the services of the roles that run here; a call to any other is UNIMPLEMENTED."""
 
     def __init__(self, most_connections: int) -> None:
         limits = (
             ("grpc.max_allowed_incoming_connections", most_connections),
-            ("grpc.server_handshake_timeout_ms", SILENT_MS),
+            ("grpc.server_handshake_timeout_ms", HANDSHAKE_TIMEOUT_MS),
         )
-        self.server = grpc.aio.server(interceptors=[Guard()], options=OPTIONS + limits)
-        self._health = HealthDoor()
+        self.server = grpc.aio.server(interceptors=[ErrorInterceptor()], options=OPTIONS + limits)
+        self._health = HealthServicer()
         self._services: list[str] = []
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.server)
 
-    def open_lobby(self, lobby: LobbyDoor) -> None:
-        """Where bots attend."""
+    def add_lobby(self, lobby: LobbyServicer) -> None:
+        """Serves Attend."""
         lobby_service_pb2_grpc.add_LobbyServiceServicer_to_server(lobby, self.server)  # type: ignore[no-untyped-call]  # generated
         self._services.append(LOBBY)
 
-    def open_play(self, play: PlayDoor) -> None:
-        """Where bots sit."""
+    def add_play(self, play: PlayServicer) -> None:
+        """Serves Play."""
         self.server.add_generic_rpc_handlers((play.handler(),))
         self._services.append(PLAY)
 
-    def open_gateway(
-        self,
-        admin: AdminDoor,
-        matches: MatchDoor,
-        bots: BotDoor,
-        games: GameDoor,
-        ladders: LadderDoor,
-        leagues: LeagueDoor,
-    ) -> None:
-        """All that is asked and answered once, and watching."""
-        admin_service_pb2_grpc.add_AdminServiceServicer_to_server(admin, self.server)  # type: ignore[no-untyped-call]  # generated
-        match_service_pb2_grpc.add_MatchServiceServicer_to_server(matches, self.server)  # type: ignore[no-untyped-call]  # generated
-        bot_service_pb2_grpc.add_BotServiceServicer_to_server(bots, self.server)  # type: ignore[no-untyped-call]  # generated
-        game_service_pb2_grpc.add_GameServiceServicer_to_server(games, self.server)  # type: ignore[no-untyped-call]  # generated
-        ladder_service_pb2_grpc.add_LadderServiceServicer_to_server(ladders, self.server)  # type: ignore[no-untyped-call]  # generated
-        league_service_pb2_grpc.add_LeagueServiceServicer_to_server(leagues, self.server)  # type: ignore[no-untyped-call]  # generated
-        self._services += GATEWAY
+    def add_operations(self, operations: Iterable[Operation], authenticator: Authenticator) -> None:
+        """Serves every operation of the services layer."""
+        by_service: dict[str, list[Operation]] = {}
+        for operation in operations:
+            by_service.setdefault(operation.method.split("/")[1], []).append(operation)
+        for service, its in by_service.items():
+            self.server.add_generic_rpc_handlers((service_handler(service, its, authenticator),))
+        self._services += by_service
 
     async def start(self) -> None:
         """Begins to answer; not yet ready, as health says."""
@@ -119,7 +101,7 @@ class Doors:
         said = dict.fromkeys(self._services, is_ready)
         said |= dict.fromkeys(("", PLAY) if PLAY in said else ("",), is_ready and is_able and not is_full)
         said |= {LIVE: True, ABLE: is_ready and is_able}
-        self._health.say({name: _SERVING if is_so else _NOT_SERVING for name, is_so in said.items()})
+        self._health.set_statuses({name: _SERVING if is_so else _NOT_SERVING for name, is_so in said.items()})
 
 
 _SERVING = health_pb2.HealthCheckResponse.SERVING

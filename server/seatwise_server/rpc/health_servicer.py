@@ -14,24 +14,24 @@ from grpc_health.v1 import health_pb2 as pb
 from grpc_health.v1 import health_pb2_grpc
 
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.keeper import Context
-from seatwise_server.rpc.onlookers import Onlookers
+from seatwise_server.rpc.call_context import Context
+from seatwise_server.services.stream_quota import StreamQuota
 
 MOST_WATCHERS = 1_000
 
 Status: TypeAlias = pb.HealthCheckResponse.ServingStatus.ValueType
 
 
-class HealthDoor(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # its package has no types
+class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # its package has no types
     """Open to everybody. A watcher who does not read misses what changes meanwhile, and holds up nobody."""
 
     def __init__(self) -> None:
         self._said: dict[str, Status] = {}
         self._news = asyncio.Event()
         """That of the next change; each has its own."""
-        self._watchers = Onlookers(MOST_WATCHERS, "watch the health")
+        self._watchers = StreamQuota(MOST_WATCHERS, "watch the health")
 
-    def say(self, said: Mapping[str, Status]) -> None:
+    def set_statuses(self, said: Mapping[str, Status]) -> None:
         """From now on, of each service. Only a change is news."""
         if said != self._said:
             self._said = dict(said)
@@ -51,7 +51,7 @@ class HealthDoor(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # its p
     ) -> AsyncIterator[pb.HealthCheckResponse]:
         """As the protocol of health checks has it."""
         last: Status | None = None
-        with self._watchers.one_more():
+        with self._watchers.reserve_stream():
             while True:
                 news = self._news
                 status = self._said.get(request.service, pb.HealthCheckResponse.SERVICE_UNKNOWN)

@@ -16,7 +16,7 @@ DOMAIN = "seatwise"
 DETAILS_KEY = "grpc-status-details-bin"
 
 
-def status(refusal: Refusal) -> status_pb2.Status:
+def encode_refusal(refusal: Refusal) -> status_pb2.Status:
     """The refusal as `google.rpc.Status`."""
     info = error_details_pb2.ErrorInfo(reason=refusal.reason, domain=DOMAIN, metadata=refusal.metadata)
     detail = any_pb2.Any()
@@ -25,10 +25,10 @@ def status(refusal: Refusal) -> status_pb2.Status:
     return status_pb2.Status(code=code.value[0], message=refusal.message, details=[detail])
 
 
-async def abort(context: grpc.aio.ServicerContext[bytes, bytes], refusal: Refusal) -> NoReturn:
+async def abort_call(context: grpc.aio.ServicerContext[bytes, bytes], refusal: Refusal) -> NoReturn:
     """Ends the RPC with the refusal; a caller that does not even read that is hung up on."""
     COUNTS.refusals[refusal.reason] += 1
-    details = ((DETAILS_KEY, status(refusal).SerializeToString()),)
+    details = ((DETAILS_KEY, encode_refusal(refusal).SerializeToString()),)
     try:
         async with asyncio.timeout(LAST_WORD_S):
             await context.abort(grpc.StatusCode[refusal.code], refusal.message, trailing_metadata=details)

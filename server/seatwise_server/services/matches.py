@@ -1,16 +1,13 @@
-"""MatchService: creating, reading, watching and ending matches."""
+"""MatchService: creates, shows, streams and ends matches."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Callable
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from seatwise.v1 import match_pb2, match_service_pb2_grpc
+from seatwise.v1 import match_pb2
 from seatwise.v1 import match_service_pb2 as pb
-from seatwise_referee.clock import BadTimeControl
-from seatwise_referee.game import BadOptions
 from seatwise_referee.setup import Setup
 from seatwise_server import resources
 from seatwise_server.lobby.aborting import Aborting
@@ -18,66 +15,64 @@ from seatwise_server.lobby.queue import CREATED
 from seatwise_server.lobby.seating import Seating, match_name_for, new_match_name
 from seatwise_server.play.watch import Watch
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.keeper import Context, Keeper
-from seatwise_server.rpc.onlookers import Onlookers
-from seatwise_server.rpc.paging import page_size
-from seatwise_server.rpc.sets import Sets
-from seatwise_server.rpc.wanted import check_seats, game_of, limits_of, options_of
+from seatwise_server.services.authentication import Caller
+from seatwise_server.services.bots import bot_not_found
+from seatwise_server.services.deal_sets import DealSetRegistry
+from seatwise_server.services.league_tables import league_of
+from seatwise_server.services.match_requests import (
+    check_seats,
+    parse_game,
+    parse_options,
+    parse_time_control,
+    refusing_bad_settings,
+)
+from seatwise_server.services.paging import page_size
+from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_length
+from seatwise_server.services.stream_quota import StreamQuota
 from seatwise_server.store import MatchMeta, Store
 from seatwise_server.store.errors import BadPageToken
 
-LONGEST_REQUEST_ID = 64
 MOST_WAITING = 10_000
 """Created matches that wait for bots or tables."""
 MOST_SPECTATORS = 500
 """Each of them waits on a connection to the store of its own, and of those the referee needs some too."""
 
 
-class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
+class MatchService:
     """See match_service.proto."""
 
     def __init__(
-        self,
-        store: Store,
-        seating: Seating,
-        wake: Callable[[], None],
-        watch: Watch,
-        sets: Sets,
-        keeper: Keeper,
+        self, store: Store, seating: Seating, wake: Callable[[], None], watch: Watch, sets: DealSetRegistry
     ) -> None:
         self._store = store
         self._seating = seating
         self._aborting = Aborting(store, seating)
-        self._wake = wake
+        self._wake_pairing = wake
         """Tells the lobby in this process, if there is one, that a match waits."""
         self._watch = watch
         self._sets = sets
-        self._keeper = keeper
-        self._spectators = Onlookers(MOST_SPECTATORS, "watch matches")
+        self._spectators = StreamQuota(MOST_SPECTATORS, "watch matches")
 
-    async def CreateMatch(self, request: pb.CreateMatchRequest, context: Context) -> pb.CreateMatchResponse:
+    async def create_match(self, caller: Caller, request: pb.CreateMatchRequest) -> pb.CreateMatchResponse:
         """See match_service.proto."""
-        await self._keeper.admin(context)
         if await self._store.queues.count(CREATED) >= MOST_WAITING:
             raise Refusal("SERVER_FULL", f"{MOST_WAITING} matches wait for their bots", retry_after="10")
-        setup = await self._setup_for(request)
+        setup = await self._new_setup(request)
         if request.HasField("deal_set") and await self._store.matches.get(setup.match) is None:
-            setup = await self._sets.joined(setup, request.deal_set)
+            setup = await self._sets.join_set(setup, request.deal_set)
         await self._seating.create(setup, "WAITING", CREATED)
-        match = await self._get(setup.match)
+        match = await self._get_message(setup.match)
         if match.state == match_pb2.Match.STATE_WAITING:
             await self._store.queues.enter(CREATED, setup.match)
-            self._wake()
+            self._wake_pairing()
         return pb.CreateMatchResponse(match=match)
 
-    async def GetMatch(self, request: pb.GetMatchRequest, context: Context) -> pb.GetMatchResponse:
+    async def get_match(self, caller: Caller, request: pb.GetMatchRequest) -> pb.GetMatchResponse:
         """See match_service.proto."""
-        await self._keeper.anybody(context)
-        return pb.GetMatchResponse(match=await self._get(request.name))
+        return pb.GetMatchResponse(match=await self._get_message(request.name))
 
-    async def ListMatches(self, request: pb.ListMatchesRequest, context: Context) -> pb.ListMatchesResponse:
+    async def list_matches(self, caller: Caller, request: pb.ListMatchesRequest) -> pb.ListMatchesResponse:
         """See match_service.proto."""
-        await self._keeper.anybody(context)
         try:
             page = await self._store.matches.page(page_size(request.page_size), request.page_token)
         except BadPageToken as bad:
@@ -85,52 +80,50 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
         matches = [resources.match(meta) for meta in page.matches]
         return pb.ListMatchesResponse(matches=matches, next_page_token=page.next_page_token)
 
-    async def GetRecord(self, request: pb.GetRecordRequest, context: Context) -> pb.GetRecordResponse:
+    async def get_record(self, caller: Caller, request: pb.GetRecordRequest) -> pb.GetRecordResponse:
         """See match_service.proto."""
-        await self._keeper.anybody(context)
-        match = await self._get(request.name)
+        match = await self._get_message(request.name)
         if match.state == match_pb2.Match.STATE_VOIDED:
             raise Refusal(
                 "MATCH_VOIDED", f"{request.name} was voided ({match.void_reason}); it has no record"
             )
-        await self._sets.check_over(match)
+        await self._sets.check_is_over(match)
         record = await self._store.matches.record(request.name)
         if not record:
             raise Refusal("MATCH_NOT_OVER", f"{request.name} is not over; its record is given when it is")
         return pb.GetRecordResponse(record=record.decode().rstrip("\n"))
 
-    async def AbortMatch(self, request: pb.AbortMatchRequest, context: Context) -> pb.AbortMatchResponse:
+    async def abort_match(self, caller: Caller, request: pb.AbortMatchRequest) -> pb.AbortMatchResponse:
         """See match_service.proto."""
-        await self._keeper.admin(context)
-        match = await self._get(request.name)
+        match = await self._get_message(request.name)
         if not match.HasField("end_time"):
             await self._aborting.abort(request.name)
         return pb.AbortMatchResponse(match=match)
 
-    async def GetDealSet(self, request: pb.GetDealSetRequest, context: Context) -> pb.GetDealSetResponse:
+    async def get_deal_set(self, caller: Caller, request: pb.GetDealSetRequest) -> pb.GetDealSetResponse:
         """See match_service.proto."""
-        await self._keeper.anybody(context)
-        return await self._sets.get(request.name)
+        return await self._sets.get_set(request.name)
 
-    async def CloseDealSet(
-        self, request: pb.CloseDealSetRequest, context: Context
+    async def close_deal_set(
+        self, caller: Caller, request: pb.CloseDealSetRequest
     ) -> pb.CloseDealSetResponse:
         """See match_service.proto."""
-        await self._keeper.admin(context)
-        return await self._sets.close(request.name)
+        return await self._sets.close_set(request.name)
 
-    async def WatchMatch(
-        self, request: pb.WatchMatchRequest, context: Context
+    async def watch_match(
+        self, caller: Caller, request: pb.WatchMatchRequest
     ) -> AsyncIterator[pb.WatchMatchResponse]:
         """See match_service.proto."""
-        await self._keeper.anybody(context)
-        await self._sets.check_over(await self._get(request.name))
-        with self._spectators.one_more():
+        await self._sets.check_is_over(await self._get_message(request.name))
+        with self._spectators.reserve_stream():
             async for seen in self._watch.follow(request.name):
                 seen.send_time.CopyFrom(_now())
                 yield seen
 
-    async def _meta(self, name: str) -> MatchMeta:
+    async def _get_message(self, name: str) -> match_pb2.Match:
+        return resources.match(await self._get_meta(name))
+
+    async def _get_meta(self, name: str) -> MatchMeta:
         meta = await self._store.matches.get(name) if name.startswith("matches/") else None
         if meta is None or "setup" not in meta.fields:
             raise Refusal(
@@ -140,11 +133,25 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
             )
         return meta
 
-    async def _get(self, name: str) -> match_pb2.Match:
-        return resources.match(await self._meta(name))
+    async def _new_setup(self, request: pb.CreateMatchRequest) -> Setup:
+        """Returns the match that is asked for, with a new seed; `Refusal` if it cannot be played."""
+        game = parse_game(request.game)
+        for bot in request.bots:
+            if await self._store.bots.get(bot) is None:
+                raise bot_not_found(bot)
+        check_seats(game, len(request.bots), f"{len(request.bots)} bots are named")
+        with refusing_bad_settings():
+            return self._seating.setup(
+                _match_name(request.request_id),
+                game,
+                request.bots,
+                parse_options(game, request.options),
+                parse_time_control(game, request.time_control),
+                await self._check_league(request),
+            )
 
-    async def _league(self, request: pb.CreateMatchRequest) -> str:
-        """For which the result counts; `Refusal` if there is no such league, or somebody does not take part."""
+    async def _check_league(self, request: pb.CreateMatchRequest) -> str:
+        """Returns the league that the result counts for; `Refusal` if it does not exist or lacks one of the bots."""
         if not request.league:
             return ""
         meta = await self._store.leagues.get(request.league[:80])
@@ -152,33 +159,13 @@ class MatchDoor(match_service_pb2_grpc.MatchServiceServicer):
             raise Refusal(
                 "NOT_FOUND", f"there is no league {request.league[:80]!r}", league=request.league[:80]
             )
-        entrants = {each["player"] for each in json.loads(meta.settings)["entrants"]}
-        if strange := sorted(set(request.bots) - entrants):
+        if strange := sorted(set(request.bots) - set(league_of(meta).players)):
             raise Refusal("INVALID_ARGUMENT", f"{strange[0][:80]} does not take part in {request.league}")
         return meta.name
 
-    async def _setup_for(self, request: pb.CreateMatchRequest) -> Setup:
-        game = game_of(request.game)
-        for bot in request.bots:
-            if await self._store.bots.get(bot) is None:
-                raise Refusal("NOT_FOUND", f"no bot {bot[:80]!r} is registered", bot=bot[:80])
-        check_seats(game, len(request.bots), f"{len(request.bots)} bots are named")
-        try:
-            return self._seating.setup(
-                _match_name(request.request_id),
-                game,
-                request.bots,
-                options_of(game, request.options),
-                limits_of(game, request.time_control),
-                await self._league(request),
-            )
-        except (BadOptions, BadTimeControl) as bad:
-            raise Refusal("INVALID_ARGUMENT", str(bad)) from None
-
 
 def _match_name(request_id: str) -> str:
-    if len(request_id) > LONGEST_REQUEST_ID:
-        raise Refusal("INVALID_ARGUMENT", f"a request_id has at most {LONGEST_REQUEST_ID} characters")
+    check_length("request_id", request_id, LONGEST_REQUEST_ID)
     return match_name_for(request_id) if request_id else new_match_name()
 
 

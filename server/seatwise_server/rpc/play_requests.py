@@ -11,45 +11,45 @@ from seatwise.v1 import play_service_pb2 as pb
 _ITEM_KEY = pb.PlayRequest.ITEMS_FIELD_NUMBER << 3 | 2
 
 
-class Unreadable(ValueError):
+class UnreadableItem(ValueError):
     """Bytes that are no item."""
 
 
-def read(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:
+def read_items(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:
     """The items of one message in their order; `None` for each that cannot be read."""
     try:
         yield from pb.PlayRequest.FromString(raw).items
     except DecodeError:
-        yield from _one_by_one(raw)
+        yield from _read_one_by_one(raw)
 
 
-def _one_by_one(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:
+def _read_one_by_one(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:
     """Walks over the outermost fields by hand; what follows bytes that make no sense is lost with them."""
     rest = memoryview(raw)
     while rest:
         try:
-            key, rest = _varint(rest)
-            length, rest = _varint(rest)
+            key, rest = _read_varint(rest)
+            length, rest = _read_varint(rest)
             if key != _ITEM_KEY or length > len(rest):
-                raise Unreadable
+                raise UnreadableItem
             body, rest = rest[:length], rest[length:]
-        except Unreadable:
+        except UnreadableItem:
             yield None
             return
-        yield _item(bytes(body))
+        yield _parse_item(bytes(body))
 
 
-def _item(body: bytes) -> pb.PlayRequestItem | None:
+def _parse_item(body: bytes) -> pb.PlayRequestItem | None:
     try:
         return pb.PlayRequestItem.FromString(body)
     except DecodeError:
         return None
 
 
-def _varint(data: memoryview) -> tuple[int, memoryview]:
+def _read_varint(data: memoryview) -> tuple[int, memoryview]:
     number = 0
     for index, byte in enumerate(data[:10]):
         number |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
             return number, data[index + 1 :]
-    raise Unreadable
+    raise UnreadableItem

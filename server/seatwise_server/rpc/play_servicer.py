@@ -9,20 +9,24 @@ import grpc
 
 from seatwise_server.play.referee import Referee
 from seatwise_server.play.stream import PlayStream
-from seatwise_server.rpc import requests
-from seatwise_server.rpc.keeper import Context, Keeper
+from seatwise_server.rpc import play_requests
+from seatwise_server.rpc.call_context import Context, authorize_call
+from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.open_streams import OpenStreams
 
 SERVICE = "seatwise.v1.PlayService"
-AT_ONCE = 32
+METHOD = f"/{SERVICE}/Play"
+ITEMS_PER_TURN = 32
 """Items that are taken before others have their turn: a message of the smallest ones would stop them for a second."""
 
 
-class PlayDoor:
+class PlayServicer:
     """Takes raw bytes: what cannot be read is owed an answer, not a broken stream."""
 
-    def __init__(self, referee: Referee, keeper: Keeper) -> None:
+    def __init__(self, referee: Referee, authenticator: Authenticator, open_streams: OpenStreams) -> None:
         self._referee = referee
-        self._keeper = keeper
+        self._authenticator = authenticator
+        self._open_streams = open_streams
 
     def handler(self) -> grpc.GenericRpcHandler:
         """For `grpc.aio.Server.add_generic_rpc_handlers`."""
@@ -31,9 +35,9 @@ class PlayDoor:
 
     async def play(self, raws: AsyncIterator[bytes], context: Context) -> None:
         """One stream, from its first byte to its last."""
-        caller = await self._keeper.bot(context)
+        caller = await authorize_call(self._authenticator, METHOD, context)
         stream = PlayStream(caller.bot, self._referee.lease.holds)
-        with self._keeper.open(caller, stream), self._referee.streams.attached(stream):
+        with self._open_streams.track(caller, stream), self._referee.streams.attached(stream):
             reader = asyncio.create_task(self._read(raws, stream))
             reader.add_done_callback(lambda _: stream.end(None))
             try:
@@ -50,11 +54,11 @@ class PlayDoor:
         loop = asyncio.get_running_loop()
         async for raw in raws:
             at = loop.time()
-            for count, item in enumerate(requests.read(raw), start=1):
+            for count, item in enumerate(play_requests.read_items(raw), start=1):
                 if stream.outbox.is_full:
                     await stream.outbox.room()
                 if stream.is_ending:  # what comes late must not undo what came on a newer one
                     return
                 self._referee.intake.take(stream, item, at)
-                if count % AT_ONCE == 0:
+                if count % ITEMS_PER_TURN == 0:
                     await asyncio.sleep(0)

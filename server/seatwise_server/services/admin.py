@@ -5,86 +5,69 @@ from __future__ import annotations
 import re
 
 from seatwise.v1 import admin_service_pb2 as pb
-from seatwise.v1 import admin_service_pb2_grpc
 from seatwise_server import resources
 from seatwise_server.ladder.ladder_settings import lease_of
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.play.lease import LEASE_S
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.keeper import Context, Keeper
-from seatwise_server.rpc.paging import page_size, strange_token
+from seatwise_server.services.authentication import Caller
+from seatwise_server.services.paging import bad_page_token, page_size
 from seatwise_server.store import Fence, Heartbeat, Job, Store, now_ms
 
-LONGEST_REASON = 200
-SILENT_MS = 2500
-"""Who has not beaten for so long has missed one, at least."""
-LEASE_MS = int(LEASE_S * 1000)
+LONGEST_VOID_REASON = 200
+SHOWN_SILENT_AFTER_MS = 2_500
+"""A referee whose last heartbeat is older than this is shown as silent: it has missed one, at least."""
+MATCH_LEASE_MS = int(LEASE_S * 1000)
 HOUSE_BOTS = "house-bots"
-"""What is done by one process at a time, as looking after a ladder is."""
+"""The work of running the house's bots, which one process does at a time."""
 _JOB_ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
-"""Redis knows none of more digits, and has an error of its own for them."""
+"""Redis has no id with more digits, and an error of its own for one."""
 
 
-class AdminDoor(admin_service_pb2_grpc.AdminServiceServicer):
+class AdminService:
     """See admin_service.proto."""
 
-    def __init__(self, store: Store, aborting: Aborting, keeper: Keeper) -> None:
+    def __init__(self, store: Store, aborting: Aborting) -> None:
         self._store = store
         self._aborting = aborting
-        self._keeper = keeper
 
-    async def ListReferees(
-        self,
-        request: pb.ListRefereesRequest,  # noqa: ARG002
-        context: Context,
-    ) -> pb.ListRefereesResponse:
+    async def list_referees(self, caller: Caller, request: pb.ListRefereesRequest) -> pb.ListRefereesResponse:
         """See admin_service.proto."""
-        await self._keeper.admin(context)
-        return pb.ListRefereesResponse(referees=(await self._referees()).values())
+        return pb.ListRefereesResponse(referees=(await self._read_referees()).values())
 
-    async def ListLiveMatches(
-        self, request: pb.ListLiveMatchesRequest, context: Context
+    async def list_live_matches(
+        self, caller: Caller, request: pb.ListLiveMatchesRequest
     ) -> pb.ListLiveMatchesResponse:
         """See admin_service.proto. A page token is the id of the last job shown."""
-        await self._keeper.admin(context)
         if request.page_token and not _JOB_ID.fullmatch(request.page_token):
-            raise strange_token()
+            raise bad_page_token()
         size = page_size(request.page_size)
         jobs = await self._store.jobs.page(size + 1, request.page_token or "-")
-        matches = [_live(job, await self._store.journal.fence(job.match)) for job in jobs[:size]]
+        matches = [_live_match(job, await self._store.journal.fence(job.match)) for job in jobs[:size]]
         token = jobs[size - 1].job_id if len(jobs) > size else ""
         return pb.ListLiveMatchesResponse(matches=matches, next_page_token=token)
 
-    async def ListLeases(
-        self,
-        request: pb.ListLeasesRequest,  # noqa: ARG002
-        context: Context,
-    ) -> pb.ListLeasesResponse:
+    async def list_leases(self, caller: Caller, request: pb.ListLeasesRequest) -> pb.ListLeasesResponse:
         """See admin_service.proto."""
-        await self._keeper.admin(context)
         leases = [
-            pb.Lease(what="matches", holder=each.name, left_ms=max(0, LEASE_MS - each.silent_ms))
-            for each in (await self._referees()).values()
+            pb.Lease(what="matches", holder=each.name, left_ms=max(0, MATCH_LEASE_MS - each.silent_ms))
+            for each in (await self._read_referees()).values()
             if each.state != pb.Referee.STATE_STOPPED
         ]
-        return pb.ListLeasesResponse(leases=[*leases, *await self._held_by_one()])
+        return pb.ListLeasesResponse(leases=[*leases, *await self._read_work_leases()])
 
-    async def DrainReferee(
-        self, request: pb.DrainRefereeRequest, context: Context
-    ) -> pb.DrainRefereeResponse:
+    async def drain_referee(self, caller: Caller, request: pb.DrainRefereeRequest) -> pb.DrainRefereeResponse:
         """See admin_service.proto."""
-        await self._keeper.admin(context)
-        referee = (await self._referees()).get(request.name)
+        referee = (await self._read_referees()).get(request.name)
         if referee is None or referee.state == pb.Referee.STATE_STOPPED:
             raise Refusal("NOT_FOUND", f"there is no referee {request.name[:80]!r}", name=request.name[:80])
         await self._store.processes.order(request.name.removeprefix("referees/"), b"drain")
         return pb.DrainRefereeResponse(referee=referee)
 
-    async def VoidMatch(self, request: pb.VoidMatchRequest, context: Context) -> pb.VoidMatchResponse:
+    async def void_match(self, caller: Caller, request: pb.VoidMatchRequest) -> pb.VoidMatchResponse:
         """See admin_service.proto."""
-        await self._keeper.admin(context)
-        if not 1 <= len(request.reason.strip()) <= LONGEST_REASON:
-            raise Refusal("INVALID_ARGUMENT", f"say why, in at most {LONGEST_REASON} characters")
+        if not 1 <= len(request.reason.strip()) <= LONGEST_VOID_REASON:
+            raise Refusal("INVALID_ARGUMENT", f"say why, in at most {LONGEST_VOID_REASON} characters")
         meta = await self._store.matches.get(request.name) if request.name.startswith("matches/") else None
         if meta is None or "setup" not in meta.fields:
             raise Refusal("NOT_FOUND", f"there is no match {request.name[:80]!r}", name=request.name[:80])
@@ -92,14 +75,14 @@ class AdminDoor(admin_service_pb2_grpc.AdminServiceServicer):
             await self._aborting.abort(request.name, request.reason.strip())
         return pb.VoidMatchResponse(match=resources.match(meta))
 
-    async def _held_by_one(self) -> list[pb.Lease]:
-        """Who runs the house's bots, and who looks after each ladder."""
+    async def _read_work_leases(self) -> list[pb.Lease]:
+        """Returns who runs the house's bots, and who looks after each ladder."""
         works = {HOUSE_BOTS: HOUSE_BOTS}
         works |= {ladder: lease_of(ladder) for ladder in await self._store.ladders.all_names()}
         held = {what: await self._store.leases.holder(work) for what, work in works.items()}
         return [pb.Lease(what=what, holder=it[0], left_ms=it[1]) for what, it in held.items() if it]
 
-    async def _referees(self) -> dict[str, pb.Referee]:
+    async def _read_referees(self) -> dict[str, pb.Referee]:
         beats = await self._store.processes.heartbeats()
         now = await now_ms(self._store.client) if beats else 0
         return {f"referees/{name}": _referee(name, beats[name], now) for name in sorted(beats)}
@@ -110,22 +93,22 @@ def _referee(name: str, beat: Heartbeat, now: int) -> pb.Referee:
     return pb.Referee(
         name=f"referees/{name}",
         address=beat.address,
-        state=_state(beat, silent_ms),
+        state=_referee_state(beat, silent_ms),
         matches=0 if beat.has_left else beat.tables,
         free_tables=0 if beat.has_left else beat.free,
         silent_ms=silent_ms,
     )
 
 
-def _state(beat: Heartbeat, silent_ms: int) -> pb.Referee.State:
+def _referee_state(beat: Heartbeat, silent_ms: int) -> pb.Referee.State:
     if beat.has_left:
         return pb.Referee.STATE_STOPPED
-    if silent_ms > SILENT_MS:
+    if silent_ms > SHOWN_SILENT_AFTER_MS:
         return pb.Referee.STATE_SILENT
     return pb.Referee.STATE_DRAINING if beat.is_draining else pb.Referee.STATE_SERVING
 
 
-def _live(job: Job, fence: Fence | None) -> pb.LiveMatch:
+def _live_match(job: Job, fence: Fence | None) -> pb.LiveMatch:
     if fence is None:
         return pb.LiveMatch(match=job.match)
     return pb.LiveMatch(

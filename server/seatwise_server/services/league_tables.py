@@ -1,13 +1,14 @@
-"""The tables of leagues: anybody may ask for one, and of a long league it takes a second to work out."""
+"""Works out the standings of leagues, and keeps those that were asked for last: a long league takes a second."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+
+from cachetools import LRUCache
 
 from seatwise.v1 import league_pb2
 from seatwise_server.competition.logged_result import LoggedResult
@@ -17,14 +18,14 @@ from seatwise_server.league.settings import League
 from seatwise_server.league.table import Row, rows_of
 from seatwise_server.store import LeagueMeta, Store
 
-KEPT = 16
-"""Tables that are kept in mind."""
+MOST_LEAGUE_TABLES = 16
+"""Tables that are kept in memory."""
 _READ_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """A league's, as it is sent."""
+class ShownLeague:
+    """A league's table, as it is sent."""
 
     results: int
     voids: int
@@ -32,54 +33,48 @@ class Table:
 
 
 class LeagueTables:
-    """Those that were asked for last. Anew only when there is more to count, and one at a time, whoever asks."""
+    """A cache of tables. A table is worked out again only when there is more to count, one at a time."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: OrderedDict[str, Table] = OrderedDict()
+        self._shown: LRUCache[str, ShownLeague] = LRUCache(MOST_LEAGUE_TABLES)
         self._turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, "league-tables")
-        """One: who hangs up and asks again keeps no second one busy."""
+        """One thread: a caller that hangs up and asks again keeps no second one busy."""
 
-    async def of(self, meta: LeagueMeta) -> Table:
-        """The table as it is now."""
+    async def get_table(self, meta: LeagueMeta) -> ShownLeague:
+        """Returns the table as it is now."""
         async with self._turn:
-            count, voids = (
-                await self._store.results.count(meta.name),
-                await self._store.leagues.voids(meta.name),
-            )
-            table = self._known.get(meta.name)
+            count = await self._store.results.count(meta.name)
+            voids = await self._store.leagues.voids(meta.name)
+            table = self._shown.get(meta.name)
             if table is None or (table.results, table.voids) != (count, len(voids)):
-                table = await self._worked_out(meta, voids)
-            self._keep(meta.name, table)
+                table = await self._work_out_table(meta, voids)
+            self._shown[meta.name] = table
             return table
 
-    async def _worked_out(self, meta: LeagueMeta, voids: Collection[str]) -> Table:
-        league, results = league_of(meta), await self._results(meta.name)
+    async def _work_out_table(self, meta: LeagueMeta, voids: Collection[str]) -> ShownLeague:
+        league, results = league_of(meta), await self._read_results(meta.name)
         loop = asyncio.get_running_loop()
-        rows = await loop.run_in_executor(self._thread, _rows, meta.name, league, results, voids)
-        return Table(len(results), len(voids), [_standing(row) for row in rows])
+        rows = await loop.run_in_executor(self._thread, _table_rows, meta.name, league, results, voids)
+        return ShownLeague(len(results), len(voids), [_standing(row) for row in rows])
 
-    async def _results(self, name: str) -> list[LoggedResult]:
+    async def _read_results(self, name: str) -> list[LoggedResult]:
         results: list[LoggedResult] = []
         while found := await self._store.results.read(name, len(results), _READ_AT_ONCE):
             results += found
         return results
 
-    def _keep(self, name: str, table: Table) -> None:
-        self._known[name] = table
-        self._known.move_to_end(name)
-        if len(self._known) > KEPT:
-            self._known.popitem(last=False)
-
 
 def league_of(meta: LeagueMeta) -> League:
-    """The league as it was created."""
+    """Returns the league as it was created."""
     return League.from_json(json.loads(meta.settings))
 
 
-def _rows(name: str, league: League, results: Sequence[LoggedResult], voids: Collection[str]) -> list[Row]:
-    """As who runs the league has them."""
+def _table_rows(
+    name: str, league: League, results: Sequence[LoggedResult], voids: Collection[str]
+) -> list[Row]:
+    """Returns the same rows that the runner of the league works out."""
     schedule = schedule_of(league)
     return rows_of(league, schedule, so_far_of(name, schedule, results, voids))
 

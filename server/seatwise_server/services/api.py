@@ -1,0 +1,40 @@
+"""Puts the services together, as every door serves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from seatwise_server.lobby.aborting import Aborting
+from seatwise_server.lobby.seating import Seating
+from seatwise_server.play.watch import Watch
+from seatwise_server.services.admin import AdminService
+from seatwise_server.services.bots import BotService
+from seatwise_server.services.deal_sets import DealSetRegistry
+from seatwise_server.services.games import GameService
+from seatwise_server.services.ladders import LadderService
+from seatwise_server.services.leagues import LeagueService
+from seatwise_server.services.matches import MatchService
+from seatwise_server.services.operations import Operation, operations_of
+from seatwise_server.store import Store
+
+
+def new_operations(
+    store: Store, durability: str, keep_records_s: int, wake_pairing: Callable[[], None]
+) -> list[Operation]:
+    """Returns every unary and server-streaming operation of the API, working on this store.
+
+    `durability` is what new matches say of the store ("fsync" or "loss-allowed"), `keep_records_s` how long records
+    and deal sets are kept, and `wake_pairing` is called when a created match waits for its bots.
+    """
+    seating = Seating(store, durability)
+    sets = DealSetRegistry(store, keep_records_s)
+    return operations_of(
+        {
+            "seatwise.v1.AdminService": AdminService(store, Aborting(store, seating)),
+            "seatwise.v1.MatchService": MatchService(store, seating, wake_pairing, Watch(store), sets),
+            "seatwise.v1.BotService": BotService(store),
+            "seatwise.v1.GameService": GameService(),
+            "seatwise.v1.LadderService": LadderService(store),
+            "seatwise.v1.LeagueService": LeagueService(store),
+        }
+    )

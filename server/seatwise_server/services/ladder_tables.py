@@ -1,0 +1,60 @@
+"""Keeps the tables of ladders that were asked for last: to read a long one for each of its pages takes too long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cachetools import LRUCache
+
+from seatwise.v1 import ladder_pb2
+from seatwise_server.ladder.ladder_table import Line, read
+from seatwise_server.store import Store
+
+MOST_LADDER_TABLES = 16
+"""Tables that are kept in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLadder:
+    """A ladder's table, as it is sent."""
+
+    number: int = 0
+    """Rises with each new table of the ladder."""
+    results: int = 0
+    standings: Sequence[ladder_pb2.Standing] = ()
+
+
+class LadderTables:
+    """A cache of tables, each as it was shown last."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._shown: LRUCache[str, ShownLadder] = LRUCache(MOST_LADDER_TABLES)
+
+    async def get_table(self, ladder: str) -> ShownLadder:
+        """Returns the table as it is shown now; an empty one for a ladder without results."""
+        table = self._shown.get(ladder, ShownLadder())
+        if newer := await self._store.ladders.shown(ladder, unless=table.number):
+            lines = enumerate(read(newer.table), start=1)
+            table = ShownLadder(
+                newer.number, newer.results, [_standing(place, line) for place, line in lines]
+            )
+        self._shown[ladder] = table
+        return table
+
+
+def _standing(place: int, line: Line) -> ladder_pb2.Standing:
+    return ladder_pb2.Standing(
+        bot=line.bot,
+        place=place,
+        matches=line.matches,
+        mu=line.mu,
+        sigma=line.sigma,
+        strength=line.strength,
+        low=line.low,
+        high=line.high,
+        provisional=line.provisional,
+        not_distinguishable_from=line.peers,
+        off_reason=line.off,
+    )

@@ -1,0 +1,148 @@
+"""LadderService: creates and shows ladders, and lets a bot back that was taken off one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from seatwise.codec.offer import encode_options
+from seatwise.codec.time_control import encode_time_control
+from seatwise.v1 import ladder_pb2
+from seatwise.v1 import ladder_service_pb2 as pb
+from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.ladder.ladder_settings import Ladder
+from seatwise_server.refusal import Refusal
+from seatwise_server.resources import timestamp
+from seatwise_server.services.authentication import Caller
+from seatwise_server.services.bots import bot_not_found
+from seatwise_server.services.ladder_tables import LadderTables
+from seatwise_server.services.match_requests import (
+    check_seats,
+    parse_game,
+    parse_options,
+    parse_time_control,
+    refusing_bad_settings,
+)
+from seatwise_server.services.paging import page_of_names, page_size, parse_position
+from seatwise_server.services.resource_names import ResourceName
+from seatwise_server.store import LadderMeta, Store
+
+_NAMES = ResourceName("ladders", "ladder", "ladder")
+_END_OF_LOG = 2**53
+"""Behind every position of a result log."""
+
+
+class LadderService:
+    """See ladder_service.proto."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tables = LadderTables(store)
+
+    async def create_ladder(self, caller: Caller, request: pb.CreateLadderRequest) -> pb.CreateLadderResponse:
+        """See ladder_service.proto."""
+        wanted = _parse_ladder(request.ladder).to_bytes()
+        if await self._store.ladders.create(request.ladder.name, wanted) != wanted:
+            raise Refusal("ALREADY_EXISTS", f"there is a ladder {request.ladder.name} with other settings")
+        return pb.CreateLadderResponse(ladder=await self._get_message(request.ladder.name))
+
+    async def get_ladder(self, caller: Caller, request: pb.GetLadderRequest) -> pb.GetLadderResponse:
+        """See ladder_service.proto."""
+        return pb.GetLadderResponse(ladder=await self._get_message(request.name))
+
+    async def list_ladders(self, caller: Caller, request: pb.ListLaddersRequest) -> pb.ListLaddersResponse:
+        """See ladder_service.proto. A page token is the name of the last ladder shown."""
+        names, token = await page_of_names(
+            self._store.ladders.names, _NAMES, request.page_size, request.page_token
+        )
+        ladders = [await self._get_message(name) for name in names]
+        return pb.ListLaddersResponse(ladders=ladders, next_page_token=token)
+
+    async def list_standings(
+        self, caller: Caller, request: pb.ListStandingsRequest
+    ) -> pb.ListStandingsResponse:
+        """See ladder_service.proto. A page token is the number of lines before the page."""
+        await self._get_meta(request.ladder)
+        start, size = parse_position(request.page_token), page_size(request.page_size)
+        table = await self._tables.get_table(request.ladder)
+        return pb.ListStandingsResponse(
+            standings=table.standings[start : start + size],
+            next_page_token=str(start + size) if len(table.standings) > start + size else "",
+            results=table.results,
+        )
+
+    async def list_ladder_results(
+        self, caller: Caller, request: pb.ListLadderResultsRequest
+    ) -> pb.ListLadderResultsResponse:
+        """See ladder_service.proto. A page token is the position of the last result shown."""
+        await self._get_meta(request.ladder)
+        size = page_size(request.page_size)
+        found = await self._read_results(request, size + 1)
+        return pb.ListLadderResultsResponse(
+            results=map(_result_message, found[:size]),
+            next_page_token=str(found[size - 1].seq) if len(found) > size else "",
+        )
+
+    async def reinstate_bot(self, caller: Caller, request: pb.ReinstateBotRequest) -> pb.ReinstateBotResponse:
+        """See ladder_service.proto."""
+        if not caller.is_admin and caller.bot != request.bot:
+            raise Refusal("NOT_ALLOWED", "an admin may do this, and the bot itself")
+        await self._get_meta(request.ladder)
+        if await self._store.bots.get(request.bot) is None:
+            raise bot_not_found(request.bot)
+        await self._store.ladders.pardon(request.ladder, request.bot)
+        await self._store.ladders.let_back(request.bot, request.ladder)
+        return pb.ReinstateBotResponse()
+
+    async def _read_results(self, request: pb.ListLadderResultsRequest, count: int) -> Sequence[LoggedResult]:
+        log = self._store.results
+        if request.newest_first:
+            before = parse_position(request.page_token, _END_OF_LOG)
+            return await log.read_back(request.ladder, before, count)
+        return await log.read(request.ladder, parse_position(request.page_token), count)
+
+    async def _get_meta(self, name: str) -> LadderMeta:
+        meta = await self._store.ladders.get(name) if _NAMES.is_valid(name) else None
+        if meta is None:
+            raise _NAMES.not_found(name)
+        return meta
+
+    async def _get_message(self, name: str) -> ladder_pb2.Ladder:
+        meta = await self._get_meta(name)
+        ladder = Ladder.from_bytes(meta.settings)
+        return ladder_pb2.Ladder(
+            name=name,
+            game=f"games/{ladder.game}",
+            seats=ladder.seats,
+            options=encode_options(ladder.options),
+            time_control=encode_time_control(ladder.time_control),
+            owners_together=ladder.owners_together,
+            create_time=timestamp(meta.create_us),
+            results=await self._store.results.count(name),
+        )
+
+
+def _parse_ladder(wanted: ladder_pb2.Ladder) -> Ladder:
+    _NAMES.check(wanted.name, "ladder.name")
+    game = parse_game(wanted.game)
+    check_seats(game, wanted.seats, f"ladder.seats is {wanted.seats}")
+    with refusing_bad_settings():
+        return Ladder(
+            name=wanted.name,
+            game=game,
+            seats=wanted.seats,
+            options=parse_options(game, wanted.options),
+            time_control=parse_time_control(game, wanted.time_control),
+            owners_together=wanted.owners_together,
+        )
+
+
+def _result_message(result: LoggedResult) -> ladder_pb2.LadderResult:
+    return ladder_pb2.LadderResult(
+        place=result.seq,
+        match=result.match,
+        bots=result.bots,
+        points=result.points,
+        ranks=result.ranks,
+        endings=result.endings,
+        chain=bytes.fromhex(result.chain),
+    )

@@ -1,0 +1,120 @@
+"""LeagueService: creates and shows leagues."""
+
+from __future__ import annotations
+
+import json
+
+from seatwise.v1 import league_pb2
+from seatwise.v1 import league_service_pb2 as pb
+from seatwise_referee.journal import canonical
+from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.league.rules import schedule_of
+from seatwise_server.league.settings import League
+from seatwise_server.refusal import Refusal
+from seatwise_server.resources import timestamp
+from seatwise_server.services.authentication import Caller
+from seatwise_server.services.league_tables import LeagueTables, league_of
+from seatwise_server.services.paging import page_of_names, page_size, parse_position
+from seatwise_server.services.resource_names import ResourceName
+from seatwise_server.store import LeagueMeta, Store
+
+_NAMES = ResourceName("leagues", "league", "league")
+
+
+class LeagueService:
+    """See league_service.proto."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._tables = LeagueTables(store)
+
+    async def create_league(self, caller: Caller, request: pb.CreateLeagueRequest) -> pb.CreateLeagueResponse:
+        """See league_service.proto."""
+        name = request.league.name
+        wanted = _parse_settings(request.league)
+        if await self._store.leagues.create(name, wanted) != wanted:
+            raise Refusal("ALREADY_EXISTS", f"there is a league {name} with other settings")
+        return pb.CreateLeagueResponse(league=await self._get_message(name))
+
+    async def get_league(self, caller: Caller, request: pb.GetLeagueRequest) -> pb.GetLeagueResponse:
+        """See league_service.proto."""
+        return pb.GetLeagueResponse(league=await self._get_message(request.name))
+
+    async def list_leagues(self, caller: Caller, request: pb.ListLeaguesRequest) -> pb.ListLeaguesResponse:
+        """See league_service.proto. A page token is the name of the last league shown."""
+        names, token = await page_of_names(
+            self._store.leagues.names, _NAMES, request.page_size, request.page_token
+        )
+        leagues = [await self._get_message(name) for name in names]
+        return pb.ListLeaguesResponse(leagues=leagues, next_page_token=token)
+
+    async def list_league_standings(
+        self, caller: Caller, request: pb.ListLeagueStandingsRequest
+    ) -> pb.ListLeagueStandingsResponse:
+        """See league_service.proto."""
+        table = await self._tables.get_table(await self._get_meta(request.league))
+        return pb.ListLeagueStandingsResponse(standings=table.standings, results=table.results)
+
+    async def list_league_results(
+        self, caller: Caller, request: pb.ListLeagueResultsRequest
+    ) -> pb.ListLeagueResultsResponse:
+        """See league_service.proto. A page token is the position of the last result shown."""
+        await self._get_meta(request.league)
+        size = page_size(request.page_size)
+        after = parse_position(request.page_token)
+        found = await self._store.results.read(request.league, after, size + 1)
+        token = str(found[size - 1].seq) if len(found) > size else ""
+        return pb.ListLeagueResultsResponse(results=map(_result_message, found[:size]), next_page_token=token)
+
+    async def _get_meta(self, name: str) -> LeagueMeta:
+        meta = await self._store.leagues.get(name) if _NAMES.is_valid(name) else None
+        if meta is None:
+            raise _NAMES.not_found(name)
+        return meta
+
+    async def _get_message(self, name: str) -> league_pb2.League:
+        meta = await self._get_meta(name)
+        league = league_of(meta)
+        return league_pb2.League(
+            name=name,
+            settings=meta.settings.decode(),
+            game=f"games/{league.game}",
+            bots=league.players,
+            create_time=timestamp(meta.create_us),
+            results=await self._store.results.count(name),
+        )
+
+
+def _parse_settings(wanted: league_pb2.League) -> bytes:
+    """Returns the settings as they are stored: the same bytes for the same league."""
+    _NAMES.check(wanted.name, "league.name")
+    try:
+        league = League.from_json(json.loads(wanted.settings))
+        schedule_of(league)
+        return canonical(league.to_json())
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        message = f"league.settings are none of a league: {_explain(error)}"
+        raise Refusal("INVALID_ARGUMENT", message) from None
+
+
+def _explain(error: Exception) -> str:
+    """Returns what our own checks say; what Python says of the rest would tell of our insides."""
+    match error:
+        case KeyError():
+            return f"{error} is missing, or not known"
+        case ValueError():
+            return str(error)[:200]
+    return "a part of them is of another kind than it must be"
+
+
+def _result_message(result: LoggedResult) -> league_pb2.LeagueResult:
+    return league_pb2.LeagueResult(
+        place=result.seq,
+        match=result.match,
+        bots=result.bots,
+        points=result.points,
+        ranks=result.ranks,
+        endings=result.endings,
+        chain=bytes.fromhex(result.chain),
+        deal_set=result.deal,
+    )

@@ -1,0 +1,61 @@
+"""All methods of the API that are asked and answered once, and those that stream to the caller, as one table.
+
+A door needs nothing else: it decodes a request of `request_type`, authorizes the caller for `access`, calls
+`handle`, and encodes what it returns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf import descriptor_pool, message_factory
+from google.protobuf.message import Message
+
+from seatwise_server.services.access import ACCESS, Access
+from seatwise_server.services.authentication import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of the API."""
+
+    method: str
+    """Format: /seatwise.v1.MatchService/GetMatch."""
+    access: Access
+    request_type: type[Message]
+    response_type: type[Message]
+    is_streaming: bool
+    """Whether `handle` returns an async iterator of responses instead of an awaitable of one."""
+    handle: Callable[[Caller, Any], Any]
+
+
+def operations_of(services: Mapping[str, object]) -> list[Operation]:
+    """Lists the operations of services, each given by its proto name and the object that implements it.
+
+    The object has a method for each RPC, named in snake case: GetMatch is `get_match(caller, request)`. Raises
+    AttributeError where one is missing, and KeyError where `ACCESS` lacks one.
+    """
+    return [operation for name, service in services.items() for operation in _operations(name, service)]
+
+
+def _operations(name: str, service: object) -> list[Operation]:
+    descriptor = descriptor_pool.Default().FindServiceByName(name)
+    return [
+        Operation(
+            method=f"/{name}/{method.name}",
+            access=ACCESS[f"/{name}/{method.name}"],
+            request_type=message_factory.GetMessageClass(method.input_type),
+            response_type=message_factory.GetMessageClass(method.output_type),
+            is_streaming=method.server_streaming,
+            handle=getattr(service, snake_case(method.name)),
+        )
+        for method in descriptor.methods
+    ]
+
+
+def snake_case(name: str) -> str:
+    """Turns the name of an RPC into that of the function behind it: `GetMatch` into `get_match`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -1,0 +1,14 @@
+"""Limits of texts in requests."""
+
+from __future__ import annotations
+
+from seatwise_server.refusal import Refusal
+
+LONGEST_REQUEST_ID = 64
+"""Characters of a `request_id`."""
+
+
+def check_length(field: str, text: str, longest: int) -> None:
+    """Raises `Refusal` INVALID_ARGUMENT that names the field, if the text has more characters than that."""
+    if len(text) > longest:
+        raise Refusal("INVALID_ARGUMENT", f"{field} has {len(text)} characters; at most {longest} are taken")

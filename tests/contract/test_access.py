@@ -1,0 +1,77 @@
+"""Every method of the protos has a right in the one table, an implementation, and a door that asks the table."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pkgutil import iter_modules
+from types import SimpleNamespace
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from google.protobuf.descriptor import MethodDescriptor
+
+from seatwise import v1
+from seatwise_server.services import api
+from seatwise_server.services.access import ACCESS, Access
+from seatwise_server.services.authentication import Caller
+from seatwise_server.services.operations import Operation, operations_of, snake_case
+
+METHODS: dict[str, MethodDescriptor] = {
+    f"/{service.full_name}/{method.name}": method
+    for each in iter_modules(v1.__path__)
+    if each.name.endswith("_service_pb2")
+    for service in import_module(f"seatwise.v1.{each.name}").DESCRIPTOR.services_by_name.values()
+    for method in service.methods
+}
+STREAMS_OF_BOTS = {method for method, it in METHODS.items() if it.client_streaming}
+
+
+def operations() -> dict[str, Operation]:
+    store: Any = SimpleNamespace(bots=None, ladders=None, attendances=None)
+    found = api.new_operations(store, "fsync", 60, lambda: None)
+    return {operation.method: operation for operation in found}
+
+
+def test_the_table_of_rights_names_every_method_of_the_protos_and_no_other() -> None:
+    assert set(ACCESS) == set(METHODS)
+
+
+def test_every_method_is_an_operation_or_a_stream_of_a_bot() -> None:
+    assert set(operations()) | STREAMS_OF_BOTS == set(METHODS)
+    assert all(ACCESS[method] is Access.BOT for method in STREAMS_OF_BOTS)
+
+
+def test_whatever_changes_something_needs_a_token() -> None:
+    reading = ("Get", "List", "Watch")
+    for method, access in ACCESS.items():
+        if not method.rpartition("/")[2].startswith(reading):
+            assert access is not Access.PUBLIC, method
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - STREAMS_OF_BOTS))
+def test_an_operation_takes_the_caller_and_the_request_and_returns_the_response_of_its_proto(
+    method: str,
+) -> None:
+    operation, proto = operations()[method], METHODS[method]
+    hints = get_type_hints(operation.handle)
+    returned = hints.pop("return")
+    assert operation.is_streaming == proto.server_streaming == inspect.isasyncgenfunction(operation.handle)
+    assert hints == {"caller": Caller, "request": operation.request_type}
+    assert (get_args(returned) or (returned,))[0] is operation.response_type
+    assert operation.request_type.DESCRIPTOR is proto.input_type
+    assert operation.response_type.DESCRIPTOR is proto.output_type
+    assert operation.access is ACCESS[method]
+
+
+def test_a_method_without_an_implementation_or_a_right_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(AttributeError, match="list_games"):
+        operations_of({"seatwise.v1.GameService": object()})
+    monkeypatch.delitem(ACCESS, "/seatwise.v1.GameService/ListGames")
+    with pytest.raises(KeyError, match="ListGames"):
+        operations_of({"seatwise.v1.GameService": SimpleNamespace(list_games=None, get_game=None)})
+
+
+def test_names_of_methods_become_names_of_functions() -> None:
+    assert snake_case("GetMatch") == "get_match"
+    assert snake_case("ListLadderResults") == "list_ladder_results"
