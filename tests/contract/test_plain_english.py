@@ -30,7 +30,6 @@ BEGIN = 24
 
 TO_DO = frozenset(
     {
-        "CHANGELOG.md",
         "client_sdk/seatwise/cli/bot.py",
         "client_sdk/seatwise/cli/play.py",
         "client_sdk/seatwise/cli/verify.py",
