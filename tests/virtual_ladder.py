@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.ratings.openskill_ratings import Ratings
+from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
 from seatwise_server.ladder.bot_form import Forms
 from seatwise_server.ladder.ladder_pairing import Attending, Pairing, Table
 
@@ -32,7 +32,7 @@ class Ladder:
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
-        self.ratings, self.forms = Ratings(), Forms()
+        self.ratings, self.forms = OpenskillRatings(), Forms()
         self.free_since = dict.fromkeys(self.owners, 0.0)
         self.running: list[tuple[float, Table]] = []
 
@@ -46,7 +46,7 @@ class Ladder:
         form, since = self.forms.of(bot), self.free_since.get(bot)
         waited, free = (0.0, 0) if since is None else (self.now - since, 1)
         return Attending(
-            bot, self.ratings.of(bot).mu, waited, self.owners[bot], form.recent, form.seats, free
+            bot, self.ratings.rating_of(bot).mu, waited, self.owners[bot], form.recent, form.seats, free
         )
 
     def run(self, seconds: int) -> None:
@@ -70,7 +70,7 @@ class Ladder:
                 seq, f"matches/{seq}", table, tuple(-rank for rank in ranks), ranks, endings
             )
             self.log.append(result)
-            self.ratings.apply(result)
+            self.ratings.apply_result(result)
             self.forms.apply(result)
             self.free_since.update(dict.fromkeys(table, self.now))
         self.running = [end for end in self.running if end[0] > self.now]

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from table import Row, at_most, show
 
 from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
-from seatwise_server.competition.ratings.openskill_ratings import recompute
-from seatwise_server.competition.ratings.strengths import refit
+from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
+from seatwise_server.competition.ratings.strengths import fit_strengths
 from seatwise_server.ladder.ladder_pairing import Attending, Pairing
 
 ATTENDING = 10_000
@@ -49,14 +49,14 @@ def recompute_s() -> float:
     """Of as many bots as are refitted, with ties."""
     chance = random.Random(2)
     log = [_result(seq, chance) for seq in range(1, RESULTS + 1)]
-    return _seconds(lambda: recompute(log))
+    return _seconds(lambda: recompute_ratings(log))
 
 
 def refit_s() -> float:
     """With every interval and every difference ready to be asked for."""
     chance = random.Random(3)
     log = [_result(seq, chance) for seq in range(1, REFITTED + 1)]
-    return _seconds(lambda: refit(log))
+    return _seconds(lambda: fit_strengths(log))
 
 
 def _result(seq: int, chance: random.Random) -> LoggedResult:

@@ -17,7 +17,7 @@ from seatwise import Card
 from seatwise.samples.greedy import Greedy
 from seatwise.ugo import View
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.ratings.strengths import ELO, Refit, refit
+from seatwise_server.competition.ratings.strengths import ELO_SCALE, StrengthFit, fit_strengths
 from seatwise_server.ladder.ladder_pairing import Pairing
 
 
@@ -46,9 +46,9 @@ class League:
     def truth(self) -> dict[str, float]:
         """In Plackett and Luce's model it is what was put in; else what a season without end comes to."""
         if not self.by_points:
-            return {bot: ELO * value for bot, value in self.strength().items()}
+            return {bot: ELO_SCALE * value for bot, value in self.strength().items()}
         endless = replace(self, matches=40_000)
-        return {found.bot: found.value for found in refit(endless.season(random.Random(0))).strengths}
+        return {found.bot: found.value for found in fit_strengths(endless.season(random.Random(0))).strengths}
 
     def season(self, chance: random.Random) -> list[LoggedResult]:
         strength, cards = self.strength(), [0.0] * self.seats
@@ -84,13 +84,13 @@ class Tally:
     held: Counter[str] = field(default_factory=Counter)
     held_differences: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def add(self, found: Refit) -> None:
+    def add(self, found: StrengthFit) -> None:
         self.seasons += 1
         mean = sum(self.truth[strength.bot] for strength in found.strengths) / len(found.strengths)
         for strength in found.strengths:
             self.held[strength.bot] += strength.low <= self.truth[strength.bot] - mean <= strength.high
         for one, other in combinations(sorted(self.truth), 2):
-            difference = found.difference(one, other)
+            difference = found.strength_difference(one, other)
             true = self.truth[one] - self.truth[other]
             self.held_differences[one, other] += difference.low <= true <= difference.high
 
@@ -104,7 +104,7 @@ class Tally:
 def tally(truth: dict[str, float], seasons: int, play: Callable[[int], list[LoggedResult]]) -> Tally:
     found = Tally(truth)
     for seed in range(1, seasons + 1):
-        found.add(refit(play(seed)))
+        found.add(fit_strengths(play(seed)))
     return found
 
 
@@ -148,7 +148,7 @@ STRENGTHS = {f"bots/b{number:02}/versions/1": number / 4 for number in range(10)
 
 
 def test_intervals_hold_on_a_ladder_that_pairs_by_rating() -> None:
-    truth = {bot: ELO * value for bot, value in STRENGTHS.items()}
+    truth = {bot: ELO_SCALE * value for bot, value in STRENGTHS.items()}
     found = tally(truth, 60, ladder_season(STRENGTHS, 250, 4))
     assert 0.93 <= mean(found.of_bots()) <= 0.97
     assert 0.93 <= mean(found.of_differences()) <= 0.97
@@ -172,7 +172,7 @@ def test_every_bots_interval_holds_as_often_as_it_says(name: str) -> None:
 @pytest.mark.parametrize("seats", [2, 4])
 def test_every_bots_interval_holds_on_a_ladder(seats: int) -> None:
     """Fewer seasons, for they take longer; so there is more of chance in what is told of a single bot."""
-    truth = {bot: ELO * value for bot, value in STRENGTHS.items()}
+    truth = {bot: ELO_SCALE * value for bot, value in STRENGTHS.items()}
     found = tally(truth, 1000, ladder_season(STRENGTHS, 500, seats))
     print(f"ladder, {seats} seats: {shown(found)}")
     chance = 2 * math.sqrt(0.95 * 0.05 / found.seasons)
@@ -206,7 +206,7 @@ def test_every_bots_interval_holds_on_matches_of_ugo() -> None:
         for played in seatwise.play(four, matches=120, seed=len(log)).matches:
             names, endings = played.bots, tuple(ending.name for ending in played.endings)
             log.append(LoggedResult(len(log) + 1, played.match, names, played.points, played.ranks, endings))
-    truth = {found.bot: found.value for found in refit(log).strengths}
+    truth = {found.bot: found.value for found in fit_strengths(log).strengths}
     found = tally(truth, 2000, lambda seed: random.Random(seed).sample(log, len(log) // 30))
     print(f"UGO!, {len(log)} matches: {shown(found)}")
     assert min(found.of_bots()) >= 0.93

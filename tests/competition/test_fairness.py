@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.significance import chi_square_tail, holm
+from seatwise_server.competition.numeric.significance import chi_square_tail, holm_correction
 from seatwise_server.competition.statistics.clock_bias import Timed, beside, timing
 from seatwise_server.competition.statistics.fairness import Fairness, fairness
 from seatwise_server.competition.statistics.residuals import sheets
@@ -272,9 +272,9 @@ def test_the_referees_charge_stands_beside_the_bots_own_report_of_the_same_answe
 
 def test_the_most_surprising_of_many_is_less_surprising() -> None:
     """The smallest counts as many times as there are, the next one time less, and none below the one before."""
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.9, 0.8]) == [1.0, 1.0]
-    assert holm([]) == []
+    assert holm_correction([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm_correction([0.9, 0.8]) == [1.0, 1.0]
+    assert holm_correction([]) == []
 
 
 @pytest.mark.parametrize(("value", "freedom"), [(3.841, 1), (5.991, 2), (7.815, 3), (9.488, 4), (18.307, 10)])

@@ -13,7 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.ratings.openskill_ratings import MU, OutOfOrder, Rating, Ratings, recompute
+from seatwise_server.competition.ratings.openskill_ratings import (
+    INITIAL_MU,
+    OpenskillRatings,
+    Rating,
+    ResultOutOfOrder,
+    recompute_ratings,
+)
 
 FOUR = ("bots/a/versions/1", "bots/b/versions/1", "bots/c/versions/1", "bots/a/versions/2")
 
@@ -39,67 +45,69 @@ def season(matches: int, bots: int, seed: int, seats: int = 4) -> list[LoggedRes
 
 
 def test_a_new_version_starts_anew_whatever_its_forerunner_did() -> None:
-    ratings = recompute([result(1, FOUR[:3], (1, 2, 3))])
-    assert ratings.of(FOUR[0]).mu > MU
-    assert ratings.of(FOUR[3]) == Rating()
+    ratings = recompute_ratings([result(1, FOUR[:3], (1, 2, 3))])
+    assert ratings.rating_of(FOUR[0]).mu > INITIAL_MU
+    assert ratings.rating_of(FOUR[3]) == Rating()
 
 
 def test_who_is_ahead_rises_and_who_is_behind_falls() -> None:
-    ratings = recompute([result(1, FOUR, (2, 4, 1, 3))])
-    mus = [ratings.of(bot).mu for bot in FOUR]
+    ratings = recompute_ratings([result(1, FOUR, (2, 4, 1, 3))])
+    mus = [ratings.rating_of(bot).mu for bot in FOUR]
     assert mus[2] > mus[0] > mus[3] > mus[1]
-    assert [bot for bot, _ in ratings.table()] == [FOUR[2], FOUR[0], FOUR[3], FOUR[1]]
+    assert [bot for bot, _ in ratings.ranked_bots()] == [FOUR[2], FOUR[0], FOUR[3], FOUR[1]]
 
 
 def test_equals_who_tie_stay_equal_and_nobody_gains_by_the_seat() -> None:
-    ratings = recompute([result(1, FOUR, (1, 1, 3, 3))])
-    turned = recompute([result(1, FOUR[::-1], (3, 3, 1, 1))])
-    assert ratings.of(FOUR[0]) == ratings.of(FOUR[1])
+    ratings = recompute_ratings([result(1, FOUR, (1, 1, 3, 3))])
+    turned = recompute_ratings([result(1, FOUR[::-1], (3, 3, 1, 1))])
+    assert ratings.rating_of(FOUR[0]) == ratings.rating_of(FOUR[1])
     for bot in FOUR:
-        assert ratings.of(bot).mu == pytest.approx(turned.of(bot).mu, abs=1e-12)
+        assert ratings.rating_of(bot).mu == pytest.approx(turned.rating_of(bot).mu, abs=1e-12)
 
 
 def test_a_forfeit_is_a_loss_to_all_who_stayed() -> None:
     """Whatever its points were, for `ranks` puts it behind them; how it left makes no difference."""
     left = [
-        recompute([result(1, FOUR, (1, 2, 3, 4), ending)]).of(FOUR[3])
+        recompute_ratings([result(1, FOUR, (1, 2, 3, 4), ending)]).rating_of(FOUR[3])
         for ending in ("TIMED_OUT", "COMPLETED")
     ]
     assert left[0] == left[1]
-    assert left[0].mu < MU
+    assert left[0].mu < INITIAL_MU
 
 
 def test_a_version_that_sits_twice_or_alone_is_not_rated_by_it() -> None:
-    ratings = recompute([result(1, (FOUR[0], FOUR[0], FOUR[1]), (1, 2, 3)), result(2, (FOUR[2],), (1,))])
-    assert (ratings.seq, ratings.table()) == (2, [])
+    ratings = recompute_ratings(
+        [result(1, (FOUR[0], FOUR[0], FOUR[1]), (1, 2, 3)), result(2, (FOUR[2],), (1,))]
+    )
+    assert (ratings.seq, ratings.ranked_bots()) == (2, [])
 
 
 def test_nothing_drifts() -> None:
     """No match makes a rating less sure than it was, and none touches the rating of who was not there."""
-    ratings = Ratings()
+    ratings = OpenskillRatings()
     for entry in season(1500, 6, seed=1):
-        before = dict(ratings.table())
-        ratings.apply(entry)
+        before = dict(ratings.ranked_bots())
+        ratings.apply_result(entry)
         for bot, rating in before.items():
-            now = ratings.of(bot)
+            now = ratings.rating_of(bot)
             assert now.sigma < rating.sigma if bot in entry.bots else now == rating
 
 
 def test_a_result_that_comes_twice_counts_once() -> None:
     log = season(20, 6, seed=2)
-    ratings = recompute(log)
+    ratings = recompute_ratings(log)
     once = ratings.to_json()
     for again in log:
-        ratings.apply(again)
+        ratings.apply_result(again)
     assert ratings.to_json() == once
 
 
 def test_a_gap_in_the_log_is_refused_and_changes_nothing() -> None:
     log = season(5, 6, seed=3)
-    ratings = recompute(log[:3])
+    ratings = recompute_ratings(log[:3])
     before = ratings.to_json()
-    with pytest.raises(OutOfOrder, match="result 5 does not follow upon 3"):
-        ratings.apply(log[4])
+    with pytest.raises(ResultOutOfOrder, match="result 5 does not follow upon 3"):
+        ratings.apply_result(log[4])
     assert ratings.to_json() == before
 
 
@@ -110,28 +118,28 @@ def test_kept_or_recomputed_the_table_is_the_same_to_the_last_digit(
 ) -> None:
     """However often whoever keeps it stops, writes its snapshot down as text and goes on."""
     log = season(60, 7, seed, seats)
-    kept = Ratings()
+    kept = OpenskillRatings()
     for done, entry in enumerate(log):
         if done in stops:
-            kept = Ratings.from_json(json.loads(json.dumps(kept.to_json())))
-        kept.apply(entry)
-    assert json.dumps(kept.to_json()) == json.dumps(recompute(log).to_json())
-    assert kept.table() == recompute(log).table()
+            kept = OpenskillRatings.from_json(json.loads(json.dumps(kept.to_json())))
+        kept.apply_result(entry)
+    assert json.dumps(kept.to_json()) == json.dumps(recompute_ratings(log).to_json())
+    assert kept.ranked_bots() == recompute_ratings(log).ranked_bots()
 
 
 def test_another_process_finds_the_same_digits() -> None:
     """Hash seeds, ids and the order of dictionaries differ there."""
     program = (
         "import json, sys; from seatwise_server.competition.logged_result import LoggedResult;"
-        "from seatwise_server.competition.ratings.openskill_ratings import recompute;"
-        "print(json.dumps(recompute(map(LoggedResult.from_json, json.load(sys.stdin))).to_json()))"
+        "from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings;"
+        "print(json.dumps(recompute_ratings(map(LoggedResult.from_json, json.load(sys.stdin))).to_json()))"
     )
     log = season(50, 6, seed=4)
     lines = json.dumps([entry.to_json() for entry in log])
     other = subprocess.run(
         [sys.executable, "-c", program], input=lines, capture_output=True, text=True, check=True
     )
-    assert other.stdout.strip() == json.dumps(recompute(log).to_json())
+    assert other.stdout.strip() == json.dumps(recompute_ratings(log).to_json())
 
 
 def test_what_a_result_is_can_be_known_without_openskill() -> None:
@@ -143,5 +151,5 @@ def test_what_a_result_is_can_be_known_without_openskill() -> None:
 def test_a_hundred_thousand_results_are_recomputed_within_ten_seconds() -> None:
     log = season(100_000, 300, seed=5)
     began = time.process_time()
-    recompute(log)
+    recompute_ratings(log)
     assert time.process_time() - began < 10

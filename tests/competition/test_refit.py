@@ -13,10 +13,16 @@ from hypothesis import strategies as st
 from virtual_ladder import plackett_luce
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.linalg import dot, inverse, sandwich, solve, zeros
-from seatwise_server.competition.ratings.bradley_terry import ahead
-from seatwise_server.competition.ratings.sandwich_covariance import _add_model
-from seatwise_server.competition.ratings.strengths import ELO, refit
+from seatwise_server.competition.numeric.linalg import (
+    dot_product,
+    invert_matrix,
+    sandwich_product,
+    solve_system,
+    zero_matrix,
+)
+from seatwise_server.competition.ratings.bradley_terry import probability_ahead
+from seatwise_server.competition.ratings.sandwich_covariance import _add_model_covariance
+from seatwise_server.competition.ratings.strengths import ELO_SCALE, fit_strengths
 
 NAMES = [f"bots/b{n}/versions/1" for n in range(12)]
 
@@ -44,71 +50,73 @@ def test_the_order_of_the_matches_changes_no_digit(seed: int, seats: int, chance
         match(99, NAMES[:seats], range(1, seats + 1), deal="d"),
         match(98, NAMES[1 : seats + 1], [1] * seats, deal="d"),
     ]
-    before = refit(log)
+    before = fit_strengths(log)
     chance.shuffle(log)
-    after = refit(log)
+    after = fit_strengths(log)
     assert after.strengths == before.strengths
-    assert after.difference(NAMES[0], NAMES[1]) == before.difference(NAMES[0], NAMES[1])
+    assert after.strength_difference(NAMES[0], NAMES[1]) == before.strength_difference(NAMES[0], NAMES[1])
 
 
 def test_the_order_of_the_seats_changes_no_digit() -> None:
     log = season(40, 6, seed=1)
     turned = [match(r.seq, r.bots[::-1], r.ranks[::-1]) for r in log]
-    assert refit(turned).strengths == refit(log).strengths
+    assert fit_strengths(turned).strengths == fit_strengths(log).strengths
 
 
 def test_strengths_come_out_as_they_went_in() -> None:
-    found = refit(season(4000, 5, seed=2, spread=2.0))
+    found = fit_strengths(season(4000, 5, seed=2, spread=2.0))
     assert [strength.bot for strength in found.strengths] == NAMES[4::-1]
     for one, other in pairwise(NAMES[:5]):
-        assert found.difference(other, one).value == pytest.approx(ELO * 0.4, abs=20)
+        assert found.strength_difference(other, one).value == pytest.approx(ELO_SCALE * 0.4, abs=20)
 
 
 def test_a_hundred_points_are_sixty_four_of_a_hundred_matches() -> None:
     log = [match(n, NAMES[:2], (1, 2) if n % 100 < 64 else (2, 1)) for n in range(1, 20_001)]
-    found = refit(log)
-    assert found.difference(*NAMES[:2]).value == pytest.approx(100, abs=0.5)
-    assert found.ahead(*NAMES[:2]).value == pytest.approx(0.64, abs=0.001)
+    found = fit_strengths(log)
+    assert found.strength_difference(*NAMES[:2]).value == pytest.approx(100, abs=0.5)
+    assert found.interval_ahead(*NAMES[:2]).value == pytest.approx(0.64, abs=0.001)
 
 
 def test_with_two_bots_and_many_matches_the_interval_is_the_binomials() -> None:
     log = [match(n, NAMES[:2], (1, 2) if n % 5 < 3 else (2, 1)) for n in range(1, 10_001)]
     of_log_odds = 1.96 / math.sqrt(10_000 * 0.6 * 0.4)
-    assert refit(log).difference(*NAMES[:2]).half == pytest.approx(ELO * of_log_odds, rel=0.005)
+    assert fit_strengths(log).strength_difference(*NAMES[:2]).half_width == pytest.approx(
+        ELO_SCALE * of_log_odds, rel=0.005
+    )
 
 
 def test_a_tie_is_half() -> None:
-    drawn = refit([match(n, NAMES[:4], (1, 1, 1, 1)) for n in range(1, 50)])
+    drawn = fit_strengths([match(n, NAMES[:4], (1, 1, 1, 1)) for n in range(1, 50)])
     assert all(strength.value == pytest.approx(0, abs=1e-6) for strength in drawn.strengths)
     shared = [match(1, NAMES[:2], (1, 1)), match(2, NAMES[:2], (1, 1))]
     split = [match(1, NAMES[:2], (1, 2)), match(2, NAMES[:2], (2, 1))]
-    assert refit(shared).difference(*NAMES[:2]).value == pytest.approx(
-        refit(split).difference(*NAMES[:2]).value
+    assert fit_strengths(shared).strength_difference(*NAMES[:2]).value == pytest.approx(
+        fit_strengths(split).strength_difference(*NAMES[:2]).value
     )
 
 
 def test_strengths_are_told_above_the_mean() -> None:
-    strengths = refit(season(50, 6, seed=3)).strengths
+    strengths = fit_strengths(season(50, 6, seed=3)).strengths
     assert sum(strength.value for strength in strengths) == pytest.approx(0, abs=1e-6)
 
 
 def test_a_difference_turns_its_sign_and_keeps_its_width() -> None:
-    found = refit(season(50, 6, seed=4))
-    there, back = found.difference(NAMES[0], NAMES[5]), found.difference(NAMES[5], NAMES[0])
+    found = fit_strengths(season(50, 6, seed=4))
+    there, back = found.strength_difference(NAMES[0], NAMES[5]), found.strength_difference(NAMES[5], NAMES[0])
     assert (there.value, there.low, there.high) == pytest.approx((-back.value, -back.high, -back.low))
-    assert found.difference(NAMES[0], NAMES[0]).half == 0
+    assert found.strength_difference(NAMES[0], NAMES[0]).half_width == 0
 
 
 def test_who_cannot_be_told_apart_cannot_be_told_apart_from_either_side() -> None:
-    found = refit(season(60, 8, seed=5, spread=3.0))
-    pairs = {(s.bot, other) for s in found.strengths for other in found.indistinct(s.bot)}
+    found = fit_strengths(season(60, 8, seed=5, spread=3.0))
+    pairs = {(s.bot, other) for s in found.strengths for other in found.indistinct_bots(s.bot)}
     assert pairs == {(other, bot) for bot, other in pairs}
     assert 0 < len(pairs) < 8 * 7
     assert (NAMES[0], NAMES[7]) not in pairs
 
 
 def test_a_bot_is_provisional_until_it_is_known() -> None:
-    few, many = refit(season(12, 6, seed=6)), refit(season(200, 6, seed=6))
+    few, many = fit_strengths(season(12, 6, seed=6)), fit_strengths(season(200, 6, seed=6))
     assert all(strength.provisional for strength in few.strengths)
     assert not any(strength.provisional for strength in many.strengths)
 
@@ -116,7 +124,7 @@ def test_a_bot_is_provisional_until_it_is_known() -> None:
 def test_who_has_won_everything_stays_this_side_of_infinity_and_provisional() -> None:
     log = season(100, 6, seed=7)
     log += [match(1000 + n, (NAMES[7], *NAMES[:3]), (1, 2, 3, 4)) for n in range(100)]
-    best = refit(log).strengths[0]
+    best = fit_strengths(log).strengths[0]
     assert best.bot == NAMES[7]
     assert best.high < 10_000
     assert best.provisional
@@ -125,16 +133,18 @@ def test_who_has_won_everything_stays_this_side_of_infinity_and_provisional() ->
 def test_a_ladder_on_which_everybody_beats_the_next_has_strengths() -> None:
     names = [f"bots/b{n:03}/versions/1" for n in range(30)]
     meetings = [pair for pair in pairwise(names) for _ in range(300)]
-    found = refit(match(seq, pair, (1, 2)) for seq, pair in enumerate(meetings, 1))
+    found = fit_strengths(match(seq, pair, (1, 2)) for seq, pair in enumerate(meetings, 1))
     assert [strength.bot for strength in found.strengths] == names
     assert all(strength.provisional for strength in found.strengths)
 
 
 def test_bots_may_lie_further_apart_than_an_exponential_can_hold() -> None:
-    found = zeros(4)
-    _add_model(found, (0, 1, 2, 3), [4000.0, -4000.0, 0.0, 3999.0], 1.0)
+    found = zero_matrix(4)
+    _add_model_covariance(found, (0, 1, 2, 3), [4000.0, -4000.0, 0.0, 3999.0], 1.0)
     assert all(math.isfinite(value) for row in found for value in row)
-    assert found[0][0] == pytest.approx(ahead(1.0) * ahead(-1.0)), "all but the nearest duel is certain"
+    assert found[0][0] == pytest.approx(probability_ahead(1.0) * probability_ahead(-1.0)), (
+        "all but the nearest duel is certain"
+    )
 
 
 def test_groups_that_never_met_are_not_compared() -> None:
@@ -143,16 +153,16 @@ def test_groups_that_never_met_are_not_compared() -> None:
     moved = [
         match(r.seq + 200, [bot.replace("bots/b", "bots/other") for bot in r.bots], r.ranks) for r in small
     ]
-    found = refit(large + moved)
+    found = fit_strengths(large + moved)
     others = [strength for strength in found.strengths if "other" in strength.bot]
     assert {strength.provisional for strength in others} == {True}
     assert sum(strength.value for strength in others) == pytest.approx(0, abs=1e-6)
-    assert found.difference(others[0].bot, NAMES[0]).half == math.inf
-    assert set(NAMES[:5]) <= set(found.indistinct(others[0].bot))
-    bridged = refit(
+    assert found.strength_difference(others[0].bot, NAMES[0]).half_width == math.inf
+    assert set(NAMES[:5]) <= set(found.indistinct_bots(others[0].bot))
+    bridged = fit_strengths(
         [*large, *moved, *(match(600 + n, (others[n % 3].bot, NAMES[n % 5]), (1, 2)) for n in range(40))]
     )
-    assert math.isfinite(bridged.difference(others[0].bot, NAMES[0]).half)
+    assert math.isfinite(bridged.strength_difference(others[0].bot, NAMES[0]).half_width)
 
 
 def test_tables_of_one_deal_are_one_piece_of_evidence() -> None:
@@ -161,8 +171,8 @@ def test_tables_of_one_deal_are_one_piece_of_evidence() -> None:
     once = [match(r.seq, r.bots, r.ranks, deal=f"d{r.seq}") for r in log]
     again = [match(r.seq + 150, r.bots, r.ranks, deal=f"d{r.seq}") for r in log]
     apart = [match(r.seq + 150, r.bots, r.ranks) for r in log]
-    first, same, new = refit(once), refit(once + again), refit(log + apart)
-    halves = [found.difference(NAMES[0], NAMES[1]).half for found in (first, same, new)]
+    first, same, new = fit_strengths(once), fit_strengths(once + again), fit_strengths(log + apart)
+    halves = [found.strength_difference(NAMES[0], NAMES[1]).half_width for found in (first, same, new)]
     assert halves[1] == pytest.approx(halves[0], rel=0.05)
     assert halves[2] == pytest.approx(halves[0] / math.sqrt(2), rel=0.05)
 
@@ -170,11 +180,11 @@ def test_tables_of_one_deal_are_one_piece_of_evidence() -> None:
 def test_a_version_that_sits_twice_or_alone_says_nothing() -> None:
     log = season(20, 4, seed=11)
     more = [match(90, (NAMES[0], NAMES[0], NAMES[1]), (1, 2, 3)), match(91, (NAMES[9],), (1,))]
-    assert refit(log + more).strengths == refit(log).strengths
+    assert fit_strengths(log + more).strengths == fit_strengths(log).strengths
 
 
 def test_a_log_without_matches_has_no_strengths() -> None:
-    assert refit([]).strengths == ()
+    assert fit_strengths([]).strengths == ()
 
 
 def test_the_model_of_a_table_is_plackett_and_luces() -> None:
@@ -183,15 +193,15 @@ def test_the_model_of_a_table_is_plackett_and_luces() -> None:
     odds = list(map(math.exp, strengths))
     of_orders = [(order, _probability(order, odds)) for order in permutations(range(4))]
     assert sum(p for _, p in of_orders) == pytest.approx(1)
-    expected = zeros(4)
+    expected = zero_matrix(4)
     wins = [(p, [3 - order.index(bot) for bot in range(4)]) for order, p in of_orders]
     means = [sum(p * won[bot] for p, won in wins) for bot in range(4)]
     for p, won in wins:
         for one in range(4):
             for other in range(4):
                 expected[one][other] += p * (won[one] - means[one]) * (won[other] - means[other])
-    found = zeros(4)
-    _add_model(found, (0, 1, 2, 3), strengths, 1.0)
+    found = zero_matrix(4)
+    _add_model_covariance(found, (0, 1, 2, 3), strengths, 1.0)
     for row, right in zip(found, expected, strict=True):
         assert row == pytest.approx(right, abs=1e-12)
 
@@ -207,14 +217,18 @@ def _probability(order: Sequence[int], odds: Sequence[float]) -> float:
 def test_the_algebra_holds() -> None:
     chance = random.Random(12)
     root = [[chance.gauss(0, 1) for _ in range(7)] for _ in range(7)]
-    matrix = [[dot(one, other) + (i == j) for j, other in enumerate(root)] for i, one in enumerate(root)]
-    back = inverse(matrix)
+    matrix = [
+        [dot_product(one, other) + (i == j) for j, other in enumerate(root)] for i, one in enumerate(root)
+    ]
+    back = invert_matrix(matrix)
     for i, row in enumerate(back):
-        assert [dot(row, column) for column in matrix] == pytest.approx(
+        assert [dot_product(row, column) for column in matrix] == pytest.approx(
             [float(i == j) for j in range(7)], abs=1e-10
         )
-    for one, other in zip(sandwich(matrix, back), matrix, strict=True):
+    for one, other in zip(sandwich_product(matrix, back), matrix, strict=True):
         assert one == pytest.approx(other)
     right = [chance.gauss(0, 1) for _ in range(7)]
-    x = solve(lambda v: [dot(row, v) for row in matrix], [matrix[i][i] for i in range(7)], right)
-    assert [dot(row, x) for row in matrix] == pytest.approx(right, abs=1e-9)
+    x = solve_system(
+        lambda v: [dot_product(row, v) for row in matrix], [matrix[i][i] for i in range(7)], right
+    )
+    assert [dot_product(row, x) for row in matrix] == pytest.approx(right, abs=1e-9)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.standings.crosstable import Cell, crosstable
-from seatwise_server.competition.standings.scoring import counted_points, scores, tallies
-from seatwise_server.competition.standings.standings import BY_SCORE, CRITERIA, in_order, standings
+from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
+from seatwise_server.competition.standings.scoring import counted_points, match_scores, table_scores
+from seatwise_server.competition.standings.standings import rank_entrants, standings_in_order
+from seatwise_server.competition.standings.tie_breaks import BY_SCORE, TIE_BREAKS
 
 
 def result(bots: str, *points: int, left: str = "", ending: str = "TIMED_OUT", seq: int = 1) -> LoggedResult:
@@ -20,7 +21,7 @@ def result(bots: str, *points: int, left: str = "", ending: str = "TIMED_OUT", s
 
 def places(*results: LoggedResult, criteria: tuple[str, ...] = ("points",), **more: object) -> dict[str, int]:
     entrants = sorted({bot for each in results for bot in each.bots})
-    return {line.bot: line.place for line in standings(results, entrants, criteria, **more)}  # type: ignore[arg-type]
+    return {line.bot: line.rank for line in rank_entrants(results, entrants, criteria, **more)}  # type: ignore[arg-type]
 
 
 def test_the_mean_of_points_orders() -> None:
@@ -33,9 +34,9 @@ def test_who_is_level_shares_a_place_and_the_next_is_left_out() -> None:
 
 def test_the_next_criterion_is_asked_only_of_those_who_are_level() -> None:
     results = (result("ab", 9, 1), result("ba", 9, 1), result("ac", 5, 5), result("bc", 4, 6))
-    lines = standings(results, "abc", ("points", "wins"))
-    assert [(line.bot, line.place) for line in lines] == [("c", 1), ("a", 2), ("b", 3)]
-    assert [name for name, _ in lines[0].criteria] == ["points"]
+    lines = rank_entrants(results, "abc", ("points", "wins"))
+    assert [(line.bot, line.rank) for line in lines] == [("c", 1), ("a", 2), ("b", 3)]
+    assert [name for name, _ in lines[0].tie_breaks] == ["points"]
 
 
 def test_head_to_head_counts_only_matches_among_those_who_are_level() -> None:
@@ -50,7 +51,7 @@ def test_head_to_head_in_a_circle_leaves_all_level() -> None:
 
 def test_who_has_several_seats_at_a_table_has_played_one_match_there() -> None:
     left = result("abab", 7, 6, 5, 4, left="b", seq=2)
-    lines = {line.bot: line for line in standings([result("aab", 1, 5, 5), left], "ab")}
+    lines = {line.bot: line for line in rank_entrants([result("aab", 1, 5, 5), left], "ab")}
     assert (lines["a"].matches, lines["b"].matches, lines["b"].forfeits) == (2, 2, 1)
     assert lines["a"].points == (1 + 5 + 7 + 5) / 4
 
@@ -66,18 +67,18 @@ def test_head_to_head_counts_all_seats_of_those_who_have_several() -> None:
 
 def test_buchholz_prefers_who_met_the_better() -> None:
     results = (result("ab", 1, 0), result("cd", 1, 0), result("ac", 0, 0), result("be", 1, 0))
-    lines = {line.bot: dict(line.criteria) for line in standings(results, "abcde", BY_SCORE)}
+    lines = {line.bot: dict(line.tie_breaks) for line in rank_entrants(results, "abcde", BY_SCORE)}
     assert lines["a"]["buchholz"] > lines["c"]["buchholz"]
 
 
 def test_a_bye_scores_a_win_and_brings_no_points() -> None:
-    lines = {line.bot: line for line in standings([result("ab", 4, 2)], "abc", BY_SCORE, [(1, "c")])}
+    lines = {line.bot: line for line in rank_entrants([result("ab", 4, 2)], "abc", BY_SCORE, [(1, "c")])}
     assert (lines["c"].score, lines["c"].byes, lines["c"].matches, lines["c"].points) == (1.0, 1, 0, 0.0)
-    assert lines["c"].place > lines["a"].place  # level by score, and nobody whom it met
+    assert lines["c"].rank > lines["a"].rank  # level by score, and nobody whom it met
 
 
 def test_who_has_not_played_is_last() -> None:
-    lines = standings([result("ab", -4, -2)], "abc", ("points",))
+    lines = rank_entrants([result("ab", -4, -2)], "abc", ("points",))
     assert [line.bot for line in lines] == ["b", "a", "c"]
 
 
@@ -88,16 +89,16 @@ def test_who_leaves_keeps_no_more_than_the_least_of_the_others() -> None:
 
 
 def test_who_leaves_is_behind_all_who_stayed() -> None:
-    assert scores(result("abc", 30, 7, 3, left="a")) == (0.0, 1.0, 0.5)
+    assert match_scores(result("abc", 30, 7, 3, left="a")) == (0.0, 1.0, 0.5)
 
 
 def test_a_shared_place_is_half() -> None:
-    assert scores(result("abcd", 5, 5, 9, 1)) == pytest.approx((0.5, 0.5, 1.0, 0.0))
+    assert match_scores(result("abcd", 5, 5, 9, 1)) == pytest.approx((0.5, 0.5, 1.0, 0.0))
 
 
 def test_forfeits_and_resignations_are_counted_apart() -> None:
     results = [result("ab", 1, 2, left="a"), result("ab", 1, 2, left="a", ending="RESIGNED")]
-    [_, line] = standings(results, "ab")
+    [_, line] = rank_entrants(results, "ab")
     assert (line.bot, line.forfeits, line.resigned) == ("a", 1, 1)
 
 
@@ -114,31 +115,31 @@ def test_the_lot_is_drawn_from_the_seed_and_can_be_drawn_again() -> None:
 
 
 def test_the_better_seed_stands_higher() -> None:
-    assert [line.bot for line in standings([result("ab", 1, 1)], "ba", ("points", "seed"))] == ["b", "a"]
+    assert [line.bot for line in rank_entrants([result("ab", 1, 1)], "ba", ("points", "seed"))] == ["b", "a"]
 
 
-@pytest.mark.parametrize("name", CRITERIA)
+@pytest.mark.parametrize("name", TIE_BREAKS)
 def test_every_criterion_can_be_asked_of_a_season_of_nothing(name: str) -> None:
-    assert len(standings([], "ab", (name,))) == 2
+    assert len(rank_entrants([], "ab", (name,))) == 2
 
 
 def test_a_format_may_say_itself_who_came_where() -> None:
-    lines = in_order([result("ab", 1, 2)], [("b",), ("a", "c")], [(1, "c")])
-    assert [(line.place, line.bot, line.matches) for line in lines] == [(1, "b", 1), (2, "a", 1), (2, "c", 0)]
+    lines = standings_in_order([result("ab", 1, 2)], [("b",), ("a", "c")], [(1, "c")])
+    assert [(line.rank, line.bot, line.matches) for line in lines] == [(1, "b", 1), (2, "a", 1), (2, "c", 0)]
 
 
 def test_a_bot_at_several_seats_has_their_mean() -> None:
-    assert tallies([result("abab", 8, 1, 4, 3)])["a"].points == 6.0
+    assert table_scores([result("abab", 8, 1, 4, 3)])["a"].points == 6.0
 
 
 def test_the_crosstable_has_both_sides_of_each_pair() -> None:
-    cells = crosstable([result("ab", 5, 3), result("bac", 4, 4, 0), result("ab", 1, 7)])
-    assert cells["a", "b"] == Cell(matches=3, ahead=1, level=1, difference=pytest.approx(-4 / 3))
+    cells = build_crosstable([result("ab", 5, 3), result("bac", 4, 4, 0), result("ab", 1, 7)])
+    assert cells["a", "b"] == CrosstableCell(matches=3, ahead=1, level=1, difference=pytest.approx(-4 / 3))
     assert (cells["b", "a"].ahead, cells["b", "a"].behind) == (1, 1)
-    assert (cells["a", "b"].share, cells["c", "a"].share, Cell().share) == (0.5, 0.0, 0.0)
+    assert (cells["a", "b"].share, cells["c", "a"].share, CrosstableCell().share) == (0.5, 0.0, 0.0)
     assert ("c", "c") not in cells
     assert cells["c", "a"].difference == -4
 
 
 def test_a_bot_does_not_meet_itself() -> None:
-    assert set(crosstable([result("abab", 1, 2, 3, 4)])) == {("a", "b"), ("b", "a")}
+    assert set(build_crosstable([result("abab", 1, 2, 3, 4)])) == {("a", "b"), ("b", "a")}

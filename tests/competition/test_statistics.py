@@ -45,7 +45,7 @@ def test_the_interval_of_independent_values_is_students() -> None:
     error = math.sqrt(7) / math.sqrt(3)
     assert found.value == 3
     assert found.error == pytest.approx(error)
-    assert found.high == pytest.approx(3 + student_t.quantile(0.975, 2) * error)
+    assert found.high == pytest.approx(3 + student_t.student_quantile(0.975, 2) * error)
 
 
 def test_values_on_one_deal_count_once() -> None:
@@ -82,7 +82,7 @@ def test_a_share_of_independent_matches_has_wilsons_interval() -> None:
 
 def test_the_chance_of_more_is_that_of_the_t_distribution() -> None:
     found = mean_of([("a", 1.0), ("b", 2.0), ("c", 6.0)])
-    assert found.chance_of_more == pytest.approx(student_t.cdf(3 / found.error, 2))
+    assert found.chance_of_more == pytest.approx(student_t.student_cdf(3 / found.error, 2))
     assert mean_of([("a", 1.0), ("b", 1.0)]).chance_of_more == 1.0
 
 

@@ -212,7 +212,7 @@ def test_the_strongest_the_weakest_and_the_newest_wait_no_longer_than_others() -
     run.run(300)
     run.come("bots/new/versions/1", "new")
     run.run(300)
-    by_rating = sorted(run.owners, key=lambda bot: run.ratings.of(bot).mu)
+    by_rating = sorted(run.owners, key=lambda bot: run.ratings.rating_of(bot).mu)
     assert by_rating[-1] == "bots/new/versions/1"
     assert all(run.longest_wait[bot] <= PATIENCE_S for bot in (by_rating[0], *by_rating[-3:]))
     assert run.forms.of("bots/new/versions/1").matches > 0.7 * run.forms.of(by_rating[20]).matches / 2
@@ -222,7 +222,7 @@ def test_opponents_come_nearer_as_ratings_part() -> None:
     """A table's bots are much nearer to each other in the end than any four would be."""
     run = ladder(40, 4, seed=4)
     run.run(500)
-    strength = {bot: run.ratings.of(bot).mu for bot in run.owners}
+    strength = {bot: run.ratings.rating_of(bot).mu for bot in run.owners}
     late = run.log[len(run.log) // 2 :]
     near = sum(
         max(map(strength.__getitem__, r.bots)) - min(map(strength.__getitem__, r.bots)) for r in late

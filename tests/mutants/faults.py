@@ -1173,6 +1173,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/league/test_bundle.py",),
     ),
     Fault(
+        "a league: an unknown format is taken for another",
+        f"{LEAGUE}/rules.py",
+        "raise BadSchedule(f\"format: {league.format!r} is none of {', '.join(FORMATS)}\")",
+        "return RoundRobin(players, league.seats, league.rounds, duplicate, league.seed)",
+        ("tests/league/test_rules.py",),
+    ),
+    Fault(
         "a league: a name on the page is markup",
         f"{LEAGUE}/report/page.py",
         "autoescape=True",
@@ -1233,21 +1240,21 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "arithmetic: comparisons of one table taken for independent",
         f"{COMPETITION}/ratings/strengths.py",
-        "spread = sandwich(inverse(information(seen, found)), meat)",
+        "spread = sandwich_product(invert_matrix(information_matrix(seen, found)), meat)",
         "spread = inverse(information(seen, found))",
         ("tests/competition/test_calibration.py::test_intervals_hold_as_often_as_they_say",),
     ),
     Fault(
         "arithmetic: what has not varied yet will never vary",
         f"{COMPETITION}/ratings/sandwich_covariance.py",
-        "TRUST = 5.0",
-        "TRUST = 0.0",
+        "HALF_TRUSTED_INFORMATION = 5.0",
+        "HALF_TRUSTED_INFORMATION = 0.0",
         ("tests/competition/test_refit.py",),
     ),
     Fault(
         "arithmetic: the most surprising of many is as surprising as alone",
         f"{COMPETITION}/statistics/soft_play.py",
-        "corrected = holm([gain.p for gain in found])",
+        "corrected = holm_correction([gain.p for gain in found])",
         "corrected = [gain.p for gain in found]",
         ("tests/competition/test_fairness.py::test_honest_seasons_are_seldom_named",),
     ),
@@ -1275,8 +1282,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "season: who left is not behind",
         f"{COMPETITION}/standings/scoring.py",
-        "(own < other) + (own == other) / 2 for other in _without(result.ranks, seat)",
-        "(own > other) + (own == other) / 2 for other in _without(result.points, seat)",
+        "(own < other) + (own == other) / 2 for other in _other_ranks(result.ranks, seat)",
+        "(own > other) + (own == other) / 2 for other in _other_ranks(result.points, seat)",
         ("tests/competition/test_standings.py",),
     ),
     Fault(

@@ -17,7 +17,7 @@ from seatwise.v1 import (
     ladder_service_pb2,
     match_pb2,
 )
-from seatwise_server.competition.ratings.openskill_ratings import recompute
+from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -73,9 +73,9 @@ async def test_the_table_is_what_its_results_give_to_the_last_digit(house: House
         await it.until_results(8)
     results = await it.results()
     shown = await it.standings(len(results))
-    ratings = recompute(results)
+    ratings = recompute_ratings(results)
     assert [(line.bot, line.mu, line.sigma, line.matches) for line in shown] == [
-        (bot, rating.mu, rating.sigma, rating.matches) for bot, rating in ratings.table()
+        (bot, rating.mu, rating.sigma, rating.matches) for bot, rating in ratings.ranked_bots()
     ]
     assert [line.place for line in shown] == [1, 2, 3]
 

@@ -8,7 +8,7 @@ import random
 from redis.asyncio import Redis
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.ratings.openskill_ratings import recompute
+from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import Book
 from seatwise_server.lobby.queue import time_control_for
@@ -57,7 +57,9 @@ async def test_a_book_that_grew_is_one_that_was_read_at_once(store: Store) -> No
     await grown.catch_up()
     again = await fresh(store)
     assert (
-        again.ratings.table() == grown.ratings.table() == recompute(await store.results.read(LADDER)).table()
+        again.ratings.ranked_bots()
+        == grown.ratings.ranked_bots()
+        == recompute_ratings(await store.results.read(LADDER)).ranked_bots()
     )
     assert again.faults == grown.faults
     assert all(again.forms.of(bot(number)) == grown.forms.of(bot(number)) for number in range(6))
@@ -69,7 +71,7 @@ async def test_two_that_read_at_the_same_time_read_nothing_twice(store: Store) -
     book = Book(store, LADDER)
     await asyncio.gather(*(book.catch_up() for _ in range(4)))
     assert book.seq == 450
-    assert book.ratings.of(bot(0)).matches == 450
+    assert book.ratings.rating_of(bot(0)).matches == 450
 
 
 async def test_three_forfeits_in_a_row_are_a_fault_until_it_is_pardoned(store: Store) -> None:
@@ -123,7 +125,7 @@ async def test_what_a_failover_has_forgotten_is_forgotten(store: Store, redis_cl
     await store.results.append(LADDER, result(7, (2, 3)))
     await book.catch_up()
     assert book.seq == 1
-    assert book.ratings.table() == recompute(await store.results.read(LADDER)).table()
+    assert book.ratings.ranked_bots() == recompute_ratings(await store.results.read(LADDER)).ranked_bots()
 
 
 def test_the_settings_of_a_ladder_are_written_and_read_back() -> None:

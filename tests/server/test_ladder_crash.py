@@ -15,7 +15,7 @@ from harness.table import Admin
 
 from seatwise.remote import run_async
 from seatwise.v1 import match_pb2, match_service_pb2
-from seatwise_server.competition.ratings.openskill_ratings import recompute
+from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 from seatwise_server.embedded import EmbeddedRedis
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -71,7 +71,7 @@ async def test_every_match_that_is_finished_counts_once_whatever_is_killed() -> 
             )  # fmt: skip
         shown = await it.standings(len(results))
         assert [(line.bot, line.mu, line.sigma) for line in shown] == [
-            (bot, rating.mu, rating.sigma) for bot, rating in recompute(results).table()
+            (bot, rating.mu, rating.sigma) for bot, rating in recompute_ratings(results).ranked_bots()
         ]
 
 

@@ -13,8 +13,8 @@ import pytest
 import pytest_asyncio
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.ratings.openskill_ratings import recompute
-from seatwise_server.competition.ratings.strengths import refit
+from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
+from seatwise_server.competition.ratings.strengths import fit_strengths
 from seatwise_server.ladder.ladder_host import Holding
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import Book
@@ -54,7 +54,7 @@ async def logged(store: Store, results: list[LoggedResult], ladder: str = LADDER
 
 
 def order_of(results: list[LoggedResult]) -> list[str]:
-    return [bot for bot, _ in recompute(results).table()]
+    return [bot for bot, _ in recompute_ratings(results).ranked_bots()]
 
 
 async def test_where_no_process_can_be_started_the_refit_fails_and_is_tried_again(
@@ -78,7 +78,8 @@ async def test_strengths_are_those_of_the_refit_to_the_last_digit(store: Store, 
     await logged(store, results)
     found = await refitting.strengths(LADDER, 450, order_of(results))
     assert {bot: tuple(told[:4]) for bot, told in found.items()} == {
-        each.bot: (each.value, each.low, each.high, each.provisional) for each in refit(results).strengths
+        each.bot: (each.value, each.low, each.high, each.provisional)
+        for each in fit_strengths(results).strengths
     }
 
 
@@ -124,7 +125,7 @@ def test_those_who_cannot_be_told_apart_know_of_each_other() -> None:
     peers = {bot: set(told[4]) for bot, told in found.items()}
     assert any(peers.values())
     assert all(bot in peers[other] for bot, others in peers.items() for other in others)
-    assert all(peers[bot] == set(refit(results).indistinct(bot)) for bot in peers)
+    assert all(peers[bot] == set(fit_strengths(results).indistinct_bots(bot)) for bot in peers)
 
 
 def test_only_neighbours_are_named() -> None:
@@ -137,7 +138,7 @@ def test_only_neighbours_are_named() -> None:
 
 def test_a_table_is_written_and_read_back_to_the_last_digit() -> None:
     results = season(25)
-    rated = recompute(results).table()
+    rated = recompute_ratings(results).ranked_bots()
     strengths = answer(results, [bot for bot, _ in rated[1:]])
     lines = table_of(rated, strengths, {rated[2][0]: "forfeited"})
     assert read(written(lines)) == lines
@@ -189,7 +190,7 @@ async def test_one_process_holds_a_ladder_and_the_next_goes_on_where_it_let_go(s
     await ended(second)
     shown = await store.ladders.shown(LADDER)
     assert shown
-    rated = recompute(season(31)).table()
+    rated = recompute_ratings(season(31)).ranked_bots()
     assert [(line.bot, line.mu, line.sigma) for line in read(shown.table)] == [
         (bot, rating.mu, rating.sigma) for bot, rating in rated
     ]
@@ -239,7 +240,7 @@ async def test_tables_are_read_when_they_are_new_and_only_some_are_kept(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("seatwise_server.services.ladder_tables.MOST_LADDER_TABLES", 2)
-    tables, rated = LadderTables(store), recompute(season(4)).table()
+    tables, rated = LadderTables(store), recompute_ratings(season(4)).ranked_bots()
     names = [f"ladders/{number}" for number in range(3)]
     assert (await tables.get_table(names[0])).standings == ()
     for name in names:

@@ -18,7 +18,7 @@ from seatwise_referee.games.registry import GAMES
 from seatwise_server.cli import asking, ladder_table, table
 from seatwise_server.cli.asking import Call
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.ratings.openskill_ratings import recompute
+from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 
 AT_ONCE = 1000
 
@@ -166,7 +166,10 @@ def _why_empty(name: str, results: int) -> str:
 def _recomputed(ask: Call, name: str, standings: Sequence[ladder_pb2.Standing], shown: int) -> int:
     """The ratings from the results alone; 1 if any of them is another."""
     results = [result for result in _results(ask, name) if result.seq <= shown]
-    found = [(bot, rating.mu, rating.sigma, rating.matches) for bot, rating in recompute(results).table()]
+    found = [
+        (bot, rating.mu, rating.sigma, rating.matches)
+        for bot, rating in recompute_ratings(results).ranked_bots()
+    ]
     told = [(each.bot, each.mu, each.sigma, each.matches) for each in standings]
     if found != told:
         wrong = next((one for one, other in zip(told, found, strict=False) if one != other), "its length")

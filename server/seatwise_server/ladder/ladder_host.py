@@ -154,7 +154,7 @@ class Holding:
     async def _show(self, held: Held) -> None:
         loop, book = asyncio.get_running_loop(), held.book
         began, edition, results = loop.time(), book.edition, book.seq
-        rated, off = book.ratings.table(), dict(book.faults)
+        rated, off = book.ratings.ranked_bots(), dict(book.faults)
         try:
             order = [bot for bot, _ in rated]
             strengths = await self._refitting.strengths(held.ladder.name, results, order)

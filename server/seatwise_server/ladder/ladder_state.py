@@ -8,7 +8,7 @@ from collections import deque
 import structlog
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.ratings.openskill_ratings import Ratings
+from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
 from seatwise_server.ladder.bot_form import Forms
 from seatwise_server.store import Event, Store
 
@@ -36,7 +36,7 @@ class Book:
         """The place of the last result that is in it."""
         self.ended: set[str] = set()
         """Matches whose results were read; for whoever keeps an eye on them, to be taken out by him."""
-        self.ratings, self.forms = Ratings(), Forms()
+        self.ratings, self.forms = OpenskillRatings(), Forms()
         self.faults: dict[str, str] = {}
         """Those who may not be paired, and why."""
         self.pardoned: set[str] = set()
@@ -73,7 +73,7 @@ class Book:
     def _take(self, result: LoggedResult) -> None:
         self.seq = result.seq
         self.ended.add(result.match)
-        self.ratings.apply(result)
+        self.ratings.apply_result(result)
         self.forms.apply(result)
         self._look_at(*result.bots)
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.ratings.strengths import Refit, Strength, refit
+from seatwise_server.competition.ratings.strengths import Strength, StrengthFit, fit_strengths
 
 NEAR = 10
 """How many places up and down those are looked for whom a bot cannot be told apart from."""
@@ -47,17 +47,17 @@ def _serve() -> None:
 
 def answer(log: Sequence[LoggedResult], order: Sequence[str]) -> Answer:
     """The strengths by these results, for a table in this order."""
-    fitted = refit(log)
+    fitted = fit_strengths(log)
     known = {strength.bot: strength for strength in fitted.strengths}
     rows = [known[bot] for bot in order if bot in known]
     return {each.bot: [each.value, each.low, each.high, each.provisional, _peers(fitted, rows, place)]
             for place, each in enumerate(rows)}  # fmt: skip
 
 
-def _peers(fitted: Refit, rows: Sequence[Strength], place: int) -> list[str]:
+def _peers(fitted: StrengthFit, rows: Sequence[Strength], place: int) -> list[str]:
     """Neighbours in the table of whom nobody can say yet which is the stronger."""
     near = [*rows[max(0, place - NEAR) : place], *rows[place + 1 : place + 1 + NEAR]]
-    differences = ((other.bot, fitted.difference(rows[place].bot, other.bot)) for other in near)
+    differences = ((other.bot, fitted.strength_difference(rows[place].bot, other.bot)) for other in near)
     return [bot for bot, found in differences if found.low <= 0 <= found.high]
 
 

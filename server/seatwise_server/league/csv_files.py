@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seatwise_server.competition.standings.crosstable import crosstable
+from seatwise_server.competition.standings.crosstable import build_crosstable
 from seatwise_server.league.diary import Season
 
 RESULT = ("table", "seq", "match", "deal", "seat", "bot", "points", "rank", "ending")
@@ -30,7 +30,7 @@ def _results(season: Season) -> Iterable[Sequence[Any]]:
 
 
 def _crosstable(season: Season) -> Iterable[Sequence[Any]]:
-    for (bot, other), cell in sorted(crosstable(season.results.values()).items()):
+    for (bot, other), cell in sorted(build_crosstable(season.results.values()).items()):
         yield bot, other, cell.matches, cell.ahead, cell.level, cell.behind, f"{cell.difference:.6f}"
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from seatwise.season import BadSeason, Bundle, at
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
+from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar, attempt_ids
 from seatwise_server.league.bundle import readable
-from seatwise_server.league.rules import MOST_ROUNDS, attempts_of, is_repeat, schedule_of, started_by
+from seatwise_server.league.rules import MOST_ROUNDS, is_repeat, schedule_of, started_by
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import standings_of
 
@@ -83,7 +83,7 @@ def _check_voids(league: League, results: Mapping[str, LoggedResult], voids: set
     """A void match was played again until it counted, or was given up; a test may be decided before that."""
     for void in sorted(voids):
         match = void.partition(".")[0]
-        attempts = attempts_of(match)
+        attempts = attempt_ids(match)
         place = attempts.index(void) if void in attempts else len(attempts)
         is_settled = any(each in results for each in attempts[place + 1 :]) or set(attempts) <= voids
         if void in results or not (is_settled or league.format == "ab-test"):

@@ -10,18 +10,17 @@ from seatwise_server.competition.schedules.gauntlet import Gauntlet
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import (
-    MOST_ATTEMPTS,
+    BadSchedule,
     Duplicate,
     Schedule,
     ScheduledMatch,
     SoFar,
 )
 from seatwise_server.competition.schedules.swiss import Swiss
-from seatwise_server.competition.standings.standings import BY_POINTS, BY_SCORE, CRITERIA
+from seatwise_server.competition.standings.tie_breaks import BY_POINTS, BY_SCORE
 from seatwise_server.competition.statistics.sprt import PointsTest
-from seatwise_server.league.settings import League
+from seatwise_server.league.settings import FORMATS, League
 
-TIE_BREAKS = tuple(CRITERIA)
 NAMES = {"table_size": "seats", "deals": "rounds", "most_units": "rounds", "field": "entrants"}
 """What a setting of competition/ is called in a league file, where that differs."""
 MOST_UNITS = 1000
@@ -44,7 +43,9 @@ def schedule_of(league: League) -> Schedule:
             a, b = players
             most = league.rounds or MOST_UNITS
             return ABTest(a, b, league.seats, _test(league), most_units=most, duplicate=duplicate)
-    return RoundRobin(players, league.seats, league.rounds, duplicate, league.seed)
+        case "round-robin":
+            return RoundRobin(players, league.seats, league.rounds, duplicate, league.seed)
+    raise BadSchedule(f"format: {league.format!r} is none of {', '.join(FORMATS)}")
 
 
 def criteria_of(league: League) -> tuple[str, ...]:
@@ -59,11 +60,6 @@ def started_by(schedule: Schedule, results: int) -> tuple[ScheduledMatch, ...]:
     if not isinstance(schedule, ABTest):
         return ()
     return replace(schedule, units_at_once=max(1, min(schedule.most_units, results))).due_matches(SoFar())
-
-
-def attempts_of(match: str) -> tuple[str, ...]:
-    """The ids under which a match of the schedule is played until it counts."""
-    return (match, *(f"{match}.{attempt}" for attempt in range(2, MOST_ATTEMPTS + 1)))
 
 
 def is_repeat(match: str) -> bool:

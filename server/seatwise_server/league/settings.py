@@ -12,7 +12,7 @@ from seatwise_referee.clock import TimeControl
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import canonical
 from seatwise_server.competition.schedules.schedule import Duplicate
-from seatwise_server.competition.standings.standings import CRITERIA
+from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 
 FORMATS = ("round-robin", "swiss", "knockout", "gauntlet", "ab-test")
 DEALS = tuple(str(each) for each in Duplicate)
@@ -150,7 +150,7 @@ def _check_types(league: League) -> None:
     for text in (*texts, *league.tie_breaks, *league.challengers, league.name, league.seed):
         if not isinstance(text, str) or not text.isprintable():
             raise ValueError(f"{text!r:.60} is no name")
-    if strange := set(league.tie_breaks) - set(CRITERIA):
+    if strange := set(league.tie_breaks) - set(TIE_BREAKS):
         raise ValueError(f"there is no tie-break {min(strange)!r:.60}")
     if league.deals not in DEALS or league.format not in FORMATS:
         raise ValueError(f"format is {league.format!r}, and deals are {league.deals!r}")

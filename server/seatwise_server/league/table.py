@@ -9,7 +9,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
-from seatwise_server.competition.standings.standings import Line, in_order, standings
+from seatwise_server.competition.standings.standings import StandingsRow, rank_entrants, standings_in_order
 from seatwise_server.competition.statistics.sprt import Verdict
 from seatwise_server.league.rules import criteria_of, schedule_of
 from seatwise_server.league.settings import League
@@ -47,16 +47,16 @@ def league_digest(league: League) -> str:
     return League.from_json(league.published()).digest
 
 
-def _lines(league: League, schedule: Schedule, so_far: SoFar) -> tuple[Line, ...]:
+def _lines(league: League, schedule: Schedule, so_far: SoFar) -> tuple[StandingsRow, ...]:
     results, byes = so_far.results.values(), schedule.list_byes(so_far)
     if isinstance(schedule, Knockout):
-        return in_order(results, schedule.final_order(so_far), byes)
-    return standings(results, league.players, criteria_of(league), byes, league.seed)
+        return standings_in_order(results, schedule.final_order(so_far), byes)
+    return rank_entrants(results, league.players, criteria_of(league), byes, league.seed)
 
 
-def _row(line: Line, name: str) -> Row:
+def _row(line: StandingsRow, name: str) -> Row:
     return {
-        "rank": line.place,
+        "rank": line.rank,
         "name": name,
         "player": line.bot,
         "matches": line.matches,

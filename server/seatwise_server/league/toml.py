@@ -12,10 +12,11 @@ from seatwise_referee.clock import LONGEST_MS, TimeControl
 from seatwise_referee.game import BadOptions
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.competition.schedules.schedule import BadSchedule
+from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 from seatwise_server.league.entrants import read_entrants
 from seatwise_server.league.mistakes import LeagueFileError, Source
 from seatwise_server.league.reading import TableReader
-from seatwise_server.league.rules import MOST_ROUNDS, NAMES, TIE_BREAKS, schedule_of
+from seatwise_server.league.rules import MOST_ROUNDS, NAMES, schedule_of
 from seatwise_server.league.settings import DEALS, FORMATS, Entrant, League, Trial
 from seatwise_server.lobby.queue import time_control_for
 from seatwise_server.store.errors import BadBotName

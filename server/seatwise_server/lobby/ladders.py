@@ -112,7 +112,7 @@ class LadderPairing:
 
     def _one(self, held: Held, bot: str, waited_s: float, free: int) -> Attending:
         form = held.book.forms.of(bot)
-        rating = held.book.ratings.of(bot).mu
+        rating = held.book.ratings.rating_of(bot).mu
         owner = self._owners.get(bot, "")
         return Attending(bot, rating, max(0.0, waited_s), owner, form.recent, form.seats, free)
 

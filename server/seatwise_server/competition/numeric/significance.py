@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-LEVEL = 0.05
+SIGNIFICANCE_LEVEL = 0.05
 """What is called remarkable would turn up in one of twenty honest seasons, anywhere in it."""
 
 
-def holm(probabilities: Sequence[float]) -> list[float]:
+def holm_correction(probabilities: Sequence[float]) -> list[float]:
     """Holm's correction: with all at or below `LEVEL` named, an honest season names any in no more than `LEVEL` of all cases."""
     corrected, worst = [1.0] * len(probabilities), 0.0
     for place, number in enumerate(sorted(range(len(probabilities)), key=probabilities.__getitem__)):

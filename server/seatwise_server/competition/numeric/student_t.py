@@ -6,25 +6,25 @@ import math
 from functools import lru_cache
 from statistics import NormalDist
 
-_TINY = 1e-300
-_STEPS = 500
+_LEAST_DENOMINATOR = 1e-300
+_MOST_FRACTION_TERMS = 500
 
 
-def cdf(value: float, freedom: float) -> float:
+def student_cdf(value: float, freedom: float) -> float:
     """The probability of less than this, with so many degrees of freedom."""
-    half_tail = 0.5 * incomplete_beta(freedom / 2, 0.5, freedom / (freedom + value * value))
+    half_tail = 0.5 * regularized_incomplete_beta(freedom / 2, 0.5, freedom / (freedom + value * value))
     return half_tail if value < 0 else 1 - half_tail
 
 
 @lru_cache(maxsize=4096)
-def quantile(probability: float, freedom: float) -> float:
+def student_quantile(probability: float, freedom: float) -> float:
     """The value below which so much lies, for a probability from 0.5 up."""
     low, high = 0.0, 2.0
-    while cdf(high, freedom) < probability:
+    while student_cdf(high, freedom) < probability:
         low, high = high, 2 * high
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if cdf(middle, freedom) < probability else (low, middle)
+        low, high = (middle, high) if student_cdf(middle, freedom) < probability else (low, middle)
     return high
 
 
@@ -33,31 +33,31 @@ def normal_quantile(probability: float) -> float:
     return NormalDist().inv_cdf(probability)
 
 
-def incomplete_beta(a: float, b: float, x: float) -> float:
+def regularized_incomplete_beta(a: float, b: float, x: float) -> float:
     """The regularised one, I_x(a, b): by its continued fraction, from the side where that converges fast."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):
-        return 1 - incomplete_beta(b, a, 1 - x)
+        return 1 - regularized_incomplete_beta(b, a, 1 - x)
     front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    return math.exp(front) * _fraction(a, b, x) / a
+    return math.exp(front) * _continued_fraction(a, b, x) / a
 
 
-def _fraction(a: float, b: float, x: float) -> float:
+def _continued_fraction(a: float, b: float, x: float) -> float:
     """Lentz's way: numerators and denominators by their ratios, which neither overflow nor vanish."""
-    c, d = 1.0, 1 / _kept_off_zero(1 - (a + b) * x / (a + 1))
+    c, d = 1.0, 1 / _keep_off_zero(1 - (a + b) * x / (a + 1))
     value = d
-    for m in range(1, _STEPS):
+    for m in range(1, _MOST_FRACTION_TERMS):
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         for term in (even, odd):
-            d = 1 / _kept_off_zero(1 + term * d)
-            c = _kept_off_zero(1 + term / c)
+            d = 1 / _keep_off_zero(1 + term * d)
+            c = _keep_off_zero(1 + term / c)
             value *= c * d
         if abs(c * d - 1) < 1e-15:
             break
     return value
 
 
-def _kept_off_zero(value: float) -> float:
-    return value if abs(value) > _TINY else _TINY
+def _keep_off_zero(value: float) -> float:
+    return value if abs(value) > _LEAST_DENOMINATOR else _LEAST_DENOMINATOR

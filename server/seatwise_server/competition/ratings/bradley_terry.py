@@ -10,70 +10,70 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from seatwise_server.competition.numeric.linalg import Matrix, Vector, solve, zeros
+from seatwise_server.competition.numeric.linalg import Matrix, Vector, solve_system, zero_matrix
 from seatwise_server.competition.ratings.comparisons import Comparisons
 
-PRIOR = 1.0
+PRIOR_DRAWS = 1.0
 """The weak prior: so many drawn comparisons with a bot of strength 0. It keeps a bot that has won all on this side of infinity,
 and takes off about as much as likelihood overrates the differences between bots that have played little."""
-CLOSE = 1e-10
-_STEPS = 200
+SMALLEST_NEWTON_STEP = 1e-10
+_MOST_NEWTON_STEPS = 200
 
 
-def ahead(difference: float) -> float:
+def probability_ahead(difference: float) -> float:
     """The probability that belongs to these log-odds."""
     return 1 / (1 + math.exp(-difference)) if difference > -700 else 0.0
 
 
-def likeliest(seen: Comparisons) -> Vector:
+def maximize_likelihood(seen: Comparisons) -> Vector:
     """Newton's way; the likelihood is concave, so there is one summit and any start leads there."""
     strengths = [0.0] * len(seen.bots)
-    for _ in range(_STEPS):
-        step = _step(seen, strengths)
+    for _ in range(_MOST_NEWTON_STEPS):
+        step = _newton_step(seen, strengths)
         longest = max(map(abs, step), default=0.0)
         shorter = min(1.0, 2 / longest) if longest else 1.0  # too long a step from afar would swing for ever
         strengths = [value + shorter * by for value, by in zip(strengths, step, strict=True)]
-        if longest < CLOSE:
+        if longest < SMALLEST_NEWTON_STEP:
             break
     return strengths
 
 
-def information(seen: Comparisons, strengths: Sequence[float]) -> Matrix:
+def information_matrix(seen: Comparisons, strengths: Sequence[float]) -> Matrix:
     """The curvature of the log-likelihood, the prior's included."""
-    curve = zeros(len(strengths))
-    for (one, other), weight in _weights(seen, strengths):
+    curve = zero_matrix(len(strengths))
+    for (one, other), weight in _pair_weights(seen, strengths):
         curve[one][other] -= weight
         curve[other][one] -= weight
-    for number, value in enumerate(diagonal(seen, strengths)):
+    for number, value in enumerate(information_by_bot(seen, strengths)):
         curve[number][number] = value + prior_information(strengths[number])
     return curve
 
 
-def diagonal(seen: Comparisons, strengths: Sequence[float]) -> Vector:
+def information_by_bot(seen: Comparisons, strengths: Sequence[float]) -> Vector:
     """How much is known of each bot by its matches: a comparison whose end is certain tells nothing."""
     known = [0.0] * len(strengths)
-    for (one, other), weight in _weights(seen, strengths):
+    for (one, other), weight in _pair_weights(seen, strengths):
         known[one] += weight
         known[other] += weight
     return known
 
 
 def prior_information(strength: float) -> float:
-    p = ahead(strength)
-    return PRIOR * p * (1 - p)
+    p = probability_ahead(strength)
+    return PRIOR_DRAWS * p * (1 - p)
 
 
-def _weights(seen: Comparisons, strengths: Sequence[float]) -> Iterable[tuple[tuple[int, int], float]]:
+def _pair_weights(seen: Comparisons, strengths: Sequence[float]) -> Iterable[tuple[tuple[int, int], float]]:
     for pair, met, _ in seen.pairs:
-        p = ahead(strengths[pair[0]] - strengths[pair[1]])
+        p = probability_ahead(strengths[pair[0]] - strengths[pair[1]])
         yield pair, met * p * (1 - p)
 
 
-def _step(seen: Comparisons, strengths: Vector) -> Vector:
-    weights = list(_weights(seen, strengths))
+def _newton_step(seen: Comparisons, strengths: Vector) -> Vector:
+    weights = list(_pair_weights(seen, strengths))
     scale = [
         known + prior_information(own)
-        for known, own in zip(diagonal(seen, strengths), strengths, strict=True)
+        for known, own in zip(information_by_bot(seen, strengths), strengths, strict=True)
     ]
 
     def times(x: Vector) -> Vector:
@@ -83,13 +83,13 @@ def _step(seen: Comparisons, strengths: Vector) -> Vector:
             image[other] -= weight * x[one]
         return image
 
-    return solve(times, scale, _slope(seen, strengths))
+    return solve_system(times, scale, _likelihood_gradient(seen, strengths))
 
 
-def _slope(seen: Comparisons, strengths: Vector) -> Vector:
-    slope = [PRIOR * (0.5 - ahead(own)) for own in strengths]
+def _likelihood_gradient(seen: Comparisons, strengths: Vector) -> Vector:
+    slope = [PRIOR_DRAWS * (0.5 - probability_ahead(own)) for own in strengths]
     for (one, other), met, won in seen.pairs:
-        more = won - met * ahead(strengths[one] - strengths[other])
+        more = won - met * probability_ahead(strengths[one] - strengths[other])
         slope[one] += more
         slope[other] -= more
     return slope

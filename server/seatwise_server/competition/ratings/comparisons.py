@@ -10,9 +10,9 @@ from itertools import combinations
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import is_rated
 
-Match = tuple[tuple[int, int], ...]
+RankedMatch = tuple[tuple[int, int], ...]
 """The bots at a table, by number, and their ranks."""
-Piece = tuple[Match, ...]
+Cluster = tuple[RankedMatch, ...]
 """What is independent of all else: a match, or all matches of one duplicate deal."""
 Pair = tuple[int, int]
 
@@ -23,7 +23,7 @@ class Comparisons:
 
     bots: tuple[str, ...]
     """By number."""
-    pieces: tuple[tuple[Piece, int], ...]
+    clusters: tuple[tuple[Cluster, int], ...]
     """And how often each was seen."""
     pairs: tuple[tuple[Pair, int, float], ...]
     """Who met whom, how often, and how often the first was ahead; a shared rank counts half."""
@@ -31,34 +31,34 @@ class Comparisons:
     """How many each has played."""
 
     @property
-    def independent(self) -> int:
+    def cluster_count(self) -> int:
         """How many pieces there are."""
-        return sum(count for _, count in self.pieces)
+        return sum(count for _, count in self.clusters)
 
 
-def compare(results: Iterable[LoggedResult]) -> Comparisons:
+def count_comparisons(results: Iterable[LoggedResult]) -> Comparisons:
     """Every two bots of a table are compared once by it."""
     rated = [result for result in results if is_rated(result)]
     bots = tuple(sorted({bot for result in rated for bot in result.bots}))
     number = {bot: n for n, bot in enumerate(bots)}
-    pieces = Counter(_pieces(rated, number))
+    pieces = Counter(_group_clusters(rated, number))
     matches = Counter(number[bot] for result in rated for bot in result.bots)
     return Comparisons(
         bots,
         tuple(sorted(pieces.items())),
-        tuple(_pairs(pieces)),
+        tuple(_count_pairs(pieces)),
         tuple(matches[n] for n in range(len(bots))),
     )
 
 
-def duels(match: Match) -> Iterator[tuple[int, int, float]]:
+def pair_outcomes(match: RankedMatch) -> Iterator[tuple[int, int, float]]:
     """Any two of a table, and what the first won by it: 1, 0.5 or 0."""
     for (one, its), (other, others) in combinations(match, 2):
         yield one, other, 0.5 if its == others else float(its < others)
 
 
-def _pieces(results: Iterable[LoggedResult], number: dict[str, int]) -> Iterator[Piece]:
-    by_deal: dict[str, list[Match]] = defaultdict(list)
+def _group_clusters(results: Iterable[LoggedResult], number: dict[str, int]) -> Iterator[Cluster]:
+    by_deal: dict[str, list[RankedMatch]] = defaultdict(list)
     for result in results:
         match = tuple(
             sorted((number[bot], rank) for bot, rank in zip(result.bots, result.ranks, strict=True))
@@ -71,12 +71,12 @@ def _pieces(results: Iterable[LoggedResult], number: dict[str, int]) -> Iterator
         yield tuple(sorted(matches))
 
 
-def _pairs(pieces: Counter[Piece]) -> Iterator[tuple[Pair, int, float]]:
+def _count_pairs(pieces: Counter[Cluster]) -> Iterator[tuple[Pair, int, float]]:
     met: Counter[Pair] = Counter()
     halves: Counter[Pair] = Counter()
     for piece, count in pieces.items():
         for match in piece:
-            for one, other, won in duels(match):
+            for one, other, won in pair_outcomes(match):
                 met[one, other] += count
                 halves[one, other] += round(2 * won) * count
     for pair in sorted(met):

@@ -23,15 +23,16 @@ from seatwise_server.competition.logged_result import LoggedResult
 if TYPE_CHECKING:
     from openskill.models import PlackettLuce
 
-MU, SIGMA = 25.0, 25.0 / 3.0
+INITIAL_MU = 25.0
+INITIAL_SIGMA = 25.0 / 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
     """How strong a version seems, after the matches it has had."""
 
-    mu: float = MU
-    sigma: float = SIGMA
+    mu: float = INITIAL_MU
+    sigma: float = INITIAL_SIGMA
     matches: int = 0
 
     @property
@@ -40,11 +41,11 @@ class Rating:
         return self.mu - 3 * self.sigma
 
 
-class OutOfOrder(ValueError):
+class ResultOutOfOrder(ValueError):
     """A result that does not follow upon the last one: the ratings would depend on who reads the log."""
 
 
-class Ratings:
+class OpenskillRatings:
     """The ratings after so many results: a pure function of the ordered log, however it was read."""
 
     def __init__(self, rated: Mapping[str, Rating] | None = None, seq: int = 0) -> None:
@@ -52,30 +53,30 @@ class Ratings:
         self.seq = seq
         """The last result that is in them."""
 
-    def of(self, bot: str) -> Rating:
+    def rating_of(self, bot: str) -> Rating:
         """A version that nobody has met yet is rated like any other new one."""
         return self._rated.get(bot, Rating())
 
-    def apply(self, result: LoggedResult) -> None:
+    def apply_result(self, result: LoggedResult) -> None:
         """Takes one more result in. One that is in already changes nothing; raises `OutOfOrder` where one is left out."""
         if result.seq <= self.seq:
             return
         if result.seq != self.seq + 1:
-            raise OutOfOrder(f"result {result.seq} does not follow upon {self.seq}")
+            raise ResultOutOfOrder(f"result {result.seq} does not follow upon {self.seq}")
         self.seq = result.seq
         if is_rated(result):
-            self._rate(result)
+            self._rate_match(result)
 
-    def _rate(self, result: LoggedResult) -> None:
-        before = [self.of(bot) for bot in result.bots]
-        after = _openskill().rate(
-            [[_openskill().rating(rating.mu, rating.sigma)] for rating in before],
+    def _rate_match(self, result: LoggedResult) -> None:
+        before = [self.rating_of(bot) for bot in result.bots]
+        after = _openskill_model().rate(
+            [[_openskill_model().rating(rating.mu, rating.sigma)] for rating in before],
             ranks=list(map(float, result.ranks)),
         )
         for bot, old, [new] in zip(result.bots, before, after, strict=True):
             self._rated[bot] = Rating(new.mu, new.sigma, old.matches + 1)
 
-    def table(self) -> list[tuple[str, Rating]]:
+    def ranked_bots(self) -> list[tuple[str, Rating]]:
         """All that have played, the best first; who is rated alike stands in the order of names."""
         return sorted(self._rated.items(), key=lambda line: (-line[1].ordinal, line[0]))
 
@@ -87,15 +88,15 @@ class Ratings:
         return {"seq": self.seq, "rated": rated}
 
     @classmethod
-    def from_json(cls, snapshot: Mapping[str, Any]) -> Ratings:
+    def from_json(cls, snapshot: Mapping[str, Any]) -> OpenskillRatings:
         return cls({bot: Rating(*values) for bot, values in snapshot["rated"].items()}, snapshot["seq"])
 
 
-def recompute(results: Iterable[LoggedResult]) -> Ratings:
+def recompute_ratings(results: Iterable[LoggedResult]) -> OpenskillRatings:
     """The ratings from the whole log, to the last digit those that were kept while it grew."""
-    ratings = Ratings()
+    ratings = OpenskillRatings()
     for result in results:
-        ratings.apply(result)
+        ratings.apply_result(result)
     return ratings
 
 
@@ -105,8 +106,8 @@ def is_rated(result: LoggedResult) -> bool:
 
 
 @cache
-def _openskill() -> PlackettLuce:
+def _openskill_model() -> PlackettLuce:
     """Loaded when first needed: whoever only wants to know what a result is does not wait for it."""
     from openskill.models import PlackettLuce
 
-    return PlackettLuce(mu=MU, sigma=SIGMA, tau=0.0)
+    return PlackettLuce(mu=INITIAL_MU, sigma=INITIAL_SIGMA, tau=0.0)

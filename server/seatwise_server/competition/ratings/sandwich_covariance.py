@@ -13,80 +13,80 @@ import math
 from collections import defaultdict
 from itertools import combinations
 
-from seatwise_server.competition.numeric.linalg import Matrix, Vector, zeros
-from seatwise_server.competition.ratings.bradley_terry import ahead, diagonal
-from seatwise_server.competition.ratings.comparisons import Comparisons, Piece, duels
+from seatwise_server.competition.numeric.linalg import Matrix, Vector, zero_matrix
+from seatwise_server.competition.ratings.bradley_terry import information_by_bot, probability_ahead
+from seatwise_server.competition.ratings.comparisons import Cluster, Comparisons, pair_outcomes
 
-TRUST = 5.0
+HALF_TRUSTED_INFORMATION = 5.0
 """A bot of whom this much is known is trusted half, the model the other half."""
-WEAKEST = -300.0
+LEAST_LOG_ODDS = -300.0
 """In log-odds against the strongest of a table: the square of the odds is still a number."""
 
-Company = tuple[int, ...]
+TableMembers = tuple[int, ...]
 
 
-def scatter(seen: Comparisons, strengths: Vector) -> Matrix:
+def gradient_covariance(seen: Comparisons, strengths: Vector) -> Matrix:
     """The covariance of the sums of won comparisons, one for each bot."""
-    trust = [known / (known + TRUST) for known in diagonal(seen, strengths)]
-    total = zeros(len(strengths))
-    modelled: dict[Company, float] = defaultdict(float)
-    for piece, count in seen.pieces:
-        sums = _surprise(piece, strengths)
+    trust = [known / (known + HALF_TRUSTED_INFORMATION) for known in information_by_bot(seen, strengths)]
+    total = zero_matrix(len(strengths))
+    modelled: dict[TableMembers, float] = defaultdict(float)
+    for piece, count in seen.clusters:
+        sums = _cluster_residuals(piece, strengths)
         seen_part = min(trust[bot] for bot in sums)
-        _add_square(total, sums, count * seen_part)
+        _add_outer_product(total, sums, count * seen_part)
         for match in piece:
             modelled[tuple(bot for bot, _ in match)] += count * (1 - seen_part)
     for company, weight in sorted(modelled.items()):
-        _add_model(total, company, strengths, weight)
+        _add_model_covariance(total, company, strengths, weight)
     return total
 
 
-def _surprise(piece: Piece, strengths: Vector) -> dict[int, float]:
+def _cluster_residuals(piece: Cluster, strengths: Vector) -> dict[int, float]:
     """By how much each bot won more than was to be expected."""
     sums = {bot: 0.0 for match in piece for bot, _ in match}
     for match in piece:
-        for one, other, won in duels(match):
-            more = won - ahead(strengths[one] - strengths[other])
+        for one, other, won in pair_outcomes(match):
+            more = won - probability_ahead(strengths[one] - strengths[other])
             sums[one] += more
             sums[other] -= more
     return sums
 
 
-def _add_square(total: Matrix, sums: dict[int, float], weight: float) -> None:
+def _add_outer_product(total: Matrix, sums: dict[int, float], weight: float) -> None:
     for one, its in sums.items():
         row, by = total[one], weight * its
         for other, others in sums.items():
             row[other] += by * others
 
 
-def _add_model(total: Matrix, company: Company, strengths: Vector, weight: float) -> None:
+def _add_model_covariance(total: Matrix, company: TableMembers, strengths: Vector, weight: float) -> None:
     """What Plackett and Luce's model says of one table. Two duels hang together only if they share a bot."""
-    odds = _odds(company, strengths)
+    odds = _relative_odds(company, strengths)
     for one, other in combinations(company, 2):
         both = odds[one] + odds[other]
-        _add_duel(total, one, other, weight * odds[one] * odds[other] / (both * both))
+        _add_pair_variance(total, one, other, weight * odds[one] * odds[other] / (both * both))
     for three in combinations(company, 3):
         of_all = sum([odds[bot] for bot in three])
         for first, left, right in (three, three[1:] + three[:1], three[2:] + three[:2]):
             own = odds[first]
             apart = own * own / ((own + odds[left]) * (own + odds[right]))
-            _add_two_duels(total, first, left, right, weight * (own / of_all - apart))
+            _add_pair_covariance(total, first, left, right, weight * (own / of_all - apart))
 
 
-def _odds(company: Company, strengths: Vector) -> dict[int, float]:
+def _relative_odds(company: TableMembers, strengths: Vector) -> dict[int, float]:
     """Against the strongest of the table; who is weaker than any number can tell counts as just that weak."""
     best = max([strengths[bot] for bot in company])
-    return {bot: math.exp(max(strengths[bot] - best, WEAKEST)) for bot in company}
+    return {bot: math.exp(max(strengths[bot] - best, LEAST_LOG_ODDS)) for bot in company}
 
 
-def _add_duel(total: Matrix, one: int, other: int, variance: float) -> None:
+def _add_pair_variance(total: Matrix, one: int, other: int, variance: float) -> None:
     total[one][one] += variance
     total[other][other] += variance
     total[one][other] -= variance
     total[other][one] -= variance
 
 
-def _add_two_duels(total: Matrix, first: int, left: int, right: int, covariance: float) -> None:
+def _add_pair_covariance(total: Matrix, first: int, left: int, right: int, covariance: float) -> None:
     """Of the first's with either: what the one wins by it, the other tends to lose by the other duel."""
     of_first, of_left, of_right = total[first], total[left], total[right]
     of_first[first] += 2 * covariance

@@ -12,21 +12,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.linalg import Matrix, Vector, inverse, sandwich
-from seatwise_server.competition.numeric.student_t import quantile
-from seatwise_server.competition.ratings.bradley_terry import ahead, information, likeliest, prior_information
-from seatwise_server.competition.ratings.comparisons import Comparisons, compare
-from seatwise_server.competition.ratings.sandwich_covariance import scatter
+from seatwise_server.competition.numeric.linalg import Matrix, Vector, invert_matrix, sandwich_product
+from seatwise_server.competition.numeric.student_t import student_quantile
+from seatwise_server.competition.ratings.bradley_terry import (
+    information_matrix,
+    maximize_likelihood,
+    prior_information,
+    probability_ahead,
+)
+from seatwise_server.competition.ratings.comparisons import Comparisons, count_comparisons
+from seatwise_server.competition.ratings.sandwich_covariance import gradient_covariance
 
-ELO = 400 / math.log(10)
+ELO_SCALE = 400 / math.log(10)
 """Strengths are shown on Elo's scale: 100 more is to be ahead in 64 of 100 matches, 200 more in 76."""
 CONFIDENCE = 0.95
-NARROW = 100.0
+PROVISIONAL_HALF_WIDTH = 100.0
 """A strength is provisional until it is known to this much, up and down."""
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class StrengthInterval:
     """An estimate, and between what the truth lies in 95 of 100 seasons."""
 
     value: float
@@ -34,7 +39,7 @@ class Interval:
     high: float
 
     @property
-    def half(self) -> float:
+    def half_width(self) -> float:
         return (self.high - self.low) / 2
 
 
@@ -52,7 +57,7 @@ class Strength:
 
 
 @dataclass(frozen=True)
-class Refit:
+class StrengthFit:
     """What a log says of the strengths of its bots."""
 
     strengths: tuple[Strength, ...]
@@ -61,77 +66,79 @@ class Refit:
     _values: Vector = field(repr=False)
     _covariance: Matrix = field(repr=False)
     _groups: tuple[int, ...] = field(repr=False)
-    _times: float = field(repr=False)
+    _half_width_errors: float = field(repr=False)
     """The half of an interval in standard errors."""
 
-    def difference(self, one: str, other: str) -> Interval:
+    def strength_difference(self, one: str, other: str) -> StrengthInterval:
         """By how much the one is stronger. Not a difference of two intervals: both rest on the same matches."""
         i, j = self._numbers[one], self._numbers[other]
-        value = ELO * (self._values[i] - self._values[j])
+        value = ELO_SCALE * (self._values[i] - self._values[j])
         if self._groups[i] != self._groups[j]:
-            return Interval(value, -math.inf, math.inf)
+            return StrengthInterval(value, -math.inf, math.inf)
         c = self._covariance
-        half = ELO * self._times * math.sqrt(max(0.0, c[i][i] + c[j][j] - 2 * c[i][j]))
-        return Interval(value, value - half, value + half)
+        half = ELO_SCALE * self._half_width_errors * math.sqrt(max(0.0, c[i][i] + c[j][j] - 2 * c[i][j]))
+        return StrengthInterval(value, value - half, value + half)
 
-    def ahead(self, one: str, other: str) -> Interval:
+    def interval_ahead(self, one: str, other: str) -> StrengthInterval:
         """The probability that the one comes out ahead of the other at a table where both sit; a tie is half."""
-        of = self.difference(one, other)
-        return Interval(*(ahead(value / ELO) for value in (of.value, of.low, of.high)))
+        of = self.strength_difference(one, other)
+        return StrengthInterval(
+            *(probability_ahead(value / ELO_SCALE) for value in (of.value, of.low, of.high))
+        )
 
-    def indistinct(self, bot: str) -> tuple[str, ...]:
+    def indistinct_bots(self, bot: str) -> tuple[str, ...]:
         """From whom it cannot be told apart, the strongest first: 0 is within the interval of the difference."""
         others = (strength.bot for strength in self.strengths if strength.bot != bot)
-        return tuple(other for other in others if _holds_zero(self.difference(bot, other)))
+        return tuple(other for other in others if _holds_zero(self.strength_difference(bot, other)))
 
 
-def refit(results: Iterable[LoggedResult]) -> Refit:
+def fit_strengths(results: Iterable[LoggedResult]) -> StrengthFit:
     """From all results of a log, in whatever order; void matches are not among them."""
-    return refit_of(compare(results))
+    return fit_comparisons(count_comparisons(results))
 
 
-def refit_of(seen: Comparisons) -> Refit:
+def fit_comparisons(seen: Comparisons) -> StrengthFit:
     """The same from what is left of the results when they are counted."""
-    found = likeliest(seen)
-    groups = _groups(seen)
-    spread = _covariance(seen, found, groups)
-    values = _centred(found, groups)
-    times = quantile((1 + CONFIDENCE) / 2, max(2, seen.independent - len(seen.bots)))
-    strengths = _strengths(
+    found = maximize_likelihood(seen)
+    groups = _linked_groups(seen)
+    spread = _strength_covariance(seen, found, groups)
+    values = _center_by_group(found, groups)
+    times = student_quantile((1 + CONFIDENCE) / 2, max(2, seen.cluster_count - len(seen.bots)))
+    strengths = _build_strengths(
         seen, values, [times * math.sqrt(max(0.0, spread[n][n])) for n in range(len(values))], groups
     )
-    return Refit(strengths, {bot: n for n, bot in enumerate(seen.bots)}, values, spread, groups, times)
+    return StrengthFit(strengths, {bot: n for n, bot in enumerate(seen.bots)}, values, spread, groups, times)
 
 
-def _covariance(seen: Comparisons, found: Vector, groups: Sequence[int]) -> Matrix:
+def _strength_covariance(seen: Comparisons, found: Vector, groups: Sequence[int]) -> Matrix:
     """Of strengths above their mean. The prior is a piece of what is known, so it scatters with the rest."""
-    meat = scatter(seen, found)
+    meat = gradient_covariance(seen, found)
     for number, strength in enumerate(found):
         meat[number][number] += prior_information(strength)
-    spread = sandwich(inverse(information(seen, found)), meat)
-    by_columns = [_centred(row, groups) for row in spread]
-    return [_centred(column, groups) for column in map(list, zip(*by_columns, strict=True))]
+    spread = sandwich_product(invert_matrix(information_matrix(seen, found)), meat)
+    by_columns = [_center_by_group(row, groups) for row in spread]
+    return [_center_by_group(column, groups) for column in map(list, zip(*by_columns, strict=True))]
 
 
-def _strengths(
+def _build_strengths(
     seen: Comparisons, values: Vector, halves: Vector, groups: Sequence[int]
 ) -> tuple[Strength, ...]:
     largest = max(map(groups.count, groups), default=0)
     strengths = [
         Strength(
             bot=bot,
-            value=ELO * values[n],
-            low=ELO * (values[n] - halves[n]),
-            high=ELO * (values[n] + halves[n]),
+            value=ELO_SCALE * values[n],
+            low=ELO_SCALE * (values[n] - halves[n]),
+            high=ELO_SCALE * (values[n] + halves[n]),
             matches=seen.matches[n],
-            provisional=ELO * halves[n] > NARROW or groups.count(groups[n]) < largest,
+            provisional=ELO_SCALE * halves[n] > PROVISIONAL_HALF_WIDTH or groups.count(groups[n]) < largest,
         )
         for n, bot in enumerate(seen.bots)
     ]
     return tuple(sorted(strengths, key=lambda strength: (-strength.value, strength.bot)))
 
 
-def _groups(seen: Comparisons) -> tuple[int, ...]:
+def _linked_groups(seen: Comparisons) -> tuple[int, ...]:
     """For each bot the least number that it is linked to by matches."""
     least = list(range(len(seen.bots)))
 
@@ -146,7 +153,7 @@ def _groups(seen: Comparisons) -> tuple[int, ...]:
     return tuple(map(root, range(len(least))))
 
 
-def _centred(values: Sequence[float], groups: Sequence[int]) -> Vector:
+def _center_by_group(values: Sequence[float], groups: Sequence[int]) -> Vector:
     """Above the mean of their groups."""
     sums: dict[int, float] = defaultdict(float)
     sizes: dict[int, int] = defaultdict(int)
@@ -156,5 +163,5 @@ def _centred(values: Sequence[float], groups: Sequence[int]) -> Vector:
     return [value - sums[group] / sizes[group] for value, group in zip(values, groups, strict=True)]
 
 
-def _holds_zero(interval: Interval) -> bool:
+def _holds_zero(interval: StrengthInterval) -> bool:
     return interval.low <= 0 <= interval.high

@@ -20,7 +20,7 @@ from seatwise_server.competition.schedules.schedule import (
     find_results,
     unsettled_matches,
 )
-from seatwise_server.competition.standings.scoring import tallies
+from seatwise_server.competition.standings.scoring import table_scores
 from seatwise_server.competition.statistics.sprt import PointsTest, Verdict
 
 
@@ -69,7 +69,7 @@ class ABTest:
         for unit in self._settled_units(so_far):
             results = find_results(unit, so_far)
             if len(results) == len(unit):
-                means = tallies(results)
+                means = table_scores(results)
                 found.append(means[self.a].points - means[self.b].points)
         return tuple(found)
 

@@ -14,9 +14,9 @@ from seatwise_server.competition.schedules.schedule import (
     find_results,
     unsettled_matches,
 )
-from seatwise_server.competition.standings.scoring import Tally, tallies
+from seatwise_server.competition.standings.scoring import TableScore, table_scores
 
-UNPLAYED = Tally(points=0.0, score=0.5)
+UNPLAYED = TableScore(points=0.0, score=0.5)
 """What all have at a table at which nothing was played."""
 
 
@@ -96,18 +96,18 @@ class KnockoutOutcome:
         )
 
     def _final_sort_key(
-        self, bot: str, played: dict[str, Tally], last: dict[str, Tally]
+        self, bot: str, played: dict[str, TableScore], last: dict[str, TableScore]
     ) -> tuple[tuple[float, float], ...]:
         """The decider decides between those who were level, and nothing else."""
         return (_sort_key(played.get(bot, UNPLAYED)), _sort_key(last.get(bot, UNPLAYED)))
 
-    def _rank_before_decider(self, played: dict[str, Tally]) -> list[str]:
+    def _rank_before_decider(self, played: dict[str, TableScore]) -> list[str]:
         return sorted(self.table.bots, key=lambda bot: _sort_key(played.get(bot, UNPLAYED)))
 
-    def _tally_matches(self, matches: Sequence[ScheduledMatch]) -> dict[str, Tally]:
-        return tallies(find_results(matches, self.so_far))
+    def _tally_matches(self, matches: Sequence[ScheduledMatch]) -> dict[str, TableScore]:
+        return table_scores(find_results(matches, self.so_far))
 
 
-def _sort_key(tally: Tally) -> tuple[float, float]:
+def _sort_key(tally: TableScore) -> tuple[float, float]:
     """Less is better, so that a sort leaves level ones in the order of seeds."""
     return (-tally.points, -tally.score)

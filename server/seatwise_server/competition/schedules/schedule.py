@@ -101,7 +101,7 @@ def unsettled_matches(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple
 
 def next_attempt(match: ScheduledMatch, so_far: SoFar) -> ScheduledMatch | None:
     """The match as it is to be played now; `None` where it has a result or is given up."""
-    for attempt in _attempt_ids(match.id, so_far):
+    for attempt in attempt_ids(match.id, so_far.attempts):
         if attempt in so_far.results:
             return None
         if attempt not in so_far.voids:
@@ -112,7 +112,7 @@ def next_attempt(match: ScheduledMatch, so_far: SoFar) -> ScheduledMatch | None:
 def find_result(match: str, so_far: SoFar) -> LoggedResult | None:
     """That of whichever attempt was not void."""
     return next(
-        (so_far.results[each] for each in _attempt_ids(match, so_far) if each in so_far.results), None
+        (so_far.results[each] for each in attempt_ids(match, so_far.attempts) if each in so_far.results), None
     )
 
 
@@ -124,12 +124,15 @@ def find_results(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[Logg
 def matches_given_up(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[str, ...]:
     """Those that were void as often as they may be."""
     return tuple(
-        match.id for match in matches if all(each in so_far.voids for each in _attempt_ids(match.id, so_far))
+        match.id
+        for match in matches
+        if all(each in so_far.voids for each in attempt_ids(match.id, so_far.attempts))
     )
 
 
-def _attempt_ids(match: str, so_far: SoFar) -> tuple[str, ...]:
-    return (match, *(f"{match}.{attempt}" for attempt in range(2, so_far.attempts + 1)))
+def attempt_ids(match: str, attempts: int = MOST_ATTEMPTS) -> tuple[str, ...]:
+    """Return the ids under which a match of the schedule is played until it counts: `id`, `id.2`, `id.3`."""
+    return (match, *(f"{match}.{attempt}" for attempt in range(2, attempts + 1)))
 
 
 def check_entrants(entrants: Sequence[str], table_size: int, *, least: int | None = None) -> None:

@@ -33,9 +33,7 @@ from seatwise_server.competition.schedules.schedule import (
 )
 from seatwise_server.competition.schedules.seat_balance import SeatAssigner
 from seatwise_server.competition.schedules.swiss_draw import SwissPlayer, SwissRound, draw_round
-from seatwise_server.competition.standings.scoring import tallies
-
-BYE_SCORE = 1.0
+from seatwise_server.competition.standings.scoring import BYE_SCORE, table_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +120,7 @@ class _SwissRounds:
         for match in matches:
             tables.setdefault(tuple(sorted(match.bots)), []).append(match)
         for bots, played in tables.items():
-            at_table = tallies(find_results(played, self.so_far))
+            at_table = table_scores(find_results(played, self.so_far))
             for bot in bots:
                 mean = self.scores[bot] / (number - 1) if number > 1 else 0.5
                 self.scores[bot] += at_table[bot].score if bot in at_table else mean

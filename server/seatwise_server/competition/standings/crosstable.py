@@ -1,4 +1,4 @@
-"""Who did how well beside whom: counts, without any statistics."""
+"""Count how each bot did beside each other bot: no statistics, only counts and a mean."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from seatwise_server.competition.standings.scoring import counted_points
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CrosstableCell:
     """One bot beside another, at all tables at which both sat."""
 
     matches: int = 0
     ahead: int = 0
+    """Matches in which it finished ahead of the other."""
     level: int = 0
+    """Matches in which both share a rank."""
     difference: float = 0.0
-    """Its points less the other's, on average."""
+    """Its points minus the other's: the mean over these matches."""
 
     @property
     def behind(self) -> int:
@@ -28,12 +30,12 @@ class Cell:
 
     @property
     def share(self) -> float:
-        """The share of the matches in which it finished ahead; a tie is half. 0 where there are none."""
+        """The share of the matches in which it finished ahead. A shared rank counts half. 0 if there are no matches."""
         return (self.ahead + self.level / 2) / max(self.matches, 1)
 
 
-def crosstable(results: Iterable[LoggedResult]) -> dict[tuple[str, str], Cell]:
-    """By (bot, other); pairs that never met are left out. A bot that sits twice meets itself, which says nothing."""
+def build_crosstable(results: Iterable[LoggedResult]) -> dict[tuple[str, str], CrosstableCell]:
+    """Return the cells by (bot, other). Pairs that never met have none, and a bot that sits twice is not its own opponent."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for result in results:
         points = counted_points(result)
@@ -44,12 +46,12 @@ def crosstable(results: Iterable[LoggedResult]) -> dict[tuple[str, str], Cell]:
                 counts[bot, other, "ahead"] += result.ranks[here] < result.ranks[there]
                 counts[bot, other, "level"] += result.ranks[here] == result.ranks[there]
                 counts[bot, other, "points"] += points[here] - points[there]
-    return {(bot, other): _cell(counts, bot, other) for bot, other, what in counts if what == "matches"}
+    return {(bot, other): _build_cell(counts, bot, other) for bot, other, what in counts if what == "matches"}
 
 
-def _cell(counts: Counter[tuple[str, str, str]], bot: str, other: str) -> Cell:
+def _build_cell(counts: Counter[tuple[str, str, str]], bot: str, other: str) -> CrosstableCell:
     matches = counts[bot, other, "matches"]
-    return Cell(
+    return CrosstableCell(
         matches,
         counts[bot, other, "ahead"],
         counts[bot, other, "level"],

@@ -1,28 +1,32 @@
-"""How the bots of one table did against each other, over one match or over all that they played on one deal."""
+"""Score what bots made against each other at one table, in one match or in all matches that shared a deal."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
 
+BYE_SCORE: Final = 1.0
+"""A bye scores like a win. It brings no points, because means of points are over matches alone."""
+
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """What one bot brought home from a table."""
+class TableScore:
+    """What one bot made at a table."""
 
     points: float
-    """The mean of its matches there, see `counted_points`."""
+    """The mean of its matches there, as `counted_points` counts them."""
     score: float
-    """The share of the others that it finished ahead of, from 0 to 1; who shares a place has half."""
+    """The share of the other seats that it finished ahead of, from 0 to 1. A shared rank counts half."""
 
 
 def counted_points(result: LoggedResult) -> tuple[int, ...]:
-    """The points that count in tables.
+    """Return the points of a match that count in tables, by seat.
 
-    Who left (resigned or forfeited) keeps no more than the least that anybody else at the table has, because its points were
-    made by others' luck and by default moves.
+    A bot that left (it resigned or forfeited) keeps at most the lowest points of the bots that stayed. Luck and default
+    moves made part of its points. If all left, each gets the lowest points of the match.
     """
     stayed = [
         points for points, ending in zip(result.points, result.endings, strict=True) if ending == COMPLETED
@@ -34,30 +38,30 @@ def counted_points(result: LoggedResult) -> tuple[int, ...]:
     )
 
 
-def scores(result: LoggedResult) -> tuple[float, ...]:
-    """By seat, the share of the others that it finished ahead of: `result.ranks` decide."""
+def match_scores(result: LoggedResult) -> tuple[float, ...]:
+    """Return by seat the share of the other seats that it finished ahead of. The ranks of the result decide."""
     others = len(result.ranks) - 1
     return tuple(
-        sum((own < other) + (own == other) / 2 for other in _without(result.ranks, seat)) / others
+        sum((own < other) + (own == other) / 2 for other in _other_ranks(result.ranks, seat)) / others
         if others
         else 0.5
         for seat, own in enumerate(result.ranks)
     )
 
 
-def _without(ranks: Sequence[int], seat: int) -> Sequence[int]:
+def _other_ranks(ranks: Sequence[int], seat: int) -> Sequence[int]:
     return (*ranks[:seat], *ranks[seat + 1 :])
 
 
-def tallies(results: Sequence[LoggedResult]) -> dict[str, Tally]:
-    """By bot; a bot that has several seats has their mean."""
+def table_scores(results: Sequence[LoggedResult]) -> dict[str, TableScore]:
+    """Return what each bot made in these matches. A bot that has several seats gets their mean."""
     points: dict[str, list[float]] = {}
     shares: dict[str, list[float]] = {}
     for result in results:
-        for bot, gained, share in zip(result.bots, counted_points(result), scores(result), strict=True):
+        for bot, gained, share in zip(result.bots, counted_points(result), match_scores(result), strict=True):
             points.setdefault(bot, []).append(gained)
             shares.setdefault(bot, []).append(share)
-    return {bot: Tally(_mean(points[bot]), _mean(shares[bot])) for bot in points}
+    return {bot: TableScore(_mean(points[bot]), _mean(shares[bot])) for bot in points}
 
 
 def _mean(values: Sequence[float]) -> float:

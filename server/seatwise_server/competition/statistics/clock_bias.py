@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from statistics import fmean, variance
 from typing import Any
 
-from seatwise_server.competition.numeric.significance import LEVEL, holm
-from seatwise_server.competition.numeric.student_t import cdf, quantile
+from seatwise_server.competition.numeric.significance import SIGNIFICANCE_LEVEL, holm_correction
+from seatwise_server.competition.numeric.student_t import student_cdf, student_quantile
 
 ENOUGH = 8
 
@@ -48,7 +48,7 @@ class Timing:
 
     @property
     def is_remarkable(self) -> bool:
-        return self.corrected <= LEVEL
+        return self.corrected <= SIGNIFICANCE_LEVEL
 
 
 Reports = Mapping[tuple[str, str, int], float]
@@ -78,7 +78,7 @@ def timing(answers: Iterable[Timed]) -> tuple[Timing, ...]:
     p = [_apart(means, [of for other, of in known.items() if other != bot]) for bot, means in known.items()]
     found = [
         _timing(bot, by_bot[bot], means, own, corrected)
-        for (bot, means), own, corrected in zip(known.items(), p, holm(p), strict=True)
+        for (bot, means), own, corrected in zip(known.items(), p, holm_correction(p), strict=True)
     ]
     return tuple(sorted(found, key=lambda of: (of.p, of.bot)))
 
@@ -100,11 +100,11 @@ def _apart(own: Sequence[float], others: Sequence[Sequence[float]]) -> float:
     if one + other == 0:
         return 1.0
     freedom = (one + other) ** 2 / (one**2 / (len(own) - 1) + other**2 / max(1, len(middles) - 1))
-    return 1 - cdf((fmean(own) - fmean(middles)) / math.sqrt(one + other), freedom)
+    return 1 - student_cdf((fmean(own) - fmean(middles)) / math.sqrt(one + other), freedom)
 
 
 def _timing(bot: str, answers: Sequence[Timed], means: Sequence[float], p: float, corrected: float) -> Timing:
     mean = fmean(means)
-    half = quantile(0.975, len(means) - 1) * math.sqrt(variance(means) / len(means))
+    half = student_quantile(0.975, len(means) - 1) * math.sqrt(variance(means) / len(means))
     worst = max(answers, key=lambda answer: answer.over_ms)
     return Timing(bot, len(answers), mean, mean - half, mean + half, worst, p, corrected)

@@ -37,7 +37,7 @@ class Estimate:
             return 0.5
         if self.error == 0:
             return 0.5 + 0.5 * (self.value > 0) - 0.5 * (self.value < 0)
-        return student_t.cdf(self.value / self.error, self.clusters - 1)
+        return student_t.student_cdf(self.value / self.error, self.clusters - 1)
 
 
 def mean_of(values: Iterable[tuple[str, float]]) -> Estimate:
@@ -61,7 +61,7 @@ def estimate(value: float, adds: Iterable[float], clusters: int, factor: float =
         return Estimate(value, -math.inf, math.inf, math.inf, clusters)
     square = sum(each * each for each in adds)
     error = math.sqrt(square * factor * clusters / (clusters - 1))
-    half = student_t.quantile((1 + CONFIDENCE) / 2, clusters - 1) * error
+    half = student_t.student_quantile((1 + CONFIDENCE) / 2, clusters - 1) * error
     return Estimate(value, value - half, value + half, error, clusters)
 
 

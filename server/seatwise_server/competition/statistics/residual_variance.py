@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.numeric.linalg import Vector, dot, solve, zeros
+from seatwise_server.competition.numeric.linalg import Vector, dot_product, solve_system, zero_matrix
 
 RIDGE: Final = 1e-9
 """Where two bots always play together their parts cannot be told apart: this settles on one way to share them out."""
@@ -58,8 +58,8 @@ def _parts(seats: Sequence[Sequence[Seat]], values: Sequence[tuple[float, ...]],
             together.update((one, other) for one in seat for other in seat)
             for part in seat:
                 sums[part] += value
-    matrix = zeros(unknowns)
+    matrix = zero_matrix(unknowns)
     for (one, other), count in together.items():
         matrix[one][other] = count * (1 + RIDGE * (one == other))
     scale = [matrix[part][part] for part in range(unknowns)]
-    return solve(lambda x: [dot(row, x) for row in matrix], scale, sums)
+    return solve_system(lambda x: [dot_product(row, x) for row in matrix], scale, sums)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
-from seatwise_server.competition.numeric.linalg import Vector, solve
+from seatwise_server.competition.numeric.linalg import Vector, solve_system
 from seatwise_server.competition.ratings.openskill_ratings import is_rated
 
 
@@ -80,4 +80,4 @@ def _strengths(tables: Sequence[tuple[str, ...]], scores: Sequence[Vector]) -> d
             image[other] -= count / size * x[one]
         return image
 
-    return dict(zip(names, solve(times, scale, sums), strict=True)) if names else {}
+    return dict(zip(names, solve_system(times, scale, sums), strict=True)) if names else {}

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seatwise_server.competition.numeric.significance import LEVEL, chi_square_tail
+from seatwise_server.competition.numeric.significance import SIGNIFICANCE_LEVEL, chi_square_tail
 from seatwise_server.competition.statistics.residuals import Sheet
 
 
@@ -22,7 +22,7 @@ class SeatBias:
 
     @property
     def is_remarkable(self) -> bool:
-        return self.p <= LEVEL
+        return self.p <= SIGNIFICANCE_LEVEL
 
 
 def seat_bias(played: Sequence[Sheet]) -> tuple[SeatBias, ...]:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, variance
 
-from seatwise_server.competition.numeric.significance import LEVEL, holm
-from seatwise_server.competition.numeric.student_t import cdf, quantile
+from seatwise_server.competition.numeric.significance import SIGNIFICANCE_LEVEL, holm_correction
+from seatwise_server.competition.numeric.student_t import student_cdf, student_quantile
 from seatwise_server.competition.statistics.residuals import Sheet
 
 ENOUGH = 8
@@ -36,13 +36,13 @@ class Softness:
 
     @property
     def is_remarkable(self) -> bool:
-        return self.corrected <= LEVEL
+        return self.corrected <= SIGNIFICANCE_LEVEL
 
 
 def softness(played: Sequence[Sheet]) -> tuple[Softness, ...]:
     """Every ordered pair that has met often enough, the most surprising first. No verdict: styles may suit each other."""
     found = [gain for bot, sheets in _by_bot(played).items() for gain in _gains(bot, sheets)]
-    corrected = holm([gain.p for gain in found])
+    corrected = holm_correction([gain.p for gain in found])
     return tuple(
         sorted(
             (replace(gain, corrected=by) for gain, by in zip(found, corrected, strict=True)),
@@ -78,6 +78,6 @@ def _gain(bot: str, other: str, beside: Sequence[float], everything: Sequence[fl
     error = math.sqrt(variance(everything) / (count * (1 - share)))
     if not error:
         return Softness(bot, other, count, gain, gain, gain, 1.0, 1.0)
-    half = quantile(0.975, total - 2) * error
-    p = 1 - cdf(gain / error, total - 2)
+    half = student_quantile(0.975, total - 2) * error
+    p = 1 - student_cdf(gain / error, total - 2)
     return Softness(bot, other, count, gain, gain - half, gain + half, p, p)

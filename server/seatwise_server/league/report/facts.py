@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
-from seatwise_server.competition.ratings.openskill_ratings import Ratings
+from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
 from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.clock_bias import Reports, Timed, beside
 from seatwise_server.league.settings import League
@@ -68,13 +68,13 @@ class Facts:
 
     def curves(self) -> dict[str, list[tuple[float, float]]]:
         """How the ratings went, by name: match of the season and rating."""
-        ratings, every = Ratings(), max(1, len(self.results) // MOST_CURVE_POINTS)
+        ratings, every = OpenskillRatings(), max(1, len(self.results) // MOST_CURVE_POINTS)
         found: dict[str, list[tuple[float, float]]] = {self.names[player]: [] for player in self.order}
         for result in self.results.values():
-            ratings.apply(result)
+            ratings.apply_result(result)
             if result.seq % every == 0 or result.seq == len(self.results):
                 for player in self.order:
-                    found[self.names[player]].append((result.seq, ratings.of(player).ordinal))
+                    found[self.names[player]].append((result.seq, ratings.rating_of(player).ordinal))
         return found
 
     def seats(self) -> list[SeatRow]:

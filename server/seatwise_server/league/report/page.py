@@ -10,10 +10,10 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from seatwise_server.competition.ratings.strengths import Refit, Strength, refit
+from seatwise_server.competition.ratings.strengths import Strength, StrengthFit, fit_strengths
 from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
-from seatwise_server.competition.standings.crosstable import Cell, crosstable
+from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
 from seatwise_server.competition.statistics.clock_bias import Reports
 from seatwise_server.league.diary import Season
 from seatwise_server.league.report import figures
@@ -40,7 +40,7 @@ WORDS = {
 }
 BRACKET = "Ordered by how far each came; those who went out in the same round share a place."
 MOST_INCIDENTS = 200
-NEVER_MET = Cell()
+NEVER_MET = CrosstableCell()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def report_page(
     so_far = SoFar(season.results, voids)
     order = [row["player"] for row in standings["rows"]]
     facts = Facts(league, season.results, season.records, order, reports)
-    found = refit(season.results.values()) if season.results else None
+    found = fit_strengths(season.results.values()) if season.results else None
     extra = extra_sections(schedule, facts, so_far)
     page: str = _template().render(
         league=league,
@@ -140,7 +140,7 @@ def _overview(season: Season, facts: Facts) -> list[tuple[str, str]]:
     ]
 
 
-def standings_table(standings: Mapping[str, Any], found: Refit | None, facts: Facts) -> dict[str, Any]:
+def standings_table(standings: Mapping[str, Any], found: StrengthFit | None, facts: Facts) -> dict[str, Any]:
     """The table with what the refit says of each."""
     strengths = {each.bot: each for each in found.strengths} if found else {}
     rows = [
@@ -175,16 +175,16 @@ def _strength(strength: Strength | None) -> str:
     return f"{strength.value:+.0f} ± {half:.0f}{' prov.' if strength.provisional else ''}"
 
 
-def _indistinct(player: str, found: Refit | None, facts: Facts) -> str:
+def _indistinct(player: str, found: StrengthFit | None, facts: Facts) -> str:
     if found is None or player not in {each.bot for each in found.strengths}:
         return ""
-    others = found.indistinct(player)
+    others = found.indistinct_bots(player)
     if len(others) == len(facts.order) - 1 > 1:
         return "anybody"
     return ", ".join(facts.names[other] for other in others) or "nobody else"
 
 
-def _strengths(found: Refit | None, facts: Facts) -> Markup | None:
+def _strengths(found: StrengthFit | None, facts: Facts) -> Markup | None:
     if found is None:
         return None
     known = {each.bot: each for each in found.strengths}
@@ -199,7 +199,7 @@ def _strengths(found: Refit | None, facts: Facts) -> Markup | None:
 
 
 def _crosstable(facts: Facts) -> list[dict[str, Any]]:
-    met = crosstable(facts.results.values())
+    met = build_crosstable(facts.results.values())
     return [
         {
             "player": player,

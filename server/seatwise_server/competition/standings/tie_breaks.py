@@ -1,0 +1,123 @@
+"""The criteria that order a table. To add one, write a function here and give it a line in `TIE_BREAKS`.
+
+A criterion takes the season, one bot, and the bots that all earlier criteria left level (this bot among them). It returns a
+number; more is better. The settings of a league, its checks and its messages follow from `TIE_BREAKS` by themselves.
+
+Several criteria are those of FIDE: "C.07" is its Handbook, "Tie-Break Regulations" (of 1 September 2023). FIDE takes sums.
+Here they are means, because bots of one season may have played different numbers of matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Final
+
+from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.standings.played_season import PlayedSeason
+
+TieBreak = Callable[[PlayedSeason, str, Sequence[str]], float]
+"""The season, a bot, and the bots that are level with it, itself included. More is better."""
+
+MEAN_OF_NOTHING: Final = float("-inf")
+"""A bot that has played no match ranks behind all others."""
+
+
+def mean_points(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
+    """Return the bot's mean points a match: the game's own points, as `scoring.counted_points` counts them.
+
+    Duplicate bridge ranks by the mean of table results in the same way. FIDE has no counterpart: a chess game has no points
+    of its own.
+    """
+    return _mean(season.points_by_bot.get(bot))
+
+
+def mean_score(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
+    """Return the mean share of the others at the table that the bot finished ahead of, byes included.
+
+    At tables of two this is the score percentage of chess: win 1, draw 0.5, loss 0.
+    """
+    return _mean(season.scores_by_bot.get(bot))
+
+
+def head_to_head(season: PlayedSeason, bot: str, level: Sequence[str]) -> float:
+    """Return the share of its meetings with the level bots in which the bot finished ahead. 0.5 if it met none of them.
+
+    "Direct encounter" (DE) of FIDE, C.07 article 6. FIDE applies it only if all level players have met; here whoever has met
+    counts.
+    """
+    shares = [
+        share for other in level if other != bot for share in _shares_against(season.results, bot, other)
+    ]
+    return _mean(shares) if shares else 0.5
+
+
+def count_wins(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
+    """Return the number of matches that the bot won. A first rank that n seats share counts 1 / n.
+
+    "Number of wins" (WIN) of FIDE, C.07 article 7.1, but a bye is no win here.
+    """
+    return sum(season.wins_by_bot.get(bot, ()))
+
+
+def mean_buchholz(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
+    """Return the mean score of the opponents, each counted as often as the bot met it.
+
+    "Buchholz" (BH) of FIDE, C.07 article 8.1, as a mean. Byes count for the opponents' scores and are no opponents.
+    """
+    met = [other for result in season.results if bot in result.bots for other in result.bots if other != bot]
+    return _mean([_mean(season.scores_by_bot[other]) for other in met])
+
+
+def fewest_forfeits(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
+    """Return the number of forfeited matches, negative, so that fewer are better. It is our own."""
+    return -season.count_forfeits(bot)
+
+
+def seed_order(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
+    """Return the bot's place among the entrants, negative, so that the better seed is better.
+
+    Seeding is what FIDE calls the tournament pairing number.
+    """
+    return -season.entrants.index(bot)
+
+
+def draw_lots(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
+    """Return a number drawn from SHA-256 of the season's seed and the bot's name, so that everybody can repeat the draw."""
+    return int.from_bytes(sha256(f"{season.seed}/lot/{bot}".encode()).digest()[:6], "big")
+
+
+TIE_BREAKS: Final[Mapping[str, TieBreak]] = {
+    "points": mean_points,
+    "score": mean_score,
+    "head_to_head": head_to_head,
+    "wins": count_wins,
+    "buchholz": mean_buchholz,
+    "forfeits": fewest_forfeits,
+    "seed": seed_order,
+    "lot": draw_lots,
+}
+"""All criteria, by the names that settings use."""
+
+BY_POINTS: Final = ("points", "head_to_head", "score", "wins")
+"""The usual order of criteria."""
+BY_SCORE: Final = ("score", "buchholz", "head_to_head", "points")
+"""The usual order of criteria in a Swiss tournament."""
+
+
+def _shares_against(results: Iterable[LoggedResult], bot: str, other: str) -> list[float]:
+    """Return 1, 0.5 or 0 for each meeting: the bot finished ahead, level or behind. Each pair of their seats is one meeting."""
+    return [
+        (own < its) + (own == its) / 2
+        for result in results
+        for own in _ranks_of_bot(result, bot)
+        for its in _ranks_of_bot(result, other)
+    ]
+
+
+def _ranks_of_bot(result: LoggedResult, bot: str) -> list[int]:
+    return [rank for each, rank in zip(result.bots, result.ranks, strict=True) if each == bot]
+
+
+def _mean(values: Sequence[float] | None) -> float:
+    return sum(values) / len(values) if values else MEAN_OF_NOTHING
