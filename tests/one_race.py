@@ -75,6 +75,11 @@ def fitting(hand: tuple[Side, ...], number: int) -> Layout:
     return found
 
 
+def open_race(match: Match) -> Any:
+    """What the match keeps of an open race; `None` if none is open."""
+    return match._race and match._race._race
+
+
 class RaceDesk(Desk):
     """One match of Ubongo and its journal; `now` stands still unless a test moves it."""
 
@@ -180,7 +185,7 @@ class RaceDesk(Desk):
     def callers(self, nth: int = -1) -> list[tuple[int, int]]:
         """Of the last `called` the seats and what they were charged."""
         entry = [entry for entry in self.journal if entry.kind == "called"][nth]
-        return [(call["seat"], call["charged_ms"]) for call in entry.calls]  # type: ignore[union-attr]
+        return [(call.seat, call.charge.charged_ms) for call in entry.calls]
 
     def lengths(self, kind: str = "called") -> list[int]:
         """Of the last such entry how many cards lay before each seat."""

@@ -6,8 +6,9 @@ Everything that decides the outcome or a clock is an entry; replaying them needs
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
 from json.encoder import encode_basestring_ascii
 from typing import Any, ClassVar, TypeAlias
 
@@ -24,6 +25,97 @@ def canonical(value: Json) -> bytes:
 
 
 _ENCODE = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
+
+
+class DefaultReason(StrEnum):
+    """Why the referee played for a seat."""
+
+    TIMED_OUT = "TIMED_OUT"
+    FORFEITED = "FORFEITED"
+    RESIGNED = "RESIGNED"
+
+
+class AgreedReason(StrEnum):
+    """Why a race ended without a call."""
+
+    OFFERED = "OFFERED"
+    """All seats that still built agreed."""
+    TIMED_OUT = "TIMED_OUT"
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What an answer, or the lack of one, was charged, and why."""
+
+    asked_ms: int
+    """When the seat's time began."""
+    allowance_ms: int
+    """Taken off for the network."""
+    charged_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultMove:
+    """A move that the referee played for a seat."""
+
+    seat: Seat
+    move: Json
+    charge: Charge | None = None
+    """Only where time ran out."""
+
+    def to_json(self) -> dict[str, Json]:
+        """As in the journal."""
+        return {"seat": self.seat, "move": self.move, **_charge_to_json(self.charge)}
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> DefaultMove:
+        """The inverse of `to_json`; `KeyError` or `TypeError` for anything else."""
+        charge = _charge_from_json(body) if "charged_ms" in body else None
+        return cls(body["seat"], body["move"], charge)
+
+
+@dataclass(frozen=True, slots=True)
+class RaceCall:
+    """A call in a race."""
+
+    seat: Seat
+    came_ms: int
+    """When the call arrived."""
+    charge: Charge
+
+    def to_json(self) -> dict[str, Json]:
+        """As in the journal."""
+        return {"seat": self.seat, "came_ms": self.came_ms, **_charge_to_json(self.charge)}
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> RaceCall:
+        """The inverse of `to_json`; `KeyError` or `TypeError` for anything else."""
+        return cls(body["seat"], body["came_ms"], _charge_from_json(body))
+
+
+@dataclass(frozen=True, slots=True)
+class SeatTimeout:
+    """A seat whose time ran out in a race."""
+
+    seat: Seat
+    charge: Charge
+
+    def to_json(self) -> dict[str, Json]:
+        """As in the journal."""
+        return {"seat": self.seat, **_charge_to_json(self.charge)}
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> SeatTimeout:
+        """The inverse of `to_json`; `KeyError` or `TypeError` for anything else."""
+        return cls(body["seat"], _charge_from_json(body))
+
+
+def _charge_to_json(charge: Charge | None) -> dict[str, Json]:
+    return asdict(charge) if charge else {}
+
+
+def _charge_from_json(body: Mapping[str, Any]) -> Charge:
+    return Charge(body["asked_ms"], body["allowance_ms"], body["charged_ms"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,15 +171,14 @@ class Defaulted(_Entry):
     """The referee played the default moves of seats that gave no answer."""
 
     kind = "default"
-    reason: str
-    """TIMED_OUT, FORFEITED or RESIGNED."""
+    reason: DefaultReason
     prompt: int
-    moves: tuple[dict[str, Json], ...]
-    """Each {"seat", "move"}, and where time ran out {"asked_ms", "allowance_ms", "charged_ms"} too."""
+    moves: tuple[DefaultMove, ...]
+    """In the order of the seats; of a seat that left a race first what it had laid."""
 
     def to_json(self) -> dict[str, Json]:
         """As in the store."""
-        return {**_Entry.to_json(self), "moves": list(self.moves)}
+        return {**_Entry.to_json(self), "moves": [move.to_json() for move in self.moves]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,8 +187,8 @@ class Called(_Entry):
 
     kind = "called"
     prompt: int
-    calls: tuple[dict[str, Json], ...]
-    """Each {"seat", "came_ms", "asked_ms", "allowance_ms", "charged_ms"}, the lowest charge first."""
+    calls: tuple[RaceCall, ...]
+    """The lowest charge first."""
     window_ms: int
     """Calls that were charged at most so much more than the first are simultaneous with it."""
     layouts: tuple[Json, ...]
@@ -108,8 +199,10 @@ class Called(_Entry):
     def to_json(self) -> dict[str, Json]:
         """As in the store."""
         lists: dict[str, Json] = {
-            "calls": list(self.calls), "layouts": list(self.layouts), "request_ids": list(self.request_ids),
-        }  # fmt: skip
+            "calls": [call.to_json() for call in self.calls],
+            "layouts": list(self.layouts),
+            "request_ids": list(self.request_ids),
+        }
         return {**_Entry.to_json(self), **lists}
 
 
@@ -119,20 +212,21 @@ class Agreed(_Entry):
 
     kind = "agreed"
     prompt: int
-    reason: str
-    """OFFERED (all who still built agreed) or TIMED_OUT."""
+    reason: AgreedReason
     layouts: tuple[Json, ...]
     """What lay before each seat."""
     silent: tuple[Seat, ...]
     """Seats that gave no sign of life until the time was over; each has a strike."""
-    asked: tuple[dict[str, Json], ...]
-    """Where time ran out: each {"seat", "asked_ms", "allowance_ms", "charged_ms"}."""
+    asked: tuple[SeatTimeout, ...]
+    """The seats that built, where time ran out."""
 
     def to_json(self) -> dict[str, Json]:
         """As in the store."""
         lists: dict[str, Json] = {
-            "layouts": list(self.layouts), "silent": list(self.silent), "asked": list(self.asked),
-        }  # fmt: skip
+            "layouts": list(self.layouts),
+            "silent": list(self.silent),
+            "asked": [each.to_json() for each in self.asked],
+        }
         return {**_Entry.to_json(self), **lists}
 
 
@@ -216,15 +310,29 @@ _TYPES: tuple[type[Entry], ...] = (
     Sat, Dealt, Moved, Defaulted, Called, Agreed, Rejected, Resigned, Forfeited,
     TakenOver, Frozen, Finished, Voided,
 )  # fmt: skip
+
+
+def _tuple_of(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda values: tuple(map(read, values))
+
+
 _NAMES: dict[type[_Entry], tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind)) for kind in _TYPES
 }
 _PRIVATE_NAMES = {kind: tuple(name for name in names if name in PRIVATE) for kind, names in _NAMES.items()}
-_TUPLES: dict[type[Entry], tuple[str, ...]] = {
-    Defaulted: ("moves",),
-    Called: ("calls", "layouts", "request_ids"),
-    Agreed: ("layouts", "silent", "asked"),
+_READERS: dict[type[Entry], dict[str, Callable[[Any], Any]]] = {
+    Defaulted: {"reason": DefaultReason, "moves": _tuple_of(DefaultMove.from_json)},
+    Called: {"calls": _tuple_of(RaceCall.from_json), "layouts": tuple, "request_ids": tuple},
+    Agreed: {
+        "reason": AgreedReason,
+        "layouts": tuple,
+        "silent": tuple,
+        "asked": _tuple_of(SeatTimeout.from_json),
+    },
+    Forfeited: {"ending": Ending},
+    Finished: {"endings": _tuple_of(Ending)},
 }
+"""How fields that are more than plain JSON are read."""
 KINDS: dict[str, type[Entry]] = {kind.kind: kind for kind in _TYPES}
 """The entry types by their name in JSON."""
 
@@ -252,13 +360,9 @@ def entry_from_json(body: Mapping[str, Any]) -> Entry:
 
 def _typed(kind: type[Entry], given: dict[str, Any]) -> Entry:
     try:
-        for name in _TUPLES.get(kind, ()):
-            given[name] = tuple(given[name])
-        if kind is Finished:
-            given["endings"] = tuple(Ending(name) for name in given["endings"])
-        elif kind is Forfeited:
-            given["ending"] = Ending(given["ending"])
-    except (TypeError, ValueError) as error:
+        for name, read in _READERS.get(kind, {}).items():
+            given[name] = read(given[name])
+    except (KeyError, TypeError, ValueError) as error:
         raise BadEntry(f"{kind.kind}: {error}") from error
     return kind(**given)
 

@@ -15,30 +15,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
-from seatwise_referee.deciding import Unconfirmed
-from seatwise_referee.effects import Accept, Effect, Finish, Reason, Reject, Show, WakeAt
+from seatwise_referee.decision import HAS_LEFT, TIME_IS_OVER, Absent, Decision
+from seatwise_referee.effects import Accept, Effect, Reason, Reject, Show, WakeAt
 from seatwise_referee.ending import Ending, VoidReason
-from seatwise_referee.game import IllegalMove, Prompt, Seat
+from seatwise_referee.game import Prompt, RaceGame, Seat
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import (
-    Dealt,
-    Entry,
-    Forfeited,
-    Frozen,
-    Moved,
-    Resigned,
-    Sat,
-    TakenOver,
-    Voided,
-)
-from seatwise_referee.position import TIMED_OUT, Answer, AnyGame, Position, SeatState, after, first_position
-from seatwise_referee.racing import LATE, Racing
+from seatwise_referee.journal import Dealt, DefaultReason, Entry, Frozen, Resigned, Sat, TakenOver, Voided
+from seatwise_referee.position import Answer, AnyGame, Position, SeatState, after, first_position
+from seatwise_referee.prompt_clock import PromptClock
+from seatwise_referee.race_prompt import RacePrompt
 from seatwise_referee.setup import Setup
+from seatwise_referee.turn_prompt import TurnPrompt
 
 FEWEST_SEATS = 2
 """With fewer bots at the table there is no match."""
 
 NONCE_BYTES = 32
+
+
+class Unconfirmed(RuntimeError):
+    """A command came before the shell had confirmed the last one: the shell's mistake."""
 
 
 class Update(NamedTuple):
@@ -59,8 +55,27 @@ class Update(NamedTuple):
     """The game's view, or `None` before the deal."""
 
 
-class Match(Racing):
-    """The authority over one match; never reads a clock and never waits."""
+class Match:
+    """The authority over one match; never reads a clock and never waits.
+
+    A command goes from top to bottom: it is checked here, decided by the open prompt (`TurnPrompt` or
+    `RacePrompt`), recorded by the shared `Decision`; then `_advance` brings the match to its next question.
+    """
+
+    def __init__(self, setup: Setup, position: Position | None = None, game: AnyGame | None = None) -> None:
+        self.setup = setup
+        self.game: AnyGame = game or GAMES[setup.game]
+        self._confirmed = position or first_position(setup)
+        self._decision = Decision(setup, self.game, self._confirmed)
+        self._clock = PromptClock(setup.time_control)
+        self._turn = TurnPrompt(self._decision, self._clock)
+        self._race: RacePrompt | None = None
+        """The open prompt, if that is a race; the shell has confirmed it."""
+        self._lag_ms = 0
+        self._stood_still_ms = 0
+        """In the set-up, in which nobody can have sat down then."""
+        if self._confirmed.prompt is not None:
+            self._open_prompt(self._confirmed.prompt, self._confirmed.at_ms)
 
     # What is known
 
@@ -72,36 +87,48 @@ class Match(Racing):
     @property
     def is_confirmed(self) -> bool:
         """Whether every entry given out so far has been confirmed."""
-        return self._confirmed is self._position
+        return self._confirmed is self._decision.position
 
     @property
     def is_over(self) -> bool:
         """Whether the confirmed position is the end."""
         return self._confirmed.end is not None
 
+    @property
+    def awaited(self) -> frozenset[Seat]:
+        """Seats that have yet to sit down: for the first time, or again after a fault of ours."""
+        if self._confirmed.state is None:
+            return frozenset(
+                Seat(seat) for seat, own in enumerate(self._decision.position.seats) if not own.has_sat
+            )
+        return self._clock.away
+
     def view(self, seat: Seat | None) -> Any:
         """The game's view of the last confirmed position, or `None` before the deal."""
-        state = self._shown or self._confirmed.state
+        state = self._race.shown_state if self._race else self._confirmed.state
         return None if state is None else self.game.view(state, seat)
 
     def update(self, seat: Seat, now: int) -> Update:
         """What the seat is to be told now."""
         position = self._confirmed
         prompt, own = position.prompt, position.seats[seat]
-        is_building = seat in self._asking and seat not in self._callers
+        is_building = seat in self._clock and not self._has_called(seat)
         is_asked = prompt is not None and seat in prompt.seats and is_building
         return Update(
             prompt=prompt.number if prompt else 0,
             to_act=is_asked,
             pace=prompt.pace if prompt else "",
-            move_ms=self._asking.free_left(prompt.pace, seat, now) if prompt and is_asked else 0,
+            move_ms=self._clock.free_left_ms(prompt.pace, seat, now) if prompt and is_asked else 0,
             bank_ms=0 if prompt and prompt.race else own.bank_ms,
             charged_ms=own.charged_ms,
-            allowance_ms=self._asking.allowance_ms(seat) if is_asked else 0,
+            allowance_ms=self._clock.allowance_ms(seat) if is_asked else 0,
             strikes=own.strikes,
             seen_seq=position.seen_seq(seat),
             view=self.view(seat),
         )
+
+    def _has_called(self, seat: Seat) -> bool:
+        return self._race is not None and seat in self._race.hidden_callers
 
     def answer_to(self, seat: Seat, prompt: int, request_id: str) -> Effect | None:
         """The answer that the seat's last request got, if this is a repeat of it."""
@@ -110,23 +137,54 @@ class Match(Racing):
             return None
         return _told(seat, answer)
 
-    # Commands
+    # Commands of a seat
 
     def sit(self, seat: Seat, nonce: bytes | None, now: int) -> list[Effect]:
         """The seat is taken, or retaken. The nonce counts only the first time, before the deal.
 
         It has 32 bytes; anything else counts as none. Nor does any count in a set of duplicate deals.
         """
-        now = self._clamped(now)
-        if not self._position.seats[seat].has_sat and self._position.state is None and not self._position.end:
+        self._require_open()
+        decision = self._decision
+        if not decision.position.seats[seat].has_sat and self._is_in_setup():
             counts = nonce and len(nonce) == NONCE_BYTES and not self.setup.deal_set
             taken_with = nonce.hex() if nonce and counts else None
-            self._record(Sat(seat=seat, nonce=taken_with, **self._stamp(now)))
-            if all(own.has_sat for own in self._position.seats):
+            decision.record(Sat(seat=seat, nonce=taken_with, **decision.stamp(now)))
+            if all(own.has_sat for own in decision.position.seats):
                 self._deal(now)
-        prompt = self._position.prompt
-        self._effects.append(Show(seat, prompt.number if prompt else 0))
-        return self._done()
+        prompt = decision.position.prompt
+        decision.effects.append(Show(seat, prompt.number if prompt else 0))
+        return decision.take_effects()
+
+    def submit(self, seat: Seat, prompt: int, request_id: str, move: Any, now: int) -> list[Effect]:
+        """A seat answers a prompt; `now` is when the answer arrived."""
+        repeated = self.answer_to(seat, prompt, request_id)
+        if repeated is not None:
+            return [repeated]
+        self._require_open()
+        refusal = _refusal_of(self._decision.position, seat, prompt)
+        if refusal is not None:
+            return [Reject(seat, request_id, *refusal)]
+        decided_ms = (self._race or self._turn).submit(seat, request_id, move, now)
+        if decided_ms is not None:
+            self._advance(decided_ms)
+        return self._decision.take_effects() + self._wake()
+
+    def resign(self, seat: Seat, now: int) -> list[Effect]:
+        """The seat gives up; its default moves are played to the end. Only a seat that has sat can resign."""
+        self._require_open()
+        decision = self._decision
+        own = decision.position.seats[seat]
+        if decision.position.end is not None:
+            return [Reject(seat, "", Reason.MATCH_OVER, "the match is over")]
+        if not own.has_sat:
+            return [Reject(seat, "", Reason.NOT_SEATED, "sit down first")]
+        if own.left is None:
+            decision.record(Resigned(seat=seat, **decision.stamp(now)))
+            self._advance(now)
+        return decision.take_effects()
+
+    # What the shell knows of a seat
 
     def handed(self, seat: Seat, prompt: int, now: int, allowance_ms: int | None = 0) -> list[Effect]:
         """The prompt has been given to the transport: the seat's time runs, less its allowance.
@@ -134,115 +192,22 @@ class Match(Racing):
         That is `None` as long as it is not known; see `measured`.
         """
         current = self._confirmed.prompt
-        if seat not in self._asking or current is None or current.number != prompt:
+        if seat not in self._clock or current is None or current.number != prompt:
             return []
-        return [self._wake()] if self._asking.hand(seat, now, allowance_ms) else []
+        return self._wake() if self._clock.note_delivery(seat, now, allowance_ms) else []
 
     def measured(self, seat: Seat, allowance_ms: int) -> list[Effect]:
         """The seat's first round trip is known: it counts for a prompt that is open, too."""
-        is_asked = seat in self._asking and self._asking.measured(seat, allowance_ms)
-        return [self._wake()] if is_asked else []
-
-    def submit(self, seat: Seat, prompt: int, request_id: str, move: Any, now: int) -> list[Effect]:
-        """A seat answers a prompt; `now` is when the answer arrived."""
-        repeated = self.answer_to(seat, prompt, request_id)
-        if repeated is not None:
-            return [repeated]
-        self._must_be_put()
-        refusal = self._refusal(seat, prompt)
-        if refusal is not None:
-            return [Reject(seat, request_id, *refusal)]
-        if self._race is not None:
-            return [*self._race_submit(self._race, seat, request_id, move, now), self._wake()]
-        now = max(now, self._position.at_ms)
-        charged_ms = self._asking.charge(seat, now)
-        if charged_ms > self._allowed(cast("Prompt", self._position.prompt), seat):
-            return self._too_late(seat, prompt, request_id, now)
-        try:
-            state = self.game.play(self._position.state, seat, move)
-        except IllegalMove as illegal:
-            self._illegal(seat, prompt, request_id, str(illegal), now)
-            return self._done()
-        entry = Moved(
-            seq=self._position.seq + 1,
-            at_ms=now,
-            seat=seat,
-            prompt=prompt,
-            move=self.game.move_to_json(move),
-            asked_ms=self._asking.started(seat, now),
-            allowance_ms=self._asking.allowance_ms(seat),
-            charged_ms=charged_ms,
-            request_id=request_id,
-        )
-        return self._moved(entry, state)
-
-    def resign(self, seat: Seat, now: int) -> list[Effect]:
-        """The seat gives up; its default moves are played to the end. Only who has sat can."""
-        self._must_be_put()
-        if self._position.end is not None:
-            return [Reject(seat, "", Reason.MATCH_OVER, "the match is over")]
-        if not self._position.seats[seat].has_sat:
-            return [Reject(seat, "", Reason.NOT_SEATED, "sit down first")]
-        if self._position.seats[seat].left is None:
-            self._record(Resigned(seat=seat, **self._stamp(now)))
-            self._go_on(now)
-        return self._done()
-
-    def tick(self, now: int) -> list[Effect]:
-        """Time has passed: the set-up may be over, or seats may be late.
-
-        Nothing happens before the last command is confirmed: `confirm` says when to come again.
-        """
-        if self._position.end is not None or not self._is_put():
-            return []
-        if self._race is not None:
-            self._race_tick(self._race, now)
-            return [*self._done(), self._wake()]
-        now = self._clamped(now)
-        if self._position.state is None:
-            if now >= self._setup_ends():
-                self._deal(now)
-        elif late := [seat for seat in self._asking if self._is_late(seat, now)]:
-            self._expire(late, now)
-        return [*self._done(), self._wake()]
-
-    def freeze(self, ms: int, why: str, now: int) -> list[Effect]:
-        """We stood still for the `ms` before `now`; it is taken off every open charge in which it fell.
-
-        A set-up only lasts longer: it is charged to nobody, so no entry tells of it.
-        """
-        now = self._clamped(now)
-        if self._position.state is None and self._position.end is None:
-            self._stood_still_ms += max(0, min(ms, now - self._position.opened_ms))
-            return [self._wake()]
-        if self._position.end is not None or not self._asking.stood_still(ms, now):
-            return []
-        self._record(Frozen(ms=ms, why=why, **self._stamp(now)))
-        self._asking.freeze(ms, now)
-        return self._done()
-
-    def take_over(self, epoch: int, now: int, away: Iterable[Seat] = ()) -> list[Effect]:
-        """Another referee owns the match from here on: whoever is asked is asked again in full.
-
-        That bots are `away` is no fault of theirs: they have a set-up time to come back in, see `back`.
-        """
-        if self._position.end is not None:
-            return []
-        self._record(TakenOver(epoch=epoch, **self._stamp(self._clamped(now))))
-        for seat in away:
-            self.expect(seat, self._position.at_ms)
-        return self._done()
+        is_asked = seat in self._clock and self._clock.note_allowance(seat, allowance_ms)
+        return self._wake() if is_asked else []
 
     def expect(self, seat: Seat, now: int) -> None:
         """The seat lost its link through a fault of ours: it has a set-up time to come `back` in."""
-        self._asking.expect(seat, now + self._time_control.setup_ms)
+        self._clock.await_return(seat, now + self.setup.time_control.setup_ms)
 
-    @property
-    def awaited(self) -> frozenset[Seat]:
-        """Seats that have yet to sit down: for the first time, or again after a fault of ours."""
-        if self._confirmed.state is None:
-            return frozenset(self._seats(lambda own: not own.has_sat))
-        return self._asking.away
+    def back(self, seat: Seat, now: int) -> list[Effect]:
+        """The seat's bot has come back, or has only sat down once more."""
+        return self._wake() if self._clock.note_return(seat, now) else []
 
     def wait_on(self, seats: Iterable[Seat], ms: int, now: int) -> list[Effect]:
         """In the `ms` before `now` nobody could tell these seats where to go: the set-up lasts as much longer;
@@ -250,97 +215,191 @@ class Match(Racing):
         """
         if self._confirmed.state is None:
             return self.freeze(ms, "LOBBY", now)
-        for seat in self._asking.away & frozenset(seats):
+        for seat in self._clock.away & frozenset(seats):
             self.expect(seat, now)
         return []
 
-    def back(self, seat: Seat, now: int) -> list[Effect]:
-        """The seat's bot has come back, or has only sat down once more."""
-        return [self._wake()] if self._asking.back(seat, now) else []
+    # Commands of the shell
+
+    def tick(self, now: int) -> list[Effect]:
+        """Time has passed: the set-up may be over, or seats may be late.
+
+        Nothing happens before the last command is confirmed: `confirm` says when to come again.
+        """
+        position = self._decision.position
+        if position.end is not None or not self._is_open():
+            return []
+        if position.state is not None:
+            decided_ms = (self._race or self._turn).tick(now)
+            if decided_ms is not None:
+                self._advance(decided_ms)
+        elif max(now, position.at_ms) >= self._setup_ends_ms():
+            self._deal(now)
+        return self._decision.take_effects() + self._wake()
+
+    def freeze(self, ms: int, why: str, now: int) -> list[Effect]:
+        """We stood still for the `ms` before `now`; it is taken off every open charge in which it fell.
+
+        A set-up only lasts longer: it is charged to nobody, so no entry tells of it.
+        """
+        self._require_open()
+        decision, position = self._decision, self._decision.position
+        now = max(now, position.at_ms)
+        if self._is_in_setup():
+            self._stood_still_ms += max(0, min(ms, now - position.opened_ms))
+            return self._wake()
+        if position.end is not None or not self._clock.has_run_in(ms, now):
+            return []
+        decision.record(Frozen(ms=ms, why=why, **decision.stamp(now)))
+        self._clock.add_standstill(ms, now)
+        return decision.take_effects()
+
+    def note_lag(self, lag_ms: int) -> None:
+        """The event loop lagged by at most so much in the last second: no tie window is smaller than that."""
+        self._lag_ms = lag_ms
+        if self._race is not None:
+            self._race.note_lag(lag_ms)
+
+    def take_over(self, epoch: int, now: int, away: Iterable[Seat] = ()) -> list[Effect]:
+        """Another referee owns the match from here on: whoever is asked is asked again in full.
+
+        That bots are `away` is no fault of theirs: they have a set-up time to come back in, see `back`.
+        """
+        decision = self._decision
+        if decision.position.end is not None:
+            return []
+        self._require_open()
+        decision.record(TakenOver(epoch=epoch, **decision.stamp(now)))
+        for seat in away:
+            self.expect(seat, decision.position.at_ms)
+        return decision.take_effects()
 
     def void(self, reason: VoidReason, now: int) -> list[Effect]:
         """The match counts for nobody. Nothing happens if it is over."""
-        if self._position.end is None:
-            self._record(Voided(reason=reason, **self._stamp(self._clamped(now))))
-            self._effects.append(Finish())
-        return self._done()
+        decision = self._decision
+        if decision.position.end is None:
+            self._require_open()
+            self._void(reason, now)
+            decision.show_prompt()
+        return decision.take_effects()
 
     def confirm(self, now: int) -> list[Effect]:
-        """All entries given out are in the journal: they may be seen, and a new prompt is put."""
-        self._confirmed = self._position
-        prompt = self._confirmed.prompt
-        if prompt is None:
-            self._asking.keep(())
-        elif self._is_put():
-            self._asking.keep(prompt.seats)
+        """All entries given out are in the journal: they may be seen, and a new prompt is opened."""
+        self._confirmed = position = self._decision.position
+        if position.prompt is None:
+            self._clock.keep_only(())
+            self._race = None
+        elif self._is_open():
+            self._clock.keep_only(position.prompt.seats)
         else:
-            self._put_prompt(prompt, max(now, self._confirmed.at_ms))
-        self._show_race()
-        return [self._wake()]
+            self._open_prompt(position.prompt, max(now, position.at_ms))
+        if self._race is not None:
+            self._race.show_confirmed()
+        return self._wake()
 
-    # Deciding on entries
+    # How the match moves on
 
     def _deal(self, now: int) -> None:
-        for seat in self._seats(lambda own: not own.has_sat and own.left is None):
-            self._record(Forfeited(seat=seat, ending=Ending.NEVER_SAT, **self._stamp(now)))
-        if len(self._seats(lambda own: own.has_sat)) < FEWEST_SEATS:
-            self._record(Voided(reason=VoidReason.TOO_FEW_SAT, **self._stamp(now)))
-            self._effects.append(Finish())
+        decision = self._decision
+        for seat, own in enumerate(decision.position.seats):
+            if not own.has_sat and own.left is None:
+                decision.forfeit(Seat(seat), Ending.NEVER_SAT, now)
+        if sum(own.has_sat for own in decision.position.seats) < FEWEST_SEATS:
+            self._void(VoidReason.TOO_FEW_SAT, now)
+            decision.show_prompt()
             return
-        self._record(Dealt(**self._stamp(now)))
-        self._go_on(now)
+        decision.record(Dealt(**decision.stamp(now)))
+        self._advance(now)
 
-    def _moved(self, entry: Moved, state: Any) -> list[Effect]:
-        self._record(entry, state)
-        self._effects.append(Accept(entry.seat, entry.request_id, entry.charged_ms))
-        self._go_on(entry.at_ms)
-        return self._done()
+    def _advance(self, now: int) -> None:
+        """Plays for seats that have left until a seat that has not is asked, or the match is over."""
+        decision = self._decision
+        while decision.position.state is not None and decision.position.end is None:
+            prompt = decision.position.prompt
+            if None not in [own.left for own in decision.position.seats]:
+                self._void(VoidReason.ABANDONED, now)
+            elif prompt is None:
+                decision.finish(now)
+            elif not self._play_for_absent(prompt, now) and not (self._race and self._race.settle(now)):
+                break
+        decision.show_prompt()
 
-    def _too_late(self, seat: Seat, prompt: int, request_id: str, now: int) -> list[Effect]:
-        self._reject(seat, prompt, request_id, Reason.TOO_LATE, LATE, now)
-        self._expire([seat], now)
-        return self._done()
+    def _play_for_absent(self, prompt: Prompt, now: int) -> bool:
+        """Plays for seats that have left and are asked, first for those that resigned. False if there is none."""
+        seats = self._decision.position.seats
+        exits = [(seat, left) for seat in sorted(prompt.seats) if (left := seats[seat].left)]
+        if not exits:
+            return False
+        resigned = [seat for seat, left in exits if left.ending is Ending.RESIGNED]
+        reason = DefaultReason.RESIGNED if resigned else DefaultReason.FORFEITED
+        absent = [Absent(seat, self._unrecorded_lay(seat)) for seat in resigned or dict(exits)]
+        self._decision.play_defaults(reason, absent, now)
+        if self._race is not None:
+            self._race.follow_position()
+        return True
 
-    def _expire(self, late: list[Seat], now: int) -> None:
-        self._default(late, TIMED_OUT, now)
-        for seat in late:
-            if self._position.seats[seat].strikes >= self._time_control.max_strikes:
-                self._record(Forfeited(seat=seat, ending=Ending.TIMED_OUT, **self._stamp(now)))
-        self._go_on(now)
+    def _unrecorded_lay(self, seat: Seat) -> Any | None:
+        return self._race.unrecorded_lay(seat) if self._race else None
 
-    def _refusal(self, seat: Seat, prompt: int) -> tuple[Reason, str] | None:
-        position = self._position
-        if position.end is not None:
-            return Reason.MATCH_OVER, "the match is over"
-        if position.seats[seat].left:
-            return Reason.NOT_ASKED, "this seat has left the match; the referee plays for it"
-        if not position.seats[seat].has_sat:
-            return Reason.NOT_SEATED, "sit down first"
-        if position.prompt is None:
-            return Reason.NOT_ASKED, "nobody is asked before the deal"
-        if prompt != position.prompt.number:
-            if prompt == position.seats[seat].late_prompt:
-                return Reason.TOO_LATE, LATE
-            return Reason.STALE, f"prompt {prompt} is not open; open is {position.prompt.number}"
-        if seat not in position.prompt.seats:
-            return Reason.NOT_ASKED, "this seat is not asked"
-        return None
+    def _void(self, reason: VoidReason, now: int) -> None:
+        self._decision.record(Voided(reason=reason, **self._decision.stamp(now)))
+
+    # The open prompt
+
+    def _open_prompt(self, prompt: Prompt, now: int) -> None:
+        position = self._confirmed
+        self._clock.open_prompt(position.epoch, prompt, now, position.race_ms)
+        self._race = None
+        if prompt.race:
+            game = cast("RaceGame[Any, Any, Any]", self.game)  # only such a game has races
+            self._race = RacePrompt(self._decision, self._clock, game, self._lag_ms)
+
+    def _is_open(self) -> bool:
+        """Whether there is no prompt, or its present owner has opened it."""
+        position = self._decision.position
+        return self._clock.is_opened(position.epoch, position.prompt)
+
+    def _require_open(self) -> None:
+        """`Unconfirmed` if the next prompt has not been opened yet."""
+        if not self._is_open():
+            seq = self._decision.position.seq
+            raise Unconfirmed(f"{self.setup.match}: confirm entry {seq} before the next command")
 
     # Time
 
-    def _wake(self) -> WakeAt:
-        if self._position.end is not None:
-            return WakeAt(None)
-        if self._position.state is None:
-            return WakeAt(self._setup_ends())
-        prompt = self._position.prompt
-        if prompt is None:
-            return WakeAt(None)
-        if self._race is not None:
-            wakes = self._race_wakes(self._race, prompt)
-            return WakeAt(1 + min(wakes) if wakes else None)
-        deadlines = [self._asking.deadline(seat, self._allowed(prompt, seat)) for seat in self._asking]
-        return WakeAt(1 + min(deadlines) if deadlines else None)
+    def _is_in_setup(self) -> bool:
+        return self._decision.position.state is None and self._decision.position.end is None
+
+    def _setup_ends_ms(self) -> int:
+        return self._decision.position.opened_ms + self.setup.time_control.setup_ms + self._stood_still_ms
+
+    def _wake(self) -> list[Effect]:
+        """When to call `tick`. Nothing as long as entries are to be confirmed: `confirm` says it then."""
+        if not self.is_confirmed:
+            return []
+        if self._is_in_setup():
+            return [WakeAt(self._setup_ends_ms())]
+        return [WakeAt((self._race or self._turn).wake_ms())]
+
+
+def _refusal_of(position: Position, seat: Seat, prompt: int) -> tuple[Reason, str] | None:
+    """Why the seat's answer to this prompt is not even looked at; `None` if the seat is asked."""
+    own, current = position.seats[seat], position.prompt
+    if position.end is not None:
+        return Reason.MATCH_OVER, "the match is over"
+    if own.left:
+        return Reason.NOT_ASKED, HAS_LEFT
+    if not own.has_sat:
+        return Reason.NOT_SEATED, "sit down first"
+    if current is None:
+        return Reason.NOT_ASKED, "nobody is asked before the deal"
+    if prompt != current.number:
+        if prompt == own.late_prompt:
+            return Reason.TOO_LATE, TIME_IS_OVER
+        return Reason.STALE, f"prompt {prompt} is not open; open is {current.number}"
+    if seat not in current.seats:
+        return Reason.NOT_ASKED, "this seat is not asked"
+    return None
 
 
 def replay(setup: Setup, entries: Iterable[Entry], game: AnyGame | None = None) -> Match:

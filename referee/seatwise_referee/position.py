@@ -29,10 +29,6 @@ from seatwise_referee.journal import (
 )
 from seatwise_referee.setup import Setup
 
-TIMED_OUT = "TIMED_OUT"
-OFFERED = "OFFERED"
-
-
 # Named tuples, for they are copied with a change in a third of the time that frozen dataclasses take
 # (measured), and every move copies a position and a seat.
 
@@ -165,39 +161,34 @@ def _after_moved(position: Position, entry: Moved, setup: Setup, game: AnyGame, 
 def _after_defaulted(position: Position, entry: Defaulted, _: Setup, game: AnyGame, __: Any) -> Position:
     assert position.prompt is not None
     seats, state = position.seats, position.state
-    for each in entry.moves:
-        seat = Seat(each["seat"])  # type: ignore[arg-type]  # entries of our own making, or checked before
-        state = game.play(state, seat, game.move_from_json(each["move"]))
-        if entry.reason == TIMED_OUT:
-            late = seats[seat]
+    for seat, move, charge in ((each.seat, each.move, each.charge) for each in entry.moves):
+        state = game.play(state, seat, game.move_from_json(move))
+        if charge is not None:
+            late, number = seats[seat], position.prompt.number
             strikes = late.strikes + position.prompt.fault
-            charged_ms, number = int(str(each["charged_ms"])), position.prompt.number
-            late = late._replace(bank_ms=0, strikes=strikes, charged_ms=charged_ms, late_prompt=number)
+            late = late._replace(bank_ms=0, strikes=strikes, charged_ms=charge.charged_ms, late_prompt=number)
             seats = (*seats[:seat], late, *seats[seat + 1 :])
     return _in_race(_stamped(position, entry, seats=seats), state, game)
 
 
 def _after_called(position: Position, entry: Called, _: Setup, game: Any, state: Any) -> Position:
-    callers = frozenset(Seat(int(str(call["seat"]))) for call in entry.calls)
+    callers = frozenset(call.seat for call in entry.calls)
     if state is None:
         state = game.call_together(game.with_layouts(position.state, entry.layouts), callers)
     seats = position.seats
     for call, request_id in zip(entry.calls, entry.request_ids or ("",) * len(entry.calls), strict=True):
-        seat, charged_ms = int(str(call["seat"])), int(str(call["charged_ms"]))
+        charged_ms = call.charge.charged_ms
         answer = Answer(entry.prompt, request_id, "", "", charged_ms)
-        seats = (
-            *seats[:seat],
-            seats[seat]._replace(charged_ms=charged_ms, answer=answer),
-            *seats[seat + 1 :],
-        )
-    first_ms = int(str(entry.calls[0]["charged_ms"]))
+        caller = seats[call.seat]._replace(charged_ms=charged_ms, answer=answer)
+        seats = (*seats[: call.seat], caller, *seats[call.seat + 1 :])
+    first_ms = entry.calls[0].charge.charged_ms
     return _in_race(_stamped(position, entry, seats=seats, race_ms=first_ms), state, game)
 
 
 def _after_agreed(position: Position, entry: Agreed, _: Setup, game: Any, state: Any) -> Position:
     if state is None:
         state = game.agree(game.with_layouts(position.state, entry.layouts))
-    late = {each["seat"] for each in entry.asked}
+    late = {each.seat for each in entry.asked}
     seats = tuple(
         own._replace(
             strikes=own.strikes + (seat in entry.silent),

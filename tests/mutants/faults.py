@@ -13,8 +13,10 @@ WATCH = "server/seatwise_server/play/watch.py"
 SCRIPTS = "server/seatwise_server/store/scripts"
 FLUSHER = "server/seatwise_server/store/group_commit/writer.py"
 MATCH = "referee/seatwise_referee/match.py"
-ASKING = "referee/seatwise_referee/asking.py"
-RACING = "referee/seatwise_referee/racing.py"
+PROMPT_CLOCK = "referee/seatwise_referee/prompt_clock.py"
+TURN_PROMPT = "referee/seatwise_referee/turn_prompt.py"
+RACE_PROMPT = "referee/seatwise_referee/race_prompt.py"
+DECISION = "referee/seatwise_referee/decision.py"
 POSITION = "referee/seatwise_referee/position.py"
 UGO = "referee/seatwise_referee/games/ugo"
 VERIFY = "referee/seatwise_referee/verify"
@@ -79,8 +81,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a view of an unjournaled state",
         MATCH,
-        "state = self._shown or self._confirmed.state",
-        "state = self._shown or self._position.state",
+        "self._race.shown_state if self._race else self._confirmed.state",
+        "self._race.shown_state if self._race else self._decision.position.state",
         (TABLES,),
         is_short=True,
     ),
@@ -88,7 +90,7 @@ FAULTS: tuple[Fault, ...] = (
         "an update of an unjournaled prompt",
         MATCH,
         "        position = self._confirmed\n        prompt, own",
-        "        position = self._position\n        prompt, own",
+        "        position = self._decision.position\n        prompt, own",
         (TABLES,),
     ),
     Fault(
@@ -100,9 +102,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a gap in the journal, by the referee",
-        "referee/seatwise_referee/deciding.py",
-        '"seq": self._position.seq + 1,',
-        '"seq": self._position.seq + 1 + (self._position.seq == 5),',
+        DECISION,
+        '"seq": self.position.seq + 1,',
+        '"seq": self.position.seq + 1 + (self.position.seq == 5),',
         (TABLES,),
         is_short=True,
     ),
@@ -397,8 +399,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a nonce after the first sit",
         MATCH,
-        "if not self._position.seats[seat].has_sat and self._position.state is None",
-        "if self._position.state is None",
+        "if not decision.position.seats[seat].has_sat and self._is_in_setup():",
+        "if self._is_in_setup():",
         (MATCHES,),
     ),
     Fault(
@@ -446,7 +448,7 @@ FAULTS: tuple[Fault, ...] = (
     # Time
     Fault(
         "charge off by the allowance",
-        ASKING,
+        PROMPT_CLOCK,
         "max(0, self._used_ms(seat, now) - self.allowance_ms(seat))",
         "max(0, self._used_ms(seat, now))",
         (TABLES,),
@@ -460,14 +462,14 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "nobody waits for who is still to be measured",
-        ASKING,
+        PROMPT_CLOCK,
         "        return self._time_control.allowance_cap_ms if known_ms is None else known_ms\n",
         "        return known_ms or 0\n",
         RACES,
     ),
     Fault(
         "an allowance without a cap",
-        ASKING,
+        PROMPT_CLOCK,
         "max(0, min(allowance_ms, self._time_control.allowance_cap_ms))",
         "max(0, allowance_ms)",
         (TABLES,),
@@ -503,7 +505,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a stall is charged",
-        ASKING,
+        PROMPT_CLOCK,
         "self._standstills.append((now - ms, now))",
         "self._standstills.append((now, now))",
         (TABLES,),
@@ -538,7 +540,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "who does not read never starts",
-        ASKING,
+        PROMPT_CLOCK,
         "        latest_ms = now + self._time_control.handover_ms\n",
         "        latest_ms = now + 1000 * self._time_control.handover_ms\n",
         (TABLES,),
@@ -552,16 +554,16 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a takeover goes on with the old clocks",
-        ASKING,
-        "return prompt is None or self._put == (epoch, prompt.number)",
-        "return prompt is None or self._put[1] == prompt.number",
+        PROMPT_CLOCK,
+        "return prompt is None or self._opened == (epoch, prompt.number)",
+        "return prompt is None or self._opened[1] == prompt.number",
         (MATCHES, "tests/referee/test_match_clocks.py"),
     ),
     Fault(
         "a gap is charged: who has yet to come back after a takeover",
-        ASKING,
-        "        return _Asked(now, max(latest_ms, back_by_ms), back_by_ms > now)\n",
-        "        return _Asked(now, latest_ms)\n",
+        PROMPT_CLOCK,
+        "        return _SeatClock(now, max(latest_ms, back_by_ms), back_by_ms > now)\n",
+        "        return _SeatClock(now, latest_ms)\n",
         ("tests/referee/test_match_clocks.py",),
     ),
     Fault(
@@ -712,16 +714,16 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "leak in a race: a call that is held back",
-        "referee/seatwise_referee/racing.py",
-        "        self._callers |= {call.seat}\n",
-        "        self._callers |= {call.seat}\n        self._effects.append(Changed(tuple(self._seats(lambda _: True))))\n",
+        RACE_PROMPT,
+        "        self.hidden_callers |= {call.seat}\n",
+        "        self.hidden_callers |= {call.seat}\n        self._decision.effects.append(Changed(tuple(self._building())))\n",
         (RACE,),
     ),
     Fault(
         "leak in a race: a call is shown to be none's turn",
         MATCH,
-        "        is_building = seat in self._asking and seat not in self._callers\n",
-        "        is_building = seat in self._asking and not self._callers\n",
+        "        return self._race is not None and seat in self._race.hidden_callers\n",
+        "        return self._race is not None and bool(self._race.hidden_callers)\n",
         (RACE, RACES[0]),
     ),
     Fault(
@@ -785,37 +787,37 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a race: a call decided a millisecond too early",
-        RACING,
-        "        if calls and now > self._release_ms(race, calls[0]):\n",
-        "        if calls and now >= self._release_ms(race, calls[0]):\n",
+        RACE_PROMPT,
+        "        if calls and now > self._release_ms(calls[0]):\n",
+        "        if calls and now >= self._release_ms(calls[0]):\n",
         RACES,
     ),
     Fault(
         "a race: nobody waits for others",
-        RACING,
+        RACE_PROMPT,
         "        return max(latest, default=AT_ONCE_MS)\n",
         "        return min(latest, default=AT_ONCE_MS)\n",
         RACES,
     ),
     Fault(
         "a race: ties creep along a chain",
-        RACING,
+        RACE_PROMPT,
         "if race.charged(call) <= first_ms + window_ms]",
         "if race.charged(call) <= first_ms + len(race.calls()) * window_ms]",
         RACES,
     ),
     Fault(
         "a race: everybody waits for who is out",
-        RACING,
-        "        others = [seat for seat in self._building() if seat not in race.callers]\n",
-        "        others = [seat for seat in self._asking if seat not in race.callers]\n",
+        RACE_PROMPT,
+        "        others = [seat for seat in self._building() if seat not in self._race.callers]\n",
+        "        others = [seat for seat in self._clock if seat not in self._race.callers]\n",
         RACES,
     ),
     Fault(
         "a race: the bank pays",
-        "referee/seatwise_referee/deciding.py",
-        "        bank_ms = 0 if prompt.race else self._position.seats[seat].bank_ms\n",
-        "        bank_ms = self._position.seats[seat].bank_ms\n",
+        RACE_PROMPT,
+        "limits.allowed_ms(self._prompt.pace, bank_ms=0)",
+        "limits.allowed_ms(self._prompt.pace, self._decision.position.seats[0].bank_ms)",
         RACES,
     ),
     Fault(
@@ -827,21 +829,21 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a race: what has waited is charged for it",
-        RACING,
+        RACE_PROMPT,
         "        came_ms = race.came(seat, now)\n",
-        "        came_ms = self._clamped(now)\n",
+        "        came_ms = max(now, self._decision.position.at_ms)\n",
         RACES,
     ),
     Fault(
         "a race: a call that was sent through a quicker link has no layout",
-        RACING,
+        RACE_PROMPT,
         "        came_ms = race.came(seat, now)\n",
         "        came_ms = max(now, race._opened_ms)\n",
         RACES,
     ),
     Fault(
         "a race: a standstill counts for what came before it",
-        ASKING,
+        PROMPT_CLOCK,
         "sum(max(0, min(now, until) - max(started_ms, since))",
         "sum(max(0, until - max(started_ms, since))",
         RACES,
@@ -862,14 +864,14 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a race: who leaves loses what was laid",
-        "referee/seatwise_referee/deciding.py",
-        "        return [] if lay is None else [lay]\n",
-        "        return []\n",
+        DECISION,
+        "            if lay is not None:\n",
+        "            if False:\n",
         RACES,
     ),
     Fault(
         "a race: what breaks a tie is forgotten in the result",
-        "referee/seatwise_referee/deciding.py",
+        DECISION,
         "        ranks = result_ranks(outcome.ranks, [own.left for own in seats])\n",
         "        ranks = result_ranks([-each for each in outcome.points], [own.left for own in seats])\n",
         RACES,
@@ -1405,7 +1407,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the set-up time runs while we stand still",
         MATCH,
-        "            self._stood_still_ms += max(0, min(ms, now - self._position.opened_ms))\n",
+        "            self._stood_still_ms += max(0, min(ms, now - position.opened_ms))\n",
         "",
         ("tests/referee/test_match_clocks.py",),
     ),

@@ -11,11 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatwise_referee.ending import Ending
+from seatwise_referee.game import Seat
 from seatwise_referee.journal import (
     KINDS,
     PRIVATE,
+    Agreed,
+    AgreedReason,
     BadEntry,
+    Charge,
+    Defaulted,
+    DefaultMove,
+    DefaultReason,
     Entry,
+    RaceCall,
+    SeatTimeout,
     canonical,
     decode,
     encode,
@@ -29,10 +38,8 @@ MOVES = st.one_of(
     st.fixed_dictionaries({"play": st.sampled_from(["R3", "K8"])}),
     st.fixed_dictionaries({"arrange": st.lists(st.sampled_from(["B0", "G4", "Y1"]), max_size=4)}),
 )
-PLAYED = st.fixed_dictionaries(
-    {"seat": st.integers(0, 3), "move": MOVES},
-    optional={"asked_ms": WHOLE, "allowance_ms": WHOLE, "charged_ms": WHOLE},
-)
+SEATS = st.integers(0, 3).map(Seat)
+CHARGES = st.builds(Charge, WHOLE, WHOLE, WHOLE)
 BY_SEAT = st.lists(st.integers(-200, 200), min_size=2, max_size=4)
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "seq": st.integers(1, 10**6),
@@ -47,13 +54,13 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "request_id": TEXT,
     "message": TEXT,
     "reason": st.sampled_from(["TIMED_OUT", "ILLEGAL", "ABORTED"]),
-    "calls": st.lists(PLAYED, max_size=3).map(tuple),
+    "calls": st.lists(st.builds(RaceCall, SEATS, WHOLE, CHARGES), max_size=3).map(tuple),
     "layouts": st.lists(st.lists(MOVES, max_size=2), max_size=4).map(tuple),
     "request_ids": st.lists(TEXT, max_size=3).map(tuple),
     "window_ms": WHOLE,
     "silent": st.lists(st.integers(0, 3), max_size=4).map(tuple),
-    "asked": st.lists(PLAYED, max_size=3).map(tuple),
-    "moves": st.lists(PLAYED, max_size=3).map(tuple),
+    "asked": st.lists(st.builds(SeatTimeout, SEATS, CHARGES), max_size=3).map(tuple),
+    "moves": st.lists(st.builds(DefaultMove, SEATS, MOVES, st.none() | CHARGES), max_size=3).map(tuple),
     "ending": st.sampled_from(Ending),
     "epoch": WHOLE,
     "ms": WHOLE,
@@ -62,10 +69,15 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "result": st.fixed_dictionaries({"ranks": BY_SEAT}),
     "endings": st.lists(st.sampled_from(Ending)).map(tuple),
 }
+REASONS: dict[type[Entry], dict[str, st.SearchStrategy[Any]]] = {
+    Defaulted: {"reason": st.sampled_from(DefaultReason)},
+    Agreed: {"reason": st.sampled_from(AgreedReason)},
+}
 
 
 def entries_of(kind: type[Entry]) -> st.SearchStrategy[Entry]:
-    return st.builds(kind, **{each.name: FIELDS[each.name] for each in fields(kind)})
+    given = {each.name: FIELDS[each.name] for each in fields(kind)}
+    return st.builds(kind, **(given | REASONS.get(kind, {})))
 
 
 ANY_ENTRY = st.one_of([entries_of(kind) for kind in KINDS.values()])
@@ -127,6 +139,8 @@ def test_an_entry_that_lacks_a_key_or_has_one_too_many_is_refused(entry: Entry, 
         {"kind": None},
         {"kind": []},
         {"kind": "default", "seq": 1, "at_ms": 0, "reason": "TIMED_OUT", "prompt": 1, "moves": 5},
+        {"kind": "default", "seq": 1, "at_ms": 0, "reason": "TIMED_OUT", "prompt": 1, "moves": [{"seat": 0}]},
+        {"kind": "default", "seq": 1, "at_ms": 0, "reason": "ASLEEP", "prompt": 1, "moves": []},
         {"kind": "forfeited", "seq": 1, "at_ms": 0, "seat": 0, "ending": "LEFT"},
         {"kind": "forfeited", "seq": 1, "at_ms": 0, "seat": 0, "ending": []},
         {"kind": "finished", "seq": 1, "at_ms": 0, "outcome": {}, "result": {}, "endings": ["LEFT"]},

@@ -70,7 +70,7 @@ def test_who_has_not_sat_when_the_setup_time_is_over_is_forfeited_and_played_for
     assert desk.journal[2] == Forfeited(seq=3, at_ms=5000, seat=Seat(0), ending=Ending.NEVER_SAT)
     played = desk.journal[4]
     assert isinstance(played, Defaulted)
-    assert (played.reason, played.prompt, played.moves[0]["seat"]) == ("FORFEITED", 1, 0)
+    assert (played.reason, played.prompt, played.moves[0].seat) == ("FORFEITED", 1, 0)
     assert desk.asked == 1
 
 

@@ -8,7 +8,9 @@ from one_match import ALLOWED_MS, BANK_MS, FREE_MS, Desk, dealt, kinds, only
 from seatwise_referee.effects import Accept, Reason, Reject, WakeAt
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import (
+    Charge,
     Defaulted,
+    DefaultMove,
     Frozen,
     Moved,
     Rejected,
@@ -60,15 +62,8 @@ def test_a_late_move_is_refused_and_the_default_played() -> None:
     assert rejected.reason == "TOO_LATE"
     assert isinstance(played, Defaulted)
     assert played.reason == "TIMED_OUT"
-    assert played.moves == (
-        {
-            "seat": 0,
-            "move": desk.match.game.move_to_json(default),
-            "asked_ms": 0,
-            "allowance_ms": 5,
-            "charged_ms": ALLOWED_MS + 1,
-        },
-    )
+    charge = Charge(asked_ms=0, allowance_ms=5, charged_ms=ALLOWED_MS + 1)
+    assert played.moves == (DefaultMove(Seat(0), desk.match.game.move_to_json(default), charge),)
     assert (desk.seat(0).bank_ms, desk.seat(0).strikes, desk.seat(0).rejections) == (0, 1, 0)
     assert desk.asked == 1
 
@@ -317,7 +312,7 @@ def test_who_does_not_come_back_in_the_set_up_time_runs_out_of_time() -> None:
     desk.now += 1
     desk.tick()
     (default,) = (entry for entry in desk.journal if isinstance(entry, Defaulted))
-    assert default.moves[0]["asked_ms"] == 14_000
+    assert default.moves[0].charge.asked_ms == 14_000
 
 
 def test_a_seat_that_is_asked_later_has_the_same_time_to_come_back() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from one_match import kinds
-from one_race import SEVEN, WINDOW_MS, RaceDesk, ready
+from one_race import SEVEN, WINDOW_MS, RaceDesk, open_race, ready
 from random_matches import bounded
 
 from seatwise_referee.effects import WakeAt
@@ -79,7 +79,7 @@ def test_the_journal_names_the_earliest_first() -> None:
     race.at(137).call(1)
     race.until(200)
     assert race.callers() == [(1, 97), (0, 100)]
-    assert [call["came_ms"] for call in race.last("called").calls] == [137, 100]
+    assert [call.came_ms for call in race.last("called").calls] == [137, 100]
     assert race.last("called").request_ids == ("call of 1", "call of 0")
 
 
@@ -198,7 +198,7 @@ def test_of_many_layouts_the_one_that_counts_is_kept_and_most_others_are_not() -
     race = ready(0, allowances=[0, 40])
     for step in range(200):
         race.at(100 + 21 * step).lay(1, step % SEVEN)
-    lays = race.match._race._lays[Seat(1)]  # type: ignore[union-attr]
+    lays = open_race(race.match)._lays[Seat(1)]
     assert len(lays) < 25
     now = 100 + 21 * 199
     race.at(now - 20).call(0)  # charged 20 ms more than the last layout of seat 1

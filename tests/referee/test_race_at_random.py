@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from one_match import nonce
-from one_race import ROUND_MS, RaceDesk
+from one_race import ROUND_MS, RaceDesk, open_race
 
 from seatwise_referee.effects import Accept, Changed, Effect, Record, Reject, Show
 from seatwise_referee.game import Seat
@@ -88,7 +88,8 @@ class AnyRace(RuleBasedStateMachine):
     @rule(ms=st.sampled_from([1, 6, 300, 3000]))
     def wait_and_wake(self, ms: int) -> None:
         self.race.until(self.race.now + ms)
-        self.held = {seat: call for seat, call in self.held.items() if seat in self.race.match._callers}
+        race = open_race(self.race.match)
+        self.held = {seat: call for seat, call in self.held.items() if race and seat in race.callers}
 
     @rule(number=SEATS, with_nonce=st.booleans())
     def sit(self, number: int, with_nonce: bool) -> None:
@@ -212,13 +213,13 @@ class AnyRace(RuleBasedStateMachine):
     def calls_that_tie_are_within_the_window_of_the_first(self) -> None:
         for entry in self.race.journal:
             if isinstance(entry, Called):
-                charged = [int(str(call["charged_ms"])) for call in entry.calls]
+                charged = [call.charge.charged_ms for call in entry.calls]
                 assert charged == sorted(charged)
                 assert charged[-1] <= charged[0] + entry.window_ms
 
     @invariant()
     def every_call_that_is_not_answered_is_held(self) -> None:
-        race = self.race.match._race
+        race = open_race(self.race.match)
         assert set(self.held) <= (race.callers if race else set())
 
     @invariant()
@@ -231,7 +232,7 @@ class AnyRace(RuleBasedStateMachine):
 
     @invariant()
     def a_race_keeps_no_more_than_it_may_need(self) -> None:
-        race = self.race.match._race
+        race = open_race(self.race.match)
         if race is not None:
             assert all(len(lays) <= KEPT_S * MOST_LAYS for lays in race._lays.values())
             assert all(len(recent) <= MOST_LAYS for recent in race._recent.values())

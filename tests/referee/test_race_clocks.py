@@ -173,7 +173,7 @@ def test_what_has_waited_behind_a_journal_entry_is_not_charged_for_it() -> None:
     race.do(effects)
     race.tick()
     assert race.callers() == [(0, 100), (1, 103)]
-    assert [call["came_ms"] for call in race.last("called").calls] == [100, 103]
+    assert [call.came_ms for call in race.last("called").calls] == [100, 103]
 
 
 def test_a_call_is_never_decided_before_it_came_even_if_a_shell_hands_in_older_news_later() -> None:
@@ -259,7 +259,7 @@ def test_the_time_of_a_round_is_over_at_the_same_charge_after_a_takeover() -> No
     race.until(9000 + ROUND_MS - 4000)
     assert kinds(race.journal)[-1] == "taken_over"
     race.until(9000 + ROUND_MS - 4000 + 1)
-    assert [each["charged_ms"] for each in race.last("agreed").asked] == [ROUND_MS + 1]
+    assert [each.charge.charged_ms for each in race.last("agreed").asked] == [ROUND_MS + 1]
 
 
 @pytest.mark.parametrize("resigns", [False, True])

@@ -9,6 +9,7 @@ from seatwise_referee.effects import Accept, Reject, Show
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import Lay
+from seatwise_referee.journal import DefaultMove
 from seatwise_referee.verify import verify_line
 
 # --- False calls ----------------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ def test_the_round_is_over_when_the_time_of_all_is_and_takes_nothing_from_the_ba
     race.until(ROUND_MS + 41)
     entry = race.last("agreed")
     assert (entry.reason, entry.silent) == ("TIMED_OUT", ())
-    assert [(each["seat"], each["charged_ms"]) for each in entry.asked] == [
+    assert [(each.seat, each.charge.charged_ms) for each in entry.asked] == [
         (0, ROUND_MS + 41),
         (1, ROUND_MS + 1),
     ]
@@ -214,7 +215,7 @@ def test_a_seat_that_gave_no_sign_of_life_has_a_strike_and_is_forfeited_for_so_m
         assert race.last("agreed").silent == silent
     assert kinds(race.journal)[-3:] == ["agreed", "forfeited", "default"]
     assert (race.last("forfeited").seat, race.last("forfeited").ending) == (2, Ending.TIMED_OUT)
-    assert race.last("default").moves == ({"seat": 2, "move": {"stop": True}},)
+    assert race.last("default").moves == (DefaultMove(Seat(2), {"stop": True}),)
     assert [race.seat(seat).strikes for seat in range(3)] == [0, 1, 2]
     assert race.match.position.prompt.seats == {0, 1}  # type: ignore[union-attr]
 
@@ -234,7 +235,7 @@ def test_who_resigns_keeps_what_was_laid() -> None:
     race.lay(1, 5), race.lay(2, 2)
     race.at(100).resign(1)
     assert kinds(race.journal)[-2:] == ["resigned", "default"]
-    assert [list(each["move"]) for each in race.last("default").moves] == [["lay"], ["stop"]]  # type: ignore[call-overload]
+    assert [list(each.move) for each in race.last("default").moves] == [["lay"], ["stop"]]
     assert race.match.view(None).laid == (7, 5, 2)
     race.at(200).call(0)
     race.until(300)

@@ -5,7 +5,17 @@ from __future__ import annotations
 import timeit
 
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import Agreed, Called, Defaulted, Moved
+from seatwise_referee.journal import (
+    Agreed,
+    AgreedReason,
+    Called,
+    Charge,
+    Defaulted,
+    DefaultMove,
+    DefaultReason,
+    Moved,
+    RaceCall,
+)
 from seatwise_server.counts import LATENCY_BOUNDS_S, Counts
 
 
@@ -16,10 +26,15 @@ def test_entries_are_counted_by_what_they_are() -> None:
             seat=Seat(0), prompt=1, move={}, asked_ms=0, allowance_ms=0, charged_ms=7, request_id="", **stamp
         )
     )
-    counts.entry(Defaulted(reason="TIMED_OUT", prompt=1, moves=({}, {}), **stamp))
-    counts.entry(Defaulted(reason="FORFEITED", prompt=1, moves=({},), **stamp))
-    counts.entry(Called(prompt=1, calls=({}, {}, {}), window_ms=1, layouts=(), request_ids=(), **stamp))
-    counts.entry(Agreed(prompt=1, reason="TIMED_OUT", layouts=(), silent=(Seat(1),), asked=(), **stamp))
+    played = DefaultMove(Seat(0), {})
+    counts.entry(Defaulted(reason=DefaultReason.TIMED_OUT, prompt=1, moves=(played, played), **stamp))
+    counts.entry(Defaulted(reason=DefaultReason.FORFEITED, prompt=1, moves=(played,), **stamp))
+    call = RaceCall(Seat(0), 7, Charge(asked_ms=0, allowance_ms=0, charged_ms=7))
+    counts.entry(Called(prompt=1, calls=(call,) * 3, window_ms=1, layouts=(), request_ids=(), **stamp))
+    silent = (Seat(1),)
+    counts.entry(
+        Agreed(prompt=1, reason=AgreedReason.TIMED_OUT, layouts=(), silent=silent, asked=(), **stamp)
+    )
     assert (counts.moves, counts.timeouts, counts.charged_ms) == (4, 3, 7)
 
 

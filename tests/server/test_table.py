@@ -516,8 +516,8 @@ async def test_who_does_not_answer_is_timed_out_by_the_timer() -> None:
     assert not room.entries("default")
     await room.pass_ms(30)
     (default,) = room.entries("default")
-    assert (default.reason, default.moves[0]["seat"]) == ("TIMED_OUT", mover)
-    assert default.moves[0]["charged_ms"] == LIMIT_MS + 1
+    assert (default.reason, default.moves[0].seat) == ("TIMED_OUT", mover)
+    assert default.moves[0].charge.charged_ms == LIMIT_MS + 1
     assert kinds(links[room.asked].new()) == ["update"]
 
 

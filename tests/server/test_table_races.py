@@ -40,7 +40,7 @@ def err(room: Room, link: Link, seat: int) -> None:
 
 def charges(room: Room) -> list[tuple[int, int]]:
     (entry,) = room.entries("called")
-    return [(call["seat"], call["charged_ms"]) for call in entry.calls]
+    return [(call.seat, call.charge.charged_ms) for call in entry.calls]
 
 
 def rejections(link: Link) -> list[str]:
@@ -134,8 +134,8 @@ async def test_the_first_prompt_has_an_allowance_too_as_soon_as_the_first_pong_i
     await room.pass_ms(RELEASE_MS)
     (entry,) = room.entries("called")
     (call,) = entry.calls
-    assert call["allowance_ms"] == pytest.approx(40, abs=2)
-    assert call["charged_ms"] == call["came_ms"] - call["asked_ms"] - call["allowance_ms"]
+    assert call.charge.allowance_ms == pytest.approx(40, abs=2)
+    assert call.charge.charged_ms == call.came_ms - call.charge.asked_ms - call.charge.allowance_ms
 
 
 @in_virtual_time
@@ -193,7 +193,7 @@ async def test_of_a_stall_the_window_has_no_more_than_the_bound_for_the_rest_is_
     await room.pass_ms(BOUND_S * 1000 + RELEASE_MS)
     (entry,) = room.entries("called")
     assert entry.window_ms == BOUND_S * 1000
-    assert entry.calls[0]["charged_ms"] == pytest.approx(520, abs=25)
+    assert entry.calls[0].charge.charged_ms == pytest.approx(520, abs=25)
 
 
 @in_virtual_time

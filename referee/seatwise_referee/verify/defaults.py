@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, cast
 
 from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import IllegalMove, Json, RaceGame, Seat
-from seatwise_referee.journal import Defaulted, canonical
-from seatwise_referee.position import TIMED_OUT, AnyGame, Position
+from seatwise_referee.journal import Charge, Defaulted, DefaultMove, DefaultReason, canonical
+from seatwise_referee.position import AnyGame, Position
 from seatwise_referee.verify.clocks import Times, check_charge, check_out_of_time
 from seatwise_referee.verify.fault import BadRecord, quoted
 from seatwise_referee.verify.question import Question, check_asked, check_no_race
@@ -33,39 +33,36 @@ def after_defaulted(entry: Defaulted, absence: Absence, *, is_owed: bool) -> Any
     """The game's state after the default moves, or `BadRecord`."""
     if not entry.moves:
         raise BadRecord("a `default` that plays for no seat", entry.seq)
-    if entry.reason == TIMED_OUT:
+    if entry.reason is DefaultReason.TIMED_OUT:
         check_no_race(absence.question, entry)
     state = absence.position.state
     for seat, moves in _in_order(entry):
         check_asked(absence.question, entry, seat)
-        if entry.reason == TIMED_OUT:
-            _check_timed_out(entry, seat, moves[-1], absence)
+        if entry.reason is DefaultReason.TIMED_OUT:
+            _check_timed_out(entry, seat, moves[-1].charge, absence)
         elif not is_owed:
             raise BadRecord(f"seat {seat} has not left, so there is no `default` ({entry.reason})", entry.seq)
         for each in moves[:-1]:
-            state = _laid(state, seat, each["move"], entry.seq, absence)
+            state = _laid(state, seat, each.move, entry.seq, absence)
         if len(moves) > MOST_MOVES:
             raise BadRecord(f"the `default` lays for seat {seat} more than once", entry.seq)
-        state = _default_played(state, seat, moves[-1]["move"], entry.seq, absence.game)
+        state = _default_played(state, seat, moves[-1].move, entry.seq, absence.game)
     return state
 
 
-def _in_order(entry: Defaulted) -> Iterator[tuple[Seat, list[dict[str, Json]]]]:
+def _in_order(entry: Defaulted) -> Iterator[tuple[Seat, list[DefaultMove]]]:
     """Seats in rising order; of each its moves, the default move last."""
     least = 0
-    for seat, moves in groupby(entry.moves, key=lambda each: cast("int", each["seat"])):
+    for seat, moves in groupby(entry.moves, key=lambda each: each.seat):
         if seat < least:
             raise BadRecord(f"seat {seat} is not in order in the `default`", entry.seq)
         least = seat + 1
-        yield Seat(seat), list(moves)
+        yield seat, list(moves)
 
 
-def _check_timed_out(entry: Defaulted, seat: Seat, each: Mapping[str, Json], absence: Absence) -> None:
-    asked_ms, allowance_ms, charged_ms = (
-        cast("int", each[key])
-        for key in ("asked_ms", "allowance_ms", "charged_ms")  # of the right shape
-    )
-    times = Times(entry.seq, seat, entry.at_ms, asked_ms, allowance_ms, charged_ms)
+def _check_timed_out(entry: Defaulted, seat: Seat, charge: Charge | None, absence: Absence) -> None:
+    assert charge is not None  # the shape of the entry has been checked
+    times = Times(entry.seq, seat, entry.at_ms, charge.asked_ms, charge.allowance_ms, charge.charged_ms)
     check_charge(times, absence.question, absence.limits)
     check_out_of_time(times, absence.question, absence.limits, absence.position.seats[seat].bank_ms)
 

@@ -8,9 +8,9 @@ from typing import NoReturn
 from seatwise_referee.clock import TimeControl
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import Dealt, Defaulted, Entry, Finished, Forfeited, Rejected
+from seatwise_referee.journal import Dealt, Defaulted, DefaultReason, Entry, Finished, Forfeited, Rejected
 from seatwise_referee.match import FEWEST_SEATS
-from seatwise_referee.position import TIMED_OUT, Position
+from seatwise_referee.position import Position
 from seatwise_referee.verify.fault import BadRecord
 
 
@@ -38,8 +38,7 @@ class Owed:
 
 def _seats(entry: Entry) -> tuple[Seat, ...]:
     if isinstance(entry, Defaulted):
-        seats = (Seat(each["seat"]) for each in entry.moves)  # type: ignore[arg-type]  # checked before
-        return tuple(dict.fromkeys(seats))
+        return tuple(dict.fromkeys(move.seat for move in entry.moves))
     return (entry.seat,) if isinstance(entry, Forfeited) else ()
 
 
@@ -85,7 +84,7 @@ def _forfeit_for_rejections(position: Position, limits: TimeControl) -> Owed | N
 
 def _default_for_late_move(last: Entry | None) -> Owed | None:
     if isinstance(last, Rejected) and last.reason == "TOO_LATE":
-        return Owed(Defaulted, f"seat {last.seat} answered too late", (last.seat,), TIMED_OUT)
+        return Owed(Defaulted, f"seat {last.seat} answered too late", (last.seat,), DefaultReason.TIMED_OUT)
     return None
 
 
@@ -103,8 +102,8 @@ def _owed_by_the_game(position: Position) -> Owed | None:
     if position.prompt is None:
         return Owed(Finished, "the game is over")
     exits = [(seat, position.seats[seat].left) for seat in sorted(position.prompt.seats)]
-    for reason in (Ending.RESIGNED, "FORFEITED"):
-        is_resigned = reason == Ending.RESIGNED
+    for reason in (DefaultReason.RESIGNED, DefaultReason.FORFEITED):
+        is_resigned = reason is DefaultReason.RESIGNED
         seats = tuple(
             seat for seat, left in exits if left and is_resigned is (left.ending is Ending.RESIGNED)
         )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 from seatwise_referee.clock import TimeControl
-from seatwise_referee.game import IllegalMove, Json, RaceGame, Seat
-from seatwise_referee.journal import Agreed, Called
-from seatwise_referee.position import TIMED_OUT
+from seatwise_referee.game import IllegalMove, RaceGame, Seat
+from seatwise_referee.journal import Agreed, AgreedReason, Called, Charge, RaceCall
 from seatwise_referee.verify.clocks import Times, check_charge, check_in_time, check_out_of_time
 from seatwise_referee.verify.fault import BadRecord, quoted
 from seatwise_referee.verify.question import Question, check_asked, check_race
@@ -40,7 +39,7 @@ def after_called(entry: Called, race: OpenRace) -> Any:
     _check_order(entry)
     _check_window(entry, race.limits)
     laid = _with_layouts(entry, race)
-    callers = frozenset(Seat(_whole(call, "seat")) for call in entry.calls)
+    callers = frozenset(call.seat for call in entry.calls)
     for seat in sorted(callers):
         _of_rules(race.game.call_together, (laid, frozenset((seat,))), f"seat {seat} may not call", entry.seq)
     return race.game.call_together(laid, callers)
@@ -49,7 +48,7 @@ def after_called(entry: Called, race: OpenRace) -> Any:
 def after_agreed(entry: Agreed, race: OpenRace) -> Any:
     """The game's state after the round has ended without a call, or `BadRecord`."""
     check_race(race.question, entry)
-    if entry.reason == TIMED_OUT:
+    if entry.reason is AgreedReason.TIMED_OUT:
         _check_time_is_over(entry, race)
         _check_silent(entry, race)
     elif entry.asked or entry.silent:
@@ -60,21 +59,21 @@ def after_agreed(entry: Agreed, race: OpenRace) -> Any:
 # The calls
 
 
-def _check_call(call: Mapping[str, Json], entry: Called, race: OpenRace) -> None:
-    seat, came_ms = Seat(_whole(call, "seat")), _whole(call, "came_ms")
-    check_asked(race.question, entry, seat)
-    if came_ms > entry.at_ms:
+def _check_call(call: RaceCall, entry: Called, race: OpenRace) -> None:
+    check_asked(race.question, entry, call.seat)
+    if call.came_ms > entry.at_ms:
         raise BadRecord(
-            f"the call of seat {seat} came at {came_ms}, after {entry.at_ms} when it was decided", entry.seq
+            f"the call of seat {call.seat} came at {call.came_ms}, after {entry.at_ms} when it was decided",
+            entry.seq,
         )
-    times = _times(call, entry.seq, came_ms)
+    times = _times(call.seat, call.charge, entry.seq, call.came_ms)
     check_charge(times, race.question, race.limits)
     check_in_time(times, race.question, race.limits, NO_BANK_MS)
 
 
 def _check_each_once(entry: Called) -> None:
     """That no seat calls twice. So there are not many calls, and the rest can be looked at one by one."""
-    if len({_whole(call, "seat") for call in entry.calls}) < len(entry.calls):
+    if len({call.seat for call in entry.calls}) < len(entry.calls):
         raise BadRecord("a seat calls twice in one `called`", entry.seq)
 
 
@@ -83,14 +82,14 @@ def _check_order(entry: Called) -> None:
     for one, other in pairwise(entry.calls):
         if _merit(other) < _merit(one):
             raise BadRecord(
-                f"the calls are not in order: seat {other['seat']}, charged {other['charged_ms']} ms, "
-                f"stands after seat {one['seat']}, charged {one['charged_ms']} ms",
+                f"the calls are not in order: seat {other.seat}, charged {other.charge.charged_ms} ms, "
+                f"stands after seat {one.seat}, charged {one.charge.charged_ms} ms",
                 entry.seq,
             )
 
 
-def _merit(call: Mapping[str, Json]) -> tuple[int, int]:
-    return _whole(call, "charged_ms"), _whole(call, "seat")
+def _merit(call: RaceCall) -> tuple[int, int]:
+    return call.charge.charged_ms, call.seat
 
 
 def _check_window(entry: Called, limits: TimeControl) -> None:
@@ -100,10 +99,10 @@ def _check_window(entry: Called, limits: TimeControl) -> None:
             f"the window of ties is {entry.window_ms} ms; the time control has at least {limits.tie_window_ms}",
             entry.seq,
         )
-    first_ms, last = _whole(entry.calls[0], "charged_ms"), entry.calls[-1]
-    if _whole(last, "charged_ms") > first_ms + entry.window_ms:
+    first_ms, last = entry.calls[0].charge.charged_ms, entry.calls[-1]
+    if last.charge.charged_ms > first_ms + entry.window_ms:
         raise BadRecord(
-            f"seat {last['seat']} was charged {last['charged_ms']} ms: no tie with {first_ms} ms "
+            f"seat {last.seat} was charged {last.charge.charged_ms} ms: no tie with {first_ms} ms "
             f"in a window of {entry.window_ms} ms",
             entry.seq,
         )
@@ -115,14 +114,14 @@ def _check_window(entry: Called, limits: TimeControl) -> None:
 def _check_time_is_over(entry: Agreed, race: OpenRace) -> None:
     """That the time of each seat that built had run out."""
     building = sorted(race.question.prompt.seats)
-    asked = [_whole(each, "seat") for each in entry.asked]
+    asked = [each.seat for each in entry.asked]
     if asked != building:
         raise BadRecord(
             f"the time was over for the seats {quoted(asked)}; those that build are {quoted(building)}",
             entry.seq,
         )
     for each in entry.asked:
-        times = _times(each, entry.seq, entry.at_ms)
+        times = _times(each.seat, each.charge, entry.seq, entry.at_ms)
         check_charge(times, race.question, race.limits)
         check_out_of_time(times, race.question, race.limits, NO_BANK_MS)
 
@@ -153,12 +152,5 @@ def _of_rules(rule: Callable[..., Any], given: Sequence[Any], what: str, seq: in
         raise BadRecord(f"{what}: {error}", seq) from None
 
 
-def _times(each: Mapping[str, Json], seq: int, at_ms: int) -> Times:
-    asked_ms, allowance_ms, charged_ms = (
-        _whole(each, key) for key in ("asked_ms", "allowance_ms", "charged_ms")
-    )
-    return Times(seq, Seat(_whole(each, "seat")), at_ms, asked_ms, allowance_ms, charged_ms)
-
-
-def _whole(each: Mapping[str, Json], key: str) -> int:
-    return cast("int", each[key])  # the shape of the entry has been checked
+def _times(seat: Seat, charge: Charge, seq: int, at_ms: int) -> Times:
+    return Times(seq, seat, at_ms, charge.asked_ms, charge.allowance_ms, charge.charged_ms)

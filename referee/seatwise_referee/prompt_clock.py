@@ -1,0 +1,200 @@
+"""The clocks of the open prompt: who is asked, since when, and what an answer would be charged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from seatwise_referee.clock import TimeControl
+from seatwise_referee.game import Prompt, Seat
+from seatwise_referee.journal import Charge
+
+
+@dataclass(slots=True)
+class _SeatClock:
+    """The clock of one seat."""
+
+    opened_ms: int
+    latest_start_ms: int
+    """When the seat's time begins if the prompt is not delivered before."""
+    is_awaited: bool = False
+    """Its bot has not come back yet, and none of the seat's time runs before it does."""
+    delivered_ms: int | None = None
+    allowance_ms: int | None = None
+    """`None` as long as the seat's round trip is not known."""
+
+    @property
+    def start_ms(self) -> int:
+        """When the seat's time begins."""
+        return self.latest_start_ms if self.delivered_ms is None else self.delivered_ms
+
+
+class PromptClock:
+    """The clocks of one prompt at a time, as one owner of the match opened it.
+
+    A prompt is opened when its entry is confirmed, and delivered to a seat when the transport has it.
+    """
+
+    def __init__(self, time_control: TimeControl) -> None:
+        self._time_control = time_control
+        self._clocks: dict[Seat, _SeatClock] = {}
+        self._base_ms = 0
+        self._standstills: list[tuple[int, int]] = []
+        """Since the prompt was opened, each from when until when."""
+        self._opened = (0, 0)
+        """The epoch and the number of the prompt that `_clocks` is about."""
+        self._away: dict[Seat, int] = {}
+        """Seats that lost their link through a fault of ours, each with when it has to be back."""
+        self._is_race = False
+
+    def __contains__(self, seat: Seat) -> bool:
+        return seat in self._clocks
+
+    def __iter__(self) -> Iterator[Seat]:
+        return iter(sorted(self._clocks))
+
+    def is_opened(self, epoch: int, prompt: Prompt | None) -> bool:
+        """Whether there is no prompt, or the present owner has opened this one."""
+        return prompt is None or self._opened == (epoch, prompt.number)
+
+    def open_prompt(self, epoch: int, prompt: Prompt, now: int, base_ms: int = 0) -> None:
+        """Starts anew for this prompt. In a race that is taken over, charges continue from `base_ms`."""
+        self._opened = (epoch, prompt.number)
+        self._base_ms = base_ms
+        self._standstills = []
+        self._is_race = prompt.race
+        self._clocks = {seat: self._new_clock(seat, now) for seat in prompt.seats}
+
+    def _new_clock(self, seat: Seat, now: int) -> _SeatClock:
+        latest_ms = now + self._time_control.handover_ms
+        back_by_ms = 0 if self._is_race else self._away.get(seat, 0)
+        return _SeatClock(now, max(latest_ms, back_by_ms), back_by_ms > now)
+
+    def keep_only(self, seats: Iterable[Seat]) -> None:
+        """Stops the clocks of all other seats."""
+        kept = frozenset(seats)
+        self._clocks = {seat: clock for seat, clock in self._clocks.items() if seat in kept}
+
+    # Seats that are away
+
+    @property
+    def away(self) -> frozenset[Seat]:
+        """Seats that have not come back yet."""
+        return frozenset(self._away)
+
+    def await_return(self, seat: Seat, by_ms: int) -> None:
+        """The seat lost its link through a fault of ours: none of its time runs until it is back, or until `by_ms`.
+
+        It is asked again in full. A race is different: the others build meanwhile, and one seat would
+        get time for nothing.
+        """
+        self._away[seat] = by_ms
+        clock = self._clocks.get(seat)
+        if clock is not None and not self._is_race:
+            latest_ms = max(clock.latest_start_ms, by_ms)
+            self._clocks[seat] = _SeatClock(clock.opened_ms, latest_ms, is_awaited=True)
+
+    def note_return(self, seat: Seat, now: int) -> bool:
+        """The seat's bot is back: from now on it is like any other. False if that makes no difference."""
+        self._away.pop(seat, None)
+        clock = self._clocks.get(seat)
+        if clock is None or not clock.is_awaited:
+            return False
+        clock.is_awaited = False
+        clock.latest_start_ms = min(clock.latest_start_ms, now + self._time_control.handover_ms)
+        return True
+
+    # Delivery and allowance
+
+    def note_delivery(self, seat: Seat, now: int, allowance_ms: int | None) -> bool:
+        """The transport has the prompt: the seat's time runs. False if it ran already, or does not yet."""
+        clock = self._clocks[seat]
+        if clock.delivered_ms is not None or clock.is_awaited:
+            return False
+        clock.delivered_ms = min(max(now, clock.opened_ms), clock.latest_start_ms)
+        clock.allowance_ms = None if allowance_ms is None else self._capped(allowance_ms)
+        return True
+
+    def note_allowance(self, seat: Seat, allowance_ms: int) -> bool:
+        """The round trip of a seat is known only after the delivery. False if that makes no difference."""
+        clock = self._clocks[seat]
+        if clock.delivered_ms is None or clock.allowance_ms is not None:
+            return False
+        clock.allowance_ms = self._capped(allowance_ms)
+        return True
+
+    def _capped(self, allowance_ms: int) -> int:
+        return max(0, min(allowance_ms, self._time_control.allowance_cap_ms))
+
+    # Standstills
+
+    def has_run_in(self, ms: int, now: int) -> bool:
+        """Whether any clock ran in the `ms` before `now`."""
+        return any(min(ms, now - self.started_ms(seat, now)) > 0 for seat in self._clocks)
+
+    def add_standstill(self, ms: int, now: int) -> None:
+        """Takes the `ms` before `now` off every charge in which they fall, also of answers that came before."""
+        self._standstills.append((now - ms, now))
+
+    # Charges
+
+    def started_ms(self, seat: Seat, now: int) -> int:
+        """When the seat's time began: at the delivery, or at the latest `handover_ms` after the opening.
+
+        It does not begin before the bot is back, if its link was lost through a fault of ours.
+        A seat that guesses the prompt and answers before it is opened has used no time.
+        """
+        return min(now, self._clocks[seat].start_ms)
+
+    def allowance_ms(self, seat: Seat) -> int:
+        """What is taken off for the network, as far as that is known."""
+        return self._clocks[seat].allowance_ms or 0
+
+    def charged_ms(self, seat: Seat, now: int) -> int:
+        """What an answer that arrives now is charged."""
+        return self._base_ms + max(0, self._used_ms(seat, now) - self.allowance_ms(seat))
+
+    def least_charged_ms(self, seat: Seat, now: int) -> int:
+        """The same, whatever allowance the seat still gets."""
+        return self._base_ms + max(0, self._used_ms(seat, now) - self._most_allowance_ms(seat))
+
+    def charge_of(self, seat: Seat, now: int) -> Charge:
+        """What an answer that arrives now is charged, and why, as journal entries tell it."""
+        return Charge(
+            asked_ms=self.started_ms(seat, now),
+            allowance_ms=self.allowance_ms(seat),
+            charged_ms=self.charged_ms(seat, now),
+        )
+
+    def free_left_ms(self, pace: str, seat: Seat, now: int) -> int:
+        """The seat's free time for this prompt, as it is told; never negative."""
+        return max(0, self._time_control.free_ms[pace] - self._base_ms - max(0, self._used_ms(seat, now)))
+
+    def deadline_ms(self, seat: Seat, allowed_ms: int) -> int:
+        """The last moment at which an answer is charged no more than `allowed_ms`."""
+        return self._when_used(seat, allowed_ms - self._base_ms + self.allowance_ms(seat))
+
+    def latest_deadline_ms(self, seat: Seat, allowed_ms: int) -> int:
+        """The same, whatever allowance the seat still gets."""
+        return self._when_used(seat, allowed_ms - self._base_ms + self._most_allowance_ms(seat))
+
+    def _most_allowance_ms(self, seat: Seat) -> int:
+        known_ms = self._clocks[seat].allowance_ms
+        return self._time_control.allowance_cap_ms if known_ms is None else known_ms
+
+    def _used_ms(self, seat: Seat, now: int) -> int:
+        started_ms = self.started_ms(seat, now)
+        return now - started_ms - self._stood_still_ms(started_ms, now)
+
+    def _when_used(self, seat: Seat, ms: int) -> int:
+        """When the seat has used so much time; all standstills so far are over."""
+        started_ms = self._clocks[seat].start_ms
+        if not self._standstills:
+            return started_ms + ms
+        stood_ms = sum(max(0, until - max(started_ms, since)) for since, until in self._standstills)
+        return started_ms + ms + stood_ms
+
+    def _stood_still_ms(self, started_ms: int, now: int) -> int:
+        if not self._standstills:  # nearly always
+            return 0
+        return sum(max(0, min(now, until) - max(started_ms, since)) for since, until in self._standstills)

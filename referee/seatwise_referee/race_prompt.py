@@ -1,0 +1,254 @@
+"""A prompt in which all seats build at once: which calls stand, and what the journal gets to know, and when.
+
+Commands come in the order of their arrival, and a decision may fall between two of them only for what
+has come before both. So here `now` is when something came, however long it has waited; only entries
+are stamped no earlier than the entry before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from seatwise_referee.decision import HAS_LEFT, TIME_IS_OVER, Decision
+from seatwise_referee.effects import Accept, Changed, Reason, Reject
+from seatwise_referee.game import IllegalMove, Json, Prompt, RaceGame, Seat
+from seatwise_referee.journal import Agreed, AgreedReason, Called, RaceCall, SeatTimeout
+from seatwise_referee.prompt_clock import PromptClock
+from seatwise_referee.race import MOST_LAYS, HeldCall, Race
+
+TOO_FAST = f"at most {MOST_LAYS} layouts and offers a second are taken"
+HAS_CALLED = "this seat has called, and moves no more in this round"
+CALLED_LATER = "another seat called before, and the round is over"
+AT_ONCE_MS = -1
+
+
+class RacePrompt:
+    """Decides on calls in the order of what they are charged; see `race`.
+
+    A call is decided when no other seat can still send one that is earlier or ties: when even an answer
+    that arrived now would be charged more than the call and the tie window together.
+    """
+
+    def __init__(
+        self, decision: Decision, clock: PromptClock, game: RaceGame[Any, Any, Any], lag_ms: int
+    ) -> None:
+        self._decision = decision
+        self._clock = clock
+        self._game = game
+        self._number = self._prompt.number
+        self._race = Race(game, decision.position.state, clock.charged_ms, decision.position.at_ms)
+        self._lag_ms = lag_ms
+        self.shown_state: Any = decision.position.state
+        """The state with what lies before the seats, as far as they may be shown it."""
+        self.hidden_callers: frozenset[Seat] = frozenset()
+        """Seats that have called: only they themselves may notice it yet."""
+
+    @property
+    def _prompt(self) -> Prompt:
+        prompt = self._decision.position.prompt
+        assert prompt is not None
+        return prompt
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the round goes on, as far as entries have been recorded."""
+        prompt = self._decision.position.prompt
+        return prompt is not None and prompt.number == self._number
+
+    def note_lag(self, lag_ms: int) -> None:
+        """The event loop lagged by at most so much lately: no tie window is smaller than that.
+
+        The window does not shrink while a call is held, for another call may tie with it.
+        """
+        self._lag_ms = max(lag_ms, self._lag_ms) if self._race.callers else lag_ms
+
+    # Answers of the seats
+
+    def submit(self, seat: Seat, request_id: str, move: Any, now: int) -> int | None:
+        """Takes the answer of a seat that is asked.
+
+        Returns the time at which the match moves on; `None` if nothing is decided yet.
+        """
+        race, effects = self._race, self._decision.effects
+        came_ms = race.came(seat, now)
+        if seat in race.callers:
+            self._answer_caller(seat, request_id)
+            return None
+        if self._is_late(seat, came_ms):
+            effects.append(Reject(seat, request_id, Reason.TOO_LATE, TIME_IS_OVER))
+            return None
+        is_call = self._game.is_call(move)
+        if not is_call and race.is_too_fast(seat, came_ms):
+            effects.append(Reject(seat, request_id, Reason.TOO_MANY, TOO_FAST))
+            return None
+        race.silent.discard(seat)
+        try:
+            if is_call:
+                self._hold(HeldCall(seat, request_id, came_ms), move)
+            else:
+                self._lay(seat, move, came_ms)
+        except IllegalMove as illegal:
+            if self._decision.reject_illegal(seat, request_id, str(illegal), came_ms):
+                return came_ms
+        return came_ms if self.settle(came_ms) else None
+
+    def _answer_caller(self, seat: Seat, request_id: str) -> None:
+        """A repeat of the call waits like the call; anything else comes after it."""
+        if not any((call.seat, call.request_id) == (seat, request_id) for call in self._race.calls()):
+            self._decision.effects.append(Reject(seat, request_id, Reason.NOT_ASKED, HAS_CALLED))
+
+    def _hold(self, call: HeldCall, move: Any) -> None:
+        self._race.hold(call, move)
+        self.hidden_callers |= {call.seat}
+
+    def _lay(self, seat: Seat, move: Any, came_ms: int) -> None:
+        race = self._race
+        before = race.soft
+        race.play(seat, move, came_ms)
+        if race.has_many(seat):
+            race.forget(self._least_possible_ms(came_ms))
+        if not race.is_agreed:  # the end of a round is for the journal first
+            self.shown_state = race.soft
+            self._decision.effects.append(Changed(self._who_sees(before, race.soft, seat)))
+
+    def _who_sees(self, before: Any, after: Any, mover: Seat) -> tuple[Seat, ...]:
+        """Nobody else is shown anything for a card that was only moved: that would tell of it."""
+        if self._game.view(before, None) == self._game.view(after, None):
+            return (mover,)
+        return tuple(map(Seat, range(len(self._decision.position.seats))))
+
+    def _least_possible_ms(self, now: int) -> int:
+        """No call that is held or still to come is charged less."""
+        charges = [self._clock.least_charged_ms(seat, now) for seat in self._building()]
+        return min([*charges, *map(self._race.charged, self._race.calls())])
+
+    # What is due
+
+    def tick(self, now: int) -> int | None:
+        """Decides what is due. Returns when the match moves on; `None` if nothing is due."""
+        if self.settle(now):
+            return now
+        if not self._race.callers and all(self._is_late(seat, now) for seat in self._building()):
+            self._run_out(now)
+            return now
+        return None
+
+    def settle(self, now: int) -> bool:
+        """Releases a call that nobody can precede any more, or ends a round that all agree to end.
+
+        Returns whether there was something to decide; there may be more.
+        """
+        if not self.is_open:
+            return False
+        calls = self._race.calls()
+        if calls and now > self._release_ms(calls[0]):
+            self._release(calls[0], now)
+        elif self._race.is_agreed and not calls:
+            self._agree(AgreedReason.OFFERED, (), (), now)
+        else:
+            return False
+        return True
+
+    def wake_ms(self) -> int | None:
+        """When a call may be released, or the time of all who still build is over."""
+        wakes = [self._release_ms(call) for call in self._race.calls()[:1]]
+        deadlines = [self._clock.deadline_ms(seat, self._allowed_ms()) for seat in self._building()]
+        if deadlines:
+            wakes.append(max(deadlines))
+        return 1 + min(wakes) if wakes else None
+
+    def _release_ms(self, call: HeldCall) -> int:
+        """Until then somebody may still send a call that is earlier or ties."""
+        last_ms = self._race.charged(call) + self._tie_window_ms()
+        others = [seat for seat in self._building() if seat not in self._race.callers]
+        latest = (self._clock.latest_deadline_ms(seat, min(last_ms, self._allowed_ms())) for seat in others)
+        return max(latest, default=AT_ONCE_MS)
+
+    def _tie_window_ms(self) -> int:
+        return max(self._decision.limits.tie_window_ms, self._lag_ms)
+
+    # Entries
+
+    def _release(self, first: HeldCall, now: int) -> None:
+        """The first call is decided, with all that tie with it."""
+        race, effects = self._race, self._decision.effects
+        window_ms, first_ms = self._tie_window_ms(), race.charged(first)
+        together = [call for call in race.calls() if race.charged(call) <= first_ms + window_ms]
+        state = race.state_at(first_ms, together)
+        entry = Called(
+            prompt=self._number,
+            calls=tuple(map(self._recorded_call, together)),
+            window_ms=window_ms,
+            layouts=self._layouts(state),
+            request_ids=tuple(call.request_id for call in together),
+            **self._decision.stamp(max(now, *(call.came_ms for call in together))),
+        )
+        accepted = [Accept(call.seat, call.request_id, race.charged(call)) for call in together]
+        race.release(together)
+        self._decision.record(
+            entry, self._game.call_together(state, frozenset(call.seat for call in together))
+        )
+        self.follow_position()
+        effects.extend(accepted)
+        if not self.is_open:
+            self._reject_calls(race.calls(), Reason.STALE, CALLED_LATER)
+
+    def _recorded_call(self, call: HeldCall) -> RaceCall:
+        return RaceCall(call.seat, call.came_ms, self._clock.charge_of(call.seat, call.came_ms))
+
+    def _run_out(self, now: int) -> None:
+        """The time of all who still build is over. A seat that gave no sign of life has a strike."""
+        at_ms, silent = max(now, self._decision.position.at_ms), tuple(sorted(self._race.silent))
+        asked = tuple(SeatTimeout(seat, self._clock.charge_of(seat, at_ms)) for seat in self._building())
+        self._agree(AgreedReason.TIMED_OUT, silent, asked, now)
+        self._decision.forfeit_for_strikes(silent, now)
+
+    def _agree(
+        self, reason: AgreedReason, silent: tuple[Seat, ...], asked: tuple[SeatTimeout, ...], now: int
+    ) -> None:
+        state = self._race.now_lying()
+        entry = Agreed(
+            prompt=self._number,
+            reason=reason,
+            layouts=self._layouts(state),
+            silent=silent,
+            asked=asked,
+            **self._decision.stamp(now),
+        )
+        self._decision.record(entry, self._game.agree(state))
+
+    def _layouts(self, state: Any) -> tuple[Json, ...]:
+        return tuple(self._game.layouts(state))
+
+    # How the race follows the journal
+
+    def follow_position(self) -> None:
+        """Entries were recorded: seats that build no more in this round take their calls with them."""
+        if self.is_open:
+            self._reject_calls(self._race.rebase(self._decision.position.state), Reason.NOT_ASKED, HAS_LEFT)
+
+    def _reject_calls(self, calls: Iterable[HeldCall], reason: Reason, message: str) -> None:
+        rejects = (Reject(call.seat, call.request_id, reason, message) for call in calls)
+        self._decision.effects.extend(rejects)
+
+    def unrecorded_lay(self, seat: Seat) -> Any | None:
+        """What the seat has laid that the journal does not have: it counts although the seat builds no more."""
+        return self._race.last_lay(seat) if self.is_open else None
+
+    def show_confirmed(self) -> None:
+        """All that has been decided is in the journal: what lies, and who has called, may be seen."""
+        self.shown_state, self.hidden_callers = self._race.soft, self._race.callers
+
+    # Who builds, and how long
+
+    def _building(self) -> list[Seat]:
+        """The seats that build, as far as entries have been recorded."""
+        return sorted(self._prompt.seats)
+
+    def _is_late(self, seat: Seat, now: int) -> bool:
+        return self._clock.charged_ms(seat, now) > self._allowed_ms()
+
+    def _allowed_ms(self) -> int:
+        """The highest charge that is still in time: a race takes nothing from the bank."""
+        return self._decision.limits.allowed_ms(self._prompt.pace, bank_ms=0)

@@ -1,0 +1,84 @@
+"""A prompt that is answered in turn: each answer is decided when it arrives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seatwise_referee.decision import TIME_IS_OVER, Absent, Decision
+from seatwise_referee.effects import Accept, Reason
+from seatwise_referee.game import IllegalMove, Prompt, Seat
+from seatwise_referee.journal import DefaultReason, Moved
+from seatwise_referee.prompt_clock import PromptClock
+
+
+class TurnPrompt:
+    """Decides on answers one by one; the other way of asking is `race_prompt.RacePrompt`.
+
+    It knows nothing but the position and the clocks, so one object serves all turns of a match.
+    """
+
+    def __init__(self, decision: Decision, clock: PromptClock) -> None:
+        self._decision = decision
+        self._clock = clock
+
+    def submit(self, seat: Seat, request_id: str, move: Any, now: int) -> int | None:
+        """Decides on the answer of a seat that is asked.
+
+        Returns the time at which the match moves on; `None` if the seat is still asked.
+        """
+        decision, clock = self._decision, self._clock
+        position = decision.position
+        prompt = position.prompt
+        assert prompt is not None
+        now = max(now, position.at_ms)
+        charged_ms = clock.charged_ms(seat, now)
+        if charged_ms > self._allowed_ms(prompt, seat):
+            decision.reject(seat, request_id, Reason.TOO_LATE, TIME_IS_OVER, now)
+            return self._expire([seat], now)
+        try:
+            state = decision.game.play(position.state, seat, move)
+        except IllegalMove as illegal:
+            return now if decision.reject_illegal(seat, request_id, str(illegal), now) else None
+        entry = Moved(
+            seq=position.seq + 1,
+            at_ms=now,
+            seat=seat,
+            prompt=prompt.number,
+            move=decision.game.move_to_json(move),
+            asked_ms=clock.started_ms(seat, now),
+            allowance_ms=clock.allowance_ms(seat),
+            charged_ms=charged_ms,
+            request_id=request_id,
+        )
+        decision.record(entry, state)
+        decision.effects.append(Accept(seat, request_id, charged_ms))
+        return now
+
+    def tick(self, now: int) -> int | None:
+        """Plays for seats whose time is over. Returns when the match moves on; `None` if no seat is late."""
+        prompt = self._decision.position.prompt
+        assert prompt is not None
+        now = max(now, self._decision.position.at_ms)
+        late = [
+            seat for seat in self._clock if self._clock.charged_ms(seat, now) > self._allowed_ms(prompt, seat)
+        ]
+        return self._expire(late, now) if late else None
+
+    def _expire(self, late: list[Seat], now: int) -> int:
+        absent = [Absent(seat, charge=self._clock.charge_of(seat, now)) for seat in late]
+        self._decision.play_defaults(DefaultReason.TIMED_OUT, absent, now)
+        self._decision.forfeit_for_strikes(late, now)
+        return now
+
+    def wake_ms(self) -> int | None:
+        """When the first seat that is asked is late; `None` if no seat is asked."""
+        prompt = self._decision.position.prompt
+        if prompt is None:
+            return None
+        deadlines = [self._clock.deadline_ms(seat, self._allowed_ms(prompt, seat)) for seat in self._clock]
+        return 1 + min(deadlines) if deadlines else None
+
+    def _allowed_ms(self, prompt: Prompt, seat: Seat) -> int:
+        """The highest charge that is still in time."""
+        decision = self._decision
+        return decision.limits.allowed_ms(prompt.pace, decision.position.seats[seat].bank_ms)
