@@ -12,7 +12,12 @@ from seatwise_server.store.group_commit.writer import Done
 GOOD = {AppendResult.OK, AppendResult.ALREADY}
 
 
-async def until(holds: Callable[[], object], within_s: float = 10) -> None:
+PATIENCE_S = 30.0
+"""An attempt of sentinels to fail over may fail, for their votes were split or the new primary was slow to answer. Then
+they rest for twice their `failover-timeout`, here six seconds, and try again."""
+
+
+async def until(holds: Callable[[], object], within_s: float = PATIENCE_S) -> None:
     """Waits for the world; only tests of real processes do, no other clock tells when one is gone."""
     async with asyncio.timeout(within_s):
         while not holds():  # noqa: ASYNC110 - what we wait for is another process

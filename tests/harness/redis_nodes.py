@@ -31,9 +31,13 @@ SERVICE = "seatwise"
 """What the sentinels call their primary."""
 
 NODE_TIMEOUT_MS = 1_000
-"""After so long a node that does not answer is replaced."""
+"""After so long a node of a cluster that does not answer is replaced."""
 
-PATIENCE_S = 20.0
+SENTINEL_DOWN_MS = 1_500
+"""The same for sentinels. A sentinel that has lost a link tries again only after a second. With a time of a second it
+took each new primary for dead just then, and replaced it in the middle of the next test."""
+
+PATIENCE_S = 30.0
 SLOTS = 16_384
 
 Options: TypeAlias = dict[str, str | int]
@@ -63,8 +67,6 @@ class Node:
         self.port, self.bus_port = free_ports(2)
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
-        self.is_hurt = False
-        """Whether something was done to it since everything was last known to be whole."""
 
     @property
     def address(self) -> str:
@@ -120,12 +122,10 @@ class Node:
     def signal(self, number: signal.Signals) -> None:
         """SIGKILL, SIGSTOP, SIGCONT."""
         assert self._process is not None
-        self.is_hurt = True
         os.kill(self._process.pid, number)
 
     def kill(self) -> None:
         """Ends it without a chance to say anything; does nothing when it has ended."""
-        self.is_hurt = True
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -150,12 +150,9 @@ class Nodes:
                 node.start()
 
     def revive(self) -> None:
-        """Starts whoever is dead, and waits until everybody has a part and every replica has everything."""
-        if any(node.is_hurt for node in self.nodes):
-            self.restart()
-            until(self._comes_together, "all replicas follow")
-        for node in self.nodes:
-            node.is_hurt = False
+        """Starts the dead nodes, and waits until every node has a part and every replica has everything."""
+        self.restart()
+        until(self._comes_together, "all replicas follow")
 
     def empty(self) -> None:
         """Forgets everything; they have to be whole."""
@@ -280,9 +277,12 @@ class SentinelNodes(Nodes):
 
     def _comes_together(self) -> bool:
         """Left alone, the sentinels make replicas of former primaries only after ten seconds."""
-        agreed = {sentinel.ask("SENTINEL GET-MASTER-ADDR-BY-NAME", SERVICE)[1] for sentinel in self.sentinels}
-        if len(agreed) > 1 or self.is_whole():
-            return len(agreed) == 1
+        states = [self._state_at(sentinel) for sentinel in self.sentinels]
+        agreed = {state[b"port"] for state in states}
+        if len(agreed) > 1 or any(b"failover_in_progress" in state[b"flags"] for state in states):
+            return False  # a primary that has just been promoted is not to become a replica again
+        if self.is_whole():
+            return True
         [port] = agreed
         for node in self.nodes:
             with suppress(redis.ConnectionError):  # it has just heard of it
@@ -293,9 +293,13 @@ class SentinelNodes(Nodes):
     def _agrees(self) -> bool:
         return all(self._knows_all(sentinel) for sentinel in self.sentinels)
 
-    def _knows_all(self, sentinel: Node) -> bool:
+    def _state_at(self, sentinel: Node) -> dict[bytes, bytes]:
+        """What the sentinel says of the primary."""
         [answer] = sentinel.ask("SENTINEL MASTERS")
-        state = dict(zip(answer[::2], answer[1::2], strict=True))
+        return dict(zip(answer[::2], answer[1::2], strict=True))
+
+    def _knows_all(self, sentinel: Node) -> bool:
+        state = self._state_at(sentinel)
         wanted = {b"num-slaves": b"2", b"num-other-sentinels": b"2", b"flags": b"master"}
         return wanted.items() <= state.items() and int(state[b"port"]) == self.primary().port
 
@@ -323,7 +327,7 @@ def sentinels_in(folder: Path, binary: Path | None = None) -> Iterator[SentinelN
     with _started(folder, binary, [DURABLE] * 3) as nodes, ExitStack() as stack:
         options: Options = {
             f"sentinel monitor {SERVICE}": f"127.0.0.1 {nodes[0].port} 2",
-            f"sentinel down-after-milliseconds {SERVICE}": NODE_TIMEOUT_MS,
+            f"sentinel down-after-milliseconds {SERVICE}": SENTINEL_DOWN_MS,
             f"sentinel failover-timeout {SERVICE}": 3_000,
         }
         sentinels = [

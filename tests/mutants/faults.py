@@ -230,6 +230,13 @@ FAULTS: tuple[Fault, ...] = (
         (WAITED_FOR,),
     ),
     Fault(
+        "sentinels are searched by many at a time",
+        "server/seatwise_server/store/redis/sentinel_search.py",
+        "        if self._search is None or self._search.done():\n",
+        "        if True:\n",
+        ("tests/server/test_store_sentinel.py::test_no_sentinel_is_forgotten_when_many_ask_at_once",),
+    ),
+    Fault(
         "a journal that went backwards stays so",
         FLUSHER,
         "        for match in self._held.keys() - self._lines.keys():\n",

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from appends import GOOD, Gaps, Load, owned, until
+from appends import GOOD, PATIENCE_S, Gaps, Load, owned, until
 from harness.redis_nodes import ClusterNodes, Node, binaries, cluster_in
 from redis.asyncio.cluster import RedisCluster
 from redis.crc import key_slot
@@ -57,7 +57,7 @@ def cluster(formed: ClusterNodes) -> ClusterNodes:
 
 @pytest_asyncio.fixture
 async def client(cluster: ClusterNodes) -> AsyncIterator[Client]:
-    client = connect(cluster.url)
+    client = connect(cluster.url, bridge_s=PATIENCE_S)
     yield client
     await client.close_connections()
 

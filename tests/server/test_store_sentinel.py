@@ -9,13 +9,15 @@ from operator import attrgetter
 
 import pytest
 import pytest_asyncio
-from appends import GOOD, Gaps, Load, owned, until, written
-from harness.redis_nodes import SentinelNodes, binaries, sentinels_in
+from appends import GOOD, PATIENCE_S, Gaps, Load, owned, until, written
+from harness.proxy import proxy_to
+from harness.redis_nodes import SERVICE, SentinelNodes, binaries, sentinels_in
 from replicated import PAUSE_S, careful, flusher, gaps, store
 
 from seatwise_server.store import AppendResult, Client, Flusher, Store, check_server, connect
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 from seatwise_server.store.redis.address import RedisMode
+from seatwise_server.store.redis.topology import THE_PRIMARY
 
 __all__ = ["careful", "flusher", "gaps", "store"]
 """Fixtures of this module."""
@@ -40,7 +42,7 @@ def nodes(formed: SentinelNodes) -> SentinelNodes:
 
 @pytest_asyncio.fixture
 async def client(nodes: SentinelNodes) -> AsyncIterator[Client]:
-    client = connect(nodes.url)
+    client = connect(nodes.url, bridge_s=PATIENCE_S)
     yield client
     await client.close_connections()
 
@@ -80,6 +82,22 @@ async def test_a_dead_sentinel_is_passed_over(nodes: SentinelNodes) -> None:
     client = connect(nodes.url.replace("//", "//127.0.0.1:1,"))
     assert await client.call("PING")
     await client.close_connections()
+
+
+async def test_no_sentinel_is_forgotten_when_many_ask_at_once(nodes: SentinelNodes) -> None:
+    """One that was silent for a while is asked again, when the others are silent."""
+    first, second, _ = nodes.sentinels
+    async with proxy_to(first.address) as slow, proxy_to(second.address) as quick:
+        client = connect(f"redis+sentinel://{slow.address},{quick.address}/{SERVICE}")
+        slow.stall()
+        await asyncio.gather(*(client.call("PING") for _ in range(20)))
+        slow.go_on()
+        quick.stall()
+        connection = client.routes.new_connection(THE_PRIMARY)
+        await connection.connect()  # type: ignore[no-untyped-call]
+        assert connection.is_connected
+        await connection.disconnect()
+        await client.close_connections()
 
 
 async def test_with_a_replica_waited_for_a_failover_loses_nothing(

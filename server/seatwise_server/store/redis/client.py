@@ -8,13 +8,13 @@ from typing import Any, Protocol, TypeAlias
 
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.redis.address import RedisMode, RedisTarget
 from seatwise_server.store.redis.outage import BRIDGED_S, retry_through_outage
+from seatwise_server.store.redis.sentinel_search import SharedSentinel
 from seatwise_server.store.redis.topology import SingleNodeTopology, Topology
 
 Argument: TypeAlias = bytes | str | int
@@ -97,7 +97,7 @@ class SingleClient:
         """For commands that wait in Redis, with connections of their own."""
         self._bridge_s = bridge_s
         self._turns = asyncio.Semaphore(MOST_COMMANDS_AT_ONCE)
-        self._sentinels: list[Redis] = []
+        self._sentinel: SharedSentinel | None = None
 
     @classmethod
     def connect_to(cls, target: RedisTarget, bridge_s: float = BRIDGED_S) -> SingleClient:
@@ -112,7 +112,7 @@ class SingleClient:
     @classmethod
     def connect_by_sentinels(cls, target: RedisTarget, bridge_s: float = BRIDGED_S) -> SingleClient:
         """A client for the primary that the sentinels name."""
-        sentinel = Sentinel(  # type: ignore[no-untyped-call]
+        sentinel = SharedSentinel(  # type: ignore[no-untyped-call]
             target.hosts,
             sentinel_kwargs=_with_tls(target.sentinel_options) | client_limits(SENTINEL_TIMEOUT_S),
         )
@@ -122,7 +122,7 @@ class SingleClient:
         )
         routes = SingleNodeTopology(quick.connection_pool.make_connection, target.options)
         client = cls(target.mode, quick, patient, routes, bridge_s)
-        client._sentinels = sentinel.sentinels
+        client._sentinel = sentinel
         return client
 
     async def call(self, *command: Argument, **options: Any) -> Any:
@@ -155,8 +155,10 @@ class SingleClient:
 
     async def close_connections(self) -> None:
         """See Client."""
-        for redis in (self._quick, self._patient, *self._sentinels):
+        for redis in (self._quick, self._patient):
             await redis.aclose()
+        if self._sentinel:
+            await self._sentinel.aclose()
 
 
 def client_limits(timeout_s: float) -> dict[str, Any]:
