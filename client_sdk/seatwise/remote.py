@@ -119,7 +119,7 @@ def _factory(bot_class: BotFactory | str, game: str) -> BotFactory:
     if not isinstance(bot_class, str):
         return check_bot(bot_class, game)
     if bot_class not in SAMPLES[game]:
-        raise UsageError(f"{bot_class}: no such sample; there are {', '.join(SAMPLES[game])}")
+        raise UsageError(f"{bot_class}: no such sample; the samples are {', '.join(SAMPLES[game])}")
     return sample(bot_class, game)
 
 

@@ -97,13 +97,13 @@ def test_how_to_check_records_can_be_typed_as_it_is(capsys: pytest.CaptureFixtur
         ("ugo", "seatwise play: ugo is played by 2 to 4 bots, not by 0"),
         (
             "ugo greedy gready",
-            "seatwise play: gready: no such sample; there are random, greedy, counting. For",
+            "seatwise play: gready: no such sample; the samples are random, greedy, counting. For",
         ),
         ("ugo greedy nofile.py:MyBot", "seatwise play: nofile.py:MyBot: there is no file nofile.py"),
         ("ugo greedy mybots.py", "seatwise play: mybots.py: which class? Write mybots.py:CLASS"),
         (
             "ugo greedy solver",
-            "seatwise play: solver is a sample for the game ubongo; for ugo there are random, greedy",
+            "seatwise play: solver is a sample for the game ubongo; the samples for ugo are random, greedy",
         ),
         ("ugo greedy mybots.py:Mybot", "seatwise play: mybots.py: no class Mybot; there is MyBot, NoChoice"),
         (
@@ -122,14 +122,14 @@ def test_how_to_check_records_can_be_typed_as_it_is(capsys: pytest.CaptureFixtur
         ("ugo greedy random --option rounds=x", "seatwise play: option rounds: must be a whole number"),
         (
             "ugo greedy random --option rounds",
-            "argument --option: 'rounds' is not NAME=VALUE, as in rounds=1",
+            "argument --option: 'rounds' is not NAME=VALUE, such as rounds=1",
         ),
-        ("ugo greedy random --matches 0", "argument --matches: '0' is no whole number from 1 up"),
+        ("ugo greedy random --matches 0", "argument --matches: '0' is not a whole number of at least 1"),
         (
             "ugo greedy random --records no/out",
             "seatwise play: records: cannot write to no/out: No such file",
         ),
-        ("ugo greedy random --records -", "seatwise play: records: name a file"),
+        ("ugo greedy random --records -", "seatwise play: records: the table goes to standard output"),
         ("ugo greedy random --recods out", "unrecognized arguments: --recods out"),
     ],
 )

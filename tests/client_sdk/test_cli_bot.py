@@ -136,7 +136,7 @@ async def test_no_token_is_asked_for_that_cannot_be_kept(
     """It is shown once, and the name would be taken."""
     (data / "bots").touch()
     assert await run(server, data) == 2
-    assert f"the bot's token cannot be kept in {data / 'bots'}: File exists" in capsys.readouterr().err
+    assert f"the bot's token cannot be stored in {data / 'bots'}: File exists" in capsys.readouterr().err
     assert not server.unary.heard
 
 
@@ -173,7 +173,7 @@ async def test_when_nobody_reads_the_results_any_more_the_bot_plays_on(
     await play_one(server)
     assert await command == 0
     told = capfd.readouterr()
-    assert told.err == "nobody reads the results any more; Ctrl-C ends the bot\n"
+    assert told.err == "the reader of the results has gone; Ctrl-C ends the bot\n"
     assert "summary" in told.out
 
 
@@ -181,7 +181,7 @@ def test_another_machine_is_never_shown_the_token_of_this_one(
     data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["bot", f"{data / 'mybot.py'}:MyBot", "--address", "bots.example:7433"]) == 2
-    assert "Who runs bots.example:7433 hands them out" in capsys.readouterr().err
+    assert "The operator of bots.example:7433 issues tokens" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

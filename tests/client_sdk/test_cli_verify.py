@@ -63,7 +63,7 @@ def test_a_record_is_the_one_that_was_published_if_its_chain_is(chain: str) -> N
 
 def test_another_chain_than_the_published_one_is_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(FILE), "--chain", "00" * 32]) == 1
-    assert f"its chain ends with {CHAIN}, and published is {'00' * 32}" in capsys.readouterr().out
+    assert f"its chain ends with {CHAIN}, and the published chain is {'00' * 32}" in capsys.readouterr().out
 
 
 def test_a_chain_is_of_one_record(records: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +76,7 @@ def test_a_chain_is_of_one_record(records: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize("chain", ["", "12", "x" * 64, "0" * 63])
 def test_a_chain_that_is_none_is_refused(chain: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(FILE), "--chain", chain]) == 2
-    assert "it has 64 digits of 0-9 and a-f" in capsys.readouterr().err
+    assert "a chain has 64 digits of 0-9 and a-f" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", ["no-such-file", "."])
@@ -89,7 +89,7 @@ def test_an_empty_file_proves_nothing(tmp_path: Path, capsys: pytest.CaptureFixt
     path = tmp_path / "empty"
     path.touch()
     assert main(["verify", str(path)]) == 1
-    assert capsys.readouterr().out == f"{path}: holds no record\n"
+    assert capsys.readouterr().out == f"{path}: contains no record\n"
 
 
 def test_standard_input_is_a_file_too(

@@ -51,7 +51,7 @@ def test_a_season_is_worked_out_again_from_its_bundle(bundle, capsys):
     code, said = said_of(bundle, capsys)
     assert code == 0
     assert "6 records verified" in said
-    assert "the schedule and the table of its 4 entrants follow from them" in said
+    assert "the schedule and the table of its 4 entrants follow from the records" in said
 
 
 FORMATS: dict[str, dict[str, Any]] = {
@@ -299,7 +299,7 @@ def test_the_bare_package_is_enough_to_work_a_season_out_again(bundle):
         [sys.executable, "-c", BARE, str(bundle)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "the schedule and the table of its 4 entrants follow from them" in done.stdout
+    assert "the schedule and the table of its 4 entrants follow from the records" in done.stdout
 
 
 def test_where_the_arithmetic_is_not_installed_the_table_is_said_not_to_be_checked(

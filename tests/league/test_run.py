@@ -153,7 +153,7 @@ def test_ctrl_c_lets_open_matches_end_and_says_how_to_go_on(folder):
     code, _, err = ended(process)
     if len(written(folder, "result")) < MATCHES:
         assert code == 130
-        assert "the same command goes on with it" in err
+        assert "run the same command again to continue" in err
     assert not written(folder, "void")
     assert (folder / "out" / "report.html").exists()
     assert not processes_with(str(folder))

@@ -237,7 +237,7 @@ def test_one_entrant_makes_no_league(file):
 def test_a_bot_file_that_is_no_python_is_named(file):
     (file.parent / "mine.py").write_text("class Mine(\n")
     assert "line 20: entrants[1].bot" in (said := mistake(file, GOOD))
-    assert "is no Python" in said
+    assert "is not a Python" in said
 
 
 def test_a_bot_file_that_may_not_be_read_is_named(file):

@@ -60,11 +60,11 @@ async def test_a_match_is_voided_with_what_the_operator_says(ships):
     processes, house = ships
     seats = await processes.seated(house)
     code, said, _ = await ctl(house, "void", seats.match.name, "--reason", "the hall is on fire")
-    assert (code, said) == (0, f"{seats.match.name} is to end: the hall is on fire\n")
+    assert (code, said) == (0, f"{seats.match.name} will end: the hall is on fire\n")
     match = await house.admin.over(seats.match.name)
     assert (match.void_reason, match.void_message) == ("ABORTED", "the hall is on fire")
     _, said, _ = await ctl(house, "void", seats.match.name, "--reason", "again")
-    assert said == f"{seats.match.name} was over already\n"
+    assert said == f"{seats.match.name} was already over\n"
     assert (await house.admin.match(seats.match.name)).void_message == "the hall is on fire"
 
 

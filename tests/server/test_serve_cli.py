@@ -18,15 +18,15 @@ from seatwise_server.config import Config
 @pytest.mark.parametrize(
     ("option", "why"),
     [
-        ("--port 99999", "'99999' is no port"),
-        ("--port -1", "'-1' is no port"),
-        ("--metrics-port 99999", "'99999' is no port"),
-        ("--keep-records 0", "'0' is no number above 0"),
-        ("--keep-records -1", "'-1' is no number above 0"),
-        ("--keep-records nan", "'nan' is no number above 0"),
-        ("--gone-for-good -1", "'-1' is no number above 0"),
-        ("--tables 0", "'0' is no whole number from 1 up"),
-        ("--wait-replicas -1", "'-1' is no whole number from 1 up"),
+        ("--port 99999", "'99999' is not a port"),
+        ("--port -1", "'-1' is not a port"),
+        ("--metrics-port 99999", "'99999' is not a port"),
+        ("--keep-records 0", "'0' is not a number above 0"),
+        ("--keep-records -1", "'-1' is not a number above 0"),
+        ("--keep-records nan", "'nan' is not a number above 0"),
+        ("--gone-for-good -1", "'-1' is not a number above 0"),
+        ("--tables 0", "'0' is not a whole number of at least 1"),
+        ("--wait-replicas -1", "'-1' is not a whole number of at least 1"),
         ("--address foo", "'foo' is not HOST:PORT"),
     ],
 )
@@ -47,7 +47,7 @@ def test_a_data_folder_that_cannot_be_is_named(
     assert main(["serve", "--port", "0", "--data", str(tmp_path / "file")]) == 1
     told = capsys.readouterr().err
     assert told.startswith(f"seatwise serve: {tmp_path / 'file'}")
-    assert told.endswith("; name a folder that can be written to with --data FOLDER\n")
+    assert told.endswith("; choose a writable folder with --data FOLDER\n")
 
 
 def test_the_command_that_it_says_can_be_typed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,7 +70,7 @@ def test_a_command_that_is_not_on_the_path_is_told_as_it_was_typed(
     ("line", "why"),
     [
         ("--records no/out", "seatwise demo: --records no/out: No such file or directory"),
-        ("--matches 0", "'0' is no whole number from 1 up"),
+        ("--matches 0", "'0' is not a whole number of at least 1"),
     ],
 )
 def test_the_demo_says_at_once_what_is_wrong(
@@ -91,4 +91,4 @@ def test_a_demo_whose_server_does_not_start_has_failed(
     assert main(["demo"]) == 1
     why, ours = capfd.readouterr().err.splitlines()
     assert why.startswith("seatwise serve: A Redis URL is one of")
-    assert ours == "seatwise demo: the server did not start; what it said is above"
+    assert ours == "seatwise demo: the server did not start; its message is above"

@@ -30,4 +30,4 @@ async def test_a_record_from_the_server_is_the_one_that_it_published(house, tmp_
 
 async def test_a_match_that_the_server_never_held_is_not_published(house, capsys):
     assert await verified(FILE, house.address) == 1
-    assert "published is nothing" in capsys.readouterr().out
+    assert "the server has published none for this match" in capsys.readouterr().out

@@ -23,15 +23,15 @@ OWN = ("play", "bot", "verify")
 """Commands of this package, each in the module of its name; others come by entry points."""
 
 HELP = {
-    "play": "play matches here, without a server",
+    "play": "play matches on this machine, without a server",
     "bot": "connect a bot to a server and let it play",
     "verify": "check the records of matches",
     "serve": "run a server",
-    "demo": "show it all: a server, a ladder, four bots, verified records",
+    "demo": "run a demonstration: a server, a ladder, four bots, verified records",
     "match": "create, list, show and watch the matches of a server",
-    "ladder": "create ladders, and show who stands where on them",
-    "league": "run a league from a file, and publish its table",
-    "ctl": "look after the referees, matches and leases of a server",
+    "ladder": "create ladders and show their standings",
+    "league": "run a league from a file and publish its table",
+    "ctl": "manage the referees, matches and leases of a server",
 }
 """Said here, so that `seatwise --help` need not import them all."""
 
@@ -112,7 +112,7 @@ def _told(error: SeatwiseError, args: Namespace) -> str:
         return str(error)
     return (
         f"no server answers at {address} ({error}). Is `seatwise serve` running there? "
-        "If it is elsewhere, say where with --address HOST:PORT"
+        "If it runs elsewhere, give its address with --address HOST:PORT"
     )
 
 
@@ -148,7 +148,7 @@ def _help() -> str:
             "",
             *lines,
             "",
-            "seatwise COMMAND --help says more. Exit codes: 0 fine, 1 failed, 2 wrong usage.",
+            "`seatwise COMMAND --help` lists its options. Exit codes: 0 success, 1 failure, 2 wrong usage.",
         ]
     )
 

@@ -13,7 +13,7 @@ LAST_PORT = 65535
 def count(text: str) -> int:
     """How many: a whole number from 1 up."""
     if not _is_whole(text) or not 1 <= int(text) <= 10**9:
-        raise ArgumentTypeError(f"{text!r} is no whole number from 1 up")
+        raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
@@ -29,21 +29,21 @@ def span(text: str) -> float:
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number > 0):
-        raise ArgumentTypeError(f"{text!r} is no number above 0")
+        raise ArgumentTypeError(f"{text!r} is not a number above 0")
     return number
 
 
 def port(text: str) -> int:
     """gRPC would take 65537 for 1."""
     if not _is_whole(text) or int(text) > LAST_PORT:
-        raise ArgumentTypeError(f"{text!r} is no port: a whole number from 0 to {LAST_PORT}")
+        raise ArgumentTypeError(f"{text!r} is not a port: give a whole number from 0 to {LAST_PORT}")
     return int(text)
 
 
 def address(text: str) -> str:
     """HOST:PORT, as others are told it."""
     if not re.fullmatch(r"[^\s:]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}", text):
-        raise ArgumentTypeError(f"{text!r} is not HOST:PORT, as in referee-1.internal:7433")
+        raise ArgumentTypeError(f"{text!r} is not HOST:PORT, such as referee-1.internal:7433")
     return text
 
 

@@ -30,24 +30,32 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--address", default=ADDRESS, help="host:port of the server (default: %(default)s)")
     parser.add_argument(
         "--token",
-        help=f"the bot's token (default: ${TOKEN_VARIABLE}; on the server's own machine one is got by itself)",
+        help=f"the bot's token (default: ${TOKEN_VARIABLE}; on the server's own machine the command gets one itself)",
     )
-    parser.add_argument("--name", help="whom to register where there is no token (default: from the class)")
-    parser.add_argument("--version", default="1", help="which version of it (default: %(default)s)")
+    parser.add_argument(
+        "--name", help="name to register if there is no token (default: made from the class name)"
+    )
+    parser.add_argument("--version", default="1", help="version of the bot (default: %(default)s)")
     parser.add_argument(
         "--queue",
         action="append",
-        help="where to wait for opponents; may be repeated (default: casual, or casual-ubongo)",
+        help="queue in which to wait; may be repeated (default: casual, or casual-ubongo)",
     )
     parser.add_argument("--no-queue", action="store_true", help="wait only for matches that name the bot")
-    parser.add_argument("--game", default="ugo", help="what it plays (default: %(default)s)")
-    parser.add_argument("--max-matches", type=int, default=4, help="how many at once (default: %(default)s)")
-    parser.add_argument("--matches", type=int, help="stop after so many (default: play until Ctrl-C)")
+    parser.add_argument("--game", default="ugo", help="game to play (default: %(default)s)")
+    parser.add_argument(
+        "--max-matches", type=int, default=4, help="maximum number of matches at once (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--matches", type=int, help="stop after this many matches (default: play until Ctrl-C)"
+    )
     parser.add_argument("--front-door", action="store_true", help="reach all referees through --address")
     parser.add_argument(
-        "--times", metavar="FILE", help="append what the bot took for each answer, by its own clock"
+        "--times",
+        metavar="FILE",
+        help="append the time that each answer took, by the bot's own clock, to this file",
     )
-    parser.add_argument("--quiet", action="store_true", help="tell only what goes wrong")
+    parser.add_argument("--quiet", action="store_true", help="print only warnings and errors")
     parser.add_argument("--json", action="store_true", help="print results and summary as lines of JSON")
 
 
@@ -121,7 +129,7 @@ def _print_line(told: dict[str, Any]) -> None:
         print(json.dumps(told), flush=True)
     except BrokenPipeError:
         silence()
-        logging.getLogger("seatwise").warning("nobody reads the results any more; Ctrl-C ends the bot")
+        logging.getLogger("seatwise").warning("the reader of the results has gone; Ctrl-C ends the bot")
 
 
 # What happens, line by line

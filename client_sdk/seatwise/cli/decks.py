@@ -17,7 +17,7 @@ def add_to(parser: ArgumentParser) -> None:
     """Adds the argument `deck`, a list."""
     parser.add_argument(
         "--deck", action="append", default=[], metavar="FILE",
-        help="a deck of Ubongo of your own; may be repeated. A match is played with it if its option `deck` has its name",
+        help="file with your own Ubongo deck; may be repeated. A match uses the deck that its option `deck` names",
     )  # fmt: skip
 
 
@@ -46,4 +46,4 @@ def _deck(file: str) -> Deck:
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}; name a deck file") from None
     except UnicodeDecodeError:
-        raise UsageError(f"{file} is no text, and so no deck file") from None
+        raise UsageError(f"{file} is not a text file, so it is not a deck file") from None

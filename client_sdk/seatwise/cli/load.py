@@ -35,8 +35,8 @@ def _neither(text: str, game: str) -> str:
         return f"{text}: which class? Write {text}:CLASS, as in {text}:MyBot"
     others = [other for other, names in SAMPLES.items() if text in names]
     if others:
-        return f"{text} is a sample for the game {others[0]}; for {game} there are {samples}"
-    return f"{text}: no such sample; there are {samples}. For your own bot write FILE.py:CLASS"
+        return f"{text} is a sample for the game {others[0]}; the samples for {game} are {samples}"
+    return f"{text}: no such sample; the samples are {samples}. For your own bot write FILE.py:CLASS"
 
 
 def _module(path: Path, text: str) -> ModuleType:
@@ -44,7 +44,7 @@ def _module(path: Path, text: str) -> ModuleType:
         raise UsageError(f"{text}: there is no file {path}")
     spec = importlib.util.spec_from_file_location(f"seatwise_bot_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise UsageError(f"{text}: {path} is no Python file; its name must end in .py")
+        raise UsageError(f"{text}: {path} is not a Python file; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and pickle look it up there
     folder = str(path.resolve().parent)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from seatwise.standings import PlayedMatch, Results
 
 EPILOG = """\
-Each BOT is a sample (for ugo random, greedy or counting, for ubongo random or solver) or a class of yours
-as FILE.py:CLASS. Ubongo is played in virtual time, so that a slow machine changes nothing: an answer costs
-a millisecond, or what the bot says that it thought, as solver does (`yield Thought(ms)`).
-They change seats from match to match. Example:
+Each BOT is a sample (for ugo random, greedy or counting, for ubongo random or solver) or your own class as
+FILE.py:CLASS. The bots change seats from match to match. Ubongo is played in virtual time, so a slow machine
+changes nothing: an answer costs one millisecond, or the thinking time that the bot declares, as solver does
+(`yield Thought(ms)`). Example:
 
   seatwise play ugo mybot.py:MyBot greedy random --matches 100 --seed 7
 """
@@ -37,13 +37,19 @@ def configure(parser: ArgumentParser) -> None:
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument("game", metavar="GAME", help="ugo or ubongo")
-    parser.add_argument("bots", metavar="BOT", nargs="*", help="who plays, as many as there are seats")
-    parser.add_argument("--matches", type=count, default=1, metavar="N", help="how many (default: 1)")
-    parser.add_argument("--seed", metavar="SEED", help="any text or number; the same seed, the same matches")
-    parser.add_argument("--records", metavar="FILE", help="write the record of each match to it, one a line")
+    parser.add_argument("bots", metavar="BOT", nargs="*", help="one bot for each seat")
+    parser.add_argument(
+        "--matches", type=count, default=1, metavar="N", help="number of matches (default: 1)"
+    )
+    parser.add_argument(
+        "--seed", metavar="SEED", help="a text or number; the same seed gives the same matches"
+    )
+    parser.add_argument(
+        "--records", metavar="FILE", help="write the record of each match to this file, one a line"
+    )
     parser.add_argument(
         "--option", action="append", default=[], type=_option, metavar="NAME=VALUE",
-        help="an option of the game, as in rounds=1; may be repeated",
+        help="option of the game, such as rounds=1; may be repeated",
     )  # fmt: skip
     decks.add_to(parser)
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
@@ -54,7 +60,7 @@ def run(arguments: Namespace) -> int:
     from seatwise.local import play
 
     if arguments.records == "-":
-        raise UsageError("records: name a file, as /dev/stdout; standard output is the table's")
+        raise UsageError("records: the table goes to standard output; name a file, such as /dev/stdout")
     decks.use(arguments.deck)
     with _progress(arguments.matches, is_quiet=arguments.json) as on_match:
         results = play(
@@ -76,7 +82,7 @@ def run(arguments: Namespace) -> int:
 def _option(text: str) -> tuple[str, int | str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
-        raise ArgumentTypeError(f"{text!r} is not NAME=VALUE, as in rounds=1")
+        raise ArgumentTypeError(f"{text!r} is not NAME=VALUE, such as rounds=1")
     return name, int(value) if value.isascii() and value.isdigit() and len(value) < 10 else value
 
 
@@ -156,4 +162,4 @@ def _print_json(results: Results) -> None:
     print(dumps(results.to_json(), indent=2))
 
 
-COMMAND = Command("play", "play matches here, without a server", configure, run)
+COMMAND = Command("play", "play matches on this machine, without a server", configure, run)

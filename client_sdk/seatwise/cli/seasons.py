@@ -65,9 +65,9 @@ def _right(arguments: Namespace, checked: Checked) -> None:
         }
         print(dumps(found, indent=2))
         return
-    print(f"{arguments.file}: {checked.records} records verified, and each result is what its record says")
+    print(f"{arguments.file}: {checked.records} records verified, and each result matches its record")
     if checked.has_table:
-        print(f"the schedule and the table of its {checked.entrants} entrants follow from them")
+        print(f"the schedule and the table of its {checked.entrants} entrants follow from the records")
     else:
         print(f"NOT CHECKED: schedule and table; that needs the server extra: {SERVER_EXTRA}")
     print(f"digest {checked.digest}")

@@ -61,7 +61,7 @@ def token_for(address: str, bot: str, version: str) -> str:
     """The bot's token: the one it was given before, or a new one. `UsageError` if there is no way."""
     if not is_here(address):
         raise UsageError(
-            f"no token: pass --token, or set {TOKEN_VARIABLE}. Who runs {address} hands them out"
+            f"no token: pass --token, or set {TOKEN_VARIABLE}. The operator of {address} issues tokens"
         )
     file = data_folder() / "bots" / f"{bot}.{version}.token"
     token = _read(file)
@@ -80,7 +80,7 @@ def _make_room(folder: Path) -> None:
             raise PermissionError(EACCES, os.strerror(EACCES))
     except OSError as error:
         raise UsageError(
-            f"the bot's token cannot be kept in {folder}: {error.strerror}. Pass one with --token, or set {TOKEN_VARIABLE}"
+            f"the bot's token cannot be stored in {folder}: {error.strerror}. Pass one with --token, or set {TOKEN_VARIABLE}"
         ) from None
 
 

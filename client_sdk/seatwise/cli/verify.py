@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 FILE holds one record a line, as `seatwise play --records FILE` writes it; - reads standard input.
-Of each record the first thing that is wrong is printed: FILE: line 3: seq 17: what is wrong.
-A season bundle, as `seatwise league` writes it, is worked out again from its records to its table.
-Whether a record is the one that was published only its chain can tell: give it with --chain, or let
---server ask the server that held the match.
+For each wrong record the command prints its first fault: FILE: line 3: seq 17: the fault.
+FILE may also be a season bundle, as `seatwise league` writes it. The command then recomputes the whole
+season, from the records to the table.
+Only its chain proves that a record is the published one. Give the chain with --chain, or let --server
+ask the server that hosted the match.
 """
 
-NOTHING = "nothing"
-"""What a server has published of a match that it did not hold, or holds no longer, or that is not over."""
+NOTHING = "none"
+"""The chain of a match that the server never hosted, has deleted, or has not ended."""
 
 EVERY_S = 1.0
 """Without a terminal, a line of progress so often."""
@@ -37,18 +38,18 @@ def configure(parser: ArgumentParser) -> None:
 
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.add_argument("file", metavar="FILE", help="the records")
+    parser.add_argument("file", metavar="FILE", help="file of records, or a season bundle")
     parser.add_argument(
         "--chain",
         type=_chain,
         metavar="HEX",
-        help="what the record's chain must end with, for a file of one record; or the digest of a season bundle",
+        help="published end of the record's chain, for a file of one record; or the digest of a season bundle",
     )
     parser.add_argument(
         "--server", metavar="ADDR", help="host:port of the server that published the chains of these matches"
     )
     decks.add_to(parser)
-    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 def run(arguments: Namespace) -> int:
@@ -88,7 +89,7 @@ def _run_season(arguments: Namespace) -> int:
 
 def _chain(text: str) -> str:
     if len(text) != 64 or set(text.lower()) - set("0123456789abcdef"):
-        raise ArgumentTypeError(f"{text[:70]!r} is no chain: it has 64 digits of 0-9 and a-f")
+        raise ArgumentTypeError(f"{text[:70]!r} is not a chain: a chain has 64 digits of 0-9 and a-f")
     return text.lower()
 
 
@@ -135,9 +136,17 @@ def _compared(verdict: Verdict, chain: str | None) -> Verdict:
     return replace(
         verdict,
         fault=Fault(
-            f"the record is right in itself, but its chain ends with {verdict.chain}, "
-            f"and published is {chain}: it is not the record of that match"
+            f"the record is consistent, but its chain ends with {verdict.chain}, "
+            f"and {_told(chain)}: it is not the record of that match"
         ),
+    )
+
+
+def _told(chain: str) -> str:
+    return (
+        "the server has published none for this match"
+        if chain == NOTHING
+        else f"the published chain is {chain}"
     )
 
 
@@ -149,7 +158,7 @@ def _only_one(lines: Iterator[bytes], name: str) -> Iterator[bytes]:
     found = list(islice(lines, 2))
     if len(found) > 1:
         raise UsageError(
-            f"--chain is for a file of one record, and {name} has more; take out the line you mean"
+            f"--chain is for a file of one record, and {name} has more; copy the line that you mean to a file of its own"
         )
     return iter(found)
 
@@ -197,7 +206,7 @@ def _lines(file: BinaryIO, name: str, read: Callable[[int], None]) -> Iterator[b
 
 def _summary(name: str, count: int, wrong: int) -> str:
     if not count:
-        return f"{name}: holds no record"
+        return f"{name}: contains no record"
     records = "record" if count == 1 else "records"
     if not wrong:
         return f"{name}: {count} {records} verified, nothing wrong"

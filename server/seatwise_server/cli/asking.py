@@ -21,11 +21,12 @@ Call = Callable[[str, Any], Any]
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Where the server is, who asks, and how the answer is written."""
-    parser.add_argument("--address", default=ADDRESS, help="of a gateway (default: %(default)s)")
+    parser.add_argument("--address", default=ADDRESS, help="address of a gateway (default: %(default)s)")
     parser.add_argument(
-        "--token", help=f"default: ${TOKEN_VARIABLE}, or the admin token of a server on this machine"
+        "--token",
+        help=f"token to send (default: ${TOKEN_VARIABLE}, or the admin token of a server on this machine)",
     )
-    parser.add_argument("--json", action="store_true", help="one line for each, for programs")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON for each entry")
 
 
 def token_of(args: Namespace, *, as_admin: bool = True) -> str:

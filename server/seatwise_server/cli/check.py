@@ -14,7 +14,7 @@ from seatwise.v1 import match_pb2
 from seatwise_referee.verify import verify_line
 from seatwise_server.cli import asking
 
-TEXT = "play every record again and hold it against what was published, and every running match up to where it is"
+TEXT = "replay all records and the journals of running matches, and compare them with what was published"
 PAGE = 200
 
 State = match_pb2.Match.State
@@ -77,7 +77,7 @@ def _verified(record: str, chain: str) -> str:
     if verdict.fault:
         raise NotWhole(f"its record is wrong: {verdict.fault}")
     if verdict.chain != chain:
-        raise NotWhole(f"its record ends with chain {verdict.chain}, and published is {chain}")
+        raise NotWhole(f"its record ends with chain {verdict.chain}, but the published chain is {chain}")
     return "verified"
 
 
@@ -92,7 +92,7 @@ def _followed(client: Client, name: str) -> str:
                 break
     finally:
         watching.close()  # type: ignore[attr-defined]  # a generator
-    raise NotWhole("it is said to be running, and its journal holds no deal")
+    raise NotWhole("it is listed as running, but its journal has no deal")
 
 
 def _tell(found: Counter[str], wrong: dict[str, str], args: Namespace) -> None:
@@ -102,7 +102,7 @@ def _tell(found: Counter[str], wrong: dict[str, str], args: Namespace) -> None:
         print(json.dumps({**counts, "faults": wrong}))
         return
     print(
-        f"{counts['verified']} records verified, {counts['running']} running matches followed to where they are, "
-        f"{counts['waiting']} wait, {counts['voided']} voided, {counts['withheld']} withheld till their set is over; "
+        f"{counts['verified']} records verified, {counts['running']} running matches replayed, "
+        f"{counts['waiting']} waiting, {counts['voided']} voided, {counts['withheld']} withheld until their set is over; "
         + (f"{len(wrong)} WRONG" if wrong else "nothing wrong")
     )

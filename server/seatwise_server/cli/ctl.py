@@ -23,15 +23,21 @@ def configure(parser: ArgumentParser) -> None:
     """Adds the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     health.configure(verbs.add_parser("health", help=health.TEXT, description=health.TEXT))
-    _verb(verbs, "referees", "who hosts matches, and how many more each takes", _referees)
-    _verb(verbs, "matches", "the matches that are not over, with who has them", _matches)
-    _verb(verbs, "leases", "who holds which lease, and for how long yet", _leases)
+    _verb(verbs, "referees", "list the referees, their matches and their free tables", _referees)
+    _verb(verbs, "matches", "list the matches that are not over, and their referees", _matches)
+    _verb(verbs, "leases", "list the leases, their holders and the remaining time", _leases)
     check.configure(verbs.add_parser("check", help=check.TEXT, description=check.TEXT))
-    drain = _verb(verbs, "drain", "let a referee take no new matches, and finish those it has", _drain)
-    drain.add_argument("referee", type=arguments.name_in("referees"), help="as `ctl referees` shows it")
-    void = _verb(verbs, "void", "end a match that is to count for nobody", _void)
-    void.add_argument("match", type=arguments.name_in("matches"), help="as in matches/7f3k..., or 7f3k...")
-    void.add_argument("--reason", required=True, metavar="TEXT", help="why, for all to read")
+    drain = _verb(verbs, "drain", "tell a referee to take no new matches and finish those it has", _drain)
+    drain.add_argument(
+        "referee",
+        type=arguments.name_in("referees"),
+        help="name of the referee, as `seatwise ctl referees` shows it",
+    )
+    void = _verb(verbs, "void", "end a match without a result", _void)
+    void.add_argument(
+        "match", type=arguments.name_in("matches"), help="name of the match: matches/7f3k..., or 7f3k..."
+    )
+    void.add_argument("--reason", required=True, metavar="TEXT", help="the reason, which everyone can read")
 
 
 def _verb(verbs: Any, name: str, text: str, act: Callable[[Any, Namespace], None]) -> ArgumentParser:
@@ -85,13 +91,13 @@ def _leases(ask: Call, args: Namespace) -> None:
 
 def _drain(ask: Call, args: Namespace) -> None:
     referee = ask("DrainReferee", pb.DrainRefereeRequest(name=args.referee)).referee
-    _say(referee, f"{referee.name} takes no new matches, and finishes {referee.matches}", args)
+    _say(referee, f"{referee.name} takes no new matches and finishes its {referee.matches}", args)
 
 
 def _void(ask: Call, args: Namespace) -> None:
     match = ask("VoidMatch", pb.VoidMatchRequest(name=args.match, reason=args.reason)).match
     over = match.HasField("end_time")
-    _say(match, f"{match.name} was over already" if over else f"{match.name} is to end: {args.reason}", args)
+    _say(match, f"{match.name} was already over" if over else f"{match.name} will end: {args.reason}", args)
 
 
 def _show(title: str, columns: tuple[str, ...], rows: list[list[str]], found: Any, args: Namespace) -> None:
@@ -112,4 +118,4 @@ def _dict(message: Any) -> dict[str, Any]:
     return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
 
 
-COMMAND = Command("ctl", "look after the referees, matches and leases of a server", configure, run)
+COMMAND = Command("ctl", "manage the referees, matches and leases of a server", configure, run)

@@ -49,20 +49,20 @@ TABLE_S = 30.0
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the arguments."""
-    parser.add_argument("--game", default="ugo", choices=list(BOTS), help="what is played (default: ugo)")
+    parser.add_argument("--game", default="ugo", choices=list(BOTS), help="game to play (default: ugo)")
     parser.add_argument(
         "--matches",
         type=arguments.count,
         default=24,
         metavar="N",
-        help="how many matches (default: %(default)s)",
+        help="number of matches (default: %(default)s)",
     )
     parser.add_argument(
         "--records",
         type=Path,
         default=Path("demo-records.jsonl"),
         metavar="FILE",
-        help="where they go (default: %(default)s)",
+        help="file for the records (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
 
@@ -97,7 +97,7 @@ def _server(folder: Path) -> Iterator[str]:
         assert server.stdout
         line = server.stdout.readline()
         if "listens on " not in line:
-            raise SeatwiseError("the server did not start; what it said is above")
+            raise SeatwiseError("the server did not start; its message is above")
         yield line.partition("listens on ")[2].split(". ")[0]
 
 
@@ -177,7 +177,7 @@ class _Ladder:
         deadline = time.monotonic() + TABLE_S
         while (shown := self._admin.list_standings(LADDER)).results < results:
             if time.monotonic() > deadline:
-                raise SeatwiseError(f"the table has only {shown.results} of {results} results in it")
+                raise SeatwiseError(f"the table contains only {shown.results} of {results} results")
             time.sleep(POLL_S)
         standings: Sequence[ladder_pb2.Standing] = shown.standings
         return standings
@@ -205,10 +205,12 @@ def _report(records: Sequence[str], standings: Sequence[ladder_pb2.Standing], ar
             f"{len(records)} records are in {args.records}; {len(records) - len(faults)} verified, {len(faults)} wrong."
         )
         game = "" if args.game == "ugo" else f" --game {args.game}"
-        print("Your own bot: see the README, or write my_bot.py and run in one terminal, then in another")
+        print("For your own bot see the README, or write my_bot.py and run these commands in two terminals:")
         print(f"  {called()} serve")
         print(f"  {called()} bot my_bot.py:MyBot{game}")
     return 1 if faults else 0
 
 
-COMMAND = Command("demo", "show it all: a server, a ladder, four bots, verified records", configure, run)
+COMMAND = Command(
+    "demo", "run a demonstration: a server, a ladder, four bots, verified records", configure, run
+)

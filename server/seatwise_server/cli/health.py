@@ -11,7 +11,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from seatwise.defaults import ADDRESS
 
-TEXT = "whether a process is ready: Redis answers, and a referee has free tables"
+TEXT = "ask whether a process is ready: Redis answers, and a referee has free tables"
 TIMEOUT_S = 3.0
 
 _Status = health_pb2.HealthCheckResponse.ServingStatus
@@ -19,12 +19,12 @@ _Status = health_pb2.HealthCheckResponse.ServingStatus
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the arguments; nobody needs a token for this."""
-    parser.add_argument("--address", default=ADDRESS, help="of the process (default: %(default)s)")
+    parser.add_argument("--address", default=ADDRESS, help="address of the process (default: %(default)s)")
     parser.add_argument(
         "--service", default="", metavar="NAME",
-        help="ask for one service, as in seatwise.v1.PlayService; default: the process as a whole",
+        help="ask about one service, such as seatwise.v1.PlayService (default: the process as a whole)",
     )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="one line, for programs")
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
     parser.set_defaults(run=run)
 
 

@@ -30,20 +30,26 @@ def configure(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     _configure_create(_verb(verbs, "create", "create a ladder (admin)", _create, as_admin=True))
     _verb(verbs, "list", "list the ladders", _list, named=False)
-    show = _verb(verbs, "show", "show where everybody stands", _show)
+    show = _verb(verbs, "show", "show the standings", _show)
     show.add_argument(
         "--recompute",
         action="store_true",
-        help="fetch all results, work the ratings out here, and compare them to the last digit",
+        help="fetch all results, compute the ratings here and compare them to the last digit",
     )
-    history = _verb(verbs, "history", "show the last results", _history)
-    history.add_argument("--bot", help="only its: bots/NAME/versions/V, or NAME for all its versions")
+    history = _verb(verbs, "history", "show the latest results", _history)
     history.add_argument(
-        "--count", type=arguments.count, default=20, metavar="N", help="how many (default: %(default)s)"
+        "--bot", help="only results of this bot: bots/NAME/versions/V, or NAME for all its versions"
+    )
+    history.add_argument(
+        "--count",
+        type=arguments.count,
+        default=20,
+        metavar="N",
+        help="number of results (default: %(default)s)",
     )
     _verb(verbs, "export", "print all results, oldest first, one line of JSON each", _export)
     back = _verb(
-        verbs, "reinstate", "let a bot back on that was taken off (admin)", _reinstate, as_admin=True
+        verbs, "reinstate", "readmit a bot that was taken off the ladder (admin)", _reinstate, as_admin=True
     )
     back.add_argument("bot", help="bots/NAME/versions/V, or NAME for version 1")
 
@@ -54,17 +60,29 @@ def _verb(
     parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
     asking.add_arguments(parser)
     if named:
-        parser.add_argument("ladder", type=arguments.name_in("ladders"), help="as in ladders/main, or main")
+        parser.add_argument(
+            "ladder", type=arguments.name_in("ladders"), help="name of the ladder: ladders/main, or main"
+        )
     parser.set_defaults(act=act, as_admin=as_admin)
     return parser
 
 
 def _configure_create(parser: ArgumentParser) -> None:
-    parser.add_argument("--game", default="ugo", choices=list(GAMES), help="default: %(default)s")
-    parser.add_argument("--seats", type=int, default=4, help="at each table (default: %(default)s)")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="as in rounds=1")
-    parser.add_argument("--free-ms", type=int, default=0, metavar="MS", help="free time for each prompt")
-    parser.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match")
+    parser.add_argument(
+        "--game", default="ugo", choices=list(GAMES), help="game to play (default: %(default)s)"
+    )
+    parser.add_argument("--seats", type=int, default=4, help="seats at each table (default: %(default)s)")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="option of the game, such as rounds=1",
+    )
+    parser.add_argument(
+        "--free-ms", type=int, default=0, metavar="MS", help="free time for each question, in ms"
+    )
+    parser.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match, in ms")
     parser.add_argument(
         "--owners-together", action="store_true", help="let bots of one owner share a table of three or four"
     )
@@ -115,7 +133,7 @@ def _list(ask: Call, args: Namespace) -> int:
     elif found:
         _show_ladders(found)
     else:
-        print("There are no ladders yet: seatwise ladder create NAME")
+        print("There are no ladders yet. Create one with: seatwise ladder create NAME")
     return 0
 
 
@@ -159,8 +177,8 @@ def _show(ask: Call, args: Namespace) -> int:
 def _why_empty(name: str, results: int) -> str:
     """The table follows the results within seconds."""
     if results:
-        return f"{name} has {results} results, and its first table is being worked out: ask again in a moment"
-    return f"Nobody has played on {name} yet: seatwise bot FILE.py:CLASS --queue {name}"
+        return f"{name} has {results} results, and its first table is being computed: try again in a moment"
+    return f"No bot has played on {name} yet. Start one with: seatwise bot FILE.py:CLASS --queue {name}"
 
 
 def _recomputed(ask: Call, name: str, standings: Sequence[ladder_pb2.Standing], shown: int) -> int:
@@ -173,9 +191,9 @@ def _recomputed(ask: Call, name: str, standings: Sequence[ladder_pb2.Standing], 
     told = [(each.bot, each.mu, each.sigma, each.matches) for each in standings]
     if found != told:
         wrong = next((one for one, other in zip(told, found, strict=False) if one != other), "its length")
-        print(f"The table is not what its {len(results)} results give; the first difference is {wrong}")
+        print(f"The table does not follow from its {len(results)} results; the first difference is {wrong}")
         return 1
-    print(f"Worked out again from {len(results)} results: every rating is the same to the last digit.")
+    print(f"Recomputed from {len(results)} results: every rating is the same to the last digit.")
     return 0
 
 
@@ -242,4 +260,4 @@ def _dict(message: Any) -> dict[str, Any]:
     return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
 
 
-COMMAND = Command("ladder", "create ladders, and show who stands where on them", configure, run)
+COMMAND = Command("ladder", "create ladders and show their standings", configure, run)

@@ -11,10 +11,11 @@ COLUMNS = ("bot", "#", "matches", "rating", "strength (95 %)", "like", "")
 HISTORY = ("match", "result", "bots", "points", "ranks", "")
 
 LEGEND = """\
-rating: openskill's, by which bots are paired; the order is by it less three times its
-spread. strength: by all results at once, on Elo's scale (100 more is to be ahead in 64 of
-100 matches), and its 95 % interval; provisional (?) while that is wide. like: the places
-of neighbours from whom the results do not distinguish it."""
+rating: openskill's rating, which decides the pairing. The table is ordered by the rating
+minus three times its spread. strength: a fit to all results at once, on Elo's scale (100
+more means ahead in 64 of 100 matches), with its 95 % interval; ? marks a provisional one,
+whose interval is wide. like: the places of neighbours that the results do not distinguish
+from the bot."""
 
 
 def show(title: str, standings: Sequence[ladder_pb2.Standing]) -> None:

@@ -18,16 +18,18 @@ if TYPE_CHECKING:
 
 FAILED = 1
 INTERRUPTED = 130
-GOES_ON = "What was played is kept: the same command goes on with it."
+GOES_ON = "Finished matches are kept; run the same command again to continue."
 DEFAULT_RESULTS = Path("league-results")
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    _configure_run(_verb(verbs, "run", "play it; what was played before is not played again"))
-    _configure_report(_verb(verbs, "report", "write report, table and bundle anew from what was played"))
-    text = "let an entrant back that was given up; its results stand, and the next run starts it again"
+    _configure_run(_verb(verbs, "run", "play the league; finished matches are not played again"))
+    _configure_report(
+        _verb(verbs, "report", "write report, table and bundle again from the finished matches")
+    )
+    text = "readmit an entrant that was given up; its results stay, and the next run starts it again"
     _configure_reinstate(_verb(verbs, "reinstate", text))
 
 
@@ -37,18 +39,16 @@ def _verb(verbs: Any, name: str, text: str) -> ArgumentParser:
 
 
 def _configure_run(parser: ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="LEAGUE.TOML", help="the league file; see docs/league.md")
     parser.add_argument(
-        "file", type=Path, metavar="LEAGUE.TOML", help="what the league is; see docs/league.md"
+        "--address", metavar="HOST:PORT", help="a running server (default: start one for this league)"
     )
     parser.add_argument(
-        "--address", metavar="HOST:PORT", help="a server that runs (default: one of the league's own)"
-    )
-    parser.add_argument(
-        "--token", help=f"that server's admin token (default: ${TOKEN_VARIABLE}, or its file)"
+        "--token", help=f"admin token of that server (default: ${TOKEN_VARIABLE}, or its file)"
     )
     parser.add_argument(
         "--results", type=Path, default=DEFAULT_RESULTS, metavar="FOLDER",
-        help="where all goes (default: %(default)s)",
+        help="folder for everything that the league writes (default: %(default)s)",
     )  # fmt: skip
     _add_table(parser)
 
@@ -60,7 +60,9 @@ def _configure_report(parser: ArgumentParser) -> None:
 
 def _configure_reinstate(parser: ArgumentParser) -> None:
     parser.add_argument("entrant", help="its name in the league file")
-    parser.add_argument("--why", required=True, metavar="TEXT", help="what was mended; it is published")
+    parser.add_argument(
+        "--why", required=True, metavar="TEXT", help="how the cause was repaired; this text is published"
+    )
     _add_results(parser)
 
 
@@ -71,7 +73,7 @@ def _add_results(parser: ArgumentParser) -> None:
         nargs="?",
         default=DEFAULT_RESULTS,
         metavar="FOLDER",
-        help="default: %(default)s",
+        help="folder of the league (default: %(default)s)",
     )
 
 
@@ -100,7 +102,7 @@ def _run(args: Namespace) -> int:
             where = season.Where(args.address or "", _token(args), tuple(map(os.path.abspath, args.deck)))
             played = asyncio.run(season.play(league, args.results, where, screen))
     except TemporaryError as error:
-        print(f"seatwise league: the server is gone: {error}\n{GOES_ON}", file=sys.stderr)
+        print(f"seatwise league: the connection to the server was lost: {error}\n{GOES_ON}", file=sys.stderr)
         return FAILED
     _print_pace(played)
     _publish(args)
@@ -112,7 +114,10 @@ def _run(args: Namespace) -> int:
 
 def _print_pace(played: Played) -> None:
     if not played.matches:
-        print("No match was left to play; for a new season name another --results", file=sys.stderr)
+        print(
+            "There was no match left to play; for a new season, choose another folder with --results",
+            file=sys.stderr,
+        )
     else:
         matches, moves = played.matches / played.seconds, played.moves / played.seconds
         took = f"{played.matches} matches in {played.seconds:.1f} s"
@@ -129,7 +134,7 @@ def _reinstate(args: Namespace) -> int:
     from seatwise_server.league.reinstating import reinstate
 
     reinstate(args.results, args.entrant, args.why)
-    print(f"{args.entrant} is started again by the next `seatwise league run`; what it has lost stays lost")
+    print(f"The next `seatwise league run` starts {args.entrant} again; its lost matches stay lost")
     return 0
 
 
@@ -151,7 +156,7 @@ def _publish(args: Namespace) -> None:
     print(f"The page is {args.results / 'report.html'}")
     if published.digest:
         print(
-            f"Anybody can check it all: seatwise verify {args.results / 'season.bundle'} --chain {published.digest}"
+            f"Anyone can check the season: seatwise verify {args.results / 'season.bundle'} --chain {published.digest}"
         )
 
 
@@ -164,4 +169,4 @@ def _token(args: Namespace) -> str:
 
 _RUNS = {"run": _run, "report": _report, "reinstate": _reinstate}
 
-COMMAND = Command("league", "run a league from a file, and publish its table", configure, run)
+COMMAND = Command("league", "run a league from a file and publish its table", configure, run)

@@ -29,43 +29,57 @@ def configure(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     create = _verb(verbs, "create", "create a match between named bots (admin)")
     create.set_defaults(act=_create)
-    create.add_argument("game", help="as in games/ugo")
+    create.add_argument("game", help="name of the game: games/ugo, or ugo")
     create.add_argument(
         "bots", nargs="+", metavar="BOT", help="by seat: bots/NAME/versions/V, or NAME for version 1"
     )
-    create.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="as in rounds=1")
-    create.add_argument("--free-ms", type=int, default=0, metavar="MS", help="free time for each prompt")
-    create.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match")
+    create.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="option of the game, such as rounds=1",
+    )
+    create.add_argument(
+        "--free-ms", type=int, default=0, metavar="MS", help="free time for each question, in ms"
+    )
+    create.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match, in ms")
     create.add_argument(
         "--deal-set",
         type=_deal_set,
         metavar="SET:I/N",
-        help="make it match I of the N of a set, as in sets/final:2/4",
+        help="make this match I of the N matches of a set of duplicate deals, such as sets/final:2/4",
     )
     listing = _verb(verbs, "list", "list matches, newest first")
     listing.set_defaults(act=_list)
     listing.add_argument(
-        "--count", type=arguments.count, default=20, metavar="N", help="how many (default: %(default)s)"
+        "--count",
+        type=arguments.count,
+        default=20,
+        metavar="N",
+        help="number of matches (default: %(default)s)",
     )
     for name, text, act in (
         ("show", "show one match", _show),
         ("record", "print the record of a finished match", _record),
-        ("watch", "watch a match as a spectator may see it", _watch),
-        ("abort", "end a match that is to count for nobody (admin)", _abort),
+        ("watch", "watch a match as a spectator", _watch),
+        ("abort", "end a match without a result (admin)", _abort),
     ):
         verb = _verb(verbs, name, text)
         verb.set_defaults(act=act)
         verb.add_argument(
-            "match", type=arguments.name_in("matches"), help="as in matches/7f3k..., or 7f3k..."
+            "match", type=arguments.name_in("matches"), help="name of the match: matches/7f3k..., or 7f3k..."
         )
 
     for name, text, act in (
         ("set", "show a set of duplicate deals", _show_set),
-        ("close-set", "give up a set of which not all matches will be played (admin)", _close_set),
+        ("close-set", "end a set whose matches will not all be played (admin)", _close_set),
     ):
         verb = _verb(verbs, name, text)
         verb.set_defaults(act=act)
-        verb.add_argument("set", type=arguments.name_in("sets"), help="as in sets/final-1, or final-1")
+        verb.add_argument(
+            "set", type=arguments.name_in("sets"), help="name of the set: sets/final-1, or final-1"
+        )
 
 
 def _verb(verbs: Any, name: str, text: str) -> ArgumentParser:
@@ -151,7 +165,7 @@ def _show_set(client: Client, args: Namespace) -> int:
         print(json.dumps(_dict(found)))
         return 0
     table.show(args.set, COLUMNS, [_row(client.get_match(name)) for name in found.matches])
-    state = "is over" if found.over else "runs: nothing of its matches is given"
+    state = "is over" if found.over else "is not over, so its matches are withheld"
     print(f"{len(found.matches)} of {found.size} matches were created; the set {state}.")
     return 0
 
@@ -162,7 +176,7 @@ def _close_set(client: Client, args: Namespace) -> int:
         print(json.dumps({"set": args.set, "over": is_over}))
     else:
         print(
-            f"{args.set} is {'over' if is_over else 'closed, and over when the matches are that still run'}."
+            f"{args.set} is {'over' if is_over else 'closed, and over as soon as its running matches are'}."
         )
     return 0
 

@@ -35,11 +35,14 @@ def _add_listening(parser: ArgumentParser) -> None:
     """Where it listens, and is found."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument(
-        "--port", type=arguments.port, default=PORT, help="0 takes a free one (default: %(default)s)"
+        "--port",
+        type=arguments.port,
+        default=PORT,
+        help="port to listen on; 0 takes a free port (default: %(default)s)",
     )
     parser.add_argument(
         "--address", type=arguments.address, metavar="HOST:PORT",
-        help="where bots reach this referee (default: where it listens)",
+        help="where bots reach this referee (default: the address it listens on)",
     )  # fmt: skip
 
 
@@ -47,20 +50,20 @@ def _add_keeping(parser: ArgumentParser) -> None:
     """What it keeps, and where."""
     parser.add_argument(
         "--data", type=Path, default=data_folder(), metavar="FOLDER",
-        help="holds the embedded Redis and the admin token (default: %(default)s)",
+        help="folder of the embedded Redis and the admin token (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--redis", default=os.environ.get(REDIS_VARIABLE, ""), metavar="URL",
-        help="a Redis of yours: redis://, rediss://, unix://, redis+sentinel://HOST,HOST/SERVICE or "
-        f"redis+cluster://HOST,HOST; default: ${REDIS_VARIABLE}, which no list of processes shows, or an embedded one",
+        help="your own Redis: redis://, rediss://, unix://, redis+sentinel://HOST,HOST/SERVICE or "
+        f"redis+cluster://HOST,HOST (default: ${REDIS_VARIABLE}, which keeps the URL out of ps, or an embedded Redis)",
     )  # fmt: skip
     parser.add_argument(
         "--allow-loss", action="store_true",
-        help="start although this Redis may lose acknowledged moves; health and records will say so",
+        help="start although this Redis may lose acknowledged moves; matches and records are then marked loss-allowed",
     )  # fmt: skip
     parser.add_argument(
         "--wait-replicas", type=arguments.count_or_none, default=0, metavar="N",
-        help="tell nobody of a move before N replicas have it (default: %(default)s)",
+        help="confirm a move only after N replicas of Redis have it (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
         "--keep-records", type=arguments.span, default=KEEP_RECORDS_S / DAY_S, metavar="DAYS",
@@ -68,7 +71,7 @@ def _add_keeping(parser: ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--gone-for-good", type=arguments.span, default=60.0, metavar="SECONDS",
-        help="stop when Redis has not answered for so long (default: %(default)g)",
+        help="stop when Redis has not answered for this long (default: %(default)g)",
     )  # fmt: skip
 
 
@@ -76,17 +79,21 @@ def _add_work(parser: ArgumentParser) -> None:
     """What it does."""
     parser.add_argument(
         "--role", choices=["all", *ROLES], action="append", dest="roles",
-        help="what this process does; may be given more than once (default: all)",
+        help="role of this process; may be repeated (default: all)",
     )  # fmt: skip
     parser.add_argument(
         "--tables",
         type=arguments.count,
         default=5000,
         metavar="N",
-        help="most matches at once (default: %(default)s)",
+        help="maximum number of matches at once (default: %(default)s)",
     )
     decks.add_to(parser)
-    parser.add_argument("--no-house-bots", action="store_true", help="leave free places free")
+    parser.add_argument(
+        "--no-house-bots",
+        action="store_true",
+        help="leave empty seats empty, instead of filling them with house bots",
+    )
 
 
 def _add_telling(parser: ArgumentParser) -> None:
@@ -95,17 +102,17 @@ def _add_telling(parser: ArgumentParser) -> None:
         "--metrics-host",
         default="127.0.0.1",
         metavar="HOST",
-        help="where /metrics listens (default: %(default)s)",
+        help="address that /metrics listens on (default: %(default)s)",
     )
     parser.add_argument(
         "--metrics-port",
         type=arguments.port,
         metavar="PORT",
-        help="serve /metrics for Prometheus there; 0 takes a free one",
+        help="serve /metrics for Prometheus on this port; 0 takes a free port",
     )
     parser.add_argument(
         "--log-level", choices=["debug", "info", "warning", "error"], default="info",
-        help="nothing below it is told (default: %(default)s)",
+        help="lowest severity to log (default: %(default)s)",
     )  # fmt: skip
 
 
@@ -143,7 +150,7 @@ def run(args: Namespace) -> int:
 
     if _roles(args) != frozenset(ROLES) and not args.redis:
         print(
-            "seatwise serve: a single role needs --redis URL: on a Redis of its own it would be alone",
+            "seatwise serve: a process without all roles needs --redis URL: no other process can reach an embedded Redis",
             file=sys.stderr,
         )
         return 2
@@ -169,7 +176,7 @@ def run(args: Namespace) -> int:
 def _told(error: OSError) -> str:
     if error.filename is None:
         return str(error)
-    return f"{error.filename}: {error.strerror}; name a folder that can be written to with --data FOLDER"
+    return f"{error.filename}: {error.strerror}; choose a writable folder with --data FOLDER"
 
 
 async def _serve(config: Config, embedded: EmbeddedRedis | None) -> None:

@@ -110,7 +110,7 @@ def _names_in(table: TableReader, path: Path) -> set[str]:
             "bot", f"cannot read {path}: {error.strerror}; files are looked for beside the league file"
         ) from None
     except (SyntaxError, ValueError) as error:
-        raise table.mistake("bot", f"{path} is no Python: {error}") from None
+        raise table.mistake("bot", f"{path} is not a Python program: {error}") from None
     return {name for node in tree.body for name in _bound_by(node)}
 
 
