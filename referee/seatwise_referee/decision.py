@@ -142,7 +142,7 @@ class Decision:
         entry = Finished(
             outcome={"points": list(outcome.points), "ranks": list(outcome.ranks), "rounds": rounds},
             result={"ranks": list(ranks)},
-            endings=tuple(own.left.ending if own.left else Ending.COMPLETED for own in seats),
+            endings=tuple(own.ending for own in seats),
             **self.stamp(now),
         )
         self.record(entry)

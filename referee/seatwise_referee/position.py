@@ -61,6 +61,11 @@ class SeatState(NamedTuple):
     late_prompt: int | None = None
     """The last prompt on which its time ran out: an answer that still comes is late, not stale."""
 
+    @property
+    def ending(self) -> Ending:
+        """How the seat left the match; it completes it if it has not left."""
+        return self.left.ending if self.left else Ending.COMPLETED
+
     def moved(self, bank_ms: int, charged_ms: int, answer: Answer) -> SeatState:
         """After a move; every move comes here, and `_replace` takes three times as long."""
         _, has_sat, nonce, strikes, rejections, _, left, _, rejected_seq, late_prompt = self

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 from table import Row, at_most, show
 
-from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
+from seatwise_referee.ending import Ending
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 from seatwise_server.competition.ratings.strengths import fit_strengths
 from seatwise_server.ladder.ladder_pairing import Attending, Pairing
@@ -63,7 +64,7 @@ def _result(seq: int, chance: random.Random) -> LoggedResult:
     bots = tuple(map(_name, chance.sample(range(BOTS), 4)))
     points = tuple(chance.randrange(12) for _ in bots)
     ranks = tuple(1 + sum(other > own for other in points) for own in points)
-    return LoggedResult(seq, f"matches/{seq}", bots, points, ranks, (COMPLETED,) * 4)
+    return LoggedResult(seq, f"matches/{seq}", bots, points, ranks, (Ending.COMPLETED,) * 4)
 
 
 def _name(number: int) -> str:

@@ -23,13 +23,14 @@ from seatwise.codec.time_control import decode_time_control, encode_time_control
 from seatwise.codec.ugo import decode_move, decode_view, encode_move, encode_view
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.offer import Offer
-from seatwise.v1 import play_service_pb2, time_control_pb2
+from seatwise.v1 import match_pb2, play_service_pb2, time_control_pb2
 from seatwise_referee.clock import BadTimeControl, TimeControl
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import CARDS, Arrange, Kingdom, Play, Trick, View
 from seatwise_referee.journal import Finished, Voided
+from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 
 GAME = GAMES["ugo"]
@@ -281,3 +282,8 @@ def test_an_offer_tells_the_bot_what_was_set_up() -> None:
 )
 def test_an_option_that_reads_as_a_whole_number_is_one(text: str, value: int | str) -> None:
     assert decode_options({"rounds": text}) == {"rounds": value}
+
+
+def test_the_wire_has_each_state_of_a_match_and_no_other() -> None:
+    known = {f"STATE_{state}" for state in MatchState}
+    assert set(match_pb2.Match.State.keys()) == {"STATE_UNSPECIFIED", *known}

@@ -1214,8 +1214,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "arithmetic: who resigns is broken",
         f"{COMPETITION}/logged_result.py",
-        'ENDINGS - {COMPLETED, "RESIGNED"}',
-        "ENDINGS - {COMPLETED}",
+        "- {Ending.COMPLETED, Ending.RESIGNED}",
+        "- {Ending.COMPLETED}",
         ("tests/ladder/test_bot_form.py",),
     ),
     Fault(
@@ -1281,7 +1281,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "season: a forfeit keeps its points",
         f"{COMPETITION}/standings/scoring.py",
-        "points if ending == COMPLETED else min(points, least)",
+        "points if ending == Ending.COMPLETED else min(points, least)",
         "points",
         (
             "tests/competition/test_standings.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from seatwise_referee.ending import Ending, result_ranks
+from seatwise_referee.ending import result_ranks
 from seatwise_referee.game import Outcome
 from seatwise_referee.journal import Finished
 from seatwise_referee.position import Position
@@ -15,7 +15,7 @@ def check_finished(entry: Finished, outcome: Outcome | None, position: Position)
     """That the last entry says what the match played again says."""
     assert outcome is not None  # no prompt is open
     exits = [own.left for own in position.seats]
-    endings = [left.ending if left else Ending.COMPLETED for left in exits]
+    endings = [own.ending for own in position.seats]
     given: dict[str, tuple[Any, Any]] = {
         "outcome.rounds": (entry.outcome["rounds"], [list(points) for points in outcome.rounds]),
         "outcome.points": (entry.outcome["points"], list(outcome.points)),

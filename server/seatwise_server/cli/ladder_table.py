@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from seatwise.v1 import ladder_pb2
+from seatwise_referee.ending import Ending
 from seatwise_server.cli import table
 
 COLUMNS = ("bot", "#", "matches", "rating", "strength (95 %)", "like", "")
@@ -61,7 +62,7 @@ def show_history(title: str, results: Sequence[ladder_pb2.LadderResult]) -> None
 
 def _line(each: ladder_pb2.LadderResult) -> list[str]:
     seats = zip(each.bots, each.endings, strict=True)
-    exits = [f"{short(bot)} {ending.lower()}" for bot, ending in seats if ending != "COMPLETED"]
+    exits = [f"{short(bot)} {ending.lower()}" for bot, ending in seats if ending != Ending.COMPLETED]
     return [
         each.match,
         str(each.place),

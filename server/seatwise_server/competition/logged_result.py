@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-COMPLETED = "COMPLETED"
-ENDINGS = frozenset({COMPLETED, "RESIGNED", "TIMED_OUT", "ILLEGAL_MOVES", "NEVER_SAT"})
-FORFEIT_ENDINGS = ENDINGS - {COMPLETED, "RESIGNED"}
+from seatwise_referee.ending import Ending
+
+FORFEIT_ENDINGS = frozenset(Ending) - {Ending.COMPLETED, Ending.RESIGNED}
 """A bot that gave up did answer; these are the endings of one that is broken."""
 
 
@@ -26,8 +26,8 @@ class LoggedResult:
     """Of the rules' outcome."""
     ranks: tuple[int, ...]
     """`result.ranks`: forfeited and resigned seats behind all others, the later exit before the earlier; ties share."""
-    endings: tuple[str, ...]
-    """How each seat ended, one of `ENDINGS`."""
+    endings: tuple[Ending, ...]
+    """How each seat ended."""
     chain: str = ""
     """Hex, of the record."""
     deal: str = ""
@@ -52,7 +52,7 @@ class LoggedResult:
             bots=_read_list(line, "bots", str),
             points=_read_list(line, "points", int),
             ranks=_read_list(line, "ranks", int),
-            endings=_read_list(line, "endings", str),
+            endings=_read_endings(line),
             par=tuple(map(float, par)),
             **texts,
         )
@@ -68,11 +68,16 @@ def _check_result(result: LoggedResult) -> LoggedResult:
             )
     if len(result.par) not in (0, seats):
         raise ValueError(f"par: none, or one for each of the {seats} bots")
-    if strange := set(result.endings) - ENDINGS:
-        raise ValueError(f"endings: {min(strange)!r} is none of {', '.join(sorted(ENDINGS))}")
     if result.seq < 1 or any(not 1 <= rank <= seats for rank in result.ranks):
         raise ValueError(f"seq counts from 1, and ranks go from 1 to {seats}")
     return result
+
+
+def _read_endings(line: Mapping[str, Any]) -> tuple[Ending, ...]:
+    names = _read_list(line, "endings", str)
+    if unknown := set(names) - set(Ending):
+        raise ValueError(f"endings: {min(unknown)!r} is none of {', '.join(sorted(Ending))}")
+    return tuple(map(Ending, names))
 
 
 def _required_field(line: Mapping[str, Any], name: str) -> Any:

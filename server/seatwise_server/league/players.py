@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
+from seatwise_referee.ending import Ending
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.diary import Diary
 from seatwise_server.league.processes import Process, bot_process, last_line
 from seatwise_server.league.settings import Entrant, League
@@ -70,7 +71,7 @@ class Players:
     def played(self, result: LoggedResult) -> None:
         """Who saw a match through is well."""
         for player, ending in zip(result.bots, result.endings, strict=True):
-            if ending == COMPLETED:
+            if ending == Ending.COMPLETED:
                 self._failures.pop(player, None)
 
     async def start_again(self, players: Iterable[str]) -> None:

@@ -233,7 +233,7 @@ def result_of(match: Match, seq: int) -> LoggedResult:
         bots=tuple(match.bots),
         points=tuple(match.result.points),
         ranks=tuple(match.result.ranks),
-        endings=tuple(str(decode_ending(each)) for each in match.result.endings),
+        endings=tuple(map(decode_ending, match.result.endings)),
         chain=match.result.chain.hex(),
         deal=match.deal_set.name,
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from seatwise_referee.match_state import MatchState
 from seatwise_server.lobby.queue import CREATED, Kind
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.store import Proposal, Store
@@ -117,7 +118,7 @@ class Proposals:
         match, until_ms = proposal.match, _until_ms(proposal)
         args = (match, kind.game, bots, kind.options, kind.time_control, kind.competition)
         new = self._seating.setup(*args)
-        is_created = await self._seating.create(new, "SEATING", kind.queue, until_ms)
+        is_created = await self._seating.create(new, MatchState.SEATING, kind.queue, until_ms)
         setup = new if is_created else await self._seating.setup_of(match)
         if setup is None:
             raise MatchRetired(match)

@@ -13,6 +13,7 @@ from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Options
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import canonical
+from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.shuffle import SEED_BYTES
 from seatwise_server.store import Store
@@ -65,7 +66,7 @@ class Seating:
             competition=competition,
         )
 
-    async def create(self, setup: Setup, state: str, queue: str, until_ms: int | None = None) -> bool:
+    async def create(self, setup: Setup, state: MatchState, queue: str, until_ms: int | None = None) -> bool:
         """Writes the match down; False if it stands already: then its first seed stays.
 
         Raises MatchRetired if it was dropped, and ProposalExpired at `until_ms` of Redis's clock or later.

@@ -11,6 +11,7 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.journal import Finished, Sat, Voided, decode
+from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import PREFIX
@@ -26,8 +27,7 @@ class End:
     message: pb.MatchEnded
     record: bytes
     """One line; empty for a voided match."""
-    state: str
-    """FINISHED or VOIDED."""
+    state: MatchState
     absent: tuple[str, ...] = ()
     """Bots for which it is void: they never sat down."""
 
@@ -41,12 +41,12 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> End:
     last = decode(journal[-1])
     if isinstance(last, Finished):
         written = record.write(setup, journal)
-        return End(encode_match_ended(last, seed, written.chain), written.line, "FINISHED")
+        return End(encode_match_ended(last, seed, written.chain), written.line, MatchState.FINISHED)
     assert isinstance(last, Voided), f"{setup.match} is not over"
     absent = _absent(setup, journal) if last.reason == VoidReason.TOO_FEW_SAT else ()
     message = encode_match_ended(last, seed)
     message.absent_seats.extend(absent)
-    return End(message, b"", "VOIDED", tuple(setup.bots[seat] for seat in absent))
+    return End(message, b"", MatchState.VOIDED, tuple(setup.bots[seat] for seat in absent))
 
 
 def _absent(setup: Setup, journal: Sequence[bytes]) -> tuple[int, ...]:
@@ -62,7 +62,7 @@ def result_of(setup: Setup, end: pb.MatchEnded) -> LoggedResult:
         bots=setup.bots,
         points=tuple(end.result.points),
         ranks=tuple(end.result.ranks),
-        endings=tuple(str(decode_ending(each)) for each in end.result.endings),
+        endings=tuple(map(decode_ending, end.result.endings)),
         chain=end.result.chain.hex(),
         deal=setup.deal_set.name if setup.deal_set else "",
     )
@@ -115,7 +115,7 @@ class Delivery:
         if setup.competition:
             await self._count(setup, end)
         if place := setup.deal_set:
-            state = "VOIDED" if end.void_reason else "FINISHED"
+            state = MatchState.VOIDED if end.void_reason else MatchState.FINISHED
             await self.store.sets.end(place.name, place.number, setup.match, state, self.keep_s)
         await self.store.seats.release_all(setup.match, setup.bots)
 

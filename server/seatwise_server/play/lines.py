@@ -5,6 +5,7 @@ from __future__ import annotations
 import structlog
 
 from seatwise.v1 import play_service_pb2
+from seatwise_referee.match_state import MatchState
 from seatwise_server.counts import COUNTS
 from seatwise_server.play.inheritance import Estate
 from seatwise_server.play.table import Table
@@ -23,7 +24,7 @@ def log_opened(table: Table, estate: Estate) -> None:
 
 def log_end(table: Table, end: play_service_pb2.MatchEnded) -> None:
     """The canonical line of a match."""
-    COUNTS.ended[end.void_reason or "FINISHED"] += 1
+    COUNTS.ended[end.void_reason or MatchState.FINISHED] += 1
     log.info(
         "match_finished" if end.HasField("result") else "match_voided",
         match=table.name,
@@ -31,7 +32,7 @@ def log_end(table: Table, end: play_service_pb2.MatchEnded) -> None:
         bots=list(table.match.setup.bots),
         points=list(end.result.points),
         ranks=list(end.result.ranks),
-        endings=[str(seat.left.ending) if seat.left else "COMPLETED" for seat in table.match.position.seats],
+        endings=[str(seat.ending) for seat in table.match.position.seats],
         reason=end.void_reason,
         entries=table.match.position.seq,
         took_ms=table.match.position.at_ms,

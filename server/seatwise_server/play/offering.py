@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from seatwise.codec.offer import encode_offer
+from seatwise_referee.match_state import MatchState
 from seatwise_server.play.inheritance import Estate
 from seatwise_server.play.table import Table
 from seatwise_server.store import Store
@@ -39,7 +40,9 @@ class Offering:
                 if estate.holder != self.owner:
                     await self.store.jobs.move(estate.job.job_id, estate.holder, self.owner)
                 if is_new:
-                    await self.store.matches.set_state(table.name, table.epoch, self.owner, "SEATING")
+                    await self.store.matches.set_state(
+                        table.name, table.epoch, self.owner, MatchState.SEATING
+                    )
                 return
             await asyncio.sleep(RETRY_S)
 
@@ -72,7 +75,7 @@ class Offering:
     async def note_running(self, table: Table) -> None:
         """For lists only: whoever reads the journal knows already."""
         with suppress(StoreUnavailable):
-            await self.store.matches.set_state(table.name, table.epoch, self.owner, "RUNNING")
+            await self.store.matches.set_state(table.name, table.epoch, self.owner, MatchState.RUNNING)
 
     async def leave(self, job: Job) -> None:
         """For a referee that knows the rules of it; not at once, or this one would take it again and again."""

@@ -8,6 +8,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from seatwise.v1 import match_pb2
 from seatwise.v1 import match_service_pb2 as pb
+from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_server import resources
 from seatwise_server.lobby.aborting import Aborting
@@ -60,7 +61,7 @@ class MatchService:
         setup = await self._new_setup(request)
         if request.HasField("deal_set") and await self._store.matches.get(setup.match) is None:
             setup = await self._sets.join_set(setup, request.deal_set)
-        await self._seating.create(setup, "WAITING", CREATED)
+        await self._seating.create(setup, MatchState.WAITING, CREATED)
         match = await self._get_message(setup.match)
         if match.state == match_pb2.Match.STATE_WAITING:
             await self._store.queues.enter(CREATED, setup.match)

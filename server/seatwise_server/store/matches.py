@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from seatwise_referee.match_state import MatchState
 from seatwise_server.store import keys
 from seatwise_server.store.errors import BadPageToken, MatchRetired, ProposalExpired
 from seatwise_server.store.group_commit.writer import AppendResult
@@ -81,7 +82,12 @@ class Matches:
         return _meta(match, await call(self._client, "HGETALL", keys.match_meta(match)))
 
     async def set_state(
-        self, match: str, epoch: int, owner: str, state: str, more: Mapping[str, Argument] | None = None
+        self,
+        match: str,
+        epoch: int,
+        owner: str,
+        state: MatchState,
+        more: Mapping[str, Argument] | None = None,
     ) -> AppendResult:
         """Writes the state, and more fields, for the match's owner; FENCED when that is somebody else."""
         fields = {"state": state, **(more or {})}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from seatwise_referee.match_state import MatchState
 from seatwise_server.store import keys
 from seatwise_server.store.errors import SetRefused
 from seatwise_server.store.redis import scripts
@@ -40,7 +41,7 @@ class DealSets:
             raise SetRefused(answer.decode(), instead.decode())
         return bytes.fromhex(found.decode())
 
-    async def end(self, name: str, number: int, match: str, state: str, keep_s: int) -> bool:
+    async def end(self, name: str, number: int, match: str, state: MatchState, keep_s: int) -> bool:
         """Notes that a match is FINISHED or VOIDED; whether that was the last. May be repeated.
 
         What is known of a set that is over goes after `keep_s`: call it after `Journal.retire`, with the same

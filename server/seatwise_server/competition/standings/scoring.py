@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
+from seatwise_referee.ending import Ending
+from seatwise_server.competition.logged_result import LoggedResult
 
 BYE_SCORE: Final = 1.0
 """A bye scores like a win. It brings no points, because means of points are over matches alone."""
@@ -29,11 +30,13 @@ def counted_points(result: LoggedResult) -> tuple[int, ...]:
     moves made part of its points. If all left, each gets the lowest points of the match.
     """
     stayed = [
-        points for points, ending in zip(result.points, result.endings, strict=True) if ending == COMPLETED
+        points
+        for points, ending in zip(result.points, result.endings, strict=True)
+        if ending == Ending.COMPLETED
     ]
     least = min(stayed, default=min(result.points))
     return tuple(
-        points if ending == COMPLETED else min(points, least)
+        points if ending == Ending.COMPLETED else min(points, least)
         for points, ending in zip(result.points, result.endings, strict=True)
     )
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
+from seatwise_referee.ending import Ending
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Vector, solve_system
 from seatwise_server.competition.ratings.openskill_ratings import is_rated
 
@@ -30,7 +31,7 @@ class Sheet:
 
 def sheets(results: Iterable[LoggedResult]) -> list[Sheet]:
     """Of all matches that were seen through by all, strengths by least squares taken off."""
-    played = [result for result in results if is_rated(result) and set(result.endings) == {COMPLETED}]
+    played = [result for result in results if is_rated(result) and set(result.endings) == {Ending.COMPLETED}]
     scores = [_above_the_table(result) for result in played]
     strength = _strengths([result.bots for result in played], scores)
     return [

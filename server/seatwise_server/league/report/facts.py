@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seatwise_server.competition.logged_result import COMPLETED, LoggedResult
+from seatwise_referee.ending import Ending
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
 from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.clock_bias import Reports, Timed, beside
@@ -98,7 +99,7 @@ class Facts:
             )
             for table, result in self.results.items()
             for seat, (player, ending) in enumerate(zip(result.bots, result.endings, strict=True))
-            if ending != COMPLETED
+            if ending != Ending.COMPLETED
         ]
 
     def charged(self) -> dict[str, tuple[float, int]]:
