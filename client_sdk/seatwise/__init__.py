@@ -1,15 +1,23 @@
-"""Write a bot, try it at a local table, connect it to a referee.
+"""Write a bot, test it at a local table, and connect it to a server.
 
-A whole bot, and both ways to let it play:
+A bot is a class with one method for each kind of question:
 
-    import seatwise
+    >>> import seatwise
+    >>> class Lowest(seatwise.Bot):
+    ...     def choose(self, view):
+    ...         return min(view.legal_cards, key=lambda card: card.value)
 
-    class Lowest(seatwise.Bot):
-        def choose(self, view):
-            return min(view.legal_cards, key=lambda card: card.value)
+`play` runs matches here, without a server. The same seed gives the same matches:
 
-    print(seatwise.play([Lowest, "greedy"], matches=100))                    # here, without a server
-    seatwise.run(Lowest, game="ugo", address="localhost:7433", token="...")  # against other people's bots
+    >>> results = seatwise.play([Lowest, "greedy"], matches=20, seed=7)
+    >>> results.bots
+    ('Lowest', 'greedy')
+    >>> results.standing("greedy").mean_points > results.standing("Lowest").mean_points
+    True
+
+`run` connects the bot to a server, where it plays against other bots:
+
+    seatwise.run(Lowest, address="localhost:7433", token="...")
 """
 
 from __future__ import annotations
@@ -59,7 +67,7 @@ _HOMES = {
     "run": "seatwise.remote",
     "run_async": "seatwise.remote",
 }
-"""Where the names live. Each is imported at its first use: who plays offline never waits for grpc."""
+"""The module of each name. A name is imported at its first use, so that a program that plays offline never loads grpc."""
 
 
 def __getattr__(name: str) -> object:

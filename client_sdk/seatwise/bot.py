@@ -1,4 +1,4 @@
-"""What a bot is: the class to derive from, and how a question becomes a move."""
+"""The class from which every bot derives, and how its answers become moves."""
 
 from __future__ import annotations
 
@@ -17,62 +17,114 @@ from seatwise_referee.games.ugo import Arrange, Card, Move, Play, View, default_
 
 
 class Bot:
-    """Derive from it and write `choose` for UGO!, `build` for Ubongo. Each match has an object of its own.
+    """Derive from this class, and write `choose` for UGO! or `build` for Ubongo.
 
-    Every method may be `async`. One that is not runs in a thread, so it may take its time; the clock
-    runs meanwhile.
+    Each match has a bot object of its own. Every method may be `async`. A method that is not `async` runs in a
+    thread, so that it may take its time; its clock runs meanwhile.
+
+    If a method raises, the traceback is shown once and the bot plays on. An exception costs the bot this:
+
+    - `setup`: its seat in this match. On a server the run ends if the first `setup` fails.
+    - `choose` or `arrange`: this move. The referee plays the default move when the time runs out.
+    - `build`: the rest of the round. The bot agrees to end the round, and its layout stays.
+    - `ended`: nothing.
+
+    Example:
+        >>> class Lowest(Bot):
+        ...     def choose(self, view):
+        ...         return min(view.legal_cards, key=lambda card: card.value)
     """
 
     name: str = ""
-    """Who it plays as. Format: bots/{bot}/versions/{version}. Set before `setup`, as all that follows."""
+    """The bot's own name. Format: bots/{bot}/versions/{version}. It is set before `setup`, like all attributes below."""
 
     match: str = ""
-    """Format: matches/{match}."""
+    """The name of the match. Format: matches/{match}."""
 
     seat: Seat = Seat(0)
-    """Its own, from 0; `view.seat` says the same."""
+    """The bot's own seat, from 0. `view.seat` has the same value."""
 
     chance: random.Random = random.Random()
-    """Draw from here what is left to chance: at a local table with a seed it is the same each time."""
+    """The source of random numbers for the bot. At a local table with a seed it gives the same numbers each time."""
 
     time: TimeLeft = TimeLeft(0, 0, 0, 0, 0)
-    """The time for the question that is put; at a local table nobody's time runs out, and it stays nought."""
+    """The time left for the current question. At a local table no time runs out, and all fields stay 0."""
 
     def setup(self, offer: Offer) -> Any:
-        """Called before the bot first sits down: load models here. `offer.time_control.setup_ms` is the time."""
+        """Prepare for the match: load models here. The SDK calls it once, before the bot sits down.
+
+        Args:
+            offer: The facts of the match that are known before the deal. `offer.time_control.setup_ms` is the time
+                limit, in milliseconds.
+        """
 
     def choose(self, view: View) -> Any:
-        """A card is to be played: return one of `view.legal_cards`."""
+        """Choose the card to play. Every bot for UGO! must have this method.
+
+        Args:
+            view: Everything that the seat may know. `view.legal_cards` are the cards that may be played.
+
+        Returns:
+            One of `view.legal_cards`, or its name, as in `"R3"`.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no method choose(self, view)")
 
     def arrange(self, view: View) -> Any:
-        """The won cards are to be laid: return `view.won_cards` in the order in which they are laid.
+        """Arrange the won cards. The SDK calls it only where two orders give different kingdoms.
 
-        Each goes on its colour's stack, or opens the next free section from the left. Asked only where
-        two orders differ. If not overridden, the highest goes on top, and first the colour with the
-        highest top.
+        Each card goes on top of its colour's stack, or opens the next free section from the left. Without this
+        method the highest card of each colour goes on top, and the colour with the highest top is laid first.
+
+        Args:
+            view: Everything that the seat may know. `view.won_cards` are the cards to lay.
+
+        Returns:
+            Each card of `view.won_cards` once, in the order in which the cards are laid.
         """
         return default_order(view.won_cards)
 
     def build(self, view: ubongo.View) -> Any:
-        """In Ubongo, once a round: yield layouts as you find them, and at last `Call()`.
+        """Build in one round of Ubongo. Every bot for Ubongo must have this method.
 
-        Write a generator, `async` or not; a layout is what is to lie now, in all. `OfferEnd(True)` agrees
-        to end the round; so does coming to the end without a call. When the round is over the generator is
-        closed. An `async` one must let the loop go on: await something now and then.
+        Write a generator, `async` or not. When the round is over, the SDK closes it. A generator that finishes
+        without `Call()` agrees to end the round. An `async` generator must await something from time to time, so
+        that the event loop can continue.
+
+        Args:
+            view: Everything that the seat may know when the round starts. `view.hand` are its nine sides.
+
+        Yields:
+            A layout, which replaces the layout before: placements `(card, x, y, turn)`, nine at most.
+            `Call()` calls "Ubongo!" with the last layout. `OfferEnd(True)` agrees to end the round, and
+            `OfferEnd(False)` takes that back. `Thought(ms)` declares thinking time at a local table.
         """
         raise NotImplementedError(f"{type(self).__name__} has no method build(self, view)")
 
     def ended(self, result: Result) -> Any:
-        """Called when the match is over."""
+        """Look at the result. The SDK calls it once, when the match is over.
+
+        Args:
+            result: How the match ended, seen from this seat.
+        """
 
 
 BotFactory: TypeAlias = Callable[[], Bot]
-"""What makes a bot for each match: its class, or any function without arguments."""
+"""Makes the bot object of each match: a class derived from `Bot`, or any function without arguments."""
 
 
 def check_bot(factory: object, game: str = "ugo") -> BotFactory:
-    """The same object, if bots of that game can be made of it; otherwise `UsageError`."""
+    """Check that bots of a game can be made from an object.
+
+    Args:
+        factory: The class of the bot, or a function that makes bots.
+        game: The game that the bot is for, "ugo" or "ubongo".
+
+    Returns:
+        The same object.
+
+    Raises:
+        UsageError: It makes no bots, or the bot lacks the method that the game needs. The message says what to write.
+    """
     if isinstance(factory, Bot):
         name = type(factory).__name__
         raise UsageError(f"give the class {name}, not an object of it: each match is played by a new one")
@@ -101,7 +153,7 @@ def _has(cls: type[Bot], method: str) -> bool:
 
 
 def new_bot(factory: BotFactory, offer: Offer, chance: random.Random | None = None) -> Bot:
-    """A bot for that seat. Whatever its own `__init__` raises comes through."""
+    """Make the bot of one seat. An exception of its own `__init__` comes through."""
     bot = factory()
     if not isinstance(bot, Bot):
         raise UsageError(f"{factory!r} made {bot!r}, which is no seatwise.Bot")
@@ -114,14 +166,14 @@ def new_bot(factory: BotFactory, offer: Offer, chance: random.Random | None = No
 
 
 def is_async(bot: Bot, pace: str) -> bool:
-    """Whether the method that answers questions of this pace is a coroutine; if not, ask in a thread."""
+    """Return whether the method for this pace is a coroutine. If not, call it in a thread."""
     return inspect.iscoroutinefunction(_method(bot, pace))
 
 
 def question(bot: Bot, pace: str, view: Any) -> Any:
-    """The move with which the bot answers; awaitable if the bot's method is. `BadAnswerError` if it is none.
+    """Ask the bot, and return its move, or an awaitable of it if the bot's method is `async`.
 
-    Whatever the bot itself raises comes through.
+    An exception of the bot comes through. `BadAnswerError` means that its answer is no legal move.
     """
     answer = _method(bot, pace)(view)
     if inspect.isawaitable(answer):
@@ -134,7 +186,7 @@ async def _awaited(answer: Awaitable[Any], pace: str, view: Any) -> Move:
 
 
 def method_name(pace: str) -> str:
-    """The method that answers questions of this pace."""
+    """Return the name of the method that answers questions of this pace."""
     name = _METHODS.get(pace)
     if name is None:
         raise BadAnswerError(f"this version of seatwise cannot ask a bot for {pace!r}; a newer one may")
@@ -186,6 +238,6 @@ def _listed(cards: Iterable[Card]) -> str:
 
 
 _MAIN: Mapping[str, str] = {"ugo": "choose", "ubongo": "build"}
-"""By game, what a bot cannot do without."""
+"""By game, the method that every bot must have."""
 _METHODS: Mapping[str, str] = {"card": "choose", "arrange": "arrange", "build": "build"}
 _READERS: Mapping[str, Callable[[Any, Any], Move]] = {"card": _read_card, "arrange": _read_laying}

@@ -1,4 +1,4 @@
-"""What can go wrong before a bot is at a table, and in what it answers there."""
+"""Errors before a bot sits down, and in its answers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from seatwise.errors import SeatwiseError
 
 
 class UsageError(SeatwiseError, ValueError):
-    """Something was asked for that cannot be done; the text says what, where, and what to do instead."""
+    """The caller asked for something that cannot be done. The message says what, where, and what to do instead."""
 
 
 class BadAnswerError(SeatwiseError):
-    """A bot's answer is no legal move; the text says what it answered and what would be right."""
+    """A bot's answer is no legal move. The message has the answer, and says what would be right."""

@@ -1,4 +1,4 @@
-"""What a builder may yield, and how it is read."""
+"""The answers that a bot for Ubongo may yield, and how they are read."""
 
 from __future__ import annotations
 
@@ -26,16 +26,22 @@ BUILD: Final = "build"
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """So long the bot has thought: at a local table, where time is virtual, it is charged that. Elsewhere nothing."""
+    """Declares how long the bot has thought. A local table, where time is virtual, charges it. A server ignores it.
+
+    Example:
+        >>> Thought(3)
+        Thought(ms=3)
+    """
 
     ms: int
+    """Thinking time in milliseconds, at least 0. The next answer is charged at least 1 ms."""
 
 
 Step: TypeAlias = Lay | OfferEnd | Call | Thought
 
 
 class Steps:
-    """Reads what one bot yields in one round. `BadAnswerError` says what is wrong, before the referee could."""
+    """Reads the answers of one bot in one round. `BadAnswerError` says what is wrong before the referee could."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -43,7 +49,7 @@ class Steps:
         self._is_offering = view.seat in view.offers
 
     def read(self, answer: object) -> Step:
-        """The move, or the thought."""
+        """Return the move, or the thought."""
         match answer:
             case Thought(int(ms)) if ms >= 0:
                 return Thought(ms)

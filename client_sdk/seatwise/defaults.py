@@ -1,4 +1,4 @@
-"""What holds where nothing else is said: where the server is, and where tokens are found."""
+"""The defaults: the address of the server, and the variables and folders that hold tokens."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ DATA_VARIABLE: Final = "SEATWISE_DATA"
 
 
 def data_folder() -> Path:
-    """The server's: $SEATWISE_DATA, or one of the user's own. Bots' tokens lie there too."""
+    """Return the server's data folder: $SEATWISE_DATA, or a folder in the user's home. Tokens of bots are there too."""
     named = os.environ.get(DATA_VARIABLE)
     return Path(named) if named else Path.home() / ".local/share/seatwise"

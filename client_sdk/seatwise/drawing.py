@@ -11,7 +11,33 @@ NOTHING = -1
 
 
 def draw(layout: Layout, symbols: Mapping[Card, Symbols]) -> str:
-    """The cards as they lie, each with a frame around its six symbols; `symbols` are those that are up."""
+    """Draw a layout as text: each card as a frame around its six symbols.
+
+    Args:
+        layout: The cards as they lie.
+        symbols: The symbols of each card's side that is up.
+
+    Returns:
+        The drawing, in several lines without trailing spaces.
+
+    Raises:
+        KeyError: `symbols` lacks a card of the layout.
+
+    Example:
+        >>> from seatwise.ubongo import Card, Placement
+        >>> one, other = Card.parse("1-01"), Card.parse("1-02")
+        >>> layout = (Placement(one, 0, 0, 0), Placement(other, 2, 1, 0))
+        >>> print(draw(layout, {one: "ABCDEF", other: "DXFXXX"}))
+        +---+---+
+        | A   B |
+        +       +---+---+
+        | C   D | D   X |
+        +       +       +
+        | E   F | F   X |
+        +---+---+       +
+                | X   X |
+                +---+---+
+    """
     if not layout:
         return "(nothing laid)"
     cards, letters = _grid(layout, symbols)
@@ -29,7 +55,7 @@ def draw(layout: Layout, symbols: Mapping[Card, Symbols]) -> str:
 def _grid(
     layout: Layout, symbols: Mapping[Card, Symbols]
 ) -> tuple[dict[tuple[int, int], int], dict[tuple[int, int], str]]:
-    """By cell, which card lies there, by its place in the layout, and the symbol."""
+    """Return two mappings by cell: the card, as its index in the layout, and the symbol."""
     cards: dict[tuple[int, int], int] = {}
     letters: dict[tuple[int, int], str] = {}
     for number, (card, x, y, turn) in enumerate(layout):
@@ -41,7 +67,7 @@ def _grid(
 def _row(
     cards: Mapping[tuple[int, int], int], letters: Mapping[tuple[int, int], str], columns: range, y: int
 ) -> str:
-    """The symbols, with an upright wherever one card ends."""
+    """Return a row of symbols, with a vertical bar wherever a card ends."""
     line = ""
     for x, following in pairwise(columns):
         line += f" {letters.get((x, y), ' ')} "
@@ -50,7 +76,7 @@ def _row(
 
 
 def _edge(cards: Mapping[tuple[int, int], int], columns: range, y: int) -> str:
-    """The line above the cells of this row."""
+    """Return the line above the cells of this row."""
     line = ""
     for x, following in pairwise(columns):
         above, below, beside_above, beside_below = (

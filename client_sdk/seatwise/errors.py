@@ -1,11 +1,11 @@
-"""What can go wrong, as types. What the server says carries its `reason`, for a program to read.
+"""The errors of this package. An error from the server has its `reason`, for a program to read.
 
     SeatwiseError
     +-- UsageError, BadAnswerError    see bot_errors
     +-- MissingTokenError           no token given
     +-- WrongGameError              an offer of another game than the bot plays
     +-- BotFailedError              not even the first bot object could be made
-    +-- RefusedError                the server said no; asking again changes nothing
+    +-- RefusedError                the server refused; a repeat changes nothing
     |   +-- BadTokenError             TOKEN_MISSING, TOKEN_UNKNOWN, TOKEN_REVOKED
     |   +-- NotAllowedError           NOT_ALLOWED
     |   +-- BadRequestError           INVALID_ARGUMENT, MALFORMED
@@ -14,13 +14,19 @@
     |   +-- WrongStateError           MATCH_NOT_OVER, MATCH_VOIDED
     |   +-- NotSupportedError         no such method: the server is older, or has another role
     |   +-- ReplacedError             REPLACED: a newer stream of the same bot
-    +-- TemporaryError              not now; asking again may help
-        +-- UnavailableError          SERVER_STOPPING, STORE_UNAVAILABLE, and what the network says
-        +-- ServerFullError           out of tables or the like; `retry_after` says when to come back
-        +-- SlowReaderError           SLOW_READER: messages were not taken for too long
-        +-- ServerFailedError         INTERNAL, and whatever has no name here
+    +-- TemporaryError              not now; a later attempt may succeed
+        +-- UnavailableError          SERVER_STOPPING, STORE_UNAVAILABLE, and errors of the network
+        +-- ServerFullError           SERVER_FULL; `retry_after` says when to try again
+        +-- SlowReaderError           SLOW_READER: messages were not read for too long
+        +-- ServerFailedError         INTERNAL, and every other error
 
-A reason that is not known here goes by its gRPC code, so a newer server needs no newer bot.
+A reason that this version does not know is mapped by its gRPC code. So a newer server needs no newer bot.
+
+    >>> try:
+    ...     raise ServerFullError("no free tables", "SERVER_FULL", {"retry_after": "5"})
+    ... except TemporaryError as error:
+    ...     print(error, error.reason, error.retry_after)
+    no free tables [SERVER_FULL] SERVER_FULL 5.0
 """
 
 from __future__ import annotations
@@ -28,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-if TYPE_CHECKING:  # whoever plays offline waits for neither grpc nor protobuf
+if TYPE_CHECKING:  # a program that plays offline loads neither grpc nor protobuf
     import grpc
 
     from seatwise.v1 import error_pb2
@@ -38,16 +44,22 @@ LONGEST_RETRY_S: Final = 300.0
 
 
 class SeatwiseError(Exception):
-    """The root of all errors that this package raises on purpose."""
+    """The base of all errors that this package raises on purpose.
+
+    Args:
+        message: The text for a person to read.
+        reason: The reason in UPPER_SNAKE_CASE; empty if there is none.
+        metadata: The facts of the message, by name.
+    """
 
     def __init__(self, message: str, reason: str = "", metadata: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.message = message
-        """For a person to read."""
+        """The text for a person to read."""
         self.reason = reason
-        """UPPER_SNAKE_CASE, for a program to read; empty if there is none."""
+        """The reason in UPPER_SNAKE_CASE, for a program to read; empty if there is none. docs/protocol.md lists them."""
         self.metadata: Mapping[str, str] = dict(metadata or {})
-        """What the message says, in parts."""
+        """The facts of the message, by name."""
 
     def __str__(self) -> str:
         return f"{self.message} [{self.reason}]" if self.reason else self.message
@@ -62,11 +74,11 @@ class WrongGameError(SeatwiseError):
 
 
 class BotFailedError(SeatwiseError):
-    """The bot's own `__init__` or `setup` failed before it had ever played; `__cause__` is its exception."""
+    """The bot's own `__init__` or `setup` failed before its first match. `__cause__` is its exception."""
 
 
 class RefusedError(SeatwiseError):
-    """The server said no; asking again changes nothing."""
+    """The server refused the request. A repeat changes nothing."""
 
 
 class BadTokenError(RefusedError):
@@ -74,35 +86,35 @@ class BadTokenError(RefusedError):
 
 
 class NotAllowedError(RefusedError):
-    """The token is good, but not for this."""
+    """The token is valid, but does not allow this call."""
 
 
 class BadRequestError(RefusedError):
-    """The request itself is wrong; the message says what would be right."""
+    """The request itself is wrong. The message says what would be right."""
 
 
 class NotFoundError(RefusedError):
-    """There is no such thing."""
+    """The request names something that does not exist, e.g. a match or a bot."""
 
 
 class AlreadyExistsError(RefusedError):
-    """There is such a thing already."""
+    """The request creates something that already exists, e.g. a bot version."""
 
 
 class WrongStateError(RefusedError):
-    """Not in the state in which the thing is, e.g. the record of a match that runs."""
+    """The state of the match does not allow the request, e.g. for the record of a match that is not over."""
 
 
 class NotSupportedError(RefusedError):
-    """This server does not offer it: it is older, or has another role."""
+    """This server does not have the method: it is older, or has another role."""
 
 
 class ReplacedError(RefusedError):
-    """A newer stream of the same bot has taken over: another process uses this token."""
+    """A newer stream of the same bot has replaced this one: another process uses the same token."""
 
 
 class TemporaryError(SeatwiseError):
-    """Not now; asking again may help."""
+    """The server cannot do this now. A later attempt may succeed."""
 
 
 class UnavailableError(TemporaryError):
@@ -110,27 +122,27 @@ class UnavailableError(TemporaryError):
 
 
 class ServerFullError(TemporaryError):
-    """The server takes no more for now."""
+    """The server has no room now, e.g. for another stream."""
 
     @property
     def retry_after(self) -> float:
-        """Seconds to wait before asking again; 0 if the server did not say."""
+        """Seconds to wait before the next attempt, at most 300; 0 if the server named no time."""
         return _seconds(self.metadata.get("retry_after", ""))
 
 
 class SlowReaderError(TemporaryError):
-    """The stream was ended because its messages were not taken for too long."""
+    """The server ended the stream because the bot did not read its messages for too long."""
 
 
 class ServerFailedError(TemporaryError):
-    """The server failed, and it is its own fault."""
+    """The server failed; the fault is its own."""
 
 
 _BY_REASON: Final[dict[str, type[SeatwiseError]]] = {
     "REPLACED": ReplacedError,
     "SLOW_READER": SlowReaderError,
 }
-"""Where the reason says more than the code."""
+"""Reasons that say more than their gRPC code."""
 
 _BY_CODE: Final[dict[str, type[SeatwiseError]]] = {
     "ABORTED": UnavailableError,
@@ -150,7 +162,7 @@ _BY_CODE: Final[dict[str, type[SeatwiseError]]] = {
 
 
 class Failed(Protocol):
-    """What gRPC raises, be it `grpc.aio.AioRpcError` or its synchronous cousin."""
+    """An exception of gRPC: `grpc.aio.AioRpcError` or `grpc.RpcError`."""
 
     def code(self) -> grpc.StatusCode: ...
     def details(self) -> str | None: ...
@@ -158,14 +170,21 @@ class Failed(Protocol):
 
 
 def from_rpc(error: Failed) -> SeatwiseError:
-    """The typed error of a failed RPC; the caller raises it `from` the original."""
+    """Return the typed error of a failed RPC. The caller raises it `from` the original.
+
+    Args:
+        error: The exception of gRPC.
+
+    Returns:
+        An error of the class for its reason, or for its gRPC code.
+    """
     info = _info_of(error)
     kind = _BY_REASON.get(info.reason) or _BY_CODE.get(error.code().name, ServerFailedError)
     return kind(error.details() or error.code().name, info.reason, info.metadata)
 
 
 def _info_of(error: Failed) -> error_pb2.ErrorInfo:
-    """The error's details; empty if it has none that can be read, e.g. when a proxy made it."""
+    """Return the error's details; empty if it has none that can be read, e.g. when a proxy made it."""
     from google.protobuf.message import DecodeError
 
     from seatwise.v1 import error_pb2
@@ -182,7 +201,7 @@ def _info_of(error: Failed) -> error_pb2.ErrorInfo:
 
 
 def _seconds(text: str) -> float:
-    """Of "1.5" or "1.5s", within reason; what cannot be read is 0."""
+    """Return the seconds of "1.5" or "1.5s", within limits; 0 for any other text."""
     try:
         return min(max(0.0, float(text.removesuffix("s"))), LONGEST_RETRY_S)
     except ValueError:

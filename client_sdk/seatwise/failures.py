@@ -17,12 +17,12 @@ _ON_THE_WAY = (
     str(Path(traceback.__file__).parent / "asyncio"),
     "<frozen importlib",
 )
-"""What is called before a bot is."""
+"""Frames of the traceback that come before the bot's own code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A bot raised something, or gave an answer that is no legal move."""
+    """A bot raised an exception, or its answer was no legal move."""
 
     bot: str
     """Its name at this table."""
@@ -30,11 +30,11 @@ class Failure:
     match: str
     seat: int
     doing: str
-    """What it was asked to do: "choose", "arrange", "set up"..."""
+    """The call that failed: "choose", "arrange", "set up" and so on."""
 
     error: BaseException
     costs: str
-    """What that means for its match, for a person."""
+    """The consequence for its match, for a person to read."""
 
 
 class Failures:

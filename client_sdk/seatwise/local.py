@@ -1,4 +1,4 @@
-"""Matches without a server: the same rules, the same records, every bot in this process."""
+"""Matches without a server: the same rules and the same records, with all bots in this process."""
 
 from __future__ import annotations
 
@@ -43,13 +43,34 @@ def play(
     is_rotating: bool = True,
     on_match: Callable[[PlayedMatch], None] | None = None,
 ) -> Results:
-    """Plays a series of matches here, without a server, and returns what came out.
+    """Play a series of matches in this process, without a server.
 
-    The bots change seats from match to match, through all orders, unless `is_rotating` is false. With a
-    `seed` everything that is left to chance follows from it: deals, match names, and what bots draw from
-    `self.chance` or from the module `random`. Nobody runs out of time, however slow the machine; what a
-    bot raises is shown and counts as a time-out. `records` is a file to which one line a match is
-    written. `UsageError` says what cannot be played.
+    No bot runs out of time, however slow the machine is. An exception of a bot is shown, and counts as a time-out.
+
+    Args:
+        bots: One entrant for each seat, 2 to 4: a class derived from `Bot`, a function that makes bots, the name of a
+            sample ("random", "greedy", "counting"; for Ubongo "random", "solver"), or `"FILE.py:CLASS"`.
+        game: The game, "ugo" or "ubongo".
+        matches: The number of matches, at least 1.
+        seed: Any number, text or bytes. Deals, match names, and the numbers that bots draw from `self.chance` or from
+            the module `random` follow from it. Without a seed each series is different.
+        options: Options of the game, as in `{"rounds": 1}`. An option that is not named has its default.
+        records: A file to write the records to, one line for each match. An existing file is overwritten.
+        is_rotating: Whether the bots change seats from match to match, through all orders.
+        on_match: A function that is called with each match as soon as it is over.
+
+    Returns:
+        The matches and the standings. `print` shows them as a table.
+
+    Raises:
+        UsageError: The series cannot be played, or `records` cannot be written. The message says why.
+
+    Example:
+        >>> results = play(["random", "greedy"], matches=10, seed=1, options={"rounds": 1})
+        >>> len(results)
+        10
+        >>> results.standings[1].bot
+        'greedy'
     """
     if _is_inside_a_loop():
         return _in_a_thread(lambda: play(
@@ -75,7 +96,7 @@ def play(
 
 
 class _Series:
-    """What is fixed about all matches of a series before the first is played."""
+    """The settings of a series, which are the same for all its matches."""
 
     def __init__(
         self,
@@ -99,7 +120,7 @@ class _Series:
         self._key = _key(seed)
 
     def setup(self, number: int) -> Setup:
-        """That of one match."""
+        """Return the set-up of one match."""
         return Setup(
             match=f"matches/{self._derived(number, 'name').hex()[:16]}",
             game=self._game.name,
@@ -112,7 +133,7 @@ class _Series:
         )
 
     def players(self, number: int) -> list[Player]:
-        """Who sits where in that match; the module `random` starts it afresh too, if there is a seed."""
+        """Return the players of one match by seat. If there is a seed, seed the module `random` as well."""
         if self._has_seed:
             random.seed(self._derived(number, "random"))
         return [
@@ -157,7 +178,7 @@ def _options(game: str, seats: int, given: Mapping[str, int | str]) -> Options:
 
 
 def _names(bots: Sequence[Entrant]) -> tuple[str, ...]:
-    """Each bot's name, told apart by numbers where several are the same."""
+    """Return each bot's name. Equal names are numbered."""
     names: list[str] = []
     for bot in bots:
         name = bot.rpartition(":")[2] if isinstance(bot, str) else getattr(bot, "__name__", "bot")
@@ -167,13 +188,13 @@ def _names(bots: Sequence[Entrant]) -> tuple[str, ...]:
 
 
 def _slug(name: str) -> str:
-    """The name as a part of a resource name."""
+    """Return the name as a part of a resource name."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "bot"
 
 
 def _orders(seats: int) -> list[tuple[int, ...]]:
-    """All ways to sit; in each block of as many matches as there are seats, everybody sits everywhere once."""
+    """Return all seatings. In each block of as many matches as there are seats, each bot has each seat once."""
     circles = [(0, *others) for others in permutations(range(1, seats))]
     return [circle[first:] + circle[:first] for circle in circles for first in range(seats)]
 
@@ -196,7 +217,7 @@ def _opened(records: str | os.PathLike[str]) -> IO[bytes]:
 
 @contextmanager
 def _own_chance() -> Iterator[None]:
-    """Gives the module `random` back as it was."""
+    """Restore the state of the module `random` at the end."""
     before = random.getstate()
     try:
         yield
@@ -208,7 +229,7 @@ def _own_chance() -> Iterator[None]:
 
 
 class _Waiter:
-    """Waits for what async methods return, all in one event loop, and passes on what others return."""
+    """Awaits the results of async methods, all in one event loop. Other results pass through."""
 
     def __init__(self) -> None:
         self._runner: Runner | None = None
@@ -235,7 +256,7 @@ async def _result_of(value: Any) -> Any:
 
 
 def _is_inside_a_loop() -> bool:
-    """Whether we are called from async code, as in a notebook."""
+    """Return whether the caller is async code, as in a notebook."""
     asyncio = sys.modules.get("asyncio")
     return asyncio is not None and asyncio._get_running_loop() is not None
 

@@ -1,8 +1,8 @@
 """A race at a local table, in virtual time: the seat with the least charged time is asked next.
 
-What a bot yields costs a millisecond, or what it declares by yielding `Thought(ms)` before. So nobody's
-machine matters, and with a seed a match is the same each time. A thought takes its time like an answer: who
-thinks on for ever is not asked any more when the round is over.
+An answer of a bot costs one millisecond, or the time that the bot declares by yielding `Thought(ms)` before it. So the
+machine does not matter, and with a seed a match is the same each time. A thought takes its time like an answer: a bot
+that thinks without end is not asked any more when the round is over.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import Call, Lay, OfferEnd
 
 COST_MS: Final = 1
-"""Of an answer for which nothing else was declared, and the least that a thought takes."""
+"""The cost of an answer without a declared thought, and the least cost of a thought."""
 
 LAST: Final = OfferEnd(on=True)
-"""Who builds no more stands in nobody's way."""
+"""The last step of a bot that builds no more: it agrees to end the round."""
 
 
 @dataclass(slots=True)
 class Builder:
-    """One seat, and what its bot yields."""
+    """One seat, and the steps that its bot yields."""
 
     seat: Seat
     generator: Any
     steps: Steps
     rate: Rate = field(default_factory=Rate)
     unsaid: dict[type, Any] = field(default_factory=dict)
-    """The newest layout and offer that were too quick after the last."""
+    """The newest layout and offer that are not yet sent, because they came too soon after the last ones."""
     has_thought: bool = False
-    """Its next answer has been paid for by a thought."""
+    """Whether a thought has already paid for its next answer."""
     is_done: bool = False
 
 
 class LocalRace:
-    """One round. `ask` gives a builder's next answer, or `None` at its end; `submit` and `tick` the referee's word."""
+    """One round. `ask` returns a builder's next step, or `None` at its end. `submit` sends a move to the referee."""
 
     def __init__(
         self,
@@ -59,11 +59,11 @@ class LocalRace:
 
     @property
     def next_ms(self) -> int | None:
-        """When the next seat is due, from the start of the round; `None` when nothing is to come."""
+        """The time at which the next seat is due, from the start of the round; `None` if no seat is."""
         return self._events[0][0] if self._events else None
 
     def step(self) -> None:
-        """The seat that is due says what it has to say, or has thought."""
+        """Send the move of the seat that is due, or end its thought."""
         at_ms, seat, _, move = heappop(self._events)
         builder = self._builders[seat]
         if move is None:
@@ -75,7 +75,7 @@ class LocalRace:
             self._go_on(builder, at_ms)
 
     def _go_on(self, builder: Builder, at_ms: int) -> None:
-        """The bot is asked, and is due when what it yields is paid for."""
+        """Ask the bot. Its seat is due when the cost of its step has passed."""
         step = self._ask(builder)
         builder.is_done = step is None or isinstance(step, Call)
         self._push(at_ms + _cost_ms(builder, step), builder.seat, LAST if step is None else step)
@@ -98,7 +98,7 @@ class LocalRace:
             self._push(int(ready_ms) + 1, builder.seat, None)
 
     def _flush(self, builder: Builder, at_ms: int) -> None:
-        """First the layout, for an offer may end the round."""
+        """Send the layout first, because an offer may end the round."""
         for kind in (Lay, OfferEnd):
             if kind in builder.unsaid:
                 builder.rate.spend(at_ms)
@@ -106,7 +106,7 @@ class LocalRace:
 
 
 def _cost_ms(builder: Builder, step: Step | None) -> int:
-    """What a thought declares; an answer has been paid for by the thoughts before it, or costs the least."""
+    """Return the cost of a step: a thought costs what it declares, an answer after a thought nothing."""
     is_paid, builder.has_thought = builder.has_thought, isinstance(step, Thought)
     if isinstance(step, Thought):
         return max(step.ms, COST_MS)
@@ -114,7 +114,7 @@ def _cost_ms(builder: Builder, step: Step | None) -> int:
 
 
 def close(builder: Builder, wait: Callable[[Any], Any]) -> None:
-    """The round is over: the bot's generator is told."""
+    """Close the bot's generator, because the round is over."""
     with suppress(Exception):  # it had its say
         if hasattr(builder.generator, "aclose"):
             wait(builder.generator.aclose())

@@ -1,4 +1,4 @@
-"""One match between bots of this process, by the referee's own rules and machine."""
+"""One match between bots of this process, with the referee's own rules and state machine."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment
 
 FREE_MS = 60_000
-"""Nobody runs out of it: the clock of a local table stands still before it does."""
+"""No bot runs out of it: the clock of a local table stops before that."""
 
 NS_PER_MS = 1_000_000
 END: Final = object()
-"""Of a bot's generator."""
+"""Marks the end of a bot's generator."""
 STRIKE = "a time-out: its default move is played"
 NOT_SEATED = "it does not sit down: the match is played without it"
 
 
 def local_time_control(game: str) -> TimeControl:
-    """One under which a slow machine changes nothing."""
+    """Return a time control under which a slow machine changes nothing."""
     free_ms = dict.fromkeys(GAMES[game].paces, FREE_MS)
     return TimeControl(
         free_ms=free_ms, bank_ms=0, grace_ms=0, setup_ms=FREE_MS, allowance_cap_ms=0, handover_ms=0
@@ -47,7 +47,7 @@ def local_time_control(game: str) -> TimeControl:
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """Who takes a seat, and what chance gives him."""
+    """The bot of one seat, and its random numbers."""
 
     name: str
     factory: BotFactory
@@ -56,7 +56,7 @@ class Player:
 
 
 class LocalTable:
-    """Asks each bot in turn. What a bot raises costs it that move, as a time-out does on the server."""
+    """Asks each bot in turn. An exception costs a bot that move, as a time-out does on the server."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class LocalTable:
         self._thought_ns = [0] * len(players)
 
     def play(self) -> PlayedMatch:
-        """The whole match."""
+        """Play the whole match."""
         for seat in map(Seat, range(len(self._players))):
             self._seat(seat)
         if self._match.position.state is None:
@@ -96,7 +96,7 @@ class LocalTable:
         return self._played()
 
     def record(self) -> bytes | None:
-        """The line of the finished match; `None` if it was voided."""
+        """Return the record of the finished match; `None` if it was voided."""
         with suppress(record.NotFinished):
             return record.write(self._setup, list(map(encode, self._entries))).line
         return None
@@ -141,7 +141,7 @@ class LocalTable:
         self._perform(self._match.submit(seat, prompt.number, str(prompt.number), move, self._now_ms))
 
     def _race(self, prompt: Prompt) -> None:
-        """A round in which all build at once, from now on in virtual time."""
+        """Play a round in which all seats build at once, in virtual time."""
         start_ms = self._now_ms
         for seat in sorted(prompt.seats):
             self._perform(self._match.handed(seat, prompt.number, start_ms))
@@ -171,7 +171,7 @@ class LocalTable:
         return current is not None and current.number == prompt.number
 
     def _builder(self, seat: Seat) -> Builder | None:
-        """The seat with its bot's generator, or with none if the bot fails to make one."""
+        """Return the seat with its bot's generator; an empty generator if the bot fails to make one."""
         view = self._match.view(seat)
         try:
             generator = self._bots[seat].build(view)

@@ -1,4 +1,4 @@
-"""A seat at a table, as it is offered to a bot."""
+"""A seat in a match, as a bot is offered it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from seatwise_referee.game import Options, Seat
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What is known of a match before its deal."""
+    """The facts of a match that are known before its deal."""
 
     match: str
-    """Format: matches/{match}."""
+    """The name of the match. Format: matches/{match}."""
 
     seat: Seat
-    """The bot's own, from 0."""
+    """The bot's own seat, from 0."""
 
     game: str
-    """As in `run` and `play`: "ugo"."""
+    """The game, "ugo" or "ubongo"."""
 
     bots: tuple[str, ...]
     """The players by seat. Format: bots/{bot}/versions/{version}."""
@@ -28,7 +28,7 @@ class Offer:
     """The game's options, complete."""
 
     time_control: TimeControl
-    """Its `setup_ms` is the time for `Bot.setup`."""
+    """The time limits. `setup_ms` is the limit for `Bot.setup`, in milliseconds."""
 
     commitment: bytes
-    """SHA-256 of the match's seed."""
+    """SHA-256 of the match's seed, 32 bytes."""

@@ -1,4 +1,4 @@
-"""What came out of a series of matches."""
+"""The results of a series of matches."""
 
 from __future__ import annotations
 
@@ -10,63 +10,88 @@ from typing import Any
 from seatwise_referee.ending import Ending
 
 Z_95 = 1.96
-"""So many standard errors to either side hold the true mean in 95 % of all series, if they are not too short."""
+"""The half-width of a 95 % interval, in standard errors. It holds for series that are not too short."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedMatch:
-    """One match of a series; the tuples are by seat."""
+    """One match of a series. All tuples are by seat."""
 
     match: str
-    """Format: matches/{match}."""
+    """The name of the match. Format: matches/{match}."""
 
     bots: tuple[str, ...]
-    """Who sat where, by the names of the standings."""
+    """The bots, by their names in the standings."""
 
     points: tuple[int, ...]
-    """Empty if the match was voided, as the ranks, endings and rounds."""
+    """The points of the whole match. Empty if the match was voided, like ranks, endings and rounds."""
 
     ranks: tuple[int, ...]
     endings: tuple[Ending, ...]
     rounds: tuple[tuple[int, ...], ...]
     void_reason: str
-    """Why it counts for nobody; empty if it counts."""
+    """The reason for which the match does not count; empty if it counts."""
 
     moves: tuple[int, ...]
-    """How many questions each seat was asked."""
+    """Number of questions that each seat was asked."""
 
     failures: tuple[int, ...]
-    """How many of them it failed to answer, by an exception or with no legal move."""
+    """Number of questions that each seat failed to answer: it raised, or its answer was no legal move."""
 
     thought_ms: tuple[float, ...]
-    """How long it thought, in all."""
+    """Time that each seat thought in the whole match, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One bot's part of a series."""
+    """One bot's result in a series."""
 
     bot: str
+    """Its name in the table."""
+
     matches: int
-    """Those that count."""
+    """Number of its matches that count."""
 
     mean_points: float
+    """Mean points per match; 0 if no match counts."""
+
     interval: tuple[float, float]
-    """Holds the true mean with 95 %; endless while there are fewer than two matches."""
+    """The 95 % interval of the mean points; infinite with fewer than two matches."""
 
     mean_rank: float
+    """Mean rank, from 1; 0 if no match counts."""
+
     moves: int
+    """Number of questions that it was asked."""
+
     failures: int
+    """Number of questions that it failed to answer."""
+
     ms_per_move: float
+    """Mean thinking time per question, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A series of matches: iterate for the matches, print for the table."""
+    """A series of matches. Iterate over it for the matches, and print it for the table.
+
+    Example:
+        >>> from seatwise import play
+        >>> results = play(["random", "greedy"], matches=4, seed=1, options={"rounds": 1})
+        >>> [match.void_reason for match in results]
+        ['', '', '', '']
+        >>> results.standing("greedy").matches
+        4
+    """
 
     game: str
+    """The game, "ugo" or "ubongo"."""
+
     bots: tuple[str, ...]
+    """The names of the bots, in the order given to `play`."""
+
     matches: tuple[PlayedMatch, ...]
+    """The matches in the order played."""
 
     def __len__(self) -> int:
         return len(self.matches)
@@ -76,11 +101,21 @@ class Results:
 
     @property
     def standings(self) -> tuple[Standing, ...]:
-        """By bot, in the order given."""
+        """The result of each bot, in the order of `bots`."""
         return tuple(_standing(bot, self.matches) for bot in self.bots)
 
     def standing(self, bot: str) -> Standing:
-        """That of one bot, by its name in `bots`."""
+        """Return the result of one bot.
+
+        Args:
+            bot: Its name, as in `bots`.
+
+        Returns:
+            Its standing.
+
+        Raises:
+            ValueError: No bot of the series has this name.
+        """
         return self.standings[self.bots.index(bot)]
 
     def __str__(self) -> str:
@@ -96,12 +131,20 @@ class Results:
         )
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The table as text, the heading first, then the bots, the best first."""
+        """Return the table as text.
+
+        Returns:
+            The heading, then one row for each bot, the best first.
+        """
         ordered = sorted(self.standings, key=lambda each: -each.mean_points)
         return [HEADING, *map(_row, ordered)]
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the standings as a value for JSON.
+
+        Returns:
+            The game, the number of matches and of voided matches, and the standing of each bot.
+        """
         voided = sum(1 for each in self.matches if each.void_reason)
         return {
             "game": self.game,
@@ -160,7 +203,7 @@ def _standing(bot: str, matches: Sequence[PlayedMatch]) -> Standing:
 
 
 def interval_of(points: Sequence[int]) -> tuple[float, float]:
-    """The 95 % interval of their mean."""
+    """Return the 95 % interval of the mean of these points."""
     if len(points) < 2:
         return float("-inf"), float("inf")
     mean, reach = fmean(points), Z_95 * stdev(points) / len(points) ** 0.5

@@ -1,4 +1,4 @@
-"""What came of a run."""
+"""The results of a run on a server."""
 
 from __future__ import annotations
 
@@ -15,32 +15,34 @@ class Summary:
     """All matches of one run, seen from the bot."""
 
     matches: int
-    """Those that count."""
+    """Number of matches that count."""
 
     mean_points: float
-    """0 if there are none, as the mean rank."""
+    """Mean points per match; 0 if no match counts."""
 
     mean_rank: float
+    """Mean rank, from 1; 0 if no match counts."""
+
     ranks: Mapping[int, int]
-    """How often it came first, second, ..."""
+    """Number of matches by the bot's rank, from 1."""
 
     endings: Mapping[str, int]
-    """How its seats came to the end: COMPLETED is as it should be."""
+    """Number of matches by how the bot's seat ended. COMPLETED is the normal ending."""
 
     moves: int
-    """Its own moves, of all matches; not those that the referee played for it."""
+    """Number of the bot's own moves in all matches, without the moves that the referee played for it."""
 
     failures: int
-    """Exceptions, and answers that were no legal moves."""
+    """Number of exceptions, and of answers that were no legal moves."""
 
     voided: int
-    """Matches that count for nobody."""
+    """Number of matches that were voided, so that they do not count."""
 
     unknown: int
-    """Matches that were over without their end being told."""
+    """Number of matches that are over but have an unknown result."""
 
     left: int
-    """Matches that were still open when the run was cut short."""
+    """Number of matches that were still open when the run stopped."""
 
     def __str__(self) -> str:
         others = {"voided": self.voided, "without a result": self.unknown, "left": self.left}
@@ -55,7 +57,11 @@ class Summary:
         return "; ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the summary as a value for JSON.
+
+        Returns:
+            The fields by name. The means are `None` if no match counts.
+        """
         return {
             "matches": self.matches,
             "mean_points": self.mean_points if self.matches else None,
@@ -72,7 +78,7 @@ class Summary:
 
 @dataclass(slots=True)
 class Tally:
-    """A summary in the making; it keeps sums, not matches, for a bot may play for months."""
+    """The sums of a run so far. It keeps no matches, because a bot may play for months."""
 
     points: int = 0
     ranks: Counter[int] = field(default_factory=Counter)
@@ -84,11 +90,11 @@ class Tally:
 
     @property
     def matches(self) -> int:
-        """Those that count."""
+        """Number of matches that count."""
         return self.ranks.total()
 
     def add(self, result: Result | None) -> None:
-        """One match is over; `None` if nobody told how."""
+        """Add a match that is over; `None` if its result is unknown."""
         if result is None:
             self.unknown += 1
         elif result.is_void:
@@ -99,7 +105,7 @@ class Tally:
             self.endings[str(result.endings[result.seat])] += 1
 
     def summary(self, left: int = 0) -> Summary:
-        """As it stands."""
+        """Return the summary so far."""
         matches = self.matches
         ranks = sum(rank * count for rank, count in self.ranks.items())
         return Summary(

@@ -1,4 +1,4 @@
-"""A seat's time, as its bot is told with each question."""
+"""A seat's time, as its bot sees it with each question."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TimeLeft:
-    """When the question was put, in milliseconds. Never negative."""
+    """A seat's time at the moment of the question, in milliseconds. No field is negative."""
 
     move_ms: int
-    """Free time for this question."""
+    """Free time for this question, in milliseconds."""
 
     bank_ms: int
-    """Left in the bank, beyond the free time."""
+    """Time left in the bank, in addition to the free time, in milliseconds."""
 
     charged_ms: int
-    """What the last move was charged."""
+    """Time charged for the last move, in milliseconds."""
 
     latency_ms: int
-    """The measured round trip, as it is taken off charges; 0 while it is not known."""
+    """The measured round trip, as it is subtracted from charges, in milliseconds; 0 while it is not known."""
 
     strikes: int
-    """Time-outs so far."""
+    """Number of time-outs so far."""

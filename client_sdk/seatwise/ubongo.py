@@ -1,4 +1,17 @@
-"""Ubongo for bot authors: cards, views, layouts and the rules' own geometry."""
+"""Ubongo for authors of bots: cards, views, layouts, and the geometry of the rules.
+
+These are the functions of the referee itself, so a bot can check a layout before it yields it:
+
+    >>> from seatwise.ubongo import Card, Placement, fitting_beside, is_fitting
+    >>> one, other = Card.parse("1-01"), Card.parse("1-02")
+    >>> symbols = {one: "ABCDEF", other: "DXFXXX"}
+    >>> first = Placement(one, 0, 0, 0)
+    >>> second = next(fitting_beside(first, symbols[one], other, symbols[other]))
+    >>> second
+    Placement(card=1-02, x=2, y=1, turn=0)
+    >>> is_fitting((first, second), symbols)
+    True
+"""
 
 from seatwise.building import Thought
 from seatwise.drawing import draw

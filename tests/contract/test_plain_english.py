@@ -9,7 +9,14 @@ from inspect import getfile
 from pathlib import Path
 
 import pytest
-from prose.sentences import Kind, Sentence, sentences_of_comments, sentences_of_markdown, split
+from prose.sentences import (
+    Kind,
+    Sentence,
+    sentences_of_comments,
+    sentences_of_docstrings,
+    sentences_of_markdown,
+    split,
+)
 from prose.wording import FORBIDDEN, MOST_WORDS, faults_of
 
 from seatwise import cli
@@ -21,6 +28,8 @@ from seatwise.cli import verify as verify_command
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 PROTOS = sorted((ROOT / "proto").rglob("*.proto"))
+MODULES = sorted((ROOT / "client_sdk" / "seatwise").glob("*.py"))
+"""What users import, and what it stands on. Their docstrings are read; commands have help texts."""
 COMMANDS = {each.COMMAND.name: each.COMMAND for each in (play_command, bot_command, verify_command)} | {
     point.name: point.load() for point in entry_points(group=ENTRY_POINTS)
 }
@@ -30,6 +39,8 @@ BEGIN = 24
 
 TO_DO = frozenset(
     {
+        "client_sdk/seatwise/async_client.py",
+        "client_sdk/seatwise/remote.py",
         "docs/architecture.md",
     }
 )
@@ -64,11 +75,12 @@ def paragraphs(text: str | None) -> list[str]:
 
 
 def everything() -> dict[str, list[Sentence]]:
-    """The sentences of each page, of each proto's comments and of each command's help, by the name of the file."""
+    """The sentences of each page, of comments of protos, of docstrings of the SDK and of help texts, by the file."""
     pages = {named(page): sentences_of_markdown(page.read_text()) for page in PAGES}
     protos = {named(proto): sentences_of_comments(proto.read_text()) for proto in PROTOS}
+    modules = {named(module): sentences_of_docstrings(module.read_text()) for module in MODULES}
     commands = {named(source): sentences_of_help(source, dict.fromkeys(texts)) for source, texts in helps()}
-    return pages | protos | commands
+    return pages | protos | modules | commands
 
 
 def helps() -> Iterator[tuple[Path, Iterable[str]]]:
@@ -203,3 +215,31 @@ def test_comments_are_read_without_what_they_are_about() -> None:
     found = sentences_of_comments(source)
     assert [(each.line, each.text) for each in found] == [(1, "One two."), (2, "Three."), (5, "Four anew.")]
     assert faults_of(found)[0].startswith('5: "anew"')
+
+
+def test_docstrings_are_read_without_examples() -> None:
+    source = '''"""One. Two
+
+    Args:
+        name: Three
+            four.
+        other: Five.
+
+    >>> anew
+    anew
+
+    Six.
+    """
+x = 1
+"""Seven."""
+'''
+    found = [(each.line, each.text) for each in sentences_of_docstrings(source)]
+    assert found == [
+        (1, "One."),
+        (1, "Two"),
+        (3, "Args:"),
+        (4, "Three four."),
+        (6, "Five."),
+        (11, "Six."),
+        (14, "Seven."),
+    ]

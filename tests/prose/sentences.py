@@ -1,7 +1,8 @@
-"""Sentences of a page of Markdown, of a file's comments or of a help text, each with the line on which it begins."""
+"""Sentences of a page of Markdown, of comments, docstrings or a help text, each with the line on which it begins."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ _HEADING = re.compile(r"^#{1,6}\s+")
 _FENCE = re.compile(r"^\s*(?:```|~~~)")
 _INDENTED = re.compile(r"^(?: {4}|\t)")
 _HEAD_RULE = re.compile(r"^\|[|:\- ]+$")
+_ARGUMENT = re.compile(r"^[\w*]+: (?=[A-Z`])")
+"""In a docstring: the name before what is said of an argument."""
+_TREE = re.compile(r"^[|+]|.*  ")
+"""In a docstring: lines of a drawing or a table."""
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _CODE = re.compile(r"(`+).+?\1", re.DOTALL)
 _WORD = re.compile(r"\S+")
@@ -68,6 +73,38 @@ def sentences_of_comments(source: str, mark: str = "//") -> list[Sentence]:
             found += split(begun, "\n".join(lines))
             lines = []
     return found
+
+
+def sentences_of_docstrings(source: str) -> list[Sentence]:
+    """Those of modules, classes, functions and attributes, without examples."""
+    texts = sorted(_docstrings(ast.parse(source)))
+    return [each for line, text in texts for each in _of_docstring(line, text)]
+
+
+def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Each string that is a statement of its own, with the line on which it begins."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            yield node.lineno, node.value.value
+
+
+def _of_docstring(line: int, text: str) -> Iterator[Sentence]:
+    """As Markdown without indentation: `name: text` is an item of a list, and an example is code."""
+    lines = [each.strip() for each in text.splitlines()]
+    is_example = False
+    for number, each in enumerate(lines):
+        is_example = each.startswith(">>>") or (is_example and bool(each))
+        if is_example or _TREE.match(each):
+            lines[number] = ""
+        elif _ARGUMENT.match(each):
+            lines[number] = f"- {_ARGUMENT.sub('', each)}"
+    for block in _blocks(lines):
+        for sentence in split(*block):
+            yield Sentence(line + sentence.line - 1, sentence.text, sentence.kind)
 
 
 def split(line: int, text: str, kind: Kind = Kind.TEXT) -> list[Sentence]:

@@ -18,26 +18,47 @@ SYMBOLS: Final = 6
 """On each side of a card: three rows of two."""
 
 Symbols: TypeAlias = str
-"""The six symbols of a side, row by row, one character each; only whether two are equal counts."""
+"""The six symbols of a side, row by row, one character each. Only whether two symbols are equal counts."""
 
 
 class Card(int):
-    """A card, numbered 36 x (deck - 1) + its number in the deck - 1: `1-01` to the reader.
+    """A card, as an int from 0 to 107: 36 x (deck - 1) + its number in the deck - 1. It prints as `1-01`.
 
-    There is one object of each card, in `CARDS`; states and views all share it.
+    There is one object of each card, in `CARDS`. States and views share it.
+
+    Example:
+        >>> Card(40), int(Card.parse("2-05"))
+        (2-05, 40)
     """
 
     __slots__ = ()
 
     def __new__(cls, number: int) -> Card:
-        """The card of that number; `ValueError` beyond 0 to 107."""
+        """Return the card of this number.
+
+        Args:
+            number: 0 to 107.
+
+        Raises:
+            ValueError: There is no card of this number.
+        """
         if not 0 <= number < len(CARDS):
             raise ValueError(f"cards are numbered 0 to {len(CARDS) - 1}, not {number}")
         return CARDS[number]
 
     @classmethod
     def parse(cls, text: str) -> Card:
-        """The card that is written so; `ValueError` if none is."""
+        """Return the card of this name.
+
+        Args:
+            text: Its deck and its number in the deck, as in `"1-01"`.
+
+        Returns:
+            The card.
+
+        Raises:
+            ValueError: There is no card of this name.
+        """
         if isinstance(text, str) and text in BY_TEXT:
             return BY_TEXT[text]
         raise ValueError(f"{_short(text)} is no card: one of {TEXTS[0]} to {TEXTS[-1]}")
@@ -67,10 +88,13 @@ BY_TEXT: Final = dict(zip(TEXTS, CARDS, strict=True))
 
 
 class Side(NamedTuple):
-    """One side of a card, which is all that a seat is shown of it."""
+    """One side of a card. A seat sees no more of the card."""
 
     card: Card
+    """The card."""
+
     symbols: Symbols
+    """The six symbols of the side that is up."""
 
     def __str__(self) -> str:
         return str(self.card)

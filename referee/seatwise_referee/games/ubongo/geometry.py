@@ -26,23 +26,27 @@ BOUND: Final = 30
 
 
 class Placement(NamedTuple):
-    """Where a card lies."""
+    """A card, and where it lies."""
 
     card: Card
+    """The card."""
+
     x: int
+    """The column of its top-left cell, as it lies; x grows to the right, from -30 to 30."""
+
     y: int
-    """The top-left cell of the card as it lies."""
+    """The row of its top-left cell, as it lies; y grows downwards, from -30 to 30."""
 
     turn: int
     """Quarter turns clockwise, 0 to 3."""
 
 
 Layout: TypeAlias = tuple[Placement, ...]
-"""All that a seat has laid, in the order in which it names the cards; the order means nothing."""
+"""All cards that a seat has laid. Their order has no meaning."""
 
 
 class Touch(Enum):
-    """How two cards lie to each other."""
+    """The relation of two cards."""
 
     APART = "apart"
     FITTING = "fitting"
@@ -51,7 +55,20 @@ class Touch(Enum):
 
 
 def cells(x: int, y: int, turn: int) -> list[tuple[int, int]]:
-    """The cell of each of the six symbols of a card that lies so, in the order of its symbols."""
+    """Return the cells of a card.
+
+    Args:
+        x: The column of its top-left cell, as it lies.
+        y: The row of its top-left cell, as it lies.
+        turn: Quarter turns clockwise, 0 to 3.
+
+    Returns:
+        The cell `(x, y)` of each of its six symbols, in the order of the symbols.
+
+    Example:
+        >>> cells(0, 0, 1)
+        [(2, 0), (2, 1), (1, 0), (1, 1), (0, 0), (0, 1)]
+    """
     return [(x + dx, y + dy) for dx, dy in _CELLS[turn]]
 
 
@@ -117,7 +134,22 @@ _CONTACTS: Final = tuple(
 
 
 def touch(one: Placement, symbols: Symbols, other: Placement, other_symbols: Symbols) -> Touch:
-    """How two cards lie to each other (K7)."""
+    """Return the relation of two cards (K7).
+
+    Args:
+        one: Where the first card lies.
+        symbols: The symbols of its side that is up.
+        other: Where the second card lies.
+        other_symbols: The symbols of its side that is up.
+
+    Returns:
+        Whether the two cards are apart, fit, touch wrongly or overlap.
+
+    Example:
+        >>> one, other = Placement(Card(0), 0, 0, 0), Placement(Card(1), 2, 1, 0)
+        >>> touch(one, "ABCDEF", other, "DXFXXX"), touch(one, "ABCDEF", other, "DXXXXX")
+        (<Touch.FITTING: 'fitting'>, <Touch.WRONG: 'wrong'>)
+    """
     step = (other.x - one.x) * _COLUMN + other.y - one.y
     contact = _CONTACTS[one.turn * TURNS + other.turn].get(step)
     if contact is None:
@@ -152,7 +184,23 @@ _BESIDE: Final = tuple(
 def fitting_beside(
     placed: Placement, symbols: Symbols, card: Card, card_symbols: Symbols
 ) -> Iterator[Placement]:
-    """Every way in which the card fits to the placed one, whatever else lies there, even out of bounds."""
+    """Find every place in which a card fits beside a placed one.
+
+    Other cards on the table and the bounds of the table are ignored.
+
+    Args:
+        placed: Where the placed card lies.
+        symbols: The symbols of its side that is up.
+        card: The card to place.
+        card_symbols: The symbols of its side that is up.
+
+    Yields:
+        Each placement of `card` that fits.
+
+    Example:
+        >>> next(fitting_beside(Placement(Card(0), 0, 0, 0), "ABCDEF", Card(1), "DXFXXX"))
+        Placement(card=1-02, x=2, y=1, turn=0)
+    """
     for x, y, turn, contact in _BESIDE[placed.turn]:
         if _fits(contact, symbols, card_symbols):
             yield Placement(card, placed.x + x, placed.y + y, turn)
@@ -162,10 +210,21 @@ def fitting_beside(
 
 
 def is_fitting(layout: Sequence[Placement], symbols: Mapping[Card, Symbols]) -> bool:
-    """Whether all cards that touch fit, none overlap, and all hang together (K7, K8).
+    """Return whether a layout fits: all cards that touch fit, none overlap, and all are connected (K7, K8).
 
-    `symbols` are those of each card's side that is up; `KeyError` if one is missing. All must lie within
-    bounds. One card alone is fitting, and so is none.
+    Args:
+        layout: The cards as they lie. All must lie within the bounds.
+        symbols: The symbols of each card's side that is up.
+
+    Returns:
+        True if the layout fits. A layout of one card fits, and so does an empty layout.
+
+    Raises:
+        KeyError: `symbols` lacks a card of the layout.
+
+    Example:
+        >>> is_fitting([Placement(Card(0), 0, 0, 0)], {Card(0): "ABCDEF"})
+        True
     """
     contacts, column = _CONTACTS, _COLUMN
     placed: list[tuple[int, int, Symbols]] = []
@@ -200,7 +259,18 @@ def _with_group(groups: list[int], joined: int, new: int) -> list[int]:
 
 
 def overlapping(layout: Sequence[Placement]) -> tuple[Placement, Placement] | None:
-    """The first two cards that would lie on one another, or `None`."""
+    """Find two cards that overlap.
+
+    Args:
+        layout: The cards as they lie.
+
+    Returns:
+        The first two placements that overlap; `None` if none do.
+
+    Example:
+        >>> overlapping([Placement(Card(0), 0, 0, 0), Placement(Card(1), 2, 0, 0)]) is None
+        True
+    """
     contacts, column = _CONTACTS, _COLUMN
     placed: list[tuple[int, int]] = []
     for number, (_, x, y, turn) in enumerate(layout):

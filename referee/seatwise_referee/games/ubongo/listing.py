@@ -55,8 +55,23 @@ def _likely(layout: Layout, hand: tuple[Side, ...]) -> Iterator[Layout]:
 
 
 def fitting_places(layout: Layout, card: Card, symbols: Mapping[Card, Symbols]) -> Iterator[Placement]:
-    """Each place where the card fits to all that it touches, and to one at least; upright in the middle if
-    nothing lies yet.
+    """Find every place in which a card fits all cards that it touches, and touches at least one.
+
+    Args:
+        layout: The cards as they lie. In an empty layout the only place is upright in the middle.
+        card: The card to add.
+        symbols: The symbols of the side that is up, for `card` and each card of the layout.
+
+    Yields:
+        Each placement of `card` within the bounds.
+
+    Raises:
+        KeyError: `symbols` lacks a card.
+
+    Example:
+        >>> from seatwise.ubongo import Card
+        >>> list(fitting_places((), Card(0), {Card(0): "ABCDEF"}))
+        [Placement(card=1-01, x=0, y=0, turn=0)]
     """
     if not layout:
         yield Placement(card, 0, 0, 0)

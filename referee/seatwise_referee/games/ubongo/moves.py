@@ -14,21 +14,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lay:
-    """This is now all that lies before the seat; what is not named is back in its hand (K9)."""
+    """Replaces the layout of the seat. A card that the layout does not name is back in the hand (K9)."""
 
     layout: Layout
+    """The whole layout, at most nine cards."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Calls "Ubongo!": at least seven cards lie, and all of them fit (K10)."""
+    """Calls "Ubongo!" with the last layout: at least seven cards are laid, and all of them fit (K10)."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfferEnd:
-    """Agrees to end the round as it stands, or no longer does (K14)."""
+    """Agrees to end the round as it is, or takes that back (K14)."""
 
     on: bool
+    """True agrees, False takes it back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,14 +37,16 @@ class Course(NamedTuple):
 
 
 class Built(NamedTuple):
-    """What one seat had laid when a round was over; all may see it then."""
+    """One seat's final layout of a finished round. All seats may see it."""
 
     layout: Layout
+    """The cards that it had laid."""
+
     sides: tuple[Side, ...]
-    """The sides that are up in it, card by card."""
+    """The sides that are up, in the order of the layout."""
 
     has_called: bool
-    """Rightly or not; its points say which."""
+    """Whether the seat called. Its points show whether the call was right."""
 
 
 class Round(NamedTuple):

@@ -14,16 +14,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Everything one seat may know; it has no place for what another holds, or lays before the round is over."""
+    """Everything that one seat may know.
+
+    It has no field for another seat's hand, nor for another seat's layout before the round is over.
+    """
 
     seat: Seat | None
     """The viewer; `None` is a spectator."""
 
     round: int
-    """The round being played, from 1; the last one when the match is over."""
+    """The round being played, from 1; the last round if the match is over."""
 
     rounds: int
-    """How many rounds the match has."""
+    """Number of rounds in the match."""
 
     hand: tuple[Side, ...]
     """The viewer's own nine cards, laid or not, with the symbols of the side that is up; empty for a spectator
@@ -31,29 +34,29 @@ class View:
     """
 
     layout: Layout
-    """What the viewer has laid."""
+    """The cards that the viewer has laid."""
 
     laid: tuple[int, ...]
-    """By seat: how many cards lie before it."""
+    """Number of cards that each seat has laid, by seat."""
 
     building: tuple[Seat, ...]
     """The seats that still build in this round."""
 
     offers: tuple[Seat, ...]
-    """Those of them that agree to end the round."""
+    """The seats among them that agree to end the round."""
 
     out: tuple[Seat, ...]
     """The seats that called in this round although their cards do not fit."""
 
     points: tuple[tuple[int, ...], ...]
-    """Of each finished round, by seat."""
+    """The points of each finished round: a tuple of rounds, each a tuple by seat."""
 
     last_round: tuple[Built, ...]
-    """What each seat had laid when the last finished round was over, by seat."""
+    """The final layout of each seat in the last finished round, by seat; empty in the first round."""
 
 
 def view_of(state: State, seat: Seat | None) -> View:
-    """What this seat may know; `None` is a spectator, who sees what lies open."""
+    """Return the view of a seat. `None` is a spectator, which sees only open facts."""
     round_ = state.round
     return View(
         seat=seat,

@@ -28,34 +28,56 @@ COLOURS: Final = tuple(Colour)
 
 
 class Card(int):
-    """A land card, numbered 9 x colour + value: an int wherever speed matters, `R3` to the reader.
+    """A card, as an int from 0 to 44: 9 x colour + value. It prints as `R3`.
 
-    There is one object of each card, in `CARDS`; states, tricks and views all share it.
+    There is one object of each card, in `CARDS`. States, tricks and views share it.
+
+    Example:
+        >>> card = Card(3)
+        >>> card, card.colour, card.value
+        (R3, <Colour.RED: 'R'>, 3)
     """
 
     __slots__ = ()
 
     def __new__(cls, number: int) -> Card:
-        """The card of that number; `ValueError` beyond 0 to 44."""
+        """Return the card of this number.
+
+        Args:
+            number: 0 to 44.
+
+        Raises:
+            ValueError: There is no card of this number.
+        """
         if not 0 <= number < len(CARDS):
             raise ValueError(f"cards are numbered 0 to {len(CARDS) - 1}, not {number}")
         return CARDS[number]
 
     @classmethod
     def parse(cls, text: str) -> Card:
-        """The card that is written so; `ValueError` if none is."""
+        """Return the card of this name.
+
+        Args:
+            text: Its colour (R, B, G, Y or K for grey) and its value (0 to 8), as in `"R3"`.
+
+        Returns:
+            The card.
+
+        Raises:
+            ValueError: There is no card of this name.
+        """
         if isinstance(text, str) and text in BY_TEXT:
             return BY_TEXT[text]
         raise ValueError(f"{_short(text)} is no card: one of R, B, G, Y, K (grey) and 0 to 8, like R3")
 
     @property
     def colour(self) -> Colour:
-        """The kind of land."""
+        """Its colour."""
         return COLOURS[self // VALUES]
 
     @property
     def value(self) -> int:
-        """0 to 8."""
+        """Its value, 0 to 8."""
         return self % VALUES
 
     def __str__(self) -> str:

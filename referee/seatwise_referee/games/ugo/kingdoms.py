@@ -21,17 +21,17 @@ MISSING_FARMER: Final = -5
 
 
 class Kingdom(NamedTuple):
-    """One seat's lands."""
+    """The cards that one seat has laid, and its farmers."""
 
     sections: tuple[tuple[Card, ...], ...] = ((),) * 5
-    """A to E in that order, each a stack of one colour from bottom to top (U3)."""
+    """The sections A to E, each a stack of one colour from bottom to top (U3)."""
 
     farmers: int = 0
-    """They fill C (2 places), then D (3), then E (4), before cards lie there or after (U23, U26)."""
+    """Number of farmers. They fill C (2 places), then D (3), then E (4), whether cards lie there or not (U23, U26)."""
 
     @property
     def tops(self) -> tuple[Card | None, ...]:
-        """The card that counts in each section; `None` where none lies."""
+        """The top card of each section, which counts; `None` for an empty section."""
         return tuple(stack[-1] if stack else None for stack in self.sections)
 
 
@@ -39,10 +39,21 @@ EMPTY: Final = Kingdom()
 
 
 def lay(kingdom: Kingdom, cards: Iterable[Card]) -> Kingdom:
-    """The kingdom after these cards were laid, one by one (U15 to U19).
+    """Lay cards in a kingdom, one by one (U15 to U19).
 
-    Each goes on top of its colour's stack, or opens the next free section from the left (U17, U18).
-    Sections fill without gaps, so that is the first one of its colour or free.
+    Each card goes on top of its colour's stack, or opens the next free section from the left (U17, U18). Sections fill
+    without gaps, so this is the first section that has its colour or is free.
+
+    Args:
+        kingdom: The kingdom before.
+        cards: The cards in the order in which they are laid.
+
+    Returns:
+        The kingdom after. The given one is unchanged.
+
+    Example:
+        >>> lay(Kingdom(), [Card(3), Card(4), Card(10)]).tops
+        (R4, B1, None, None, None)
     """
     sections = list(kingdom.sections)
     for card in cards:
@@ -54,7 +65,19 @@ def lay(kingdom: Kingdom, cards: Iterable[Card]) -> Kingdom:
 
 
 def has_choice(kingdom: Kingdom, won: Sequence[Card]) -> bool:
-    """Whether two orders of laying differ: two new colours, or two cards of one colour (U18, U19)."""
+    """Return whether the order of laying matters: two new colours, or two cards of one colour (U18, U19).
+
+    Args:
+        kingdom: The kingdom of the winner.
+        won: The cards of the trick that it has won.
+
+    Returns:
+        True if two orders give different kingdoms. Only then is the winner asked for an order.
+
+    Example:
+        >>> has_choice(Kingdom(), [Card.parse("R3"), Card.parse("B5")])
+        True
+    """
     colours = {card // VALUES for card in won}
     if len(colours) < len(won):
         return True
@@ -63,7 +86,21 @@ def has_choice(kingdom: Kingdom, won: Sequence[Card]) -> bool:
 
 
 def default_order(won: Iterable[Card]) -> tuple[Card, ...]:
-    """Highest on top, the colour with the highest top first, ties in the order of colours."""
+    """Return the order in which the referee lays cards by default.
+
+    The highest card of each colour goes on top. The colour with the highest top comes first; the order of colours
+    breaks ties.
+
+    Args:
+        won: The cards to lay, in any order.
+
+    Returns:
+        The same cards in the order in which they are laid.
+
+    Example:
+        >>> default_order([Card.parse(text) for text in ("K0", "R4", "K6", "B4")])
+        (K0, K6, R4, B4)
+    """
     rising = sorted(won)
     top = {card // VALUES: card % VALUES for card in rising}  # the last of a colour stays: its highest
     return tuple(sorted(rising, key=lambda card: -top[card // VALUES]))  # stable, so colours stay together
@@ -71,7 +108,18 @@ def default_order(won: Iterable[Card]) -> tuple[Card, ...]:
 
 @cache
 def farmers_by_section(farmers: int) -> tuple[int, ...]:
-    """Where they stand: always on the leftmost empty place (U23)."""
+    """Return how many farmers each section has: they fill the places from the left (U23).
+
+    Args:
+        farmers: The number of farmers of a seat, 0 to 9.
+
+    Returns:
+        The number of farmers in each of the sections A to E.
+
+    Example:
+        >>> farmers_by_section(4)
+        (0, 0, 2, 2, 0)
+    """
     standing = []
     for places in FARMER_PLACES:
         standing.append(min(farmers, places))
@@ -80,7 +128,20 @@ def farmers_by_section(farmers: int) -> tuple[int, ...]:
 
 
 def score_section(section: int, top: Card | None, farmers: int) -> int:
-    """The points of section 0 to 4 with this top card and so many farmers on it (U27 to U30)."""
+    """Return the points of one section (U27 to U30).
+
+    Args:
+        section: The section, 0 for A to 4 for E.
+        top: Its top card; `None` if it is empty.
+        farmers: The number of farmers in it.
+
+    Returns:
+        The points, which may be negative.
+
+    Example:
+        >>> score_section(2, Card.parse("R7"), farmers=2), score_section(2, Card.parse("R7"), farmers=0)
+        (7, -10)
+    """
     missing = FARMER_PLACES[section] - farmers
     if top is None:
         return 0 if missing else PRINTED_POINTS[section]
@@ -88,5 +149,16 @@ def score_section(section: int, top: Card | None, farmers: int) -> int:
 
 
 def score_kingdom(kingdom: Kingdom) -> int:
-    """The points of a round, possibly less than none (U27 to U31)."""
+    """Return the points of a kingdom at the end of a round (U27 to U31).
+
+    Args:
+        kingdom: The kingdom.
+
+    Returns:
+        The points, which may be negative.
+
+    Example:
+        >>> score_kingdom(Kingdom((((Card.parse("R7")),), (), (), (), ()), farmers=9))
+        16
+    """
     return sum(map(score_section, range(5), kingdom.tops, farmers_by_section(kingdom.farmers)))

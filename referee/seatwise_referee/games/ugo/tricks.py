@@ -16,12 +16,16 @@ class Trick(NamedTuple):
     """A finished trick."""
 
     leader: Seat
+    """The seat that led it."""
+
     cards: tuple[Card, ...]
-    """In the order played, the leader's first."""
+    """The cards in the order played, the leader's first."""
 
     winner: Seat
+    """The seat that won it."""
+
     laid: tuple[Card, ...]
-    """In the order in which the winner laid them; empty until he has."""
+    """The cards in the order in which the winner laid them; empty until it has laid them."""
 
 
 def legal_mask(hand: int, trick: Sequence[Card]) -> int:
@@ -34,8 +38,20 @@ _STRENGTH: Final = tuple(tuple(2 * card.value + (card.colour is led) for card in
 
 
 def winner_of(trick: Sequence[Card]) -> int:
-    """Whose card wins, as its place in the order played: the highest value of whatever colour, of several
-    the one in the led colour, else the one played first (U11 to U13).
+    """Return which card wins the trick (U11 to U13).
+
+    The highest value wins, whatever its colour. Of several highest cards the one in the led colour wins, and
+    otherwise the one played first.
+
+    Args:
+        trick: The cards in the order played, at least one.
+
+    Returns:
+        The index of the winning card in `trick`.
+
+    Example:
+        >>> winner_of([Card.parse("R3"), Card.parse("B8"), Card.parse("R8")])
+        2
     """
     strength = _STRENGTH[trick[0] // VALUES]
     return trick.index(max(trick, key=strength.__getitem__))  # of equals `max` takes the first: U13
@@ -57,9 +73,21 @@ _GAINS_OF_LOSERS: Final = tuple(tuple(_gain_of_loser(card, best) for card in CAR
 
 
 def farmers_gained(trick: Sequence[Card], winner: int) -> list[int]:
-    """The farmers due to each player, in the order played, if only there is room (U21, U22).
+    """Return the farmers that a trick brings to each player (U21, U22).
 
-    Lost cards are compared with the winning card, never with the led colour.
+    Losing cards are compared with the winning card, never with the led colour. The numbers ignore the limit of nine
+    farmers per seat, and the supply.
+
+    Args:
+        trick: The cards in the order played.
+        winner: The index of the winning card in `trick`, as `winner_of` returns it.
+
+    Returns:
+        The number of farmers for each card, in the order played.
+
+    Example:
+        >>> farmers_gained([Card.parse("R5"), Card.parse("B1")], winner=0)
+        [2, 2]
     """
     best = trick[winner]
     gain_of_loser = _GAINS_OF_LOSERS[best]

@@ -16,49 +16,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Everything one seat may know; it has no place for another seat's cards."""
+    """Everything that one seat may know. It has no field for another seat's cards."""
 
     seat: Seat | None
     """The viewer; `None` is a spectator."""
 
     round: int
-    """The round being played, from 1; the last one when the match is over."""
+    """The round being played, from 1; the last round if the match is over."""
 
     rounds: int
-    """How many rounds the match has."""
+    """Number of rounds in the match."""
 
     starter: Seat
-    """Who led the first trick of this round."""
+    """The seat that led the first trick of this round."""
 
     hand: tuple[Card, ...]
-    """The viewer's own cards, rising; empty for a spectator."""
+    """The viewer's own cards, in the order of their numbers; empty for a spectator."""
 
     hand_sizes: tuple[int, ...]
-    """By seat."""
+    """Number of cards that each seat holds, by seat."""
 
     leader: Seat
-    """Who led, or leads, the trick on the table."""
+    """The seat that led, or leads, the trick on the table."""
 
     trick: tuple[Card, ...]
     """The cards on the table in the order played, the leader's first; empty between tricks."""
 
     legal_cards: tuple[Card, ...]
-    """What the viewer may play now; empty when it is not asked for a card."""
+    """The cards that the viewer may play now; empty if it is not asked for a card."""
 
     won_cards: tuple[Card, ...]
-    """What the winner of the last trick has still to lay; empty at all other times."""
+    """The cards that the winner of the last trick must still lay; empty at all other times."""
 
     arranger: Seat | None
-    """The seat that is to lay them."""
+    """The seat that must lay `won_cards`; `None` at all other times."""
 
     kingdoms: tuple[Kingdom, ...]
-    """By seat."""
+    """The kingdom of each seat, by seat."""
 
     supply: int
-    """Farmers that nobody has yet."""
+    """Number of farmers left in the common supply."""
 
     points: tuple[tuple[int, ...], ...]
-    """Of each finished round, by seat."""
+    """The points of each finished round: a tuple of rounds, each a tuple by seat."""
 
     tricks: tuple[Trick, ...]
     """The finished tricks of this round, oldest first."""
@@ -68,7 +68,7 @@ class View:
 
 
 def view_of(state: State, seat: Seat | None) -> View:
-    """What this seat may know; `None` is a spectator, who sees what lies open."""
+    """Return the view of a seat. `None` is a spectator, which sees only the open cards."""
     table, round_ = state.table, state.round
     hand = 0 if seat is None else state.hands[seat]
     is_asked_for_card = seat is not None and seat == state.asked and not table.won

@@ -1,0 +1,127 @@
+"""The docstrings of what users call: complete, in the imperative, and with examples that run."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+import seatwise
+from seatwise import drawing, errors, local, standings, ubongo, ugo
+from seatwise.bot import check_bot
+
+MODULES = (
+    "seatwise",
+    "seatwise.bot",
+    "seatwise.building",
+    "seatwise.drawing",
+    "seatwise.errors",
+    "seatwise.local",
+    "seatwise.standings",
+    "seatwise.ubongo",
+    "seatwise.ugo",
+    "seatwise_referee.games.ubongo.cards",
+    "seatwise_referee.games.ubongo.geometry",
+    "seatwise_referee.games.ubongo.listing",
+    "seatwise_referee.games.ugo.cards",
+    "seatwise_referee.games.ugo.kingdoms",
+    "seatwise_referee.games.ugo.tricks",
+)
+"""Those that have examples."""
+
+THIRD_PERSON = re.compile(r"[A-Z][a-z]+[^s]s$")
+"""`Returns` is no imperative."""
+
+
+def functions_of(owner: Any, names: Iterator[str] | list[str]) -> Iterator[Callable[..., Any]]:
+    """The public functions among them, and the public methods of the classes among them."""
+    for name in names:
+        found = getattr(owner, name)
+        if inspect.isclass(found):
+            public = [each for each in vars(found) if not each.startswith("_")]
+            yield from functions_of(found, public)
+        elif inspect.isfunction(found) or inspect.ismethod(found):
+            yield found
+
+
+PUBLIC = list(
+    dict.fromkeys(
+        [
+            seatwise.play,
+            check_bot,
+            drawing.draw,
+            errors.from_rpc,
+            *functions_of(seatwise, ["Bot", "Card", "Result"]),
+            *functions_of(local, local.__all__),
+            *functions_of(standings, ["Results"]),
+            *functions_of(ugo, ugo.__all__),
+            *functions_of(ubongo, ubongo.__all__),
+        ]
+    )
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_example_of_a_docstring_runs(name: str) -> None:
+    result = doctest.testmod(import_module(name))
+    assert result.attempted
+    assert not result.failed
+
+
+def test_the_public_functions_are_found() -> None:
+    names = {function.__qualname__ for function in PUBLIC}
+    assert {"play", "Bot.build", "Card.parse", "Results.standing", "is_fitting", "winner_of"} <= names
+
+
+@pytest.mark.parametrize("function", PUBLIC, ids=lambda each: each.__qualname__)
+def test_a_public_function_says_what_it_takes_and_gives(function: Callable[..., Any]) -> None:
+    assert not list(faults_of(function))
+
+
+def faults_of(function: Callable[..., Any]) -> Iterator[str]:
+    """What its docstring lacks."""
+    text = inspect.getdoc(function) or ""
+    first = text.partition("\n")[0]
+    if not first.endswith("."):
+        yield "the first line is no sentence"
+    if not text or THIRD_PERSON.match(text.split()[0]):
+        yield "the first line is not in the imperative"
+    signature = inspect.signature(function)
+    for name in signature.parameters.keys() - {"self", "cls"}:
+        if not re.search(rf"^    {name}: [A-Z`]", section_of(text, "Args"), re.MULTILINE):
+            yield f"Args has no {name}"
+    if signature.return_annotation not in (None, "None", "Any") and not re.search(
+        r"^(Returns|Yields):$|^Return ", text, re.MULTILINE
+    ):
+        yield "it does not say what it returns"
+
+
+def section_of(text: str, title: str) -> str:
+    """The indented lines under this title; empty if there is none."""
+    found = re.search(rf"^{title}:\n((?:    .*\n?|\n)+)", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+# The test can fail
+
+
+def test_faults_of_a_docstring_are_found() -> None:
+    def stranger(card: int) -> int:
+        """Returns it
+
+        Args:
+            other: Not there.
+        """
+        return card
+
+    assert sorted(faults_of(stranger)) == [
+        "Args has no card",
+        "it does not say what it returns",
+        "the first line is no sentence",
+        "the first line is not in the imperative",
+    ]
