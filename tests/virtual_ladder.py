@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
-from seatwise_server.ladder.bot_form import Forms
-from seatwise_server.ladder.ladder_pairing import Attending, Pairing, Table
+from seatwise_server.ladder.bot_form import BotForms
+from seatwise_server.ladder.ladder_pairing import AttendingBot, PairedTable, PairingRules
 
 Play = Callable[[Sequence[str], random.Random], tuple[int, ...]]
 """Ranks by seat."""
@@ -20,7 +20,7 @@ Play = Callable[[Sequence[str], random.Random], tuple[int, ...]]
 class Ladder:
     """All attend all the time, with one match at once; a pass every second."""
 
-    rules: Pairing
+    rules: PairingRules
     play: Play
     owners: dict[str, str]
     seed: int
@@ -32,31 +32,37 @@ class Ladder:
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
-        self.ratings, self.forms = OpenskillRatings(), Forms()
+        self.ratings, self.forms = OpenskillRatings(), BotForms()
         self.free_since = dict.fromkeys(self.owners, 0.0)
-        self.running: list[tuple[float, Table]] = []
+        self.running: list[tuple[float, PairedTable]] = []
 
     def come(self, bot: str, owner: str) -> None:
         self.owners[bot], self.free_since[bot] = owner, self.now
 
-    def attending(self) -> list[Attending]:
+    def attending(self) -> list[AttendingBot]:
         return [self._attending(bot) for bot in self.owners]
 
-    def _attending(self, bot: str) -> Attending:
-        form, since = self.forms.of(bot), self.free_since.get(bot)
+    def _attending(self, bot: str) -> AttendingBot:
+        form, since = self.forms.form_of(bot), self.free_since.get(bot)
         waited, free = (0.0, 0) if since is None else (self.now - since, 1)
-        return Attending(
-            bot, self.ratings.rating_of(bot).mu, waited, self.owners[bot], form.recent, form.seats, free
+        return AttendingBot(
+            bot,
+            self.ratings.rating_of(bot).mu,
+            waited,
+            self.owners[bot],
+            form.recent_opponents,
+            form.seat_counts,
+            free,
         )
 
     def run(self, seconds: int) -> None:
         for _ in range(seconds):
             self.now += 1
             self._end()
-            for table in self.rules.tables(self.attending(), self.room - len(self.running)):
+            for table in self.rules.pair_tables(self.attending(), self.room - len(self.running)):
                 self._start(table)
 
-    def _start(self, table: Table) -> None:
+    def _start(self, table: PairedTable) -> None:
         for bot in table:
             waited = self.now - self.free_since.pop(bot)
             self.longest_wait[bot] = max(waited, self.longest_wait.get(bot, 0.0))
@@ -71,7 +77,7 @@ class Ladder:
             )
             self.log.append(result)
             self.ratings.apply_result(result)
-            self.forms.apply(result)
+            self.forms.apply_result(result)
             self.free_since.update(dict.fromkeys(table, self.now))
         self.running = [end for end in self.running if end[0] > self.now]
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from seatwise_server.config import Config
 from seatwise_server.house import house_bots, run_house_bots
-from seatwise_server.ladder.ladder_host import Holding
+from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.seating import Seating
@@ -151,7 +151,7 @@ class LobbyRole:
     def __init__(self, common: Common) -> None:
         seating = Seating(common.store, common.durability)
         house = house_bots() if common.config.house_bots else {}
-        self.ladders = Holding(common.store, common.name)
+        self.ladders = LadderHost(common.store, common.name)
         self.pairing = Pairing(common.store, seating, house, self.ladders)
         self.lobby = Lobby(common.name, common.store, self.pairing)
         self._common = common
@@ -180,7 +180,7 @@ class LobbyRole:
 
     async def stop(self) -> None:
         """See `Role`. Attendances end with their streams, or with their lease."""
-        await self.ladders.release()
+        await self.ladders.release_ladders()
 
     def store_is_back(self, gap_s: float) -> None:
         """See `Role`. Nothing of it has a clock."""

@@ -15,7 +15,7 @@ from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 from seatwise_server.competition.ratings.strengths import fit_strengths
-from seatwise_server.ladder.ladder_pairing import Attending, Pairing
+from seatwise_server.ladder.ladder_pairing import AttendingBot, PairingRules
 
 ATTENDING = 10_000
 RESULTS = 100_000
@@ -36,14 +36,16 @@ def pairing_ms(seats: int) -> float:
     """All wait, of 3,000 owners, with full memories; every table that can be filled is. The best of some passes: the others had company."""
     chance = random.Random(1)
     floor = [_attending(number, chance) for number in range(ATTENDING)]
-    return 1000 * min(_seconds(lambda: Pairing(seats).tables(floor, ATTENDING)) for _ in range(PASSES))
+    return 1000 * min(
+        _seconds(lambda: PairingRules(seats).pair_tables(floor, ATTENDING)) for _ in range(PASSES)
+    )
 
 
-def _attending(number: int, chance: random.Random) -> Attending:
+def _attending(number: int, chance: random.Random) -> AttendingBot:
     recent = tuple(_name(chance.randrange(ATTENDING)) for _ in range(12))
     counts = tuple(chance.randrange(20) for _ in range(4))
     owner = f"owner{chance.randrange(3000)}"
-    return Attending(_name(number), chance.gauss(25, 6), 10 * chance.random(), owner, recent, counts)
+    return AttendingBot(_name(number), chance.gauss(25, 6), 10 * chance.random(), owner, recent, counts)
 
 
 def recompute_s() -> float:

@@ -30,14 +30,14 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import ScheduledMatch
 from seatwise_server.competition.statistics.luck_correction import (
-    COEFFICIENT,
-    DEAL_SHARE,
-    LEFT_BY_PAR,
-    Points,
-    by_other_tables,
-    by_par,
-    plain,
-    variance_left,
+    DEAL_VARIANCE_SHARE,
+    DEAL_VARIANCE_SHARE_AFTER_PAR,
+    PAR_COEFFICIENT,
+    CorrectedPoints,
+    correct_by_other_tables,
+    correct_by_par,
+    remaining_variance,
+    uncorrected_points,
 )
 
 GAME = GAMES["ugo"]
@@ -120,7 +120,7 @@ def at_one_table(pair: tuple[str, str], seats: int, deals: int, pool: ProcessPoo
     singles = [[points[0] - points[other] for points in turned] for _, turned in found]
     pars = [[own[-by] - own[(other - by) % seats] for by in range(seats)] for own, _ in found]
     lucky = [
-        [single - COEFFICIENT * luck for single, luck in zip(deal, off, strict=True)]
+        [single - PAR_COEFFICIENT * luck for single, luck in zip(deal, off, strict=True)]
         for deal, off in zip(singles, pars, strict=True)
     ]
     return [
@@ -171,23 +171,27 @@ def _ranks(points: Sequence[int]) -> tuple[int, ...]:
 
 
 def in_a_league(pair: tuple[str, str], results: Sequence[LoggedResult]) -> list[Row]:
-    corrected = by_par(results, COEFFICIENT)
-    designs: list[tuple[str, Points, Callable[[Units], float]]] = [
-        ("league, plain", plain(results), _apart),
+    corrected = correct_by_par(results, PAR_COEFFICIENT)
+    designs: list[tuple[str, CorrectedPoints, Callable[[Units], float]]] = [
+        ("league, plain", uncorrected_points(results), _apart),
         ("league, par", corrected, _apart),
-        ("league, travelling", plain(results), _paired),
-        ("league, travelling, other tables", by_other_tables(results, plain(results), DEAL_SHARE), _paired),
+        ("league, travelling", uncorrected_points(results), _paired),
+        (
+            "league, travelling, other tables",
+            correct_by_other_tables(results, uncorrected_points(results), DEAL_VARIANCE_SHARE),
+            _paired,
+        ),
         ("league, travelling, par", corrected, _paired),
         (
             "league, travelling, par and other tables",
-            by_other_tables(results, corrected, LEFT_BY_PAR),
+            correct_by_other_tables(results, corrected, DEAL_VARIANCE_SHARE_AFTER_PAR),
             _paired,
         ),
     ]
     return [Row(name, needed(_by_deal(pair, results, points), rule)) for name, points, rule in designs]
 
 
-def _by_deal(pair: tuple[str, str], results: Sequence[LoggedResult], points: Points) -> Units:
+def _by_deal(pair: tuple[str, str], results: Sequence[LoggedResult], points: CorrectedPoints) -> Units:
     found: dict[str, dict[str, float]] = {}
     for result, values in zip(results, points.values, strict=True):
         found.setdefault(result.deal, {}).update(zip(result.bots, values, strict=True))
@@ -240,11 +244,17 @@ def show(title: str, rows: Sequence[Row]) -> None:
 
 def fit(results: Sequence[LoggedResult]) -> None:
     """The numbers that are fixed in competition/statistics/luck_correction.py, from deals that are used for nothing else."""
-    best = min((variance_left(results, by_par(results, part / 100)), part / 100) for part in range(0, 101, 5))
+    best = min(
+        (remaining_variance(results, correct_by_par(results, part / 100)), part / 100)
+        for part in range(0, 101, 5)
+    )
     print(f"coefficient {best[1]:.2f} leaves {best[0]:.2f} of the variance")
-    for name, points in (("plain", plain(results)), (f"par x {COEFFICIENT}", by_par(results, COEFFICIENT))):
+    for name, points in (
+        ("plain", uncorrected_points(results)),
+        (f"par x {PAR_COEFFICIENT}", correct_by_par(results, PAR_COEFFICIENT)),
+    ):
         left, share = min(
-            (variance_left(results, by_other_tables(results, points, part / 100)), part / 100)
+            (remaining_variance(results, correct_by_other_tables(results, points, part / 100)), part / 100)
             for part in range(0, 100, 5)
         )
         print(f"{name}: the deal's part is {share:.2f}, which leaves {left:.2f}")
@@ -275,7 +285,7 @@ def main() -> None:
                 show(f"{' and '.join(pair)}, {seats} seats", at_one_table(pair, seats, given.deals, pool))
         if given.only in (None, "league"):
             results = season(given.deals, "league", pool)
-            left = variance_left(results, by_par(results, COEFFICIENT))
+            left = remaining_variance(results, correct_by_par(results, PAR_COEFFICIENT))
             print(f"\nin a league of {', '.join(FIELD)}, par leaves {left:.2f} of the variance of a match")
             for pair in (("greedy", "greedy-10"), ("greedy", "random"), ("greedy-20", "greedy-50")):
                 show(f"{' and '.join(pair)}, 4 seats, tables apart", in_a_league(pair, results))

@@ -10,7 +10,7 @@ import pytest
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.schedule import BadSchedule, Duplicate, ScheduledMatch, SoFar
-from seatwise_server.competition.statistics.sprt import PointsTest, Verdict
+from seatwise_server.competition.statistics.sprt import PointsTest, SprtVerdict
 
 A, B = "bots/a/versions/1", "bots/b/versions/1"
 
@@ -61,7 +61,7 @@ def test_the_difference_of_a_unit_is_that_of_mean_points() -> None:
 
 def test_it_is_over_when_there_is_a_verdict() -> None:
     plan = ABTest(A, B, test=PointsTest(least_points=2.0))
-    for ahead, verdict in ((4, Verdict.H1), (-1, Verdict.H0)):
+    for ahead, verdict in ((4, SprtVerdict.H1), (-1, SprtVerdict.H0)):
         results = season(plan, ahead)
         assert plan.current_verdict(SoFar(results)) is verdict
         assert len(results) <= 2 * (16 + plan.units_at_once)
@@ -72,7 +72,7 @@ def test_it_is_over_after_the_last_unit_too() -> None:
     plan = ABTest(A, B, most_units=10)
     results = season(plan, 1)
     assert len(results) == plan.expected_matches(SoFar()) == 20
-    assert plan.current_verdict(SoFar(results)) is Verdict.OPEN
+    assert plan.current_verdict(SoFar(results)) is SprtVerdict.OPEN
 
 
 def test_a_unit_that_ended_early_waits_for_those_before_it() -> None:

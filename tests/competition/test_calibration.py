@@ -18,7 +18,7 @@ from seatwise.samples.greedy import Greedy
 from seatwise.ugo import View
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import ELO_SCALE, StrengthFit, fit_strengths
-from seatwise_server.ladder.ladder_pairing import Pairing
+from seatwise_server.ladder.ladder_pairing import PairingRules
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def ladder_season(
     """As it really comes about: pairings follow ratings, which follow results."""
 
     def season(seed: int) -> list[LoggedResult]:
-        ladder = Ladder(Pairing(seats), plackett_luce(strength), dict.fromkeys(strength, ""), seed)
+        ladder = Ladder(PairingRules(seats), plackett_luce(strength), dict.fromkeys(strength, ""), seed)
         ladder.run(seconds)
         return ladder.log
 

@@ -11,11 +11,11 @@ import pytest
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.significance import chi_square_tail, holm_correction
-from seatwise_server.competition.statistics.clock_bias import Timed, beside, timing
-from seatwise_server.competition.statistics.fairness import Fairness, fairness
-from seatwise_server.competition.statistics.residuals import sheets
-from seatwise_server.competition.statistics.seat_bias import seat_bias
-from seatwise_server.competition.statistics.soft_play import ENOUGH, softness
+from seatwise_server.competition.statistics.clock_bias import TimedAnswer, find_clock_bias, match_reports
+from seatwise_server.competition.statistics.fairness import FairnessReport, check_fairness
+from seatwise_server.competition.statistics.residuals import match_residuals
+from seatwise_server.competition.statistics.seat_bias import find_seat_bias
+from seatwise_server.competition.statistics.soft_play import LEAST_SHARED_MATCHES, find_soft_play
 
 A, B = "bots/b00/versions/1", "bots/b01/versions/1"
 
@@ -62,12 +62,12 @@ class Season:
         )
 
 
-def reports(season: Season, count: int) -> list[Fairness]:
-    return [fairness(season.play(seed)) for seed in range(count)]
+def reports(season: Season, count: int) -> list[FairnessReport]:
+    return [check_fairness(season.play(seed)) for seed in range(count)]
 
 
-def names_the_friends(report: Fairness) -> bool:
-    first = report.softness[0]
+def names_the_friends(report: FairnessReport) -> bool:
+    first = report.soft_play[0]
     return first.is_remarkable and (first.bot, first.at_tables_of) == (A, B)
 
 
@@ -78,7 +78,7 @@ def test_who_is_helped_by_a_friend_is_found_and_nobody_else_is_named(seats: int)
     others = [
         pair
         for report in found
-        for pair in report.softness
+        for pair in report.soft_play
         if pair.is_remarkable and {pair.bot, pair.at_tables_of} != {A, B}
     ]
     assert len(others) <= 2
@@ -86,8 +86,8 @@ def test_who_is_helped_by_a_friend_is_found_and_nobody_else_is_named(seats: int)
 
 def test_the_gain_that_is_told_is_what_was_given() -> None:
     """Three of the friend's points; a point and a half from each of the others."""
-    report = fairness(Season(matches=3000, gift=3.0).play(1))
-    [pair] = [pair for pair in report.softness if (pair.bot, pair.at_tables_of) == (A, B)]
+    report = check_fairness(Season(matches=3000, gift=3.0).play(1))
+    [pair] = [pair for pair in report.soft_play if (pair.bot, pair.at_tables_of) == (A, B)]
     assert pair.low <= 3.0 <= pair.high
     assert pair.high - pair.low < 1.5
 
@@ -100,8 +100,8 @@ def test_the_gain_that_is_told_is_what_was_given() -> None:
 def test_honest_seasons_are_seldom_named(season: Season) -> None:
     """One in twenty is allowed for each part; nine of sixty are too many for that by far."""
     found = reports(season, 60)
-    assert sum(any(pair.is_remarkable for pair in report.softness) for report in found) <= 8
-    assert sum(any(seat.is_remarkable for seat in report.seats) for report in found) <= 8
+    assert sum(any(pair.is_remarkable for pair in report.soft_play) for report in found) <= 8
+    assert sum(any(seat.is_remarkable for seat in report.seat_bias) for report in found) <= 8
 
 
 @pytest.mark.slow
@@ -112,9 +112,9 @@ def test_honest_seasons_are_seldom_named(season: Season) -> None:
 )
 def test_one_honest_season_in_twenty_is_named_at_most(season: Season) -> None:
     found = reports(season, 1000)
-    soft = sum(any(pair.is_remarkable for pair in report.softness) for report in found) / 1000
-    seats = sum(any(seat.is_remarkable for seat in report.seats) for report in found) / 1000
-    single = [pair.p <= 0.05 for report in found for pair in report.softness]
+    soft = sum(any(pair.is_remarkable for pair in report.soft_play) for report in found) / 1000
+    seats = sum(any(seat.is_remarkable for seat in report.seat_bias) for report in found) / 1000
+    single = [pair.p_value <= 0.05 for report in found for pair in report.soft_play]
     print(
         f"{season}: softness {soft:.3f}, seats {seats:.3f}, pairs by themselves {sum(single) / len(single):.3f}"
     )
@@ -129,7 +129,7 @@ def test_strength_alone_is_no_softness() -> None:
     spread = [
         replace(result, points=tuple(3 * point for point in result.points)) for result in strong.play(2)
     ]
-    assert not any(pair.is_remarkable for pair in fairness(spread).softness)
+    assert not any(pair.is_remarkable for pair in check_fairness(spread).soft_play)
 
 
 def test_a_bot_that_is_generous_to_all_is_nobodys_friend() -> None:
@@ -144,11 +144,11 @@ def test_a_bot_that_is_generous_to_all_is_nobodys_friend() -> None:
         )
         for result in log
     ]
-    assert not any(pair.is_remarkable for pair in fairness(generous).softness)
+    assert not any(pair.is_remarkable for pair in check_fairness(generous).soft_play)
 
 
 def test_a_seat_that_is_worth_more_is_found_and_its_worth_told() -> None:
-    [seats] = fairness(Season(matches=600, seat_gain=2.0).play(4)).seats
+    [seats] = check_fairness(Season(matches=600, seat_gain=2.0).play(4)).seat_bias
     assert seats.is_remarkable
     assert seats.gains[0] == pytest.approx(1.5, abs=0.5), (
         "two points more, of which the mean seat has half a one"
@@ -159,21 +159,21 @@ def test_a_seat_that_is_worth_more_is_found_and_its_worth_told() -> None:
 def test_a_seat_that_one_deal_favours_is_one_chance_however_many_tables_it_has() -> None:
     """Forty tables of one deal: the same cards are good every time."""
     log = [replace(result, deal="deals/1") for result in Season(matches=40, seat_gain=6.0).play(5)]
-    [seats] = fairness(log).seats
+    [seats] = check_fairness(log).seat_bias
     assert not seats.is_remarkable
 
 
 def test_tables_of_two_have_seats_but_no_softness() -> None:
-    report = fairness(Season(seats=2, matches=200).play(6))
-    assert report.softness == ()
-    assert [len(seats.gains) for seats in report.seats] == [2]
+    report = check_fairness(Season(seats=2, matches=200).play(6))
+    assert report.soft_play == ()
+    assert [len(seats.gains) for seats in report.seat_bias] == [2]
 
 
 def test_pairs_that_met_seldom_or_always_are_not_judged() -> None:
     always = Season(bots=4, matches=100).play(7)
-    assert softness(sheets(always)) == ()
+    assert find_soft_play(match_residuals(always)) == ()
     seldom = Season(bots=40, matches=100).play(8)
-    assert all(pair.matches >= ENOUGH for pair in softness(sheets(seldom)))
+    assert all(pair.matches >= LEAST_SHARED_MATCHES for pair in find_soft_play(match_residuals(seldom)))
 
 
 def test_forfeited_matches_are_left_out() -> None:
@@ -182,7 +182,7 @@ def test_forfeited_matches_are_left_out() -> None:
         replace(result, endings=("TIMED_OUT", *result.endings[1:]), points=(-1000, *result.points[1:]))
         for result in log[:20]
     ]
-    assert sheets(broken + log[20:]) == sheets(log[20:])
+    assert match_residuals(broken + log[20:]) == match_residuals(log[20:])
 
 
 def test_par_takes_the_cards_off() -> None:
@@ -196,35 +196,35 @@ def test_par_takes_the_cards_off() -> None:
         for r, cards in zip(log, luck, strict=True)
     ]
     with_par = [replace(r, par=tuple(map(float, cards))) for r, cards in zip(dealt, luck, strict=True)]
-    for one, other in zip(sheets(with_par), sheets(log), strict=True):
-        assert one.left == pytest.approx(other.left, abs=1e-9)
-    assert sheets(dealt) != sheets(log)
+    for one, other in zip(match_residuals(with_par), match_residuals(log), strict=True):
+        assert one.residuals == pytest.approx(other.residuals, abs=1e-9)
+    assert match_residuals(dealt) != match_residuals(log)
 
 
 def test_nothing_is_said_of_an_empty_season() -> None:
-    assert fairness([]).remarks() == []
-    assert fairness(Season(matches=1).play(1)).remarks() == []
+    assert check_fairness([]).list_remarks() == []
+    assert check_fairness(Season(matches=1).play(1)).list_remarks() == []
 
 
 def test_seats_that_are_all_alike_are_not_named_where_nothing_varies() -> None:
     log = [replace(result, points=(5, 5, 5, 5)) for result in Season(matches=40).play(12)]
-    assert seat_bias(sheets(log))[0].p == 1.0
-    assert not any(pair.is_remarkable for pair in softness(sheets(log)))
+    assert find_seat_bias(match_residuals(log))[0].p_value == 1.0
+    assert not any(pair.is_remarkable for pair in find_soft_play(match_residuals(log)))
 
 
 def test_a_remark_tells_who_how_much_and_how_sure() -> None:
-    remarks = fairness(Season(matches=400, gift=4.0, seat_gain=3.0).play(13)).remarks()
+    remarks = check_fairness(Season(matches=400, gift=4.0, seat_gain=3.0).play(13)).list_remarks()
     assert remarks[0].startswith(f"{A} scores +")
     assert f"where {B} sits" in remarks[0]
     assert any(remark.startswith("the 4 seats differ by +") for remark in remarks)
 
 
-def answers(bots: int, matches: int, seed: int, late: float = 0.0) -> list[Timed]:
+def answers(bots: int, matches: int, seed: int, late: float = 0.0) -> list[TimedAnswer]:
     """All are charged about 2 ms more than they report, each link a little else; the first one more than that."""
     chance = random.Random(seed)
     links = [chance.gauss(2, 0.3) + late * (bot == 0) for bot in range(bots)]
     return [
-        Timed(f"bots/b{bot:02}/versions/1", f"matches/{match}", own + link + chance.expovariate(1), own)
+        TimedAnswer(f"bots/b{bot:02}/versions/1", f"matches/{match}", own + link + chance.expovariate(1), own)
         for bot, link in enumerate(links)
         for match in range(matches)
         for own in (chance.uniform(1, 50), chance.uniform(1, 50))
@@ -232,23 +232,25 @@ def answers(bots: int, matches: int, seed: int, late: float = 0.0) -> list[Timed
 
 
 def test_who_is_charged_more_than_others_beyond_its_report_is_found() -> None:
-    first, *others = timing(answers(8, 50, seed=1, late=10.0))
+    first, *others = find_clock_bias(answers(8, 50, seed=1, late=10.0))
     assert first.bot == A
     assert first.is_remarkable
-    assert first.mean == pytest.approx(13, abs=1), "its link's two, its answers' one, and ten"
-    assert first.low < first.mean < first.high
-    assert first.worst.over_ms >= first.mean
+    assert first.mean_ms == pytest.approx(13, abs=1), "its link's two, its answers' one, and ten"
+    assert first.low_ms < first.mean_ms < first.high_ms
+    assert first.worst.over_ms >= first.mean_ms
     assert not any(other.is_remarkable for other in others)
 
 
 def test_honest_clocks_are_seldom_named() -> None:
-    named = sum(any(bot.is_remarkable for bot in timing(answers(8, 20, seed))) for seed in range(100))
+    named = sum(
+        any(bot.is_remarkable for bot in find_clock_bias(answers(8, 20, seed))) for seed in range(100)
+    )
     assert named <= 11
 
 
 def test_bots_with_few_matches_are_not_judged() -> None:
-    assert timing(answers(4, ENOUGH - 1, seed=3)) == ()
-    assert len(timing(answers(1, 20, seed=3))) == 1, "one alone is shown, and compared with nobody"
+    assert find_clock_bias(answers(4, LEAST_SHARED_MATCHES - 1, seed=3)) == ()
+    assert len(find_clock_bias(answers(1, 20, seed=3))) == 1, "one alone is shown, and compared with nobody"
 
 
 def test_the_referees_charge_stands_beside_the_bots_own_report_of_the_same_answer() -> None:
@@ -265,8 +267,8 @@ def test_the_referees_charge_stands_beside_the_bots_own_report_of_the_same_answe
         "entries": entries,
     }
     told = {(A, "matches/x", 1): 9.5, (A, "matches/x", 2): 1.0, (B, "matches/y", 2): 1.0}
-    [answer] = beside(record, told)
-    assert answer == Timed(A, "matches/x", 12, 9.5)
+    [answer] = match_reports(record, told)
+    assert answer == TimedAnswer(A, "matches/x", 12, 9.5)
     assert answer.over_ms == 2.5
 
 

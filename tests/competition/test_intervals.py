@@ -14,12 +14,17 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate, ScheduledMatch
 from seatwise_server.competition.statistics.estimate import Estimate
-from seatwise_server.competition.statistics.luck_correction import Points, by_other_tables, by_par, plain
+from seatwise_server.competition.statistics.luck_correction import (
+    CorrectedPoints,
+    correct_by_other_tables,
+    correct_by_par,
+    uncorrected_points,
+)
 from seatwise_server.competition.statistics.season_statistics import (
-    deal_of,
-    entrant_means,
-    paired_differences,
-    pairs,
+    compare_pairs,
+    deal_name,
+    estimate_differences,
+    estimate_entrant_means,
 )
 
 COEFFICIENT = 0.8
@@ -31,12 +36,14 @@ def strengths(count: int, spread: float) -> dict[str, float]:
     return {f"b{number}": spread * (2 * number / (count - 1) - 1) for number in range(count)}
 
 
-def corrections(results: Sequence[LoggedResult], duplicate: Duplicate) -> Iterator[tuple[str, Points]]:
-    yield "plain", plain(results)
-    yield "par", by_par(results, COEFFICIENT)
+def corrections(
+    results: Sequence[LoggedResult], duplicate: Duplicate
+) -> Iterator[tuple[str, CorrectedPoints]]:
+    yield "plain", uncorrected_points(results)
+    yield "par", correct_by_par(results, COEFFICIENT)
     if duplicate is Duplicate.TRAVELLING:
-        yield "other tables", by_other_tables(results, plain(results), DEAL_SHARE)
-        yield "both", by_other_tables(results, by_par(results, COEFFICIENT), LEFT_TO_OTHERS)
+        yield "other tables", correct_by_other_tables(results, uncorrected_points(results), DEAL_SHARE)
+        yield "both", correct_by_other_tables(results, correct_by_par(results, COEFFICIENT), LEFT_TO_OTHERS)
 
 
 def true_differences(
@@ -91,12 +98,12 @@ def covered(
     for _ in range(seasons):
         results = season(matches, strength, chance)
         for name, points in corrections(results, duplicate):
-            for bot, estimate in entrant_means(results, points).items():
+            for bot, estimate in estimate_entrant_means(results, points).items():
                 look(f"mean, {name}", estimate, means[bot])
-            found = paired_differences(results, points)
+            found = estimate_differences(results, points)
             for pair, truth in differences.items():
                 look(f"difference, {name}", found[pair], truth)
-        found_pairs = pairs(results)
+        found_pairs = compare_pairs(results)
         for pair, truth in shares.items():
             look("share", found_pairs[pair].ahead, truth)
     return {kind: held[kind] / shown[kind] for kind in shown}
@@ -134,4 +141,4 @@ def test_intervals_hold_the_truth_in_a_thousand_seasons(kind: tuple[int, int, in
 def test_a_season_without_sets_has_a_deal_for_each_match() -> None:
     matches = RoundRobin(("a", "b"), 2, 3, Duplicate.NONE).all_matches()
     results = season(matches, {"a": 0, "b": 0}, Random(1))
-    assert len({deal_of(result) for result in results}) == 3
+    assert len({deal_name(result) for result in results}) == 3

@@ -12,16 +12,20 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric import student_t
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import Duplicate
-from seatwise_server.competition.statistics.bootstrap import orders
-from seatwise_server.competition.statistics.estimate import mean_of, share_of
+from seatwise_server.competition.statistics.bootstrap import bootstrap_orders
+from seatwise_server.competition.statistics.estimate import estimate_mean, estimate_share
 from seatwise_server.competition.statistics.luck_correction import (
-    by_other_tables,
-    by_par,
-    plain,
-    variance_left,
-    with_par,
+    add_par,
+    correct_by_other_tables,
+    correct_by_par,
+    remaining_variance,
+    uncorrected_points,
 )
-from seatwise_server.competition.statistics.season_statistics import entrant_means, paired_differences, pairs
+from seatwise_server.competition.statistics.season_statistics import (
+    compare_pairs,
+    estimate_differences,
+    estimate_entrant_means,
+)
 
 
 def result(
@@ -41,39 +45,39 @@ def results_of(*lines: tuple[str, tuple[int, ...]], deal: str = "") -> list[Logg
 
 
 def test_the_interval_of_independent_values_is_students() -> None:
-    found = mean_of([("a", 1.0), ("b", 2.0), ("c", 6.0)])
+    found = estimate_mean([("a", 1.0), ("b", 2.0), ("c", 6.0)])
     error = math.sqrt(7) / math.sqrt(3)
     assert found.value == 3
-    assert found.error == pytest.approx(error)
+    assert found.standard_error == pytest.approx(error)
     assert found.high == pytest.approx(3 + student_t.student_quantile(0.975, 2) * error)
 
 
 def test_values_on_one_deal_count_once() -> None:
-    assert mean_of([("a", 1.0), ("b", 2.0)] * 50).error == pytest.approx(
-        mean_of([("a", 1.0), ("b", 2.0)]).error
+    assert estimate_mean([("a", 1.0), ("b", 2.0)] * 50).standard_error == pytest.approx(
+        estimate_mean([("a", 1.0), ("b", 2.0)]).standard_error
     )
 
 
 def test_one_deal_has_no_interval() -> None:
-    found = mean_of([("a", 1.0), ("a", 2.0)])
+    found = estimate_mean([("a", 1.0), ("a", 2.0)])
     assert (found.low, found.high) == (-math.inf, math.inf)
     assert str(found) == "1.50 (one deal: no interval)"
-    assert found.chance_of_more == 0.5
+    assert found.probability_positive == 0.5
 
 
 def test_no_values_have_no_mean() -> None:
     with pytest.raises(ValueError, match="no values"):
-        mean_of([])
+        estimate_mean([])
 
 
 def test_a_share_does_not_leave_its_range() -> None:
-    found = share_of([(str(deal), 1.0) for deal in range(10)])
+    found = estimate_share([(str(deal), 1.0) for deal in range(10)])
     assert (found.value, found.high) == (1.0, 1.0)
     assert found.low == pytest.approx(10 / (10 + 1.96**2), abs=0.001)  # Wilson, by hand
 
 
 def test_a_share_of_independent_matches_has_wilsons_interval() -> None:
-    found = share_of([(str(match), float(match < 30)) for match in range(101)])
+    found = estimate_share([(str(match), float(match < 30)) for match in range(101)])
     p, n, z = 30 / 101, 100, 1.959964
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + (z / (2 * n)) ** 2)
@@ -81,36 +85,36 @@ def test_a_share_of_independent_matches_has_wilsons_interval() -> None:
 
 
 def test_the_chance_of_more_is_that_of_the_t_distribution() -> None:
-    found = mean_of([("a", 1.0), ("b", 2.0), ("c", 6.0)])
-    assert found.chance_of_more == pytest.approx(student_t.student_cdf(3 / found.error, 2))
-    assert mean_of([("a", 1.0), ("b", 1.0)]).chance_of_more == 1.0
+    found = estimate_mean([("a", 1.0), ("b", 2.0), ("c", 6.0)])
+    assert found.probability_positive == pytest.approx(student_t.student_cdf(3 / found.standard_error, 2))
+    assert estimate_mean([("a", 1.0), ("b", 1.0)]).probability_positive == 1.0
 
 
 # Seasons
 
 
 def test_means_are_those_of_the_points() -> None:
-    means = entrant_means(results_of(("ab", (5, 1)), ("ba", (3, 2)), ("ab", (8, 0))))
+    means = estimate_entrant_means(results_of(("ab", (5, 1)), ("ba", (3, 2)), ("ab", (8, 0))))
     assert means["a"].value == 5
     assert means["b"].value == pytest.approx(4 / 3)
 
 
 def test_the_strength_of_opponents_is_no_chance() -> None:
     lines = [("ab", (20, 0)), ("ac", (15, 5)), ("bc", (5, 15))]
-    found = entrant_means(results_of(*(lines * 6)))
+    found = estimate_entrant_means(results_of(*(lines * 6)))
     assert found["a"].value == 17.5
-    assert found["a"].error < 0.01  # of its points alone it would be 0.75
+    assert found["a"].standard_error < 0.01  # of its points alone it would be 0.75
 
 
 def test_a_rotation_takes_the_deal_off() -> None:
     results = [
         result("ab", 30 + luck, 10 - luck, deal=f"d{luck}", seq=2 * luck + 1) for luck in (0, 9, 4)
     ] + [result("ba", 29 + luck, 11 - luck, deal=f"d{luck}", seq=2 * luck + 2) for luck in (0, 9, 4)]
-    found = paired_differences(results)["a", "b"]
+    found = estimate_differences(results)["a", "b"]
     assert found.value == pytest.approx(1)
-    assert found.error == pytest.approx(0, abs=1e-9)
+    assert found.standard_error == pytest.approx(0, abs=1e-9)
     assert found.clusters == 3
-    assert paired_differences(results)["b", "a"].value == pytest.approx(-1)
+    assert estimate_differences(results)["b", "a"].value == pytest.approx(-1)
 
 
 def test_where_a_deal_travelled_bots_of_different_tables_are_compared() -> None:
@@ -118,19 +122,19 @@ def test_where_a_deal_travelled_bots_of_different_tables_are_compared() -> None:
         result("ab", 10, 5, deal="d1", seq=1), result("cd", 8, 5, deal="d1", seq=2),
         result("ba", 3, 9, deal="d2", seq=3), result("dc", 3, 8, deal="d2", seq=4),
     ]  # fmt: skip
-    assert paired_differences(results)["a", "c"].value == 1.5
+    assert estimate_differences(results)["a", "c"].value == 1.5
 
 
 def test_who_beats_whom_and_how_probably() -> None:
-    found = pairs(results_of(*[("ab", (5, 3)), ("ba", (4, 4)), ("ab", (2, 1)), ("ba", (0, 5))] * 3))
+    found = compare_pairs(results_of(*[("ab", (5, 3)), ("ba", (4, 4)), ("ab", (2, 1)), ("ba", (0, 5))] * 3))
     assert found["a", "b"].matches == 12
     assert found["a", "b"].ahead.value == 0.875
-    assert found["a", "b"].better > 0.97
-    assert found["a", "b"].better + found["b", "a"].better == pytest.approx(1)
+    assert found["a", "b"].probability_better > 0.97
+    assert found["a", "b"].probability_better + found["b", "a"].probability_better == pytest.approx(1)
 
 
 def test_who_never_met_is_no_pair() -> None:
-    assert ("a", "c") not in pairs(results_of(("ab", (1, 2)), ("cd", (1, 2))))
+    assert ("a", "c") not in compare_pairs(results_of(("ab", (1, 2)), ("cd", (1, 2))))
 
 
 # Luck
@@ -138,25 +142,25 @@ def test_who_never_met_is_no_pair() -> None:
 
 def test_par_takes_off_what_it_is_above_its_mean() -> None:
     results = [result("ab", 10, 6, par=(8.0, 5.0)), result("ab", 4, 6, par=(2.0, 7.0), seq=2)]
-    assert by_par(results, 0.5).values == [(8.5, 6.5), (5.5, 5.5)]
+    assert correct_by_par(results, 0.5).values == [(8.5, 6.5), (5.5, 5.5)]
 
 
 def test_no_correction_moves_the_mean_of_all() -> None:
     matches = RoundRobin(tuple("abcdefgh"), 4, 14).all_matches()
     results = season(matches, dict(zip("abcdefgh", range(8), strict=True)), Random(3))
-    plainly = plain(results)
-    for points in (by_par(results, 0.7), by_other_tables(results, plainly, 0.5)):
+    plainly = uncorrected_points(results)
+    for points in (correct_by_par(results, 0.7), correct_by_other_tables(results, plainly, 0.5)):
         totals = [sum(map(sum, each.values)) for each in (plainly, points)]
         assert totals[0] == pytest.approx(totals[1], rel=1e-9)
 
 
 def test_a_match_without_par_stays_as_it_is() -> None:
     results = [result("ab", 10, 6), result("ab", 4, 6, par=(2.0, 7.0), seq=2)]
-    assert by_par(results, 0.5).values == [(10.0, 6.0), (4.0, 6.0)]
+    assert correct_by_par(results, 0.5).values == [(10.0, 6.0), (4.0, 6.0)]
 
 
 def test_par_comes_from_whoever_knows_the_deal() -> None:
-    known = with_par(
+    known = add_par(
         [result("ab", 1, 2), result("ab", 3, 4, seq=2)], lambda each: [5, 6] if each.seq == 2 else None
     )
     assert [each.par for each in known] == [(), (5.0, 6.0)]
@@ -167,34 +171,41 @@ def test_a_deal_that_rotated_is_not_taken_for_one_that_travelled() -> None:
         result("ab", 9, 1, deal="d1", seq=1), result("ba", 7, 3, deal="d1", seq=2),
         result("ab", 2, 2, deal="d2", seq=3), result("ba", 0, 5, deal="d2", seq=4),
     ]  # fmt: skip
-    assert by_other_tables(results, plain(results), 0.5).values == plain(results).values
+    assert (
+        correct_by_other_tables(results, uncorrected_points(results), 0.5).values
+        == uncorrected_points(results).values
+    )
 
 
 def test_corrections_leave_the_part_of_the_variance_that_arithmetic_leaves() -> None:
     matches = RoundRobin(tuple("abcdefghijkl"), 4, 55).all_matches()
     results = season(matches, dict.fromkeys("abcdefghijkl", 0.0), Random(5))
     best = 1 / (1 + PAR_ERROR**2)
-    assert variance_left(results, plain(results)) == 1
-    assert variance_left(results, by_par(results, best)) == pytest.approx(1 - DEAL_SHARE * best, abs=0.04)
+    assert remaining_variance(results, uncorrected_points(results)) == 1
+    assert remaining_variance(results, correct_by_par(results, best)) == pytest.approx(
+        1 - DEAL_SHARE * best, abs=0.04
+    )
     # two other tables: their mean explains share² / (share + (1 - share) / 2)
     explained = DEAL_SHARE**2 / (DEAL_SHARE + (1 - DEAL_SHARE) / 2)
-    others = by_other_tables(results, plain(results), DEAL_SHARE)
-    assert variance_left(results, others) == pytest.approx((1 - explained) / (1 + 2 / 3 / 11) ** 2, abs=0.05)
+    others = correct_by_other_tables(results, uncorrected_points(results), DEAL_SHARE)
+    assert remaining_variance(results, others) == pytest.approx(
+        (1 - explained) / (1 + 2 / 3 / 11) ** 2, abs=0.05
+    )
 
 
 # Orders
 
 
 def test_an_order_without_doubt_is_certain() -> None:
-    found = orders(results_of(*[("abc", (9, 5, 1))] * 10))
+    found = bootstrap_orders(results_of(*[("abc", (9, 5, 1))] * 10))
     assert found.bots == ("a", "b", "c")
-    assert found.likeliest == ((("a", "b", "c"), 1.0),)
-    assert found.places["b"] == (0.0, 1.0, 0.0)
+    assert found.likeliest_orders == ((("a", "b", "c"), 1.0),)
+    assert found.rank_probabilities["b"] == (0.0, 1.0, 0.0)
 
 
 def test_equals_are_as_often_first() -> None:
     results = [result("ab", *((5, 3) if seq % 2 else (3, 5)), seq=seq) for seq in range(1, 202)]
-    first = orders(results).places["a"][0]
+    first = bootstrap_orders(results).rank_probabilities["a"][0]
     assert 0.4 < first < 0.65
 
 
@@ -203,18 +214,22 @@ def test_deals_are_drawn_and_not_matches() -> None:
     many = [result("ab", *points, deal=f"d{deal}", seq=10 * deal + at)
             for deal, points in enumerate([(9, 0), (0, 8)]) for at in range(1, 11)]  # fmt: skip
     few = [result("ab", 9, 0, seq=1), result("ab", 0, 8, seq=2)]
-    assert orders(many).places["a"][0] == pytest.approx(orders(few).places["a"][0], abs=0.01)
-    assert orders(many).places["a"][0] < 0.85
+    assert bootstrap_orders(many).rank_probabilities["a"][0] == pytest.approx(
+        bootstrap_orders(few).rank_probabilities["a"][0], abs=0.01
+    )
+    assert bootstrap_orders(many).rank_probabilities["a"][0] < 0.85
 
 
 def test_places_and_orders_are_probabilities() -> None:
     matches = RoundRobin(tuple("abcdef"), 3, 10, Duplicate.TRAVELLING).all_matches()
-    found = orders(season(matches, dict.fromkeys("abcdef", 0.0), Random(2)), seed="x")
-    assert all(sum(places) == pytest.approx(1) for places in found.places.values())
-    assert all(sum(column) == pytest.approx(1) for column in zip(*found.places.values(), strict=True))
-    assert len(found.likeliest) == 10
-    assert found == orders(season(matches, dict.fromkeys("abcdef", 0.0), Random(2)), seed="x")
+    found = bootstrap_orders(season(matches, dict.fromkeys("abcdef", 0.0), Random(2)), seed="x")
+    assert all(sum(places) == pytest.approx(1) for places in found.rank_probabilities.values())
+    assert all(
+        sum(column) == pytest.approx(1) for column in zip(*found.rank_probabilities.values(), strict=True)
+    )
+    assert len(found.likeliest_orders) == 10
+    assert found == bootstrap_orders(season(matches, dict.fromkeys("abcdef", 0.0), Random(2)), seed="x")
 
 
 def test_nothing_played_has_no_order() -> None:
-    assert orders([]).draws == 0
+    assert bootstrap_orders([]).draws == 0

@@ -12,12 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from virtual_ladder import Ladder, plackett_luce
 
-from seatwise_server.ladder.ladder_pairing import PATIENCE_S, Attending, Pairing, seated
+from seatwise_server.ladder.ladder_pairing import (
+    RATING_PATIENCE_S,
+    AttendingBot,
+    PairingRules,
+    assign_rarest_seats,
+)
 
 
-def bots(count: int, **of_all: object) -> list[Attending]:
+def bots(count: int, **of_all: object) -> list[AttendingBot]:
     """Of as many owners, ten points of rating apart."""
-    waiting = [Attending(f"bots/b{n:05}/versions/1", 10.0 * n, owner=f"owner{n}") for n in range(count)]
+    waiting = [AttendingBot(f"bots/b{n:05}/versions/1", 10.0 * n, owner=f"owner{n}") for n in range(count)]
     return [replace(bot, **of_all) for bot in waiting]  # type: ignore[arg-type]
 
 
@@ -26,20 +31,20 @@ def numbers(tables: list[tuple[str, ...]]) -> list[set[int]]:
 
 
 @st.composite
-def floors(draw: st.DrawFn) -> list[Attending]:
+def floors(draw: st.DrawFn) -> list[AttendingBot]:
     """Any mixture of bots that wait and play, owners, memories and seats."""
     count = draw(st.integers(0, 30))
     chance = random.Random(draw(st.integers(0, 10**6)))
     names = [f"bots/b{n:05}/versions/1" for n in range(count)]
     return [
-        Attending(
+        AttendingBot(
             bot=name,
             rating=round(chance.gauss(25, 5)),
-            waited=chance.choice((0.0, 1.0, 4.0, 30.0)),
+            waited_s=chance.choice((0.0, 1.0, 4.0, 30.0)),
             owner=f"owner{chance.randrange(6)}" if chance.random() < 0.9 else "",
-            recent=tuple(chance.sample(names, min(count, 9))),
-            seats=tuple(chance.randrange(5) for _ in range(4)),
-            free=chance.choice((0, 1, 3)),
+            recent_opponents=tuple(chance.sample(names, min(count, 9))),
+            seat_counts=tuple(chance.randrange(5) for _ in range(4)),
+            free_matches=chance.choice((0, 1, 3)),
         )
         for name in names
     ]
@@ -48,15 +53,15 @@ def floors(draw: st.DrawFn) -> list[Attending]:
 @settings(max_examples=200, deadline=None)
 @given(floors(), st.integers(2, 4), st.integers(0, 8), st.booleans())
 def test_a_pass_gives_only_tables_that_are_allowed(
-    floor: list[Attending], seats: int, room: int, apart: bool
+    floor: list[AttendingBot], seats: int, room: int, apart: bool
 ) -> None:
     by_name = {bot.bot: bot for bot in floor}
-    tables = Pairing(seats, owners_apart=apart).tables(floor, room)
+    tables = PairingRules(seats, owners_apart=apart).pair_tables(floor, room)
     at_tables = [bot for table in tables for bot in table]
     assert len(tables) <= room
     assert all(len(table) == seats for table in tables)
     assert len(at_tables) == len(set(at_tables))
-    assert all(by_name[bot].free for bot in at_tables)
+    assert all(by_name[bot].free_matches for bot in at_tables)
     for table in tables:
         owners = [by_name[bot].owner for bot in table if by_name[bot].owner]
         assert len(owners) == len(set(owners)) or not apart or seats == 2
@@ -65,104 +70,110 @@ def test_a_pass_gives_only_tables_that_are_allowed(
 @settings(max_examples=100, deadline=None)
 @given(floors(), st.integers(2, 4), st.randoms())
 def test_a_pass_depends_upon_nothing_but_who_attends(
-    floor: list[Attending], seats: int, chance: random.Random
+    floor: list[AttendingBot], seats: int, chance: random.Random
 ) -> None:
     """Not on the order in which they are named, unless two have waited equally long."""
-    floor = [replace(bot, waited=n / 7) for n, bot in enumerate(floor)]
-    tables = Pairing(seats).tables(floor, 100)
+    floor = [replace(bot, waited_s=n / 7) for n, bot in enumerate(floor)]
+    tables = PairingRules(seats).pair_tables(floor, 100)
     chance.shuffle(floor)
-    assert Pairing(seats).tables(floor, 100) == tables
+    assert PairingRules(seats).pair_tables(floor, 100) == tables
 
 
 @settings(max_examples=100, deadline=None)
 @given(floors(), st.integers(2, 4), st.booleans())
 def test_nobody_whose_patience_is_at_an_end_is_left_where_a_table_can_be_filled(
-    floor: list[Attending], seats: int, apart: bool
+    floor: list[AttendingBot], seats: int, apart: bool
 ) -> None:
     """Whatever their ratings are, whomever they met: what is left over has too few owners for a table."""
-    tables = Pairing(seats, owners_apart=apart).tables(floor, 100)
+    tables = PairingRules(seats, owners_apart=apart).pair_tables(floor, 100)
     at_tables = {bot for table in tables for bot in table}
-    left = [bot for bot in floor if bot.free and bot.bot not in at_tables]
-    if any(bot.waited >= PATIENCE_S for bot in left):
+    left = [bot for bot in floor if bot.free_matches and bot.bot not in at_tables]
+    if any(bot.waited_s >= RATING_PATIENCE_S for bot in left):
         parties = {bot.owner or bot.bot if apart and seats > 2 else bot.bot for bot in left}
         assert len(parties) < seats
 
 
 def test_neighbours_in_rating_meet() -> None:
-    assert numbers(Pairing(4).tables(bots(8), 2)) == [{0, 1, 2, 3}, {4, 5, 6, 7}]
+    assert numbers(PairingRules(4).pair_tables(bots(8), 2)) == [{0, 1, 2, 3}, {4, 5, 6, 7}]
 
 
 def test_who_has_waited_longest_is_served_first_and_in_the_middle_of_its_company() -> None:
-    floor = [replace(bot, waited=float(n == 10)) for n, bot in enumerate(bots(20))]
-    [table] = numbers(Pairing(3).tables(floor, 1))
+    floor = [replace(bot, waited_s=float(n == 10)) for n, bot in enumerate(bots(20))]
+    [table] = numbers(PairingRules(3).pair_tables(floor, 1))
     assert table == {9, 10, 11}
 
 
 def test_a_bot_looks_further_the_longer_it_waits() -> None:
     """The others are at tables: only the ends of the ladder are free."""
-    ends = [replace(bot, free=int(n in (0, 39))) for n, bot in enumerate(bots(40))]
+    ends = [replace(bot, free_matches=int(n in (0, 39))) for n, bot in enumerate(bots(40))]
     waits = [
-        wait for wait in range(30) if Pairing(2).tables([replace(bot, waited=float(wait)) for bot in ends], 1)
+        wait
+        for wait in range(30)
+        if PairingRules(2).pair_tables([replace(bot, waited_s=float(wait)) for bot in ends], 1)
     ]
     assert waits
-    assert 3 <= waits[0] <= PATIENCE_S
+    assert 3 <= waits[0] <= RATING_PATIENCE_S
     assert waits == list(range(waits[0], 30))
 
 
 def test_places_count_so_the_top_is_not_alone() -> None:
     floor = bots(8)
     floor[7] = replace(floor[7], rating=10_000.0)
-    assert {5, 6, 7} in numbers(Pairing(3).tables([replace(bot, waited=bot.rating) for bot in floor], 8))
+    assert {5, 6, 7} in numbers(
+        PairingRules(3).pair_tables([replace(bot, waited_s=bot.rating) for bot in floor], 8)
+    )
 
 
 def test_the_last_opponents_are_avoided_where_others_attend() -> None:
     floor = bots(40)
-    floor[0] = replace(floor[0], recent=(floor[1].bot, floor[2].bot), waited=1.0)
-    assert {0, 3} in numbers(Pairing(2).tables(floor, 40))
-    assert {0, 1} in numbers(Pairing(2).tables(floor[:2], 40)), "nobody else is there"
+    floor[0] = replace(floor[0], recent_opponents=(floor[1].bot, floor[2].bot), waited_s=1.0)
+    assert {0, 3} in numbers(PairingRules(2).pair_tables(floor, 40))
+    assert {0, 1} in numbers(PairingRules(2).pair_tables(floor[:2], 40)), "nobody else is there"
 
 
 def test_what_the_other_remembers_counts_too() -> None:
     floor = bots(40)
-    floor[1] = replace(floor[1], recent=(floor[0].bot,))
-    floor[0] = replace(floor[0], waited=1.0)
-    assert {0, 2} in numbers(Pairing(2).tables(floor, 40))
+    floor[1] = replace(floor[1], recent_opponents=(floor[0].bot,))
+    floor[0] = replace(floor[0], waited_s=1.0)
+    assert {0, 2} in numbers(PairingRules(2).pair_tables(floor, 40))
 
 
 def test_those_who_play_count_among_those_who_attend() -> None:
     """Four that come from one table are not seated together again while forty others are about to be free."""
     four = bots(4)
     names = tuple(bot.bot for bot in four)
-    four = [replace(bot, recent=tuple(name for name in names if name != bot.bot)) for bot in four]
-    playing = [replace(bot, free=0) for bot in bots(44)[4:]]
-    assert Pairing(4).tables(four + playing, 10) == []
-    assert len(Pairing(4).tables(four, 10)) == 1
+    four = [replace(bot, recent_opponents=tuple(name for name in names if name != bot.bot)) for bot in four]
+    playing = [replace(bot, free_matches=0) for bot in bots(44)[4:]]
+    assert PairingRules(4).pair_tables(four + playing, 10) == []
+    assert len(PairingRules(4).pair_tables(four, 10)) == 1
 
 
 def test_two_of_one_owner_may_meet_only_where_two_play() -> None:
     floor = bots(6, owner="one")
-    assert len(Pairing(2).tables(floor, 9)) == 3
-    assert Pairing(3).tables([replace(bot, waited=1e6) for bot in floor], 9) == []
-    assert len(Pairing(3, owners_apart=False).tables(floor, 9)) == 2
+    assert len(PairingRules(2).pair_tables(floor, 9)) == 3
+    assert PairingRules(3).pair_tables([replace(bot, waited_s=1e6) for bot in floor], 9) == []
+    assert len(PairingRules(3, owners_apart=False).pair_tables(floor, 9)) == 2
 
 
 def test_bots_of_nobody_are_not_one_owners() -> None:
-    assert len(Pairing(4).tables(bots(4, owner=""), 9)) == 1
+    assert len(PairingRules(4).pair_tables(bots(4, owner=""), 9)) == 1
 
 
 def test_an_owners_thousand_bots_keep_nobody_from_a_table() -> None:
-    flood = [replace(bot, owner="one", rating=25.0, waited=100.0) for bot in bots(2000)]
+    flood = [replace(bot, owner="one", rating=25.0, waited_s=100.0) for bot in bots(2000)]
     names = [
         f"bots/b{200 * n + 100:05}h/versions/1" for n in range(9)
     ]  # two hundred of the flood between any two
-    honest = [Attending(name, rating=25.0, waited=30.0, owner=name) for name in names]
-    tables = Pairing(4).tables(flood + honest, 1000)
+    honest = [AttendingBot(name, rating=25.0, waited_s=30.0, owner=name) for name in names]
+    tables = PairingRules(4).pair_tables(flood + honest, 1000)
     assert {bot.bot for bot in honest} <= {bot for table in tables for bot in table}
 
 
 def test_seats_go_to_those_who_have_had_them_least() -> None:
     counts = [(3, 0, 3, 3), (3, 3, 0, 3), (0, 3, 3, 3), (3, 3, 3, 0)]
-    table = seated([replace(bot, seats=seats) for bot, seats in zip(bots(4), counts, strict=True)])
+    table = assign_rarest_seats(
+        [replace(bot, seat_counts=seats) for bot, seats in zip(bots(4), counts, strict=True)]
+    )
     assert numbers([(bot,) for bot in table]) == [{2}, {0}, {1}, {3}]
 
 
@@ -171,7 +182,7 @@ def ladder(count: int, seats: int, seed: int, room: int = 1000, owners: int = 10
     names = [f"bots/b{n:03}/versions/1" for n in range(count)]
     strength = {name: chance.gauss(0, 1) for name in names} | {"bots/new/versions/1": 3.0}
     of = {name: f"owner{n % owners}" for n, name in enumerate(names)}
-    return Ladder(Pairing(seats), plackett_luce(strength), of, seed, room)
+    return Ladder(PairingRules(seats), plackett_luce(strength), of, seed, room)
 
 
 @pytest.mark.parametrize("seats", [2, 3, 4])
@@ -180,11 +191,11 @@ def test_all_have_equal_chances_to_play_and_every_seat_as_often(seats: int, room
     """With tables for all, and with tables for a part of them."""
     run = ladder(40, seats, seed=seats, room=room)
     run.run(600)
-    forms = [run.forms.of(bot) for bot in run.owners]
+    forms = [run.forms.form_of(bot) for bot in run.owners]
     played = [form.matches for form in forms]
     assert min(played) > 0.8 * sum(played) / len(played)
     assert max(played) < 1.2 * sum(played) / len(played)
-    assert max(max(form.seats[:seats]) - min(form.seats[:seats]) for form in forms) <= 3
+    assert max(max(form.seat_counts[:seats]) - min(form.seat_counts[:seats]) for form in forms) <= 3
 
 
 def test_repeats_are_bounded_and_all_meet_many() -> None:
@@ -214,8 +225,10 @@ def test_the_strongest_the_weakest_and_the_newest_wait_no_longer_than_others() -
     run.run(300)
     by_rating = sorted(run.owners, key=lambda bot: run.ratings.rating_of(bot).mu)
     assert by_rating[-1] == "bots/new/versions/1"
-    assert all(run.longest_wait[bot] <= PATIENCE_S for bot in (by_rating[0], *by_rating[-3:]))
-    assert run.forms.of("bots/new/versions/1").matches > 0.7 * run.forms.of(by_rating[20]).matches / 2
+    assert all(run.longest_wait[bot] <= RATING_PATIENCE_S for bot in (by_rating[0], *by_rating[-3:]))
+    assert (
+        run.forms.form_of("bots/new/versions/1").matches > 0.7 * run.forms.form_of(by_rating[20]).matches / 2
+    )
 
 
 def test_opponents_come_nearer_as_ratings_part() -> None:
@@ -239,7 +252,7 @@ def test_ten_thousand_are_paired_in_a_moment_whoever_owns_them(owners: int, wait
     chance = random.Random(1)
     names = [bot.bot for bot in bots(10_000)]
     floor = [
-        Attending(
+        AttendingBot(
             name,
             chance.gauss(25, 6),
             chance.random() * waited,
@@ -249,5 +262,5 @@ def test_ten_thousand_are_paired_in_a_moment_whoever_owns_them(owners: int, wait
         for n, name in enumerate(names)
     ]
     began = time.process_time()
-    Pairing(4).tables(floor, 10_000)
+    PairingRules(4).pair_tables(floor, 10_000)
     assert time.process_time() - began < 1.0

@@ -1126,7 +1126,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a ladder: bots are free before their result counts",
         "server/seatwise_server/lobby/ladders.py",
-        "        await held.book.catch_up()\n",
+        "        await held.state.catch_up()\n",
         "",
         ("tests/server/test_ladder_pairing.py",),
     ),
@@ -1228,7 +1228,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "arithmetic: those who wait may starve",
         f"{LADDER}/ladder_pairing.py",
-        "return tables + self._overdue(waiting, room - len(tables))",
+        "return tables + self._pair_overdue(waiting, room - len(tables))",
         "return tables",
         ("tests/ladder/test_pairing_rules.py",),
     ),
@@ -1263,8 +1263,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "arithmetic: the most surprising of many is as surprising as alone",
         f"{COMPETITION}/statistics/soft_play.py",
-        "corrected = holm_correction([gain.p for gain in found])",
-        "corrected = [gain.p for gain in found]",
+        "corrected = holm_correction([gain.p_value for gain in found])",
+        "corrected = [gain.p_value for gain in found]",
         ("tests/competition/test_fairness.py::test_honest_seasons_are_seldom_named",),
     ),
     # Schedules and statistics
@@ -1340,7 +1340,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "season: orders drawn from matches",
         f"{COMPETITION}/statistics/bootstrap.py",
-        "            sums[deal_of(result)][number[bot]].append(value)",
+        "            sums[deal_name(result)][number[bot]].append(value)",
         "            sums[result.match][number[bot]].append(value)",
         ("tests/competition/test_statistics.py",),
     ),
@@ -1354,8 +1354,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "season: luck taken off is forgotten in the level",
         f"{COMPETITION}/statistics/luck_correction.py",
-        "    return Points(values, _level(results, above, coefficient))",
-        "    return Points(values)",
+        "    return CorrectedPoints(values, _shifts_by_deal(results, above, coefficient))",
+        "    return CorrectedPoints(values)",
         ("tests/competition/test_intervals.py::test_intervals_hold_the_truth",),
     ),
     Fault(
@@ -1368,15 +1368,15 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "season: the wrong hypothesis",
         f"{COMPETITION}/statistics/sprt.py",
-        "return Verdict.H0 if ratio <= low else Verdict.H1 if ratio >= high else Verdict.OPEN",
-        "return Verdict.H1 if ratio <= low else Verdict.H0 if ratio >= high else Verdict.OPEN",
+        "return SprtVerdict.H0 if ratio <= low else SprtVerdict.H1 if ratio >= high else SprtVerdict.OPEN",
+        "return SprtVerdict.H1 if ratio <= low else SprtVerdict.H0 if ratio >= high else SprtVerdict.OPEN",
         ("tests/competition/test_sprt.py",),
     ),
     Fault(
         "season: a verdict on a handful of units",
         f"{COMPETITION}/statistics/sprt.py",
-        "if number >= self.least_units and verdict is not Verdict.OPEN:",
-        "if verdict is not Verdict.OPEN:",
+        "if number >= self.least_units and verdict is not SprtVerdict.OPEN:",
+        "if verdict is not SprtVerdict.OPEN:",
         ("tests/competition/test_sprt.py",),
     ),
     Fault(
@@ -1442,8 +1442,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a league: the server forgets which matches were void",
         "server/seatwise_server/play/delivery.py",
-        "elif not setup.competition.startswith(PREFIX):",
-        "elif setup.competition.startswith(PREFIX):",
+        "elif not setup.competition.startswith(LADDER_PREFIX):",
+        "elif setup.competition.startswith(LADDER_PREFIX):",
         ("tests/league/test_service.py",),
     ),
     Fault(

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 from seatwise_server.ladder.ladder_settings import Ladder
-from seatwise_server.ladder.ladder_state import Book
+from seatwise_server.ladder.ladder_state import LadderState
 from seatwise_server.lobby.queue import time_control_for
 from seatwise_server.store import Store, keys
 
@@ -36,14 +36,14 @@ async def forfeit(store: Store, first: int, count: int, seat: int = 1) -> None:
         await store.results.append(LADDER, result(number, (0, 1, 2), *endings))
 
 
-async def fresh(store: Store) -> Book:
-    book = Book(store, LADDER)
+async def fresh(store: Store) -> LadderState:
+    book = LadderState(store, LADDER)
     await book.catch_up()
     return book
 
 
 async def test_a_book_that_grew_is_one_that_was_read_at_once(store: Store) -> None:
-    chance, grown = random.Random(7), Book(store, LADDER)
+    chance, grown = random.Random(7), LadderState(store, LADDER)
     for number in range(120):
         if chance.random() < 0.1:
             await store.ladders.note_absence(LADDER, f"matches/void-{number}", [bot(chance.randrange(6))])
@@ -61,14 +61,14 @@ async def test_a_book_that_grew_is_one_that_was_read_at_once(store: Store) -> No
         == grown.ratings.ranked_bots()
         == recompute_ratings(await store.results.read(LADDER)).ranked_bots()
     )
-    assert again.faults == grown.faults
-    assert all(again.forms.of(bot(number)) == grown.forms.of(bot(number)) for number in range(6))
+    assert again.off_reasons == grown.off_reasons
+    assert all(again.forms.form_of(bot(number)) == grown.forms.form_of(bot(number)) for number in range(6))
 
 
 async def test_two_that_read_at_the_same_time_read_nothing_twice(store: Store) -> None:
     for number in range(450):
         await store.results.append(LADDER, result(number))
-    book = Book(store, LADDER)
+    book = LadderState(store, LADDER)
     await asyncio.gather(*(book.catch_up() for _ in range(4)))
     assert book.seq == 450
     assert book.ratings.rating_of(bot(0)).matches == 450
@@ -76,17 +76,17 @@ async def test_two_that_read_at_the_same_time_read_nothing_twice(store: Store) -
 
 async def test_three_forfeits_in_a_row_are_a_fault_until_it_is_pardoned(store: Store) -> None:
     await forfeit(store, 1, 2)
-    assert (await fresh(store)).faults == {}
+    assert (await fresh(store)).off_reasons == {}
     await forfeit(store, 3, 1)
     book = await fresh(store)
-    assert list(book.faults) == [bot(1)]
+    assert list(book.off_reasons) == [bot(1)]
     await store.ladders.pardon(LADDER, bot(1))
     await book.catch_up()
-    assert book.faults == (await fresh(store)).faults == {}
+    assert book.off_reasons == (await fresh(store)).off_reasons == {}
     await forfeit(store, 10, 2)
-    assert (await fresh(store)).faults == {}
+    assert (await fresh(store)).off_reasons == {}
     await forfeit(store, 20, 1)
-    assert list((await fresh(store)).faults) == [bot(1)]
+    assert list((await fresh(store)).off_reasons) == [bot(1)]
 
 
 async def test_who_never_sits_is_at_fault_though_the_matches_are_void(store: Store) -> None:
@@ -94,7 +94,7 @@ async def test_who_never_sits_is_at_fault_though_the_matches_are_void(store: Sto
         match = f"matches/{number}"
         await store.ladders.note_absence(LADDER, match, [bot(1)])
         await store.ladders.note_absence(LADDER, match, [bot(1)])  # delivered twice
-        assert list((await fresh(store)).faults) == [bot(1)] * (number == 2)
+        assert list((await fresh(store)).off_reasons) == [bot(1)] * (number == 2)
     assert (await fresh(store)).seq == 0
 
 
@@ -103,17 +103,17 @@ async def test_a_match_that_was_played_makes_good_for_an_absence(store: Store) -
         await store.ladders.note_absence(LADDER, f"matches/{number}", [bot(1)])
     await store.results.append(LADDER, result(9))
     await store.ladders.note_absence(LADDER, "matches/10", [bot(1)])
-    assert (await fresh(store)).faults == {}
+    assert (await fresh(store)).off_reasons == {}
 
 
 async def test_a_new_edition_means_that_something_changed(store: Store) -> None:
     book = await fresh(store)
-    seen = [book.edition]
+    seen = [book.revision]
     for change in (store.results.append(LADDER, result(1)), store.ladders.pardon(LADDER, bot(0))):
         await change
         await book.catch_up()
         await book.catch_up()
-        seen.append(book.edition)
+        seen.append(book.revision)
     assert seen == sorted(set(seen))
 
 
@@ -131,4 +131,4 @@ async def test_what_a_failover_has_forgotten_is_forgotten(store: Store, redis_cl
 def test_the_settings_of_a_ladder_are_written_and_read_back() -> None:
     ladder = Ladder(LADDER, "ugo", 3, {"rounds": 2}, time_control_for("ugo", bank_ms=7), owners_together=True)
     assert Ladder.from_bytes(ladder.to_bytes()) == ladder
-    assert not ladder.pairing.owners_apart
+    assert not ladder.pairing_rules.owners_apart

@@ -15,12 +15,12 @@ import pytest_asyncio
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 from seatwise_server.competition.ratings.strengths import fit_strengths
-from seatwise_server.ladder.ladder_host import Holding
+from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.ladder.ladder_settings import Ladder
-from seatwise_server.ladder.ladder_state import Book
-from seatwise_server.ladder.ladder_table import read, table_of, written
-from seatwise_server.ladder.strength_client import RefitFailed, Refitting
-from seatwise_server.ladder.strength_worker import NEAR, answer
+from seatwise_server.ladder.ladder_state import LadderState
+from seatwise_server.ladder.ladder_table import build_table, decode_table, encode_table
+from seatwise_server.ladder.strength_client import StrengthClient, StrengthsFailed
+from seatwise_server.ladder.strength_worker import PEER_PLACES, strengths_by_bot
 from seatwise_server.lobby.queue import time_control_for
 from seatwise_server.services.ladder_tables import LadderTables
 from seatwise_server.store import Store
@@ -42,10 +42,10 @@ def season(matches: int, bots: int = 5, seed: int = 3) -> list[LoggedResult]:
 
 
 @pytest_asyncio.fixture
-async def refitting(store: Store) -> AsyncIterator[Refitting]:
-    it = Refitting(store.results)
+async def refitting(store: Store) -> AsyncIterator[StrengthClient]:
+    it = StrengthClient(store.results)
     yield it
-    await it.close()
+    await it.close_process()
 
 
 async def logged(store: Store, results: list[LoggedResult], ladder: str = LADDER) -> None:
@@ -58,7 +58,7 @@ def order_of(results: list[LoggedResult]) -> list[str]:
 
 
 async def test_where_no_process_can_be_started_the_refit_fails_and_is_tried_again(
-    store: Store, refitting: Refitting, monkeypatch: pytest.MonkeyPatch
+    store: Store, refitting: StrengthClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results = season(30)
     await logged(store, results)
@@ -68,49 +68,55 @@ async def test_where_no_process_can_be_started_the_refit_fails_and_is_tried_agai
 
     with monkeypatch.context() as patch:
         patch.setattr(asyncio, "create_subprocess_exec", refuse)
-        with pytest.raises(RefitFailed):
-            await refitting.strengths(LADDER, 30, order_of(results))
-    assert await refitting.strengths(LADDER, 30, order_of(results))
+        with pytest.raises(StrengthsFailed):
+            await refitting.fetch_strengths(LADDER, 30, order_of(results))
+    assert await refitting.fetch_strengths(LADDER, 30, order_of(results))
 
 
-async def test_strengths_are_those_of_the_refit_to_the_last_digit(store: Store, refitting: Refitting) -> None:
+async def test_strengths_are_those_of_the_refit_to_the_last_digit(
+    store: Store, refitting: StrengthClient
+) -> None:
     results = season(450)
     await logged(store, results)
-    found = await refitting.strengths(LADDER, 450, order_of(results))
+    found = await refitting.fetch_strengths(LADDER, 450, order_of(results))
     assert {bot: tuple(told[:4]) for bot, told in found.items()} == {
         each.bot: (each.value, each.low, each.high, each.provisional)
         for each in fit_strengths(results).strengths
     }
 
 
-async def test_what_was_told_before_is_not_told_again(store: Store, refitting: Refitting) -> None:
+async def test_what_was_told_before_is_not_told_again(store: Store, refitting: StrengthClient) -> None:
     results = season(60)
     await logged(store, results)
     for count in (20, 20, 60):
         part = results[:count]
-        assert await refitting.strengths(LADDER, count, order_of(part)) == answer(part, order_of(part))
+        assert await refitting.fetch_strengths(LADDER, count, order_of(part)) == strengths_by_bot(
+            part, order_of(part)
+        )
     other = season(30, seed=4)
     await logged(store, other, "ladders/other")
-    assert await refitting.strengths("ladders/other", 30, order_of(other)) == answer(other, order_of(other))
+    assert await refitting.fetch_strengths("ladders/other", 30, order_of(other)) == strengths_by_bot(
+        other, order_of(other)
+    )
 
 
 async def test_a_process_that_died_is_started_again_and_told_everything(
-    store: Store, refitting: Refitting
+    store: Store, refitting: StrengthClient
 ) -> None:
     results = season(30)
     await logged(store, results)
     order = order_of(results)
-    first = await refitting.strengths(LADDER, 30, order)
+    first = await refitting.fetch_strengths(LADDER, 30, order)
     assert refitting._process
     os.kill(refitting._process.pid, signal.SIGKILL)
     await refitting._process.wait()
-    with pytest.raises(RefitFailed):
-        await refitting.strengths(LADDER, 30, order)
-    assert await refitting.strengths(LADDER, 30, order) == first
+    with pytest.raises(StrengthsFailed):
+        await refitting.fetch_strengths(LADDER, 30, order)
+    assert await refitting.fetch_strengths(LADDER, 30, order) == first
 
 
-async def test_the_process_ends_with_its_leash(refitting: Refitting) -> None:
-    assert await refitting.strengths(LADDER, 0, []) == {}
+async def test_the_process_ends_with_its_leash(refitting: StrengthClient) -> None:
+    assert await refitting.fetch_strengths(LADDER, 0, []) == {}
     process = refitting._process
     assert process
     assert process.stdin
@@ -121,7 +127,7 @@ async def test_the_process_ends_with_its_leash(refitting: Refitting) -> None:
 
 def test_those_who_cannot_be_told_apart_know_of_each_other() -> None:
     results = season(80, bots=6)
-    found = answer(results, order_of(results))
+    found = strengths_by_bot(results, order_of(results))
     peers = {bot: set(told[4]) for bot, told in found.items()}
     assert any(peers.values())
     assert all(bot in peers[other] for bot, others in peers.items() for other in others)
@@ -131,17 +137,17 @@ def test_those_who_cannot_be_told_apart_know_of_each_other() -> None:
 def test_only_neighbours_are_named() -> None:
     results = season(40, bots=40)
     order = order_of(results)
-    found = answer(results, order)
+    found = strengths_by_bot(results, order)
     for bot, told in found.items():
-        assert all(abs(order.index(bot) - order.index(peer)) <= NEAR for peer in told[4])
+        assert all(abs(order.index(bot) - order.index(peer)) <= PEER_PLACES for peer in told[4])
 
 
 def test_a_table_is_written_and_read_back_to_the_last_digit() -> None:
     results = season(25)
     rated = recompute_ratings(results).ranked_bots()
-    strengths = answer(results, [bot for bot, _ in rated[1:]])
-    lines = table_of(rated, strengths, {rated[2][0]: "forfeited"})
-    assert read(written(lines)) == lines
+    strengths = strengths_by_bot(results, [bot for bot, _ in rated[1:]])
+    lines = build_table(rated, strengths, {rated[2][0]: "forfeited"})
+    assert decode_table(encode_table(lines)) == lines
     assert [line.bot for line in lines] == [bot for bot, _ in rated]
     assert [line.off for line in lines] == ["", "", "forfeited", "", ""]
     assert (lines[0].provisional, lines[0].strength) == (True, 0.0)  # nothing is known of it yet
@@ -174,24 +180,24 @@ async def until_shown(store: Store, results: int) -> None:
 async def test_one_process_holds_a_ladder_and_the_next_goes_on_where_it_let_go(store: Store) -> None:
     results = season(30)
     await made(store, results[:20])
-    one, other = Holding(store, "one"), Holding(store, "other")
+    one, other = LadderHost(store, "one"), LadderHost(store, "other")
     first = asyncio.create_task(one.run())
     await until_shown(store, 20)
     second = asyncio.create_task(other.run())
     for result in results[20:]:
         await store.results.append(LADDER, result)
     await until_shown(store, 30)
-    assert (list(one.held), list(other.held)) == ([LADDER], [])
+    assert (list(one.hosted), list(other.hosted)) == ([LADDER], [])
     await ended(first)
-    await one.release()
+    await one.release_ladders()
     await store.results.append(LADDER, season(31)[30])
     await until_shown(store, 31)
-    assert list(other.held) == [LADDER]
+    assert list(other.hosted) == [LADDER]
     await ended(second)
     shown = await store.ladders.shown(LADDER)
     assert shown
     rated = recompute_ratings(season(31)).ranked_bots()
-    assert [(line.bot, line.mu, line.sigma) for line in read(shown.table)] == [
+    assert [(line.bot, line.mu, line.sigma) for line in decode_table(shown.table)] == [
         (bot, rating.mu, rating.sigma) for bot, rating in rated
     ]
 
@@ -201,24 +207,24 @@ async def test_a_log_that_takes_longer_to_read_than_the_lease_lasts_is_read_by_o
 ) -> None:
     await made(store, season(3))
     go_on = asyncio.Event()
-    read = Book.catch_up
+    read = LadderState.catch_up
 
-    async def slowly(book: Book) -> None:
+    async def slowly(book: LadderState) -> None:
         await go_on.wait()
         await read(book)
 
-    monkeypatch.setattr(Book, "catch_up", slowly)
-    monkeypatch.setattr("seatwise_server.ladder.ladder_host.LEASE_S", 1.0)
-    monkeypatch.setattr("seatwise_server.ladder.ladder_host.BEAT_S", 0.05)
-    one, other = Holding(store, "one"), Holding(store, "other")
+    monkeypatch.setattr(LadderState, "catch_up", slowly)
+    monkeypatch.setattr("seatwise_server.ladder.ladder_host.LADDER_LEASE_S", 1.0)
+    monkeypatch.setattr("seatwise_server.ladder.ladder_host.LADDER_CHECK_S", 0.05)
+    one, other = LadderHost(store, "one"), LadderHost(store, "other")
     tasks = [asyncio.create_task(one.run())]
     await asyncio.sleep(0.1)
     tasks.append(asyncio.create_task(other.run()))
     await asyncio.sleep(1.3)
-    assert (one.held, other.held) == ({}, {})
+    assert (one.hosted, other.hosted) == ({}, {})
     go_on.set()
     await until_shown(store, 3)
-    assert (list(one.held), list(other.held)) == ([LADDER], [])
+    assert (list(one.hosted), list(other.hosted)) == ([LADDER], [])
     await ended(*tasks)
 
 
@@ -244,10 +250,10 @@ async def test_tables_are_read_when_they_are_new_and_only_some_are_kept(
     names = [f"ladders/{number}" for number in range(3)]
     assert (await tables.get_table(names[0])).standings == ()
     for name in names:
-        await store.ladders.show(name, 4, written(table_of(rated, {}, {})))
+        await store.ladders.show(name, 4, encode_table(build_table(rated, {}, {})))
         table = await tables.get_table(name)
         assert [line.bot for line in table.standings] == [bot for bot, _ in rated]
         assert await tables.get_table(name) is table
     assert list(tables._shown) == names[1:]
-    await store.ladders.show(names[2], 4, written([]))
+    await store.ladders.show(names[2], 4, encode_table([]))
     assert list((await tables.get_table(names[2])).standings) == []

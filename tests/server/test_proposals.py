@@ -14,9 +14,9 @@ from redis.asyncio import Redis
 
 from seatwise_referee.journal import encode
 from seatwise_referee.match import Match
-from seatwise_server.ladder.ladder_host import Held, Holding
+from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_settings import Ladder
-from seatwise_server.ladder.ladder_state import Book
+from seatwise_server.ladder.ladder_state import LadderState
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import CREATED, QUEUES, time_control_for
 from seatwise_server.lobby.seating import Seating, new_match_name
@@ -82,8 +82,8 @@ async def kill() -> None:
 
 def lobby_on(store: Store) -> Pairing:
     """A lobby that holds the ladder, where there is room at some referee."""
-    holding = Holding(store, "a lobby")
-    holding.held[LADDER.name] = Held(LADDER, Book(store, LADDER.name))
+    holding = LadderHost(store, "a lobby")
+    holding.hosted[LADDER.name] = HostedLadder(LADDER, LadderState(store, LADDER.name))
     lobby = Pairing(store, Seating(store, "fsync"), {}, holding)
     lobby._capacity = lobby._ladders._capacity = SimpleNamespace(look=_plenty)  # type: ignore[assignment]
     return lobby

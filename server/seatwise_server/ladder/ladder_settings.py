@@ -9,9 +9,9 @@ from typing import Any
 from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Options
 from seatwise_referee.journal import canonical
-from seatwise_server.ladder.ladder_pairing import Pairing
+from seatwise_server.ladder.ladder_pairing import PairingRules
 
-PREFIX = "ladders/"
+LADDER_PREFIX = "ladders/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class Ladder:
     """Whether two bots of one owner may sit at the same table of three or four."""
 
     @property
-    def pairing(self) -> Pairing:
+    def pairing_rules(self) -> PairingRules:
         """Who may sit with whom."""
-        return Pairing(self.seats, owners_apart=not self.owners_together)
+        return PairingRules(self.seats, owners_apart=not self.owners_together)
 
     def to_bytes(self) -> bytes:
         """For the store: the same for the same ladder."""
@@ -53,6 +53,6 @@ class Ladder:
         return cls(**{**body, "time_control": TimeControl.from_json(body["time_control"])})
 
 
-def lease_of(name: str) -> str:
+def ladder_lease(name: str) -> str:
     """The lease of the lobby that looks after the ladder of that name."""
     return f"ladder/{name}"

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from seatwise_server.competition.ratings.openskill_ratings import Rating
-from seatwise_server.ladder.strength_worker import Answer
+from seatwise_server.ladder.strength_worker import StrengthsByBot
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LadderRow:
     """Where one bot stands. Ratings order the table and pair its bots; the strength is what it says of them."""
 
     bot: str
@@ -28,22 +28,24 @@ class Line:
     """Why it is off the ladder; empty if it is on it."""
 
 
-def table_of(rated: Sequence[tuple[str, Rating]], strengths: Answer, off: Mapping[str, str]) -> list[Line]:
+def build_table(
+    rated: Sequence[tuple[str, Rating]], strengths: StrengthsByBot, off: Mapping[str, str]
+) -> list[LadderRow]:
     """In the order of the ratings; of whom nothing is known yet but that, that is said."""
     unknown = [0.0, 0.0, 0.0, True, []]
     lines = []
     for bot, rating in rated:
         strength, low, high, provisional, peers = strengths.get(bot, unknown)
         known = (strength, low, high, provisional, tuple(peers))
-        lines.append(Line(bot, rating.mu, rating.sigma, rating.matches, *known, off.get(bot, "")))
+        lines.append(LadderRow(bot, rating.mu, rating.sigma, rating.matches, *known, off.get(bot, "")))
     return lines
 
 
-def written(lines: Sequence[Line]) -> bytes:
+def encode_table(lines: Sequence[LadderRow]) -> bytes:
     """For the store. Numbers are written to the last digit."""
     return json.dumps([asdict(line) for line in lines], separators=(",", ":")).encode()
 
 
-def read(table: bytes) -> list[Line]:
+def decode_table(table: bytes) -> list[LadderRow]:
     """The inverse of `written`."""
-    return [Line(**{**line, "peers": tuple(line["peers"])}) for line in json.loads(table)]
+    return [LadderRow(**{**line, "peers": tuple(line["peers"])}) for line in json.loads(table)]

@@ -8,84 +8,88 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from seatwise_server.ladder.strength_worker import Answer
+from seatwise_server.ladder.strength_worker import StrengthsByBot
 from seatwise_server.store import Results
 
-AT_ONCE = 200
+RESULTS_PER_LINE = 200
 """Results in one line: writing them takes some milliseconds."""
-LONGEST_LINE = 2**26
+MOST_ANSWER_BYTES = 2**26
 
 
-class RefitFailed(Exception):
+class StrengthsFailed(Exception):
     """The process died; the next question starts another."""
 
 
-class Refitting:
+class StrengthClient:
     """One process, started with the first question."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
         self._process: asyncio.subprocess.Process | None = None
-        self._told: dict[str, int] = {}
+        self._results_sent: dict[str, int] = {}
         """How many results it knows of each ladder."""
         self._one_at_a_time = asyncio.Lock()
 
-    async def strengths(self, ladder: str, results: int, order: Sequence[str]) -> Answer:
+    async def fetch_strengths(self, ladder: str, results: int, order: Sequence[str]) -> StrengthsByBot:
         """By so many results, for a table in this order. Raises RefitFailed, and StoreUnavailable."""
         async with self._one_at_a_time:
             try:
-                process = self._process or await self._start()
-                return await self._asked(process, ladder, results, order)
+                process = self._process or await self._start_process()
+                return await self._request_strengths(process, ladder, results, order)
             except (OSError, ValueError, asyncio.IncompleteReadError) as error:
-                await self._end()
-                raise RefitFailed(str(error)) from error
+                await self._end_process()
+                raise StrengthsFailed(str(error)) from error
             except asyncio.CancelledError:
-                await self._end()  # its answer would be taken for that to the next question
+                await self._end_process()  # its answer would be taken for that to the next question
                 raise
 
-    def kill(self) -> None:
+    def kill_process(self) -> None:
         """Ends the process, which has nothing that could be lost."""
         if self._process and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.kill()
 
-    async def close(self) -> None:
+    async def close_process(self) -> None:
         """Ends the process, and waits until it has ended."""
         async with self._one_at_a_time:
-            await self._end()
+            await self._end_process()
 
-    async def _start(self) -> asyncio.subprocess.Process:
+    async def _start_process(self) -> asyncio.subprocess.Process:
         pipe = asyncio.subprocess.PIPE
         command = (sys.executable, "-m", "seatwise_server.ladder.strength_worker")
-        process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, limit=LONGEST_LINE)
-        self._process, self._told = process, {}
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=pipe, stdout=pipe, limit=MOST_ANSWER_BYTES
+        )
+        self._process, self._results_sent = process, {}
         return process
 
-    async def _asked(
+    async def _request_strengths(
         self, process: asyncio.subprocess.Process, ladder: str, results: int, order: Sequence[str]
-    ) -> Answer:
+    ) -> StrengthsByBot:
         assert process.stdin
         assert process.stdout
-        if self._told.get(ladder, 0) > results:
-            self._told[ladder] = 0  # the store has forgotten some; what is told anew takes the place of all
-        while (after := self._told.get(ladder, 0)) < results:
-            some = await self._results.read(ladder, after, min(AT_ONCE, results - after))
+        if self._results_sent.get(ladder, 0) > results:
+            self._results_sent[ladder] = (
+                0  # the store has forgotten some; what is told anew takes the place of all
+            )
+        while (after := self._results_sent.get(ladder, 0)) < results:
+            some = await self._results.read(ladder, after, min(RESULTS_PER_LINE, results - after))
             if not some:
                 raise ValueError(f"{ladder} has fewer than {results} results")
             told = {"ladder": ladder, "after": after, "results": [each.to_json() for each in some]}
-            await self._tell(process.stdin, told)
-            self._told[ladder] = after + len(some)
-        await self._tell(process.stdin, {"ladder": ladder, "order": list(order)})
+            await self._write_line(process.stdin, told)
+            self._results_sent[ladder] = after + len(some)
+        await self._write_line(process.stdin, {"ladder": ladder, "order": list(order)})
         line = await process.stdout.readuntil(b"\n")
-        answer: Answer = json.loads(line)
+        answer: StrengthsByBot = json.loads(line)
         return answer
 
-    async def _tell(self, pipe: asyncio.StreamWriter, told: dict[str, object]) -> None:
+    async def _write_line(self, pipe: asyncio.StreamWriter, told: dict[str, object]) -> None:
         pipe.write(json.dumps(told).encode() + b"\n")
         await pipe.drain()
 
-    async def _end(self) -> None:
-        self.kill()
+    async def _end_process(self) -> None:
+        self.kill_process()
         process, self._process = self._process, None
         if process:
             await process.wait()

@@ -18,23 +18,23 @@ from typing import Any
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import Strength, StrengthFit, fit_strengths
 
-NEAR = 10
+PEER_PLACES = 10
 """How many places up and down those are looked for whom a bot cannot be told apart from."""
-NICE = 10
+WORKER_NICENESS = 10
 
-Answer = dict[str, list[Any]]
+StrengthsByBot = dict[str, list[Any]]
 """By bot: strength, low, high, provisional, peers."""
 
 
 def main() -> None:
     """Answers until there is nobody who asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then lets go
-    os.nice(NICE)
+    os.nice(WORKER_NICENESS)
     with suppress(BrokenPipeError):
-        _serve()
+        _serve_requests()
 
 
-def _serve() -> None:
+def _serve_requests() -> None:
     logs: dict[str, list[LoggedResult]] = {}
     for line in sys.stdin:
         told = json.loads(line)
@@ -42,21 +42,21 @@ def _serve() -> None:
         if "results" in told:
             log[told["after"] :] = map(LoggedResult.from_json, told["results"])
         else:
-            print(json.dumps(answer(log, told["order"])), flush=True)
+            print(json.dumps(strengths_by_bot(log, told["order"])), flush=True)
 
 
-def answer(log: Sequence[LoggedResult], order: Sequence[str]) -> Answer:
+def strengths_by_bot(log: Sequence[LoggedResult], order: Sequence[str]) -> StrengthsByBot:
     """The strengths by these results, for a table in this order."""
     fitted = fit_strengths(log)
     known = {strength.bot: strength for strength in fitted.strengths}
     rows = [known[bot] for bot in order if bot in known]
-    return {each.bot: [each.value, each.low, each.high, each.provisional, _peers(fitted, rows, place)]
+    return {each.bot: [each.value, each.low, each.high, each.provisional, _indistinct_neighbours(fitted, rows, place)]
             for place, each in enumerate(rows)}  # fmt: skip
 
 
-def _peers(fitted: StrengthFit, rows: Sequence[Strength], place: int) -> list[str]:
+def _indistinct_neighbours(fitted: StrengthFit, rows: Sequence[Strength], place: int) -> list[str]:
     """Neighbours in the table of whom nobody can say yet which is the stronger."""
-    near = [*rows[max(0, place - NEAR) : place], *rows[place + 1 : place + 1 + NEAR]]
+    near = [*rows[max(0, place - PEER_PLACES) : place], *rows[place + 1 : place + 1 + PEER_PLACES]]
     differences = ((other.bot, fitted.strength_difference(rows[place].bot, other.bot)) for other in near)
     return [bot for bot, found in differences if found.low <= 0 <= found.high]
 

@@ -10,7 +10,7 @@ from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
 from seatwise_server.competition.standings.standings import StandingsRow, rank_entrants, standings_in_order
-from seatwise_server.competition.statistics.sprt import Verdict
+from seatwise_server.competition.statistics.sprt import SprtVerdict
 from seatwise_server.league.rules import criteria_of, schedule_of
 from seatwise_server.league.settings import League
 
@@ -74,7 +74,7 @@ def _verdict(schedule: Schedule, so_far: SoFar) -> dict[str, Any]:
     if not isinstance(schedule, ABTest):
         return {}
     differences = schedule.unit_differences(so_far)
-    ratios, verdict = schedule.test.course(differences)
+    ratios, verdict = schedule.test.run_test(differences)
     ratio = round(ratios[-1], DIGITS) if ratios else 0.0
     return {"verdict": str(verdict), "units": len(ratios), "log_likelihood_ratio": ratio}
 
@@ -92,9 +92,9 @@ def verdict_told(league: League, standings: Mapping[str, Any]) -> str:
         return ""
     (a, b), points, units = league.entrants, league.trial.least_points, standings["units"]
     match standings["verdict"]:
-        case Verdict.H1:
+        case SprtVerdict.H1:
             return f"After {units} units H1 is accepted: {a.name} is better by {points:g} points rather than not at all."
-        case Verdict.H0:
+        case SprtVerdict.H0:
             return f"After {units} units H0 is accepted: {a.name} is not better than {b.name} rather than better by {points:g} points."
     return f"After {units} units there is no verdict."
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import structlog
 
 from seatwise.v1 import lobby_service_pb2 as pb
-from seatwise_server.ladder.ladder_settings import PREFIX
+from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.attendance import Attendance
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES
@@ -69,7 +69,7 @@ class Lobby:
         return queues
 
     async def _is_known(self, queue: str) -> bool:
-        if queue.startswith(PREFIX):
+        if queue.startswith(LADDER_PREFIX):
             return await self._store.ladders.get(queue) is not None
         return queue in QUEUES
 
@@ -158,7 +158,7 @@ class Lobby:
 
     async def _taken_off(self, attendance: Attendance) -> dict[str, str]:
         """The ladders among its queues that it may not play on, of which it is told."""
-        if not any(queue.startswith(PREFIX) for queue in attendance.queues):
+        if not any(queue.startswith(LADDER_PREFIX) for queue in attendance.queues):
             return {}
         off = await self._store.ladders.off(attendance.bot)
         attendance.take_off({name: why for name, why in off.items() if name in attendance.queues})

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 
 import structlog
 
-from seatwise_server.ladder.ladder_host import Holding
+from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.ladders import LadderPairing
 from seatwise_server.lobby.proposals import Proposals, now
@@ -38,7 +38,7 @@ class Pairing:
     """The pairing of one lobby; several may run against one Redis."""
 
     def __init__(
-        self, store: Store, seating: Seating, house: Mapping[str, Sequence[str]], holding: Holding
+        self, store: Store, seating: Seating, house: Mapping[str, Sequence[str]], holding: LadderHost
     ) -> None:
         self._store = store
         self._seating = seating

@@ -14,7 +14,7 @@ from seatwise_referee.journal import Finished, Sat, Voided, decode
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.ladder.ladder_settings import PREFIX
+from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.play.intake import NotYourSeat
 from seatwise_server.store import Store
 from seatwise_server.store.group_commit.writer import AppendResult
@@ -90,7 +90,7 @@ class Delivery:
     async def deliver(self, setup: Setup, epoch: int, owner: str, end: End) -> bool:
         """Keeps the record and frees the bots; False if the match belongs to somebody else now."""
         if end.absent and setup.competition.startswith(
-            PREFIX
+            LADDER_PREFIX
         ):  # before the journal goes, from which it is known
             await self.store.ladders.note_absence(setup.competition, setup.match, end.absent)
         answer = await self.store.journal.retire(
@@ -123,5 +123,5 @@ class Delivery:
         """A void match counts for nobody; but a league plays it again, so which they were has to be known."""
         if not end.void_reason:
             await self.store.results.append(setup.competition, result_of(setup, end))
-        elif not setup.competition.startswith(PREFIX):
+        elif not setup.competition.startswith(LADDER_PREFIX):
             await self.store.leagues.note_void(setup.competition, setup.match)

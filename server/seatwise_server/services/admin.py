@@ -6,7 +6,7 @@ import re
 
 from seatwise.v1 import admin_service_pb2 as pb
 from seatwise_server import resources
-from seatwise_server.ladder.ladder_settings import lease_of
+from seatwise_server.ladder.ladder_settings import ladder_lease
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.play.lease import LEASE_S
 from seatwise_server.refusal import Refusal
@@ -78,7 +78,7 @@ class AdminService:
     async def _read_work_leases(self) -> list[pb.Lease]:
         """Returns who runs the house's bots, and who looks after each ladder."""
         works = {HOUSE_BOTS: HOUSE_BOTS}
-        works |= {ladder: lease_of(ladder) for ladder in await self._store.ladders.all_names()}
+        works |= {ladder: ladder_lease(ladder) for ladder in await self._store.ladders.all_names()}
         held = {what: await self._store.leases.holder(work) for what, work in works.items()}
         return [pb.Lease(what=what, holder=it[0], left_ms=it[1]) for what, it in held.items() if it]
 

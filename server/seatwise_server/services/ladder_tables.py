@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cachetools import LRUCache
 
 from seatwise.v1 import ladder_pb2
-from seatwise_server.ladder.ladder_table import Line, read
+from seatwise_server.ladder.ladder_table import LadderRow, decode_table
 from seatwise_server.store import Store
 
 MOST_LADDER_TABLES = 16
@@ -36,7 +36,7 @@ class LadderTables:
         """Returns the table as it is shown now; an empty one for a ladder without results."""
         table = self._shown.get(ladder, ShownLadder())
         if newer := await self._store.ladders.shown(ladder, unless=table.number):
-            lines = enumerate(read(newer.table), start=1)
+            lines = enumerate(decode_table(newer.table), start=1)
             table = ShownLadder(
                 newer.number, newer.results, [_standing(place, line) for place, line in lines]
             )
@@ -44,7 +44,7 @@ class LadderTables:
         return table
 
 
-def _standing(place: int, line: Line) -> ladder_pb2.Standing:
+def _standing(place: int, line: LadderRow) -> ladder_pb2.Standing:
     return ladder_pb2.Standing(
         bot=line.bot,
         place=place,

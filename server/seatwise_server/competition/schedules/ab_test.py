@@ -21,7 +21,7 @@ from seatwise_server.competition.schedules.schedule import (
     unsettled_matches,
 )
 from seatwise_server.competition.standings.scoring import table_scores
-from seatwise_server.competition.statistics.sprt import PointsTest, Verdict
+from seatwise_server.competition.statistics.sprt import PointsTest, SprtVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ABTest:
                 raise BadSchedule(f"{name}: must be 1 or more, not {value}")
 
     def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        if self.current_verdict(so_far) is not Verdict.OPEN:
+        if self.current_verdict(so_far) is not SprtVerdict.OPEN:
             return ()
         due: list[ScheduledMatch] = []
         open_units = 0
@@ -73,9 +73,9 @@ class ABTest:
                 found.append(means[self.a].points - means[self.b].points)
         return tuple(found)
 
-    def current_verdict(self, so_far: SoFar) -> Verdict:
+    def current_verdict(self, so_far: SoFar) -> SprtVerdict:
         """At the first unit after which there is one; what was played beyond it changes nothing."""
-        return self.test.verdict(self.unit_differences(so_far))
+        return self.test.first_verdict(self.unit_differences(so_far))
 
     def _all_units(self) -> Iterator[tuple[ScheduledMatch, ...]]:
         return (self._build_unit(number) for number in range(1, self.most_units + 1))

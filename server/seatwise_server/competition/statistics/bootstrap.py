@@ -12,58 +12,66 @@ from random import Random
 from typing import Final
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.statistics.luck_correction import Points, Values, deal_of, plain
+from seatwise_server.competition.statistics.luck_correction import (
+    CorrectedPoints,
+    SeatValues,
+    deal_name,
+    uncorrected_points,
+)
 
-DRAWS: Final = 2000
+MOST_DRAWS: Final = 2000
 FEWEST_DRAWS: Final = 200
-WORK: Final = 8_000_000
+MOST_ADDITIONS: Final = 8_000_000
 """So many numbers are added at the most: a season of many matches is drawn less often."""
 
-Deal = list[tuple[int, float, int]]
+DealSums = list[tuple[int, float, int]]
 """(bot, sum, matches) of all who played it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class OrderProbabilities:
     """What came out of the draws."""
 
     draws: int
     bots: tuple[str, ...]
     """As they stand in the season itself, by mean points."""
-    places: dict[str, tuple[float, ...]]
+    rank_probabilities: dict[str, tuple[float, ...]]
     """By bot: how probable each place is, the first first."""
-    likeliest: tuple[tuple[tuple[str, ...], float], ...]
+    likeliest_orders: tuple[tuple[tuple[str, ...], float], ...]
     """Whole orders, the most probable first, ten at the most."""
 
 
-def orders(results: Sequence[LoggedResult], points: Points | None = None, seed: str = "") -> Orders:
+def bootstrap_orders(
+    results: Sequence[LoggedResult], points: CorrectedPoints | None = None, seed: str = ""
+) -> OrderProbabilities:
     """By mean points, whoever they are corrected by."""
     bots = sorted({bot for result in results for bot in result.bots})
-    deals = _deals(results, (points or plain(results)).values, bots)
-    order = _order(deals, len(bots))
-    draws = max(FEWEST_DRAWS, min(DRAWS, WORK // max(1, sum(map(len, deals)))))
+    deals = _sum_by_deal(results, (points or uncorrected_points(results)).values, bots)
+    order = _order_by_mean(deals, len(bots))
+    draws = max(FEWEST_DRAWS, min(MOST_DRAWS, MOST_ADDITIONS // max(1, sum(map(len, deals)))))
     chance = Random(f"bootstrap/{seed}")
     drawn = Counter(
-        tuple(_order(chance.choices(deals, k=len(deals)), len(bots))) for _ in range(draws if deals else 0)
+        tuple(_order_by_mean(chance.choices(deals, k=len(deals)), len(bots)))
+        for _ in range(draws if deals else 0)
     )
-    return Orders(
+    return OrderProbabilities(
         draws if deals else 0,
         tuple(bots[bot] for bot in order),
-        {bots[bot]: _places(bot, drawn, len(bots)) for bot in order},
+        {bots[bot]: _rank_probabilities(bot, drawn, len(bots)) for bot in order},
         tuple((tuple(bots[bot] for bot in each), count / draws) for each, count in drawn.most_common(10)),
     )
 
 
-def _deals(results: Sequence[LoggedResult], values: Values, bots: Sequence[str]) -> list[Deal]:
+def _sum_by_deal(results: Sequence[LoggedResult], values: SeatValues, bots: Sequence[str]) -> list[DealSums]:
     number = {bot: at for at, bot in enumerate(bots)}
     sums: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result, own in zip(results, values, strict=True):
         for bot, value in zip(result.bots, own, strict=True):
-            sums[deal_of(result)][number[bot]].append(value)
+            sums[deal_name(result)][number[bot]].append(value)
     return [[(bot, sum(found), len(found)) for bot, found in deal.items()] for deal in sums.values()]
 
 
-def _order(deals: Sequence[Deal], bots: int) -> list[int]:
+def _order_by_mean(deals: Sequence[DealSums], bots: int) -> list[int]:
     """The best mean first; who was not drawn is last."""
     sums, counts = [0.0] * bots, [0] * bots
     for deal in deals:
@@ -74,7 +82,7 @@ def _order(deals: Sequence[Deal], bots: int) -> list[int]:
     return sorted(range(bots), key=lambda bot: -means[bot])
 
 
-def _places(bot: int, drawn: Counter[tuple[int, ...]], bots: int) -> tuple[float, ...]:
+def _rank_probabilities(bot: int, drawn: Counter[tuple[int, ...]], bots: int) -> tuple[float, ...]:
     found = [0] * bots
     for order, count in drawn.items():
         found[order.index(bot)] += count

@@ -12,11 +12,11 @@ from typing import Any
 from seatwise_server.competition.numeric.significance import SIGNIFICANCE_LEVEL, holm_correction
 from seatwise_server.competition.numeric.student_t import student_cdf, student_quantile
 
-ENOUGH = 8
+LEAST_TIMED_MATCHES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class TimedAnswer:
     """One answer of a bot. The charge is in the record; the report is the bot's own, and nobody else can vouch for it."""
 
     bot: str
@@ -30,32 +30,32 @@ class Timed:
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class ClockBias:
     """What one bot was charged beyond its own report, in milliseconds an answer."""
 
     bot: str
     answers: int
-    mean: float
-    low: float
-    high: float
+    mean_ms: float
+    low_ms: float
+    high_ms: float
     """The 95 % interval of the mean; matches are taken for independent, the answers of one are not."""
-    worst: Timed
+    worst: TimedAnswer
     """Where the two differ most."""
-    p: float
+    p_value: float
     """How often chance alone sets it so far apart, to its harm, from what all others were charged beyond theirs."""
-    corrected: float
+    corrected_p_value: float
     """The same for any bot of the season."""
 
     @property
     def is_remarkable(self) -> bool:
-        return self.corrected <= SIGNIFICANCE_LEVEL
+        return self.corrected_p_value <= SIGNIFICANCE_LEVEL
 
 
-Reports = Mapping[tuple[str, str, int], float]
+TimeReports = Mapping[tuple[str, str, int], float]
 """By bot, match and prompt what the bot says that it took, in milliseconds."""
 
 
-def beside(record: Mapping[str, Any], reports: Reports) -> Iterator[Timed]:
+def match_reports(record: Mapping[str, Any], reports: TimeReports) -> Iterator[TimedAnswer]:
     """The answers of a match that both tell of: the record what they were charged, the bots what they took.
 
     Only turns. In a race a bot answers in many steps, and the charge is that of the last.
@@ -65,32 +65,35 @@ def beside(record: Mapping[str, Any], reports: Reports) -> Iterator[Timed]:
         if entry["kind"] == "move":
             bot = bots[entry["seat"]]
             if (took := reports.get((bot, match, entry["prompt"]))) is not None:
-                yield Timed(bot, match, entry["charged_ms"], took)
+                yield TimedAnswer(bot, match, entry["charged_ms"], took)
 
 
-def timing(answers: Iterable[Timed]) -> tuple[Timing, ...]:
+def find_clock_bias(answers: Iterable[TimedAnswer]) -> tuple[ClockBias, ...]:
     """Of every bot with enough matches to say something, the most surprising first."""
-    by_bot: dict[str, list[Timed]] = defaultdict(list)
+    by_bot: dict[str, list[TimedAnswer]] = defaultdict(list)
     for answer in answers:
         by_bot[answer.bot].append(answer)
     of_matches = {bot: _match_means(its) for bot, its in sorted(by_bot.items())}
-    known = {bot: means for bot, means in of_matches.items() if len(means) >= ENOUGH}
-    p = [_apart(means, [of for other, of in known.items() if other != bot]) for bot, means in known.items()]
+    known = {bot: means for bot, means in of_matches.items() if len(means) >= LEAST_TIMED_MATCHES}
+    p = [
+        _welch_p_value(means, [of for other, of in known.items() if other != bot])
+        for bot, means in known.items()
+    ]
     found = [
-        _timing(bot, by_bot[bot], means, own, corrected)
+        _build_clock_bias(bot, by_bot[bot], means, own, corrected)
         for (bot, means), own, corrected in zip(known.items(), p, holm_correction(p), strict=True)
     ]
-    return tuple(sorted(found, key=lambda of: (of.p, of.bot)))
+    return tuple(sorted(found, key=lambda of: (of.p_value, of.bot)))
 
 
-def _match_means(answers: Iterable[Timed]) -> list[float]:
+def _match_means(answers: Iterable[TimedAnswer]) -> list[float]:
     by_match: dict[str, list[float]] = defaultdict(list)
     for answer in answers:
         by_match[answer.match].append(answer.over_ms)
     return [fmean(overs) for overs in by_match.values()]
 
 
-def _apart(own: Sequence[float], others: Sequence[Sequence[float]]) -> float:
+def _welch_p_value(own: Sequence[float], others: Sequence[Sequence[float]]) -> float:
     """Welch's test against the mean of the other bots' means; they differ among themselves, and that counts too."""
     if not others:
         return 1.0
@@ -103,8 +106,10 @@ def _apart(own: Sequence[float], others: Sequence[Sequence[float]]) -> float:
     return 1 - student_cdf((fmean(own) - fmean(middles)) / math.sqrt(one + other), freedom)
 
 
-def _timing(bot: str, answers: Sequence[Timed], means: Sequence[float], p: float, corrected: float) -> Timing:
+def _build_clock_bias(
+    bot: str, answers: Sequence[TimedAnswer], means: Sequence[float], p: float, corrected: float
+) -> ClockBias:
     mean = fmean(means)
     half = student_quantile(0.975, len(means) - 1) * math.sqrt(variance(means) / len(means))
     worst = max(answers, key=lambda answer: answer.over_ms)
-    return Timing(bot, len(answers), mean, mean - half, mean + half, worst, p, corrected)
+    return ClockBias(bot, len(answers), mean, mean - half, mean + half, worst, p, corrected)

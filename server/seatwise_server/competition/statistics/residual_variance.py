@@ -16,11 +16,11 @@ from seatwise_server.competition.numeric.linalg import Vector, dot_product, solv
 RIDGE: Final = 1e-9
 """Where two bots always play together their parts cannot be told apart: this settles on one way to share them out."""
 
-Seat = tuple[int, ...]
+SeatEffects = tuple[int, ...]
 """The unknowns whose sum is expected there: the bot's own, and one for each opponent."""
 
 
-def chance_in(
+def seat_residuals(
     results: Sequence[LoggedResult], values: Sequence[tuple[float, ...]]
 ) -> tuple[list[tuple[float, ...]], float]:
     """By match and seat what neither bot nor opponents explain; and how much larger its squares are in truth.
@@ -30,8 +30,8 @@ def chance_in(
     """
     bots = sorted({bot for result in results for bot in result.bots})
     number = {bot: at for at, bot in enumerate(bots)}
-    seats = [_seats([number[bot] for bot in result.bots], len(bots)) for result in results]
-    parts = _parts(seats, values, 2 * len(bots))
+    seats = [_effects_at_seats([number[bot] for bot in result.bots], len(bots)) for result in results]
+    parts = _fit_effects(seats, values, 2 * len(bots))
     left = [
         tuple(value - sum(parts[part] for part in seat) for seat, value in zip(table, own, strict=True))
         for table, own in zip(seats, values, strict=True)
@@ -40,14 +40,16 @@ def chance_in(
     return left, count / max(count - len(bots), 1)
 
 
-def _seats(numbers: Sequence[int], bots: int) -> list[Seat]:
+def _effects_at_seats(numbers: Sequence[int], bots: int) -> list[SeatEffects]:
     return [
         (own, *(bots + other for there, other in enumerate(numbers) if there != seat))
         for seat, own in enumerate(numbers)
     ]
 
 
-def _parts(seats: Sequence[Sequence[Seat]], values: Sequence[tuple[float, ...]], unknowns: int) -> Vector:
+def _fit_effects(
+    seats: Sequence[Sequence[SeatEffects]], values: Sequence[tuple[float, ...]], unknowns: int
+) -> Vector:
     """What each bot makes, and what each lets its opponents make."""
     if not unknowns:
         return []

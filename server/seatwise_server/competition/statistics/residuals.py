@@ -19,50 +19,50 @@ from seatwise_server.competition.ratings.openskill_ratings import is_rated
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class MatchResiduals:
     """One match, by seat."""
 
     bots: tuple[str, ...]
-    left: tuple[float, ...]
+    residuals: tuple[float, ...]
     """What is left of each seat's points; together nothing."""
     deal: str
     """Of which cards; a match by itself has its own."""
 
 
-def sheets(results: Iterable[LoggedResult]) -> list[Sheet]:
+def match_residuals(results: Iterable[LoggedResult]) -> list[MatchResiduals]:
     """Of all matches that were seen through by all, strengths by least squares taken off."""
     played = [result for result in results if is_rated(result) and set(result.endings) == {Ending.COMPLETED}]
-    scores = [_above_the_table(result) for result in played]
-    strength = _strengths([result.bots for result in played], scores)
+    scores = [_center_points(result) for result in played]
+    strength = _fit_point_strengths([result.bots for result in played], scores)
     return [
-        Sheet(
+        MatchResiduals(
             result.bots,
-            _less_strength(score, [strength[bot] for bot in result.bots]),
+            _subtract_strengths(score, [strength[bot] for bot in result.bots]),
             result.deal or result.match,
         )
         for result, score in zip(played, scores, strict=True)
     ]
 
 
-def _above_the_table(result: LoggedResult) -> Vector:
+def _center_points(result: LoggedResult) -> Vector:
     points = [
         point - par
         for point, par in zip(result.points, result.par or [0.0] * len(result.points), strict=True)
     ]
-    return centred(points)
+    return center_values(points)
 
 
-def centred(values: Sequence[float]) -> Vector:
+def center_values(values: Sequence[float]) -> Vector:
     """Above their mean."""
     mean = sum(values) / len(values)
     return [value - mean for value in values]
 
 
-def _less_strength(score: Vector, strengths: Vector) -> tuple[float, ...]:
-    return tuple(own - expected for own, expected in zip(score, centred(strengths), strict=True))
+def _subtract_strengths(score: Vector, strengths: Vector) -> tuple[float, ...]:
+    return tuple(own - expected for own, expected in zip(score, center_values(strengths), strict=True))
 
 
-def _strengths(tables: Sequence[tuple[str, ...]], scores: Sequence[Vector]) -> dict[str, float]:
+def _fit_point_strengths(tables: Sequence[tuple[str, ...]], scores: Sequence[Vector]) -> dict[str, float]:
     """The points that each bot makes more than the mean bot at the same table, all at once."""
     names = sorted({bot for table in tables for bot in table})
     number = {bot: n for n, bot in enumerate(names)}

@@ -11,13 +11,18 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.statistics.estimate import Estimate, estimate, share_of
-from seatwise_server.competition.statistics.luck_correction import Points, Values, deal_of, plain
-from seatwise_server.competition.statistics.residual_variance import chance_in
+from seatwise_server.competition.statistics.estimate import Estimate, build_estimate, estimate_share
+from seatwise_server.competition.statistics.luck_correction import (
+    CorrectedPoints,
+    SeatValues,
+    deal_name,
+    uncorrected_points,
+)
+from seatwise_server.competition.statistics.residual_variance import seat_residuals
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PairStatistics:
     """One bot against another."""
 
     matches: int
@@ -28,80 +33,88 @@ class Pair:
     """Its points less the other's, on all deals that both have played, at whichever tables."""
 
     @property
-    def better(self) -> float:
+    def probability_better(self) -> float:
         """How probable it is that it makes more points in the long run."""
-        return self.difference.chance_of_more
+        return self.difference.probability_positive
 
 
-def entrant_means(results: Sequence[LoggedResult], points: Points | None = None) -> dict[str, Estimate]:
+def estimate_entrant_means(
+    results: Sequence[LoggedResult], points: CorrectedPoints | None = None
+) -> dict[str, Estimate]:
     """Mean points a match by bot. The truth is its mean over this very schedule: opponents and seats are no chance."""
-    points = points or plain(results)
-    left, factor = chance_in(results, points.values)
+    points = points or uncorrected_points(results)
+    left, factor = seat_residuals(results, points.values)
     found: dict[str, list[float]] = defaultdict(list)
     adds: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for result, own, off in zip(results, points.values, left, strict=True):
         for bot, value, chance in zip(result.bots, own, off, strict=True):
             found[bot].append(value)
-            adds[bot][deal_of(result)] += chance
+            adds[bot][deal_name(result)] += chance
     return {
-        bot: estimate(
-            sum(values) / len(values), _all_adds(adds[bot], len(values), points), len(adds[bot]), factor
+        bot: build_estimate(
+            sum(values) / len(values),
+            _deal_contributions(adds[bot], len(values), points),
+            len(adds[bot]),
+            factor,
         )
         for bot, values in found.items()
     }
 
 
-def _all_adds(own: Mapping[str, float], matches: int, points: Points) -> Iterable[float]:
+def _deal_contributions(own: Mapping[str, float], matches: int, points: CorrectedPoints) -> Iterable[float]:
     """What each deal has added to a bot's mean, by its own matches and by the level of all."""
     return (
-        own.get(deal, 0.0) / matches + points.level.get(deal, 0.0)
-        for deal in own.keys() | points.level.keys()
+        own.get(deal, 0.0) / matches + points.common_shifts.get(deal, 0.0)
+        for deal in own.keys() | points.common_shifts.keys()
     )
 
 
-def paired_differences(
-    results: Sequence[LoggedResult], points: Points | None = None
+def estimate_differences(
+    results: Sequence[LoggedResult], points: CorrectedPoints | None = None
 ) -> dict[tuple[str, str], Estimate]:
     """By (bot, other): mean points less the other's, deal by deal, where both have played it.
 
     What the deal gave to both falls out: with a rotation all of it, where a deal travelled and they sat at different seats
     of it only what a correction takes off.
     """
-    points = points or plain(results)
-    left, factor = chance_in(results, points.values)
-    values, chances = _by_deal(results, points.values), _by_deal(results, left)
+    points = points or uncorrected_points(results)
+    left, factor = seat_residuals(results, points.values)
+    values, chances = _means_by_deal(results, points.values), _means_by_deal(results, left)
     found: dict[tuple[str, str], list[tuple[float, float]]] = defaultdict(list)
     for deal, means in values.items():
         off = chances[deal]
         for bot, other in permutations(means, 2):
             found[bot, other].append((means[bot] - means[other], off[bot] - off[other]))
-    return {pair: _difference(pieces, factor) for pair, pieces in found.items()}
+    return {pair: _estimate_difference(pieces, factor) for pair, pieces in found.items()}
 
 
-def _difference(pieces: Sequence[tuple[float, float]], factor: float) -> Estimate:
+def _estimate_difference(pieces: Sequence[tuple[float, float]], factor: float) -> Estimate:
     """Of (difference, chance in it), by deal."""
     count = len(pieces)
     mean, off = (sum(each) / count for each in zip(*pieces, strict=True))
-    return estimate(mean, ((chance - off) / count for _, chance in pieces), count, factor)
+    return build_estimate(mean, ((chance - off) / count for _, chance in pieces), count, factor)
 
 
-def _by_deal(results: Sequence[LoggedResult], values: Values) -> dict[str, dict[str, float]]:
+def _means_by_deal(results: Sequence[LoggedResult], values: SeatValues) -> dict[str, dict[str, float]]:
     """By deal and bot, its mean there."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result, own in zip(results, values, strict=True):
         for bot, value in zip(result.bots, own, strict=True):
-            found[deal_of(result)][bot].append(value)
+            found[deal_name(result)][bot].append(value)
     return {deal: {bot: sum(each) / len(each) for bot, each in bots.items()} for deal, bots in found.items()}
 
 
-def pairs(results: Sequence[LoggedResult], points: Points | None = None) -> dict[tuple[str, str], Pair]:
+def compare_pairs(
+    results: Sequence[LoggedResult], points: CorrectedPoints | None = None
+) -> dict[tuple[str, str], PairStatistics]:
     """By (bot, other), for all who have sat at a table together."""
     ahead: dict[tuple[str, str], list[tuple[str, float]]] = defaultdict(list)
     for result in results:
         for (bot, rank), (other, its) in permutations(zip(result.bots, result.ranks, strict=True), 2):
             if bot != other:
-                ahead[bot, other].append((deal_of(result), (rank < its) + (rank == its) / 2))
-    differences = paired_differences(results, points)
+                ahead[bot, other].append((deal_name(result), (rank < its) + (rank == its) / 2))
+    differences = estimate_differences(results, points)
     return {
-        pair: Pair(len(shares), share_of(shares), differences[pair]) for pair, shares in sorted(ahead.items())
+        pair: PairStatistics(len(shares), estimate_share(shares), differences[pair])
+        for pair, shares in sorted(ahead.items())
     }

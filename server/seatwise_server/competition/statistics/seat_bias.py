@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatwise_server.competition.numeric.significance import SIGNIFICANCE_LEVEL, chi_square_tail
-from seatwise_server.competition.statistics.residuals import Sheet
+from seatwise_server.competition.statistics.residuals import MatchResiduals
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,24 +17,24 @@ class SeatBias:
     matches: int
     gains: tuple[float, ...]
     """Points a match that each seat is worth more than the mean seat."""
-    p: float
+    p_value: float
     """How often seats that are all alike differ so much or more."""
 
     @property
     def is_remarkable(self) -> bool:
-        return self.p <= SIGNIFICANCE_LEVEL
+        return self.p_value <= SIGNIFICANCE_LEVEL
 
 
-def seat_bias(played: Sequence[Sheet]) -> tuple[SeatBias, ...]:
+def find_seat_bias(played: Sequence[MatchResiduals]) -> tuple[SeatBias, ...]:
     """One for each size of tables that were played, the smallest first."""
-    by_size: dict[int, list[Sheet]] = defaultdict(list)
+    by_size: dict[int, list[MatchResiduals]] = defaultdict(list)
     for sheet in played:
         by_size[len(sheet.bots)].append(sheet)
-    return tuple(_of_size(size, sheets) for size, sheets in sorted(by_size.items()))
+    return tuple(_measure_size(size, sheets) for size, sheets in sorted(by_size.items()))
 
 
-def _of_size(size: int, sheets: Sequence[Sheet]) -> SeatBias:
-    pieces = _by_deal(size, sheets)
+def _measure_size(size: int, sheets: Sequence[MatchResiduals]) -> SeatBias:
+    pieces = _sum_by_deal(size, sheets)
     sums = [sum(column) for column in zip(*pieces, strict=True)]
     scatter = sum(value * value for piece in pieces for value in piece) / (size - 1)
     value = sum(total * total for total in sums) / scatter if scatter else 0.0
@@ -43,9 +43,11 @@ def _of_size(size: int, sheets: Sequence[Sheet]) -> SeatBias:
     )
 
 
-def _by_deal(size: int, sheets: Sequence[Sheet]) -> list[list[float]]:
+def _sum_by_deal(size: int, sheets: Sequence[MatchResiduals]) -> list[list[float]]:
     """A seat that a duplicate deal favours is favoured at all its tables, and that is one chance, not many."""
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * size)
     for sheet in sheets:
-        sums[sheet.deal] = [total + left for total, left in zip(sums[sheet.deal], sheet.left, strict=True)]
+        sums[sheet.deal] = [
+            total + left for total, left in zip(sums[sheet.deal], sheet.residuals, strict=True)
+        ]
     return list(sums.values())

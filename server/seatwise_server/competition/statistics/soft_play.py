@@ -10,14 +10,14 @@ from statistics import fmean, variance
 
 from seatwise_server.competition.numeric.significance import SIGNIFICANCE_LEVEL, holm_correction
 from seatwise_server.competition.numeric.student_t import student_cdf, student_quantile
-from seatwise_server.competition.statistics.residuals import Sheet
+from seatwise_server.competition.statistics.residuals import MatchResiduals
 
-ENOUGH = 8
+LEAST_SHARED_MATCHES = 8
 """So many matches with the other, and so many without, or nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
-class Softness:
+class SoftPlay:
     """How much more the one scores where the other sits than where it does not, both tables' strength taken off."""
 
     bot: str
@@ -29,55 +29,55 @@ class Softness:
     low: float
     high: float
     """The 95 % interval of this gain alone."""
-    p: float
+    p_value: float
     """How often chance gives so much or more, were this the only pair."""
-    corrected: float
+    corrected_p_value: float
     """How often chance gives so much or more to any pair of the season."""
 
     @property
     def is_remarkable(self) -> bool:
-        return self.corrected <= SIGNIFICANCE_LEVEL
+        return self.corrected_p_value <= SIGNIFICANCE_LEVEL
 
 
-def softness(played: Sequence[Sheet]) -> tuple[Softness, ...]:
+def find_soft_play(played: Sequence[MatchResiduals]) -> tuple[SoftPlay, ...]:
     """Every ordered pair that has met often enough, the most surprising first. No verdict: styles may suit each other."""
-    found = [gain for bot, sheets in _by_bot(played).items() for gain in _gains(bot, sheets)]
-    corrected = holm_correction([gain.p for gain in found])
+    found = [gain for bot, sheets in _residuals_by_bot(played).items() for gain in _gains_of_bot(bot, sheets)]
+    corrected = holm_correction([gain.p_value for gain in found])
     return tuple(
         sorted(
-            (replace(gain, corrected=by) for gain, by in zip(found, corrected, strict=True)),
-            key=lambda gain: (gain.p, gain.bot, gain.at_tables_of),
+            (replace(gain, corrected_p_value=by) for gain, by in zip(found, corrected, strict=True)),
+            key=lambda gain: (gain.p_value, gain.bot, gain.at_tables_of),
         )
     )
 
 
-def _by_bot(played: Iterable[Sheet]) -> dict[str, list[tuple[frozenset[str], float]]]:
+def _residuals_by_bot(played: Iterable[MatchResiduals]) -> dict[str, list[tuple[frozenset[str], float]]]:
     """For each bot with whom it sat, and what was left of its points. With two at a table there is nobody to be hurt."""
     found: dict[str, list[tuple[frozenset[str], float]]] = defaultdict(list)
     for sheet in played:
         if len(sheet.bots) > 2:
             company = frozenset(sheet.bots)
-            for bot, left in zip(sheet.bots, sheet.left, strict=True):
+            for bot, left in zip(sheet.bots, sheet.residuals, strict=True):
                 found[bot].append((company, left))
     return dict(sorted(found.items()))
 
 
-def _gains(bot: str, sheets: Sequence[tuple[frozenset[str], float]]) -> Iterable[Softness]:
+def _gains_of_bot(bot: str, sheets: Sequence[tuple[frozenset[str], float]]) -> Iterable[SoftPlay]:
     everything = [left for _, left in sheets]
     for other in sorted(frozenset[str]().union(*(company for company, _ in sheets)) - {bot}):
         beside = [left for company, left in sheets if other in company]
-        if min(len(beside), len(everything) - len(beside)) >= ENOUGH:
-            yield _gain(bot, other, beside, everything)
+        if min(len(beside), len(everything) - len(beside)) >= LEAST_SHARED_MATCHES:
+            yield _measure_gain(bot, other, beside, everything)
 
 
-def _gain(bot: str, other: str, beside: Sequence[float], everything: Sequence[float]) -> Softness:
+def _measure_gain(bot: str, other: str, beside: Sequence[float], everything: Sequence[float]) -> SoftPlay:
     """Were it chance which of its matches are the other's, the gain would scatter by just this much."""
     count, total = len(beside), len(everything)
     share = count / total
     gain = (fmean(beside) - fmean(everything)) / (1 - share)
     error = math.sqrt(variance(everything) / (count * (1 - share)))
     if not error:
-        return Softness(bot, other, count, gain, gain, gain, 1.0, 1.0)
+        return SoftPlay(bot, other, count, gain, gain, gain, 1.0, 1.0)
     half = student_quantile(0.975, total - 2) * error
     p = 1 - student_cdf(gain / error, total - 2)
-    return Softness(bot, other, count, gain, gain - half, gain + half, p, p)
+    return SoftPlay(bot, other, count, gain, gain - half, gain + half, p, p)

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-RARE: Final = 1e-3
+UNSEEN_COUNT: Final = 1e-3
 """Stands for an outcome that has not occurred: no likelihood is 0 then."""
 
 
-CERTAIN: Final = 1000.0
+LARGEST_RATIO: Final = 1000.0
 """A ratio beyond all bounds, and yet a number that can be written down."""
 
 
-class Verdict(StrEnum):
+class SprtVerdict(StrEnum):
     """What is accepted."""
 
     OPEN = "open"
@@ -28,15 +28,15 @@ class Verdict(StrEnum):
     H1 = "H1"
 
 
-def bounds(alpha: float, beta: float) -> tuple[float, float]:
+def wald_bounds(alpha: float, beta: float) -> tuple[float, float]:
     """Below the first H0 is accepted, above the second H1."""
     return math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
 
 
-def verdict_of(ratio: float, alpha: float, beta: float) -> Verdict:
+def decide_by_ratio(ratio: float, alpha: float, beta: float) -> SprtVerdict:
     """What a logarithm of the likelihood ratio says."""
-    low, high = bounds(alpha, beta)
-    return Verdict.H0 if ratio <= low else Verdict.H1 if ratio >= high else Verdict.OPEN
+    low, high = wald_bounds(alpha, beta)
+    return SprtVerdict.H0 if ratio <= low else SprtVerdict.H1 if ratio >= high else SprtVerdict.OPEN
 
 
 # Points
@@ -61,31 +61,31 @@ class PointsTest:
             if not 0 < value < 0.5:
                 raise ValueError(f"{name}: must be between 0 and 0.5, not {value}")
 
-    def verdict(self, differences: Iterable[float]) -> Verdict:
+    def first_verdict(self, differences: Iterable[float]) -> SprtVerdict:
         """The first that there is, unit by unit."""
-        return self.course(differences)[1]
+        return self.run_test(differences)[1]
 
-    def course(self, differences: Iterable[float]) -> tuple[tuple[float, ...], Verdict]:
+    def run_test(self, differences: Iterable[float]) -> tuple[tuple[float, ...], SprtVerdict]:
         """The ratio after each unit, up to the verdict."""
         ratios: list[float] = []
         total = squares = 0.0
         for number, difference in enumerate(differences, 1):
             total, squares = total + difference, squares + difference * difference
-            ratios.append(normal_ratio(number, total, squares, (0.0, self.least_points)))
-            verdict = verdict_of(ratios[-1], self.alpha, self.beta)
-            if number >= self.least_units and verdict is not Verdict.OPEN:
+            ratios.append(normal_log_ratio(number, total, squares, (0.0, self.least_points)))
+            verdict = decide_by_ratio(ratios[-1], self.alpha, self.beta)
+            if number >= self.least_units and verdict is not SprtVerdict.OPEN:
                 return tuple(ratios), verdict
-        return tuple(ratios), Verdict.OPEN
+        return tuple(ratios), SprtVerdict.OPEN
 
 
-def normal_ratio(count: int, total: float, squares: float, means: tuple[float, float]) -> float:
+def normal_log_ratio(count: int, total: float, squares: float, means: tuple[float, float]) -> float:
     """Log of the likelihood at the second mean over that at the first, by the sums of so many values and of their squares.
 
     Each mean takes the spread that suits it best: the mean square around it.
     """
     around = [squares / count - 2 * mean * total / count + mean * mean for mean in means]
     if min(around) <= 0:  # all values are one of the means, or next to it
-        return 0.0 if around[0] == around[1] else math.copysign(CERTAIN, around[0] - around[1])
+        return 0.0 if around[0] == around[1] else math.copysign(LARGEST_RATIO, around[0] - around[1])
     return count / 2 * math.log(around[0] / around[1])
 
 
@@ -97,19 +97,19 @@ def expected_score(elo: float) -> float:
     return 1 / (1 + 10 ** (-elo / 400))
 
 
-def outcome_ratio(counts: Sequence[int], elos: tuple[float, float]) -> float:
+def outcome_log_ratio(counts: Sequence[int], elos: tuple[float, float]) -> float:
     """The same for outcomes that are worth 0 to 1 in equal steps: three for matches, five for pairs of them."""
-    seen = [max(float(count), RARE) for count in counts]
+    seen = [max(float(count), UNSEEN_COUNT) for count in counts]
     total = sum(seen)
     shares = [count / total for count in seen]
     values = [step / (len(counts) - 1) for step in range(len(counts))]
-    first, second = (_tilts(shares, values, expected_score(elo)) for elo in elos)
+    first, second = (_likeliest_tilts(shares, values, expected_score(elo)) for elo in elos)
     return total * sum(
         share * math.log(low / high) for share, low, high in zip(shares, first, second, strict=True)
     )
 
 
-def _tilts(shares: Sequence[float], values: Sequence[float], mean: float) -> list[float]:
+def _likeliest_tilts(shares: Sequence[float], values: Sequence[float], mean: float) -> list[float]:
     """The likeliest shares that have this mean are the seen ones, each divided by its tilt, 1 + t (value - mean)."""
 
     def pull(tilt: float) -> float:
@@ -118,11 +118,11 @@ def _tilts(shares: Sequence[float], values: Sequence[float], mean: float) -> lis
             for share, value in zip(shares, values, strict=True)
         )
 
-    tilt = _root(pull, -1 / (values[-1] - mean), -1 / (values[0] - mean))
+    tilt = _find_root(pull, -1 / (values[-1] - mean), -1 / (values[0] - mean))
     return [1 + tilt * (value - mean) for value in values]
 
 
-def _root(falling: Callable[[float], float], low: float, high: float) -> float:
+def _find_root(falling: Callable[[float], float], low: float, high: float) -> float:
     """Where a falling function is 0, between two ends where it has no value."""
     for _ in range(200):
         middle = (low + high) / 2

@@ -12,7 +12,7 @@ from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import OpenskillRatings
 from seatwise_server.competition.standings.scoring import counted_points
-from seatwise_server.competition.statistics.clock_bias import Reports, Timed, beside
+from seatwise_server.competition.statistics.clock_bias import TimedAnswer, TimeReports, match_reports
 from seatwise_server.league.settings import League
 
 MOST_CURVE_POINTS = 240
@@ -49,7 +49,7 @@ class Facts:
         results: Mapping[str, LoggedResult],
         records: Mapping[str, str],
         order: Sequence[str],
-        reports: Reports,
+        reports: TimeReports,
     ) -> None:
         self.league = league
         self.results = results
@@ -111,10 +111,10 @@ class Facts:
                 found[bots[seat]].append(charged_ms)
         return {player: (sum(each) / len(each), max(each)) for player, each in found.items() if each}
 
-    def answers(self) -> list[Timed]:
+    def answers(self) -> list[TimedAnswer]:
         """Those of which the record tells the charge, and the bot what it took."""
         records = map(json.loads, self.records.values()) if self._reports else ()
-        return [answer for record in records for answer in beside(record, self._reports)]
+        return [answer for record in records for answer in match_reports(record, self._reports)]
 
     def _evidence(self, match: str, seat: int) -> tuple[str, ...]:
         record = self.records.get(match)

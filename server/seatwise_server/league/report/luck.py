@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.statistics.luck_correction import (
-    COEFFICIENT,
-    DEAL_SHARE,
-    LEFT_BY_PAR,
-    Points,
-    by_other_tables,
-    by_par,
-    plain,
-    variance_left,
-    with_par,
+    DEAL_VARIANCE_SHARE,
+    DEAL_VARIANCE_SHARE_AFTER_PAR,
+    PAR_COEFFICIENT,
+    CorrectedPoints,
+    add_par,
+    correct_by_other_tables,
+    correct_by_par,
+    remaining_variance,
+    uncorrected_points,
 )
 from seatwise_server.league.par import PAR_BOTS, par_of
 
@@ -28,7 +28,7 @@ MOST = 2000
 class Corrected:
     """Points less the luck of the deal."""
 
-    points: Points
+    points: CorrectedPoints
     how: str
     """What was taken off."""
     left: float
@@ -39,11 +39,15 @@ def corrections(game: str, results: Sequence[LoggedResult], records: Mapping[str
     """Those that can be made, the last being the best. All coefficients were fixed before the season."""
     found: list[Corrected] = []
     if has_par(game, results, records):
-        results = with_par(results, lambda result: par_of(json.loads(records[result.match])))
-        how = f"{COEFFICIENT:g} of what {PAR_BOTS[game]} scores at the same seat of the same deal"
-        found.append(_corrected(results, by_par(results, COEFFICIENT), how))
-    before, share = (found[-1].points, LEFT_BY_PAR) if found else (plain(results), DEAL_SHARE)
-    travelled = by_other_tables(results, before, share)
+        results = add_par(results, lambda result: par_of(json.loads(records[result.match])))
+        how = f"{PAR_COEFFICIENT:g} of what {PAR_BOTS[game]} scores at the same seat of the same deal"
+        found.append(_corrected(results, correct_by_par(results, PAR_COEFFICIENT), how))
+    before, share = (
+        (found[-1].points, DEAL_VARIANCE_SHARE_AFTER_PAR)
+        if found
+        else (uncorrected_points(results), DEAL_VARIANCE_SHARE)
+    )
+    travelled = correct_by_other_tables(results, before, share)
     if travelled.values != before.values:
         also = (
             f"{found[-1].how}, and what others made there"
@@ -59,5 +63,5 @@ def has_par(game: str, results: Sequence[LoggedResult], records: Mapping[str, st
     return game in PAR_BOTS and len(results) <= MOST and all(result.match in records for result in results)
 
 
-def _corrected(results: Sequence[LoggedResult], points: Points, how: str) -> Corrected:
-    return Corrected(points, how, variance_left(results, points))
+def _corrected(results: Sequence[LoggedResult], points: CorrectedPoints, how: str) -> Corrected:
+    return Corrected(points, how, remaining_variance(results, points))

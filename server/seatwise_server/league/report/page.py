@@ -14,7 +14,7 @@ from seatwise_server.competition.ratings.strengths import Strength, StrengthFit,
 from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
 from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
-from seatwise_server.competition.statistics.clock_bias import Reports
+from seatwise_server.competition.statistics.clock_bias import TimeReports
 from seatwise_server.league.diary import Season
 from seatwise_server.league.report import figures
 from seatwise_server.league.report.facts import Facts
@@ -59,7 +59,7 @@ def report_page(
     schedule: Schedule,
     standings: Mapping[str, Any],
     digest: str,
-    reports: Reports,
+    reports: TimeReports,
 ) -> str:
     """The whole page. Without a digest the season goes on. `reports` is what the bots say that they took."""
     voids = {void.table for void in season.voids}

@@ -11,11 +11,15 @@ from markupsafe import Markup
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
-from seatwise_server.competition.statistics.bootstrap import orders
+from seatwise_server.competition.statistics.bootstrap import bootstrap_orders
 from seatwise_server.competition.statistics.estimate import Estimate
-from seatwise_server.competition.statistics.fairness import Fairness, fairness
-from seatwise_server.competition.statistics.season_statistics import entrant_means, paired_differences, pairs
-from seatwise_server.competition.statistics.sprt import bounds
+from seatwise_server.competition.statistics.fairness import FairnessReport, check_fairness
+from seatwise_server.competition.statistics.season_statistics import (
+    compare_pairs,
+    estimate_differences,
+    estimate_entrant_means,
+)
+from seatwise_server.competition.statistics.sprt import wald_bounds
 from seatwise_server.league.report.facts import Facts
 from seatwise_server.league.report.figures import Whisker, curves, whiskers
 from seatwise_server.league.report.luck import corrections
@@ -65,7 +69,7 @@ def extra_sections(schedule: Schedule, facts: Facts, so_far: SoFar) -> list[Sect
     )
     sections = [
         Section("statistics", "How sure it is", statistics),
-        Section("fairness", "Fairness checks", _fairness(facts, fairness(results, facts.answers()))),
+        Section("fairness", "Fairness checks", _fairness(facts, check_fairness(results, facts.answers()))),
     ]
     if isinstance(schedule, ABTest):
         sections.insert(0, Section("test", "The test", (_test(schedule, facts, so_far),)))
@@ -73,7 +77,7 @@ def extra_sections(schedule: Schedule, facts: Facts, so_far: SoFar) -> list[Sect
 
 
 def _means(facts: Facts, results: Sequence[LoggedResult]) -> Part:
-    means = entrant_means(results)
+    means = estimate_entrant_means(results)
     rows = [_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
     return Part(
         title="Points a match",
@@ -87,7 +91,7 @@ def _luck(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]:
     if not found:
         return
     best = found[-1]
-    means, plain = entrant_means(results, best.points), entrant_means(results)
+    means, plain = estimate_entrant_means(results, best.points), estimate_entrant_means(results)
     rows = [_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
     is_level = all(abs(means[player].value - plain[player].value) < LEVEL for player in means)
     yield Part(
@@ -105,7 +109,7 @@ def _luck(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]:
 
 
 def _differences(facts: Facts, results: Sequence[LoggedResult]) -> Part:
-    found = paired_differences(results)
+    found = estimate_differences(results)
     rows = [
         (
             f"{facts.names[one]} less {facts.names[other]}",
@@ -129,11 +133,11 @@ def _differences(facts: Facts, results: Sequence[LoggedResult]) -> Part:
 
 
 def _beats(facts: Facts, results: Sequence[LoggedResult]) -> Part:
-    found = pairs(results)
+    found = compare_pairs(results)
 
     def cell(one: str, other: str) -> str:
         pair = found.get((one, other))
-        return UNMET if pair is None or one == other else _percent(pair.better)
+        return UNMET if pair is None or one == other else _percent(pair.probability_better)
 
     rows = [(facts.names[one], *(cell(one, other) for other in facts.order)) for one in facts.order]
     return Part(
@@ -147,12 +151,12 @@ def _beats(facts: Facts, results: Sequence[LoggedResult]) -> Part:
 
 
 def _orders(facts: Facts, results: Sequence[LoggedResult]) -> Part:
-    found = orders(results, seed=facts.league.seed)
+    found = bootstrap_orders(results, seed=facts.league.seed)
     places = tuple(f"place {place}" for place in range(1, len(found.bots) + 1))
-    rows = [(facts.names[bot], *map(_percent, found.places[bot])) for bot in found.bots]
+    rows = [(facts.names[bot], *map(_percent, found.rank_probabilities[bot])) for bot in found.bots]
     likeliest = [
         f"{_percent(share)}: {', '.join(facts.names[bot] for bot in order)}"
-        for order, share in found.likeliest[:MOST_ORDERS]
+        for order, share in found.likeliest_orders[:MOST_ORDERS]
     ]
     return Part(
         title="Final orders",
@@ -167,8 +171,8 @@ def _orders(facts: Facts, results: Sequence[LoggedResult]) -> Part:
 
 def _test(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
     test, differences = schedule.test, schedule.unit_differences(so_far)
-    ratios, verdict = test.course(differences)
-    low, high = bounds(test.alpha, test.beta)
+    ratios, verdict = test.run_test(differences)
+    low, high = wald_bounds(test.alpha, test.beta)
     a, b = facts.names[schedule.a], facts.names[schedule.b]
     drawn = [max(2 * low, min(2 * high, ratio)) for ratio in ratios]  # beyond that it is certain anyway
     steps = [(float(unit), ratio) for unit, ratio in enumerate(drawn, 1)]
@@ -189,8 +193,8 @@ def _level(value: float, ratios: Sequence[float]) -> list[tuple[float, float]]:
     return [(1, value), (len(ratios), value)] if ratios else []
 
 
-def _fairness(facts: Facts, found: Fairness) -> tuple[Part, ...]:
-    remarks = [_by_name(remark, facts) for remark in found.remarks()]
+def _fairness(facts: Facts, found: FairnessReport) -> tuple[Part, ...]:
+    remarks = [_by_name(remark, facts) for remark in found.list_remarks()]
     verdict = Part(
         words=tuple(remarks) or ("Nothing is remarkable.",),
         notes=(
@@ -200,16 +204,16 @@ def _fairness(facts: Facts, found: Fairness) -> tuple[Part, ...]:
     return (verdict, *_softness(facts, found), *_seat_bias(found), *_timing(facts, found))
 
 
-def _softness(facts: Facts, found: Fairness) -> Iterable[Part]:
+def _softness(facts: Facts, found: FairnessReport) -> Iterable[Part]:
     rows = [
         (
             f"{facts.names[each.bot]} where {facts.names[each.at_tables_of]} sits",
             f"{each.gain:+.2f}",
             f"{each.low:+.2f} to {each.high:+.2f}",
             str(each.matches),
-            f"{each.corrected:.3f}",
+            f"{each.corrected_p_value:.3f}",
         )
-        for each in found.softness[:MOST_SOFT]
+        for each in found.soft_play[:MOST_SOFT]
     ]
     if rows:
         yield Part(
@@ -222,26 +226,26 @@ def _softness(facts: Facts, found: Fairness) -> Iterable[Part]:
         )
 
 
-def _seat_bias(found: Fairness) -> Iterable[Part]:
-    for each in found.seats:
+def _seat_bias(found: FairnessReport) -> Iterable[Part]:
+    for each in found.seat_bias:
         gains = ", ".join(f"seat {seat} {gain:+.2f}" for seat, gain in enumerate(each.gains))
         yield Part(
             title=f"Seats at tables of {len(each.gains)}",
-            words=(f"Points a match more than the mean seat: {gains}; p = {each.p:.3f}.",),
+            words=(f"Points a match more than the mean seat: {gains}; p = {each.p_value:.3f}.",),
         )
 
 
-def _timing(facts: Facts, found: Fairness) -> Iterable[Part]:
+def _timing(facts: Facts, found: FairnessReport) -> Iterable[Part]:
     rows = [
         (
             facts.names[each.bot],
-            f"{each.mean:.1f}",
-            f"{each.low:.1f} to {each.high:.1f}",
+            f"{each.mean_ms:.1f}",
+            f"{each.low_ms:.1f} to {each.high_ms:.1f}",
             f"{each.worst.over_ms:.1f} in {each.worst.match}",
             str(each.answers),
-            f"{each.corrected:.3f}",
+            f"{each.corrected_p_value:.3f}",
         )
-        for each in found.timing
+        for each in found.clock_bias
     ]
     if rows:
         yield Part(
@@ -261,7 +265,7 @@ def _by_name(remark: str, facts: Facts) -> str:
 
 
 def _whisker(name: str, own: Estimate) -> Whisker:
-    if not math.isfinite(own.error):
+    if not math.isfinite(own.standard_error):
         return Whisker(name, own.value, own.value, own.value)
     return Whisker(name, own.value, own.low, own.high)
 
@@ -274,7 +278,7 @@ def _percent(share: float) -> str:
 
 
 def _interval(own: Estimate) -> str:
-    return f"{own.low:+.2f} to {own.high:+.2f}" if math.isfinite(own.error) else "one deal: none"
+    return f"{own.low:+.2f} to {own.high:+.2f}" if math.isfinite(own.standard_error) else "one deal: none"
 
 
 def _apart(own: Estimate) -> str:
