@@ -290,12 +290,16 @@ class FakeServer:
 
 
 @asynccontextmanager
-async def serving(port: int = 0) -> AsyncIterator[FakeServer]:
-    """A server that is up as long as the context lasts."""
+async def serving(
+    port: int = 0, credentials: grpc.ServerCredentials | None = None, host: str = "127.0.0.1"
+) -> AsyncIterator[FakeServer]:
+    """A server that is up as long as the context lasts; in plain text, or with these credentials."""
     fake = FakeServer()
     server = grpc.aio.server(options=[("grpc.http2.min_ping_interval_without_data_ms", 1000)])
     server.add_generic_rpc_handlers(fake.handlers())
-    fake.address = f"127.0.0.1:{server.add_insecure_port(f'127.0.0.1:{port}')}"
+    where = f"{host}:{port}"
+    taken = server.add_secure_port(where, credentials) if credentials else server.add_insecure_port(where)
+    fake.address = where if where.startswith("unix:") else f"{host}:{taken}"
     await server.start()
     try:
         yield fake

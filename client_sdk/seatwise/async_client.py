@@ -10,16 +10,19 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar, Unpack
 from uuid import uuid4
 
 import grpc
 from google.protobuf.message import Message
 
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
-from seatwise.errors import TemporaryError, UnavailableError, from_rpc
+from seatwise.errors import SeatwiseError, TemporaryError, UnavailableError, from_rpc
 from seatwise.link.backoff import Backoff, Retry
-from seatwise.link.wire import credentials_of, open_channel
+from seatwise.link.dialing import explain_failure, fetches_certificate, open_channel
+from seatwise.link.endpoint import refuse_clear_text, resolve_endpoint
+from seatwise.link.security import Security, SecurityOptions
+from seatwise.link.wire import credentials_of
 from seatwise.v1 import (
     bot_pb2,
     bot_service_pb2,
@@ -60,16 +63,29 @@ class Page(list[match_pb2.Match]):
 class AsyncClient:
     """Calls a server from async code. Each method raises a `SeatwiseError`.
 
-    `token` may also be in the environment, as SEATWISE_TOKEN.
+    `token` may also be in the environment, as SEATWISE_TOKEN. `security` (`insecure`, `tls_pin` and so on) is as in `run`.
     """
 
     def __init__(
-        self, address: str = ADDRESS, token: str | None = None, *, patience_s: float = PATIENCE_S
+        self,
+        address: str = ADDRESS,
+        token: str | None = None,
+        *,
+        patience_s: float = PATIENCE_S,
+        **security: Unpack[SecurityOptions],
     ) -> None:
-        given = token if token is not None else os.environ.get(TOKEN_VARIABLE, "")
-        self._metadata = credentials_of(given.strip())
+        given = (token if token is not None else os.environ.get(TOKEN_VARIABLE, "")).strip()
+        self._metadata = credentials_of(given)
         self._patience_s = patience_s
-        self._channel = open_channel(address)
+        self._security = Security.of(**security)
+        self._endpoint = resolve_endpoint(address, insecure=self._security.insecure)
+        refuse_clear_text(self._endpoint, given, insecure=self._security.insecure)
+        self._channel: grpc.aio.Channel | None = None
+        self._superseded: list[grpc.aio.Channel] = []
+        """Others may still call by them."""
+        self._opening = asyncio.Lock()
+        self._is_known = False
+        """Whether the server has answered a call: why the next one fails is no question of TLS."""
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -79,7 +95,12 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Closes the connection."""
-        await self._channel.close()
+        channels, self._superseded = self._superseded, []
+        if self._channel is not None:
+            channels.append(self._channel)
+            self._channel = None
+        for channel in channels:
+            await channel.close()
 
     # Bots
 
@@ -269,7 +290,8 @@ class AsyncClient:
                 await asyncio.sleep(wait_s)
 
     async def _call_once(self, path: str, request: Message, response: type[Response]) -> Response:
-        method: Any = self._channel.unary_unary(
+        channel = await self._open()
+        method: Any = channel.unary_unary(
             path,
             request_serializer=type(request).SerializeToString,
             response_deserializer=response.FromString,
@@ -277,13 +299,32 @@ class AsyncClient:
         try:
             answer: Response = await method(request, metadata=self._metadata, timeout=ATTEMPT_S)
         except grpc.aio.AioRpcError as error:
-            raise from_rpc(error) from error
+            raise await self._explain(from_rpc(error), channel) from error
+        self._is_known = True
         return answer
+
+    async def _open(self) -> grpc.aio.Channel:
+        async with self._opening:
+            if self._channel is None:
+                self._channel = await open_channel(self._endpoint, self._security)
+            return self._channel
+
+    async def _explain(self, error: SeatwiseError, channel: grpc.aio.Channel) -> SeatwiseError:
+        """Why a call failed. Where a certificate was fetched, the next call fetches it again: it may be a new one."""
+        if error.reason or not isinstance(error, UnavailableError):
+            return error
+        if self._channel is channel and fetches_certificate(self._endpoint, self._security):
+            self._superseded.append(channel)
+            self._channel = None
+        if self._is_known:
+            return error
+        return await asyncio.to_thread(explain_failure, self._endpoint, self._security, error)
 
     async def _watch(
         self, request: match_service_pb2.WatchMatchRequest
     ) -> AsyncGenerator[match_service_pb2.WatchMatchResponse]:
-        method: Any = self._channel.unary_stream(
+        channel = await self._open()
+        method: Any = channel.unary_stream(
             "/seatwise.v1.MatchService/WatchMatch",
             request_serializer=match_service_pb2.WatchMatchRequest.SerializeToString,
             response_deserializer=match_service_pb2.WatchMatchResponse.FromString,
@@ -293,6 +334,6 @@ class AsyncClient:
             async for response in call:
                 yield response
         except grpc.aio.AioRpcError as error:
-            raise from_rpc(error) from error
+            raise await self._explain(from_rpc(error), channel) from error
         finally:
             call.cancel()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from typing import Unpack
 
 from seatwise.async_client import PATIENCE_S, AsyncClient, Options, Page, Registered
 from seatwise.defaults import ADDRESS
+from seatwise.link.security import SecurityOptions
 from seatwise.v1 import (
     bot_pb2,
     ladder_pb2,
@@ -23,11 +25,16 @@ class Client:
     """`AsyncClient` for programs without an event loop. Use it in a `with` statement, or close it."""
 
     def __init__(
-        self, address: str = ADDRESS, token: str | None = None, *, patience_s: float = PATIENCE_S
+        self,
+        address: str = ADDRESS,
+        token: str | None = None,
+        *,
+        patience_s: float = PATIENCE_S,
+        **security: Unpack[SecurityOptions],
     ) -> None:
         self._runner = asyncio.Runner()
         try:
-            self._client = self._runner.run(_made(address, token, patience_s))
+            self._client = self._runner.run(_made(address, token, patience_s, security))
         except BaseException:
             self._runner.close()
             raise
@@ -148,9 +155,9 @@ class Client:
         self._runner.run(self._client.reinstate_bot(ladder, bot))
 
 
-async def _made(address: str, token: str | None, patience_s: float) -> AsyncClient:
+async def _made(address: str, token: str | None, patience_s: float, security: SecurityOptions) -> AsyncClient:
     """A channel belongs to the loop in which it is made."""
-    return AsyncClient(address, token, patience_s=patience_s)
+    return AsyncClient(address, token, patience_s=patience_s, **security)
 
 
 async def _next(

@@ -5,6 +5,7 @@
     +-- MissingTokenError           no token given
     +-- WrongGameError              an offer of another game than the bot plays
     +-- BotFailedError              not even the first bot object could be made
+    +-- EncryptionError             the way to the server is in clear, or the server is not to be trusted
     +-- RefusedError                the server refused; a repeat changes nothing
     |   +-- BadTokenError             TOKEN_MISSING, TOKEN_UNKNOWN, TOKEN_REVOKED
     |   +-- NotAllowedError           NOT_ALLOWED
@@ -75,6 +76,10 @@ class WrongGameError(SeatwiseError):
 
 class BotFailedError(SeatwiseError):
     """The bot's own `__init__` or `setup` failed before its first match. `__cause__` is its exception."""
+
+
+class EncryptionError(SeatwiseError):
+    """The token would travel in clear, TLS is spoken on one side only, or the server's certificate is not trusted."""
 
 
 class RefusedError(SeatwiseError):

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
@@ -19,6 +19,7 @@ from seatwise.codec import CODECS
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import MissingTokenError
 from seatwise.link.attendance import Attendance, Plan
+from seatwise.link.security import Security, SecurityOptions
 from seatwise.link.wire import GrpcWire
 from seatwise.result import Result
 from seatwise.samples import SAMPLES, sample
@@ -41,6 +42,7 @@ def run(
     on_result: Callable[[Result], Any] | None = None,
     handle_signals: bool = True,
     front_door: bool = False,
+    **security: Unpack[SecurityOptions],
 ) -> Summary:
     """Connects a bot and lets it play until `matches` are finished, or for ever.
 
@@ -53,6 +55,11 @@ def run(
     match. With `front_door` the referees too are reached through `address`, where a proxy sends each stream
     to its referee.
 
+    An `address` with https:// is reached by TLS; without a scheme any other machine is. The token goes in clear to another
+    machine only with `insecure` (or SEATWISE_INSECURE=1). `tls_pin` is the fingerprint of the server's key, or several;
+    `tls_ca` a file with the CAs to trust; `tls_cert` and `tls_key` the files of a client certificate. All of them may also
+    be in the environment (SEATWISE_TLS_PIN and so on).
+
     Raises a `SeatwiseError` when it makes no sense to go on, e.g. when the token is revoked.
     """
     if _is_inside_a_loop():
@@ -60,7 +67,7 @@ def run(
     with _told_on_stderr():
         return asyncio.run(run_async(
             bot_class, game, address, token, queues, max_matches, matches, on_result,
-            handle_signals, front_door,
+            handle_signals, front_door, **security,
         ))  # fmt: skip
 
 
@@ -75,10 +82,11 @@ async def run_async(
     on_result: Callable[[Result], Any] | None = None,
     handle_signals: bool = False,
     front_door: bool = False,
+    **security: Unpack[SecurityOptions],
 ) -> Summary:
     """As `run`, in a running event loop. Signals are the caller's own business, unless he says otherwise."""
     plan = _plan(bot_class, game, queues, max_matches, matches, on_result)
-    wire = GrpcWire(address, _token(token), front_door)
+    wire = GrpcWire(address, _token(token), front_door, Security.of(**security))
     attendance = Attendance(plan, wire)
     with _signals(attendance) if handle_signals else nullcontext():
         summary = await attendance.run()

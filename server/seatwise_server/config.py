@@ -8,7 +8,15 @@ from pathlib import Path
 from seatwise.defaults import PORT, data_folder
 
 ROLES = ("lobby", "referee", "gateway")
+EVERYWHERE = ("0.0.0.0", "[::]", "::")
+"""Hosts to listen on that nobody can call: they stand for all addresses of this machine."""
 KEEP_RECORDS_S = 30 * 24 * 3600
+
+
+def address_from_here(listens_on: str) -> str:
+    """Where a program on this machine reaches what listens on host:port."""
+    host, _, port = listens_on.rpartition(":")
+    return f"localhost:{port}" if host in EVERYWHERE else listens_on
 
 
 @dataclass(frozen=True, slots=True)

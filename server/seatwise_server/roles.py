@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from seatwise_server.config import Config
+from seatwise_server.config import EVERYWHERE, Config, address_from_here
 from seatwise_server.house import house_bots, run_house_bots
 from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.lobby.lobby import Lobby
@@ -25,9 +25,6 @@ from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.store import Flusher, Store
-
-EVERYWHERE = ("0.0.0.0", "[::]", "::")
-"""Hosts to listen on that nobody can call."""
 
 Tasks = dict[str, Coroutine[Any, Any, None]]
 """By name; the server cannot go on without any of them."""
@@ -175,7 +172,9 @@ class LobbyRole:
             "ladders": self.ladders.run(),
         }
         if common.config.house_bots:
-            tasks["house bots"] = run_house_bots(common.store, common.listens_on, common.name)
+            tasks["house bots"] = run_house_bots(
+                common.store, address_from_here(common.listens_on), common.name
+            )
         return tasks
 
     async def stop(self) -> None:

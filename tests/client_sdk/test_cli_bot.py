@@ -13,7 +13,8 @@ from fake_server import FakeServer, Refused, serving
 
 from seatwise import cli
 from seatwise.cli import bot, main, tokens
-from seatwise.cli.tokens import is_here, slug
+from seatwise.cli.tokens import slug
+from seatwise.link.endpoint import is_local_address
 from seatwise.v1 import bot_pb2, bot_service_pb2
 
 BOT = "class MyBot(seatwise.Bot):\n    def choose(self, view):\n        return view.legal_cards[0]\n"
@@ -199,7 +200,7 @@ def test_another_machine_is_never_shown_the_token_of_this_one(
     ],
 )
 def test_which_machine_is_this_one(address: str, expected: bool) -> None:
-    assert is_here(address) == expected
+    assert is_local_address(address) == expected
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,9 @@ SIMULATION = "tests/simulation/test_simulation.py::test_nothing_is_wrong_in_the_
 JOURNALS = "tests/server/test_store_journal.py"
 PROPOSALS = "tests/server/test_proposals.py"
 
+ENCRYPTION = "tests/client_sdk/test_encryption.py"
+ENDPOINT = "tests/client_sdk/test_endpoint.py"
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -1566,5 +1569,79 @@ FAULTS: tuple[Fault, ...] = (
         "            return await self._seat(kind, proposal, bots)\n        except ProposalExpired:\n",
         "            return await self._seat(kind, proposal, bots)\n        except NotImplementedError:\n",
         (PROPOSALS,),
+    ),
+    # No token leaves in clear
+    Fault(
+        "an offer without a scheme is dialed in clear",
+        f"{LINK}/endpoint.py",
+        "not insecure and (not is_local or (lobby is not None and lobby.is_encrypted))",
+        "False",
+        (ENDPOINT, ENCRYPTION),
+        is_short=True,
+    ),
+    Fault(
+        "an offer on the loopback forgets that the lobby speaks TLS",
+        f"{LINK}/endpoint.py",
+        " (not is_local or (lobby is not None and lobby.is_encrypted))",
+        " not is_local",
+        (ENDPOINT,),
+    ),
+    Fault(
+        "a name that looks like the loopback is taken for it",
+        f"{LINK}/endpoint.py",
+        'return host.lower() == "localhost" or ip_address(host).is_loopback',
+        'return host.startswith(("localhost", "127."))',
+        (ENDPOINT,),
+    ),
+    Fault(
+        "an offer in clear is taken up",
+        f"{LINK}/wire.py",
+        "        refuse_clear_text(endpoint, self._token, insecure=insecure)\n",
+        "",
+        (ENCRYPTION,),
+    ),
+    Fault(
+        "a client tells its token in clear",
+        "client_sdk/seatwise/async_client.py",
+        "        refuse_clear_text(self._endpoint, given, insecure=self._security.insecure)\n",
+        "",
+        (ENCRYPTION,),
+    ),
+    Fault(
+        "an administrator's token is told in clear",
+        "server/seatwise_server/cli/asking.py",
+        "    refuse_clear_text(endpoint, token, insecure=security.insecure)\n",
+        "",
+        (ENCRYPTION,),
+    ),
+    Fault(
+        "the way to this machine leads through a proxy",
+        f"{LINK}/dialing.py",
+        'options.append(("grpc.enable_http_proxy", 0))',
+        "pass",
+        (ENCRYPTION,),
+    ),
+    Fault(
+        "any key is the pinned one",
+        f"{LINK}/dialing.py",
+        "if security.pins and digest not in security.pins:",
+        "if security.pins and not digest:",
+        (ENCRYPTION,),
+        is_short=True,
+    ),
+    Fault(
+        "the certificate that was looked at is not the only one trusted",
+        f"{LINK}/dialing.py",
+        "        roots = ssl.DER_cert_to_PEM_cert(certificate).encode()\n",
+        "        again = _shake_hands(endpoint, _context(security, is_checked=False))\n"
+        "        roots = ssl.DER_cert_to_PEM_cert(again).encode()\n",
+        (f"{ENCRYPTION}::test_nobody_slips_in_between_the_look_at_the_key_and_the_dial",),
+    ),
+    Fault(
+        "a bot that plays is ended by a certificate that is not trusted",
+        f"{LINK}/lobby.py",
+        "                if not self._bot:\n                    raise",
+        "                if True:\n                    raise",
+        (ENCRYPTION,),
     ),
 )

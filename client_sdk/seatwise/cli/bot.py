@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from seatwise.cli.command import Command
+from seatwise.cli.security import add_security_arguments, security_of
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--quiet", action="store_true", help="print only warnings and errors")
     parser.add_argument("--json", action="store_true", help="print results and summary as lines of JSON")
+    add_security_arguments(parser)
 
 
 def run(args: Namespace) -> int:
@@ -99,6 +101,7 @@ def _play(args: Namespace, factory: BotFactory) -> Summary:
         matches=args.matches,
         on_result=_print_json if args.json else None,
         front_door=args.front_door,
+        **security_of(args),
     )
 
 
@@ -106,7 +109,7 @@ def _own_token(args: Namespace) -> str:
     from seatwise.cli.load import bot_name
     from seatwise.cli.tokens import slug, token_for
 
-    return token_for(args.address, args.name or slug(bot_name(args.bot)), args.version)
+    return token_for(args.address, args.name or slug(bot_name(args.bot)), args.version, **security_of(args))
 
 
 def _print_json(result: Result) -> None:

@@ -9,17 +9,18 @@ import logging
 import os
 import re
 from errno import EACCES
-from ipaddress import ip_address
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from seatwise.bot_errors import UsageError
 from seatwise.defaults import TOKEN_VARIABLE, data_folder
 from seatwise.errors import AlreadyExistsError, BadTokenError
+from seatwise.link.endpoint import is_local_address
 
 if TYPE_CHECKING:
     from seatwise.client import Client
+    from seatwise.link.security import SecurityOptions
 
 log = logging.getLogger("seatwise")
 
@@ -29,17 +30,6 @@ PATIENCE_S = 10.0
 LOOK_EVERY_S = 0.1
 
 
-def is_here(address: str) -> bool:
-    """Whether the server at this address runs on this machine."""
-    if address.startswith("unix:"):
-        return True
-    host = re.sub(r"^https?://", "", address).rpartition(":")[0].strip("[]")
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:  # a name, whatever it looks like
-        return False
-
-
 def admin_token() -> str | None:
     """The server's own token; `None` where it may not be read."""
     return _read(data_folder() / "admin.token")
@@ -47,7 +37,7 @@ def admin_token() -> str | None:
 
 def token_at(address: str, given: str | None, *, as_admin: bool = True) -> str:
     """The token that was given, or this machine's admin token for a server on it; empty if there is none."""
-    here = admin_token() if as_admin and is_here(address) else None
+    here = admin_token() if as_admin and is_local_address(address) else None
     return given or os.environ.get(TOKEN_VARIABLE) or here or ""
 
 
@@ -57,17 +47,17 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:40] or "bot"
 
 
-def token_for(address: str, bot: str, version: str) -> str:
+def token_for(address: str, bot: str, version: str, **security: Unpack[SecurityOptions]) -> str:
     """The bot's token: the one it was given before, or a new one. `UsageError` if there is no way."""
-    if not is_here(address):
+    if not is_local_address(address):
         raise UsageError(
             f"no token: pass --token, or set {TOKEN_VARIABLE}. The operator of {address} issues tokens"
         )
     file = data_folder() / "bots" / f"{bot}.{version}.token"
     token = _read(file)
-    if token is None or not _is_known(address, token, f"bots/{bot}/versions/{version}"):
+    if token is None or not _is_known(address, token, f"bots/{bot}/versions/{version}", security):
         _make_room(file.parent)
-        token = _register(address, bot, version)
+        token = _register(address, bot, version, security)
         _write(file, token)
     return token
 
@@ -84,9 +74,9 @@ def _make_room(folder: Path) -> None:
         ) from None
 
 
-def _is_known(address: str, token: str, name: str) -> bool:
+def _is_known(address: str, token: str, name: str, security: SecurityOptions) -> bool:
     """Whether the server knows the token; it does not if it has begun anew since. Revoked is revoked."""
-    with _client(address, token) as client:
+    with _client(address, token, security) as client:
         try:
             client.get_bot(name)
         except BadTokenError as error:
@@ -96,14 +86,14 @@ def _is_known(address: str, token: str, name: str) -> bool:
         return True
 
 
-def _register(address: str, bot: str, version: str) -> str:
+def _register(address: str, bot: str, version: str, security: SecurityOptions) -> str:
     admin = _awaited_admin_token()
     if admin is None:
         raise UsageError(
             f"no token, and {data_folder() / 'admin.token'} cannot be read to get one: is `seatwise serve` running "
             "on this machine, by the same user? Otherwise pass --token, or set SEATWISE_TOKEN"
         )
-    with _client(address, admin) as client:
+    with _client(address, admin, security) as client:
         try:
             return client.register_bot(bot, version, owner=os.environ.get("USER", "")).token
         except AlreadyExistsError as error:
@@ -124,10 +114,10 @@ def _awaited_admin_token() -> str | None:
     return token
 
 
-def _client(address: str, token: str) -> Client:
+def _client(address: str, token: str, security: SecurityOptions) -> Client:
     from seatwise.client import Client
 
-    return Client(address, token, patience_s=PATIENCE_S)
+    return Client(address, token, patience_s=PATIENCE_S, **security)
 
 
 def _read(file: Path) -> str | None:

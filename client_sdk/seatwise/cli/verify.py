@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from seatwise.cli import decks
 from seatwise.cli.command import Command
+from seatwise.cli.security import add_security_arguments, security_of
 
 if TYPE_CHECKING:
     from seatwise.client import Client
@@ -50,6 +51,7 @@ def configure(parser: ArgumentParser) -> None:
     )
     decks.add_to(parser)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    add_security_arguments(parser)
 
 
 def run(arguments: Namespace) -> int:
@@ -112,7 +114,8 @@ def _published(arguments: Namespace) -> Iterator[Callable[[Verdict], str | None]
         return
     from seatwise.client import Client
 
-    with Client(arguments.server) as client:
+    # What is asked is open to everybody: no token is shown to whichever server was named.
+    with Client(arguments.server, token="", **security_of(arguments)) as client:
         yield lambda verdict: None if verdict.fault else _chain_of(client, verdict.match)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from seatwise.errors import SeatwiseError, TemporaryError, UnavailableError
+from seatwise.errors import EncryptionError, SeatwiseError, TemporaryError, UnavailableError
 from seatwise.link.backoff import Retry
 from seatwise.link.wire import Stream, Wire
 from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatClosed, SeatOffer
@@ -66,6 +66,10 @@ class Lobby:
                 error = UnavailableError("the lobby closed the stream")
             except TemporaryError as temporary:
                 error = temporary
+            except EncryptionError as untrusted:
+                if not self._bot:
+                    raise  # it was never up: an address that does not fit, or a certificate that is not trusted
+                error = untrusted
             await retry.after(error)
 
     async def _attend_once(self, retry: Retry) -> None:

@@ -5,30 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from importlib.metadata import version
 from typing import Any, Generic, Protocol, TypeVar
 
 import grpc
 
 from seatwise.errors import BadTokenError, UnavailableError, from_rpc
+from seatwise.link.dialing import explain_failure, open_channel
+from seatwise.link.endpoint import Endpoint, refuse_clear_text, resolve_endpoint
+from seatwise.link.security import Security
 from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse
 from seatwise.v1.play_service_pb2 import PlayRequest, PlayResponse
 
 Sent = TypeVar("Sent", contravariant=True)
 Received = TypeVar("Received", covariant=True)
-
-OPTIONS: list[tuple[str, Any]] = [
-    ("grpc.primary_user_agent", f"seatwise-python/{version('seatwise')}"),
-    # A stopped machine breaks no connection: without the second ping limit it takes a minute to notice.
-    ("grpc.keepalive_time_ms", 5_000),
-    ("grpc.keepalive_timeout_ms", 2_000),
-    ("grpc.http2.ping_timeout_ms", 2_000),
-    ("grpc.http2.max_pings_without_data", 0),
-    # The waits are ours (backoff.py); those of gRPC grow to two minutes, and a bot's clock runs.
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 5_000),
-    ("grpc.max_reconnect_backoff_ms", 1_000),
-]
 
 
 class Stream(Protocol[Sent, Received]):
@@ -58,14 +47,6 @@ class Wire(Protocol):
         ...
 
 
-def open_channel(address: str) -> grpc.aio.Channel:
-    """A channel to host:port, encrypted if the address begins with https://."""
-    if address.startswith("https://"):
-        credentials = grpc.ssl_channel_credentials()
-        return grpc.aio.secure_channel(address.removeprefix("https://"), credentials, options=OPTIONS)
-    return grpc.aio.insecure_channel(address.removeprefix("http://"), options=OPTIONS)
-
-
 def credentials_of(token: str) -> tuple[tuple[str, str], ...]:
     """The metadata that says who we are."""
     if not token.isascii() or not token.isprintable():
@@ -74,36 +55,62 @@ def credentials_of(token: str) -> tuple[tuple[str, str], ...]:
 
 
 class GrpcWire:
-    """The wire for bots that play over a network."""
+    """The wire for bots that play over a network. The token goes in clear to no other machine, unless that is allowed."""
 
-    def __init__(self, address: str, token: str, front_door: bool = False) -> None:
+    def __init__(
+        self, address: str, token: str, front_door: bool = False, security: Security | None = None
+    ) -> None:
         self.address = address
-        self._metadata = credentials_of(token.strip())
+        self._token = token.strip()
+        self._metadata = credentials_of(self._token)
         self._front_door = front_door
         """Referees are reached through the lobby's address too; a proxy routes by the metadata."""
+        self._security = security or Security.of()
+        self._lobby = self._resolve(address)
+        self._heard: set[str] = set()
+        """Addresses at which a server has answered: why a link fails there is no question of TLS."""
 
     @asynccontextmanager
     async def attend(self) -> AsyncIterator[Stream[AttendRequest, AttendResponse]]:
         """As `Wire.attend`."""
-        async with open_channel(self.address) as channel:
-            method = channel.stream_stream(
-                "/seatwise.v1.LobbyService/Attend",
-                request_serializer=AttendRequest.SerializeToString,
-                response_deserializer=AttendResponse.FromString,
-            )
-            yield GrpcStream(method(metadata=self._metadata))
+        path = "/seatwise.v1.LobbyService/Attend"
+        async with self._stream(self._lobby, path, AttendRequest, AttendResponse) as stream:
+            yield stream
 
     @asynccontextmanager
     async def play(self, address: str) -> AsyncIterator[Stream[PlayRequest, PlayResponse]]:
         """As `Wire.play`."""
-        metadata = (*self._metadata, ("seatwise-referee", address))
-        async with open_channel(self.address if self._front_door else address) as channel:
+        is_lobby = self._front_door or address == self.address
+        endpoint = self._lobby if is_lobby else self._resolve(address, self._lobby)
+        path = "/seatwise.v1.PlayService/Play"
+        named = ("seatwise-referee", address)
+        async with self._stream(endpoint, path, PlayRequest, PlayResponse, named) as stream:
+            yield stream
+
+    def _resolve(self, address: str, lobby: Endpoint | None = None) -> Endpoint:
+        insecure = self._security.insecure
+        endpoint = resolve_endpoint(address, insecure=insecure, lobby=lobby)
+        refuse_clear_text(endpoint, self._token, insecure=insecure)
+        return endpoint
+
+    @asynccontextmanager
+    async def _stream(
+        self, endpoint: Endpoint, path: str, request: Any, response: Any, *metadata: tuple[str, str]
+    ) -> AsyncIterator[GrpcStream[Any, Any]]:
+        async with await open_channel(endpoint, self._security) as channel:
             method = channel.stream_stream(
-                "/seatwise.v1.PlayService/Play",
-                request_serializer=PlayRequest.SerializeToString,
-                response_deserializer=PlayResponse.FromString,
+                path, request_serializer=request.SerializeToString, response_deserializer=response.FromString
             )
-            yield GrpcStream(method(metadata=metadata))
+            stream: GrpcStream[Any, Any] = GrpcStream(method(metadata=(*self._metadata, *metadata)))
+            try:
+                yield stream
+            except UnavailableError as error:
+                if stream.has_heard or error.reason or endpoint.target in self._heard:
+                    raise
+                raise await asyncio.to_thread(explain_failure, endpoint, self._security, error) from error
+            finally:
+                if stream.has_heard:
+                    self._heard.add(endpoint.target)
 
 
 class GrpcStream(Generic[Sent, Received]):
@@ -111,6 +118,8 @@ class GrpcStream(Generic[Sent, Received]):
 
     def __init__(self, call: grpc.aio.StreamStreamCall[Any, Any]) -> None:
         self._call = call
+        self.has_heard = False
+        """Whether the server has said anything."""
 
     async def write(self, message: Sent) -> None:
         """As `Stream.write`."""
@@ -127,4 +136,5 @@ class GrpcStream(Generic[Sent, Received]):
             message: Any = await self._call.read()
         except grpc.aio.AioRpcError as error:
             raise from_rpc(error) from error
+        self.has_heard = True
         return None if message is grpc.aio.EOF else message

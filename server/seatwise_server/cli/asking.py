@@ -9,11 +9,17 @@ from typing import Any
 
 import grpc
 
+from seatwise.cli.security import add_security_arguments, security_of
 from seatwise.cli.tokens import token_at
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
-from seatwise.errors import from_rpc
+from seatwise.errors import UnavailableError, from_rpc
+from seatwise.link.dialing import explain_failure, open_blocking_channel
+from seatwise.link.endpoint import Endpoint, refuse_clear_text, resolve_endpoint
+from seatwise.link.security import Security
 
 TIMEOUT_S = 10.0
+NOT_CONNECTED = "failed to connect"
+"""gRPC says so of a call that no server has got."""
 
 Call = Callable[[str, Any], Any]
 """A method's name and its request; its response, or a SeatwiseError."""
@@ -27,11 +33,20 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"token to send (default: ${TOKEN_VARIABLE}, or the admin token of a server on this machine)",
     )
     parser.add_argument("--json", action="store_true", help="print one line of JSON for each entry")
+    add_security_arguments(parser)
 
 
 def token_of(args: Namespace, *, as_admin: bool = True) -> str:
     """The one that was given, or this machine's admin token; empty if there is none."""
     return token_at(args.address, args.token, as_admin=as_admin)
+
+
+def server_of(args: Namespace, token: str) -> tuple[Endpoint, Security]:
+    """The server, and how it is spoken to; `EncryptionError` if the token would travel in clear."""
+    security = Security.of(**security_of(args))
+    endpoint = resolve_endpoint(args.address, insecure=security.insecure)
+    refuse_clear_text(endpoint, token, insecure=security.insecure)
+    return endpoint, security
 
 
 @contextmanager
@@ -41,15 +56,24 @@ def service(
     """An admin token is shown to no other machine's server, unless it is named; and only where one is needed."""
     token = token_of(args, as_admin=as_admin)
     metadata = (("authorization", f"Bearer {token}"),) if token else ()
-    with grpc.insecure_channel(args.address.removeprefix("http://")) as channel:
+    endpoint, security = server_of(args, token)
+    with open_blocking_channel(endpoint, security) as channel:
         stub = stub_of(channel)
+
+        def ask_once(method: str, request: Any, *, waits: bool) -> Any:
+            try:
+                return getattr(stub, method)(
+                    request, metadata=metadata, timeout=TIMEOUT_S, wait_for_ready=waits
+                )
+            except grpc.RpcError as error:
+                raise explain_failure(endpoint, security, from_rpc(error)) from error
 
         def ask(method: str, request: Any) -> Any:
             try:
-                return getattr(stub, method)(
-                    request, metadata=metadata, timeout=TIMEOUT_S, wait_for_ready=True
-                )
-            except grpc.RpcError as error:
-                raise from_rpc(error) from error
+                return ask_once(method, request, waits=False)
+            except UnavailableError as error:
+                if NOT_CONNECTED not in error.message:
+                    raise
+            return ask_once(method, request, waits=True)  # it may be starting
 
         yield ask

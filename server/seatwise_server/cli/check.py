@@ -8,6 +8,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator
 
+from seatwise.cli.security import security_of
 from seatwise.client import Client
 from seatwise.errors import RefusedError, SeatwiseError
 from seatwise.v1 import match_pb2
@@ -32,7 +33,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """1 if anything is wrong."""
-    with Client(args.address.removeprefix("http://"), token=asking.token_of(args)) as client:
+    with Client(args.address, token=asking.token_of(args), **security_of(args)) as client:
         return _check(client, args)
 
 

@@ -9,7 +9,11 @@ from argparse import ArgumentParser, Namespace
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from seatwise.cli.security import add_security_arguments
 from seatwise.defaults import ADDRESS
+from seatwise.errors import EncryptionError, from_rpc
+from seatwise.link.dialing import explain_failure, open_blocking_channel
+from seatwise_server.cli import asking
 
 TEXT = "ask whether a process is ready: Redis answers, and a referee has free tables"
 TIMEOUT_S = 3.0
@@ -25,12 +29,13 @@ def configure(parser: ArgumentParser) -> None:
         help="ask about one service, such as seatwise.v1.PlayService (default: the process as a whole)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    add_security_arguments(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: Namespace) -> int:
     """0 if it is ready, 1 if not, or if nobody answers."""
-    status = _status(args.address.removeprefix("http://"), args.service)
+    status = _status(args)
     if args.json:
         print(json.dumps({"status": status}))
     else:
@@ -38,11 +43,15 @@ def run(args: Namespace) -> int:
     return 0 if status == "SERVING" else 1
 
 
-def _status(address: str, service: str) -> str:
-    with grpc.insecure_channel(address) as channel:
-        request = health_pb2.HealthCheckRequest(service=service)
+def _status(args: Namespace) -> str:
+    endpoint, security = asking.server_of(args, token="")
+    with open_blocking_channel(endpoint, security) as channel:
+        request = health_pb2.HealthCheckRequest(service=args.service)
         try:
             answer = health_pb2_grpc.HealthStub(channel).Check(request, timeout=TIMEOUT_S)
         except grpc.RpcError as error:
-            return f"no answer from {address}: {error.code().name}"
+            explained = explain_failure(endpoint, security, from_rpc(error))
+            if isinstance(explained, EncryptionError):
+                raise explained from error
+            return f"no answer from {args.address}: {error.code().name}"
         return str(_Status.Name(answer.status))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from seatwise.cli import decks
 from seatwise.cli.command import Command
+from seatwise.cli.security import add_security_arguments, security_of
 from seatwise.defaults import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def _configure_run(parser: ArgumentParser) -> None:
         "--results", type=Path, default=DEFAULT_RESULTS, metavar="FOLDER",
         help="folder for everything that the league writes (default: %(default)s)",
     )  # fmt: skip
+    add_security_arguments(parser)
     _add_table(parser)
 
 
@@ -99,7 +101,8 @@ def _run(args: Namespace) -> int:
     league = read_league(args.file)
     try:
         with shown(is_quiet=args.json) as screen:
-            where = season.Where(args.address or "", _token(args), tuple(map(os.path.abspath, args.deck)))
+            decks_of_ours = tuple(map(os.path.abspath, args.deck))
+            where = season.Where(args.address or "", _token(args), decks_of_ours, security_of(args))
             played = asyncio.run(season.play(league, args.results, where, screen))
     except TemporaryError as error:
         print(f"seatwise league: the connection to the server was lost: {error}\n{GOES_ON}", file=sys.stderr)

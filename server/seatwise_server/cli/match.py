@@ -14,6 +14,7 @@ from google.protobuf.json_format import MessageToDict
 from seatwise.bot_errors import UsageError
 from seatwise.cli import arguments
 from seatwise.cli.command import Command
+from seatwise.cli.security import security_of
 from seatwise.cli.tokens import token_at
 from seatwise.client import Client
 from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
@@ -98,7 +99,7 @@ def run(args: Namespace) -> int:
 def _client(args: Namespace) -> Iterator[Client]:
     """An admin token is shown to no other machine's server."""
     token = token_at(args.address, args.token)
-    with Client(args.address, token=token) as client:
+    with Client(args.address, token=token, **security_of(args)) as client:
         yield client
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from seatwise.cli import arguments, decks
 from seatwise.cli.command import Command, called
 from seatwise.defaults import DATA_VARIABLE, PORT, data_folder
-from seatwise_server.config import KEEP_RECORDS_S, ROLES, Config
+from seatwise.link.endpoint import is_local_address
+from seatwise_server.config import KEEP_RECORDS_S, ROLES, Config, address_from_here
 
 if TYPE_CHECKING:
     from seatwise_server.embedded import EmbeddedRedis
@@ -203,7 +204,13 @@ def _say_where(config: Config, address: str) -> None:
     else:
         print(f"Seatwise listens on {address}. Roles: {', '.join(sorted(config.roles))}", flush=True)
     if config.roles == frozenset(ROLES):
-        print(f"Connect a bot: {where}{called()} bot greedy --address {address}", flush=True)
+        print(f"Connect a bot: {where}{called()} bot greedy --address {_hint(address)}", flush=True)
+
+
+def _hint(address: str) -> str:
+    """What reaches this server from this machine, as options of `seatwise bot`."""
+    here = address_from_here(address)
+    return here if is_local_address(here) else f"{here} --insecure"
 
 
 COMMAND = Command("serve", "run a server", configure, run)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from seatwise.link.security import Security
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.diary import Diary
@@ -35,6 +36,8 @@ class Players:
     """How many matches a bot may have at once."""
     tell: Callable[[str], None] = lambda _: None
     """What an operator should know."""
+    security: Security = field(default_factory=Security)
+    """How the bots reach the server."""
 
     def __post_init__(self) -> None:
         self._failures: Counter[str] = Counter()
@@ -102,13 +105,13 @@ class Players:
                 return
             self._failed(entrant, code)
             await asyncio.sleep(WAITS_S[min(self._failures[player], len(WAITS_S)) - 1])
-        await stand_in(self.address, self.tokens[player])
+        await stand_in(self.address, self.tokens[player], self.security)
 
     async def _play(self, entrant: Entrant, seats: int) -> int:
         """One process from its start to its end; its exit code."""
         process = self._running[entrant.player] = await bot_process(
             self.league, entrant, self.address, self.tokens[entrant.player], self._log_of(entrant),
-            most=seats or self.tables * self.league.seats, matches=seats,
+            security=self.security, most=seats or self.tables * self.league.seats, matches=seats,
         )  # fmt: skip
         try:
             return await process.ended()

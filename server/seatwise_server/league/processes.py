@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from seatwise.bot_errors import UsageError
+from seatwise.defaults import TOKEN_VARIABLE
+from seatwise.link.security import Security
 from seatwise_server.league import times
 from seatwise_server.league.settings import Entrant, League
 
@@ -134,14 +136,15 @@ class OwnServer:
 
 
 async def bot_process(
-    league: League, entrant: Entrant, address: str, token: str, log: Path, *, most: int, matches: int = 0
-) -> Process:
+    league: League, entrant: Entrant, address: str, token: str, log: Path,
+    *, security: Security, most: int, matches: int = 0,
+) -> Process:  # fmt: skip
     """The entrant as a process; it learns its token from the environment, where nobody can list it."""
     command = ["bot", entrant.bot, "--game", league.game, "--address", address, "--no-queue", "--quiet"]
     command += ["--max-matches", str(most)]
     command += ["--matches", str(matches)] if matches else []
     command += ["--times", str(log.with_suffix(times.SUFFIX))]
-    return await started(*command, log=log, variables={"SEATWISE_TOKEN": token})
+    return await started(*command, log=log, variables={TOKEN_VARIABLE: token, **security.environment()})
 
 
 async def check_bot_file(league: League, entrant: Entrant) -> None:

@@ -10,12 +10,13 @@ import secrets
 import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from seatwise.async_client import AsyncClient
 from seatwise.bot_errors import UsageError
 from seatwise.errors import AlreadyExistsError, NotFoundError
+from seatwise.link.security import Security, SecurityOptions
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
 from seatwise_server.league import diary
 from seatwise_server.league.players import Players
@@ -55,6 +56,8 @@ class Where:
     """An admin's, where it is not our own."""
     decks: tuple[str, ...] = ()
     """Files that our own server is to know."""
+    security: SecurityOptions = field(default_factory=SecurityOptions)
+    """How the way to it is kept secret."""
 
 
 async def play(league: League, results: Path, where: Where, screen: Screen) -> Played:
@@ -71,7 +74,16 @@ async def play(league: League, results: Path, where: Where, screen: Screen) -> P
         client = await stack.enter_async_context(_client(results, where))
         await client.admin.create_league(book.season.league, json.dumps(league.published()))
         tokens = {each.player: await _token(client.admin, league, each) for each in league.entrants}
-        players = Players(league, client.address, tokens, book, results / "logs", tables, screen.tell)
+        players = Players(
+            league,
+            client.address,
+            tokens,
+            book,
+            results / "logs",
+            tables,
+            screen.tell,
+            Security.of(**where.security),
+        )
         await stack.enter_async_context(players)
         runner = Runner(league, schedule, book, client.admin, players, tables, on_progress=screen.show)
         with _ending_in_order(runner):
@@ -116,7 +128,9 @@ async def _client(results: Path, where: Where) -> AsyncIterator[_Server]:
             folder.mkdir(exist_ok=True)
             address = (await stack.enter_async_context(OwnServer(folder, where.decks))).address
             token = (folder / "admin.token").read_text().strip()
-        admin = await stack.enter_async_context(AsyncClient(address, token, patience_s=PATIENCE_S))
+        admin = await stack.enter_async_context(
+            AsyncClient(address, token, patience_s=PATIENCE_S, **where.security)
+        )
         yield _Server(address, admin)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from seatwise.errors import SeatwiseError
+from seatwise.link.security import Security
 from seatwise.link.wire import GrpcWire
 from seatwise.v1.lobby_service_pb2 import AttendRequest, SeatOffer
 from seatwise.v1.play_service_pb2 import PlayRequest, PlayRequestItem, PlayResponseItem, Resign, Sit
@@ -19,12 +20,12 @@ NONCE = bytes(32)
 """It wants no say in the deal."""
 
 
-async def stand_in(address: str, token: str) -> None:
+async def stand_in(address: str, token: str, security: Security) -> None:
     """Takes every seat that the bot is offered, and resigns there. Runs until cancelled."""
     while True:
         try:
             async with asyncio.TaskGroup() as group:
-                await _attend(GrpcWire(address, token), group)
+                await _attend(GrpcWire(address, token, security=security), group)
                 raise _LinkLost  # ends what was begun at the tables
         except* (SeatwiseError, _LinkLost):
             await asyncio.sleep(AGAIN_S)

@@ -1,0 +1,130 @@
+"""What the SDK has to know of a certificate: its key's fingerprint, and the names that it is for.
+
+This is a walk over the few fields that come before (RFC 5280, section 4.1). It judges nothing: the TLS library does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from seatwise.bot_errors import UsageError
+
+PIN_PREFIX = "sha256//"
+"""As curl writes it (`--pinnedpubkey`)."""
+
+_DIGEST_BYTES = 32
+_CONSTRUCTED = 0x30
+_VERSION, _EXTENSIONS = 0xA0, 0xA3
+_DNS_NAME, _IP_ADDRESS = 0x82, 0x87
+_COMMON_NAME, _ALTERNATIVE_NAMES = b"\x55\x04\x03", b"\x55\x1d\x11"
+
+
+class _Value(NamedTuple):
+    """One element of DER."""
+
+    tag: int
+    content: bytes
+    whole: bytes
+    """With tag and length."""
+
+
+def format_pin(digest: bytes) -> str:
+    """A key's fingerprint as it is shown and typed."""
+    return PIN_PREFIX + b64encode(digest).decode()
+
+
+def parse_pin(text: str) -> bytes:
+    """The SHA-256 that a fingerprint stands for: in base64 with or without `sha256//`, or in hex. UsageError if it is none."""
+    plain = text.strip().removeprefix(PIN_PREFIX)
+    try:
+        digits = plain.replace(":", "")
+        digest = (
+            bytes.fromhex(digits) if len(digits) == 2 * _DIGEST_BYTES else b64decode(plain, validate=True)
+        )
+    except ValueError:
+        digest = b""
+    if len(digest) != _DIGEST_BYTES:
+        raise UsageError(f"{text!r} is no fingerprint of a key, as in {format_pin(bytes(_DIGEST_BYTES))}")
+    return digest
+
+
+def key_digest(certificate: bytes) -> bytes:
+    """SHA-256 of the certificate's SubjectPublicKeyInfo. ValueError if it cannot be read."""
+    return hashlib.sha256(_fields(certificate)[5].whole).digest()
+
+
+def names_of(certificate: bytes) -> list[str]:
+    """The names and addresses that a certificate (DER) is for, names first. ValueError if it cannot be read."""
+    fields = _fields(certificate)
+    names: list[str] = []
+    addresses: list[str] = []
+    for extensions in fields[6:]:
+        if extensions.tag != _EXTENSIONS:
+            continue
+        for extension in _inner(_inner(extensions)[0]):
+            identifier, *_, value = _inner(extension)
+            if identifier.content == _ALTERNATIVE_NAMES:
+                for name in _inner(_inner(value)[0]):
+                    if name.tag == _DNS_NAME:
+                        names.append(name.content.decode("ascii"))
+                    elif name.tag == _IP_ADDRESS:
+                        addresses.append(str(ip_address(name.content)))
+    return names + addresses or list(_common_names(fields[4]))
+
+
+def _common_names(subject: _Value) -> Iterator[str]:
+    for relative in _values(subject.content):
+        for attribute in _inner(relative):
+            identifier, value = _inner(attribute)
+            if identifier.content == _COMMON_NAME:
+                yield value.content.decode()
+
+
+def _fields(certificate: bytes) -> list[_Value]:
+    """Serial number, algorithm, issuer, validity, subject, key, and what comes after."""
+    outer = _values(certificate)
+    if not outer or outer[0].tag != _CONSTRUCTED:
+        raise ValueError("no certificate")
+    fields = _inner(_inner(outer[0])[0])
+    if fields and fields[0].tag == _VERSION:
+        del fields[0]
+    if len(fields) < 6:
+        raise ValueError("a certificate without a key")
+    return fields
+
+
+def _inner(value: _Value) -> list[_Value]:
+    found = _values(value.content)
+    if not found:
+        raise ValueError("an element of a certificate is empty")
+    return found
+
+
+def _values(data: bytes) -> list[_Value]:
+    """The elements that stand one after the other."""
+    found, at = [], 0
+    while at < len(data):
+        start, tag = at, data[at]
+        length, at = _length(data, at + 1)
+        if at + length > len(data):
+            raise ValueError("a certificate that ends too early")
+        found.append(_Value(tag, data[at : at + length], data[start : at + length]))
+        at += length
+    return found
+
+
+def _length(data: bytes, at: int) -> tuple[int, int]:
+    """A length, and where its content begins."""
+    if at >= len(data):
+        raise ValueError("a certificate that ends too early")
+    first = data[at]
+    if first < 0x80:
+        return first, at + 1
+    count = first & 0x7F
+    if not 1 <= count <= 4:
+        raise ValueError("a length that no certificate has")
+    return int.from_bytes(data[at + 1 : at + 1 + count]), at + 1 + count

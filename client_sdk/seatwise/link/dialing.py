@@ -1,0 +1,229 @@
+"""Opens the channels of gRPC, and says in plain words why one does not come to stand.
+
+With a pin, and on this machine, the server's certificate is fetched first. If it is the right one, it is all that gRPC is
+told to trust. So nobody can slip in between: a server with another certificate is turned away by gRPC itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import ssl
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+import grpc
+
+from seatwise.bot_errors import UsageError
+from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError
+from seatwise.link.certificate import format_pin, key_digest, names_of
+from seatwise.link.endpoint import Endpoint
+from seatwise.link.security import Security
+
+Option = tuple[str, Any]
+
+OPTIONS: list[Option] = [
+    ("grpc.primary_user_agent", f"seatwise-python/{version('seatwise')}"),
+    # A stopped machine breaks no connection: without the second ping limit it takes a minute to notice.
+    ("grpc.keepalive_time_ms", 5_000),
+    ("grpc.keepalive_timeout_ms", 2_000),
+    ("grpc.http2.ping_timeout_ms", 2_000),
+    ("grpc.http2.max_pings_without_data", 0),
+    # The waits are ours (backoff.py); those of gRPC grow to two minutes, and a bot's clock runs.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 5_000),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+]
+
+HANDSHAKE_S = 3.0
+"""A server that answers at all has answered by then."""
+
+_IS_OF_TLS = re.compile("handshake|verif", re.IGNORECASE)
+"""In what gRPC says where TLS is what failed."""
+
+
+class Dial(NamedTuple):
+    """All that gRPC has to know to open a channel."""
+
+    target: str
+    credentials: grpc.ChannelCredentials | None
+    """`None` for plain text."""
+    options: list[Option]
+
+
+async def open_channel(endpoint: Endpoint, security: Security) -> grpc.aio.Channel:
+    """A channel to that server. `EncryptionError` if it is not to be trusted, `UnavailableError` if it cannot be asked."""
+    if fetches_certificate(endpoint, security):
+        target, credentials, options = await asyncio.to_thread(prepare_dial, endpoint, security)
+    else:
+        target, credentials, options = prepare_dial(endpoint, security)
+    if credentials is None:
+        return grpc.aio.insecure_channel(target, options=options)
+    return grpc.aio.secure_channel(target, credentials, options=options)
+
+
+def open_blocking_channel(endpoint: Endpoint, security: Security) -> grpc.Channel:
+    """As `open_channel`, for programs without an event loop."""
+    target, credentials, options = prepare_dial(endpoint, security)
+    if credentials is None:
+        return grpc.insecure_channel(target, options=options)
+    return grpc.secure_channel(target, credentials, options=options)
+
+
+def prepare_dial(endpoint: Endpoint, security: Security) -> Dial:
+    """What gRPC is to be told. It may ask the server for its certificate, and then blocks for `HANDSHAKE_S` at most."""
+    options = list(OPTIONS)
+    if endpoint.is_local:  # with HTTP_PROXY set, gRPC would take even this way through another machine
+        options.append(("grpc.enable_http_proxy", 0))
+    if not endpoint.is_encrypted:
+        return Dial(endpoint.target, None, options)
+    roots, (key, shown) = security.read_ca(), security.read_identity()
+    if fetches_certificate(endpoint, security):
+        certificate = _fetch_certificate(endpoint, security)
+        digest, names = _read_certificate(endpoint, certificate)
+        _check_pin(endpoint, security, digest)
+        roots = ssl.DER_cert_to_PEM_cert(certificate).encode()
+        options += _name_override(endpoint, names)
+    return Dial(endpoint.target, grpc.ssl_channel_credentials(roots, key, shown), options)
+
+
+def explain_failure(endpoint: Endpoint, security: Security, error: SeatwiseError) -> SeatwiseError:
+    """An `EncryptionError` if the server is there, and TLS is why the link failed; else the error that it was. Blocks as
+    `prepare_dial` does, and tells the server nothing."""
+    is_checked = endpoint.is_encrypted and not fetches_certificate(endpoint, security)
+    context = _context(security, is_checked=is_checked)
+    try:
+        _shake_hands(endpoint, context, is_whole=True)
+    except _HungUp:
+        return UnavailableError(_hangs_up(endpoint))
+    except ssl.SSLCertVerificationError as refused:
+        if not _IS_OF_TLS.search(str(error)):
+            return error  # gRPC has its own list of CAs, and the server may have come up meanwhile
+        return EncryptionError(_untrusted(endpoint, refused.verify_message))
+    except ssl.SSLError as refused:
+        return _explain_refusal(endpoint, refused) or error
+    except (OSError, ValueError):
+        return error
+    return error if endpoint.is_encrypted else EncryptionError(_speaks_tls(endpoint))
+
+
+def _explain_refusal(endpoint: Endpoint, refused: ssl.SSLError) -> EncryptionError | None:
+    reason = refused.reason or ""
+    if not endpoint.is_encrypted or isinstance(refused, ssl.SSLEOFError) or "ALERT" in reason:
+        return None
+    return EncryptionError(_speaks_no_tls(endpoint))
+
+
+# The server's certificate
+
+
+def fetches_certificate(endpoint: Endpoint, security: Security) -> bool:
+    """Whether the server's certificate is fetched before gRPC dials. Nobody is on the way to a server on this machine, so any certificate is good there, if no CA is named."""
+    return endpoint.is_encrypted and bool(security.pins or (endpoint.is_local and not security.ca))
+
+
+def _fetch_certificate(endpoint: Endpoint, security: Security) -> bytes:
+    context = _context(security, is_checked=False)
+    try:
+        return _shake_hands(endpoint, context)
+    except ssl.SSLError as refused:
+        explained = _explain_refusal(endpoint, refused)
+        raise explained or UnavailableError(f"TLS failed: {refused}") from refused
+    except (OSError, ValueError) as error:
+        raise UnavailableError(getattr(error, "strerror", "") or str(error)) from error
+
+
+def _read_certificate(endpoint: Endpoint, certificate: bytes) -> tuple[bytes, list[str]]:
+    """The fingerprint of its key, and its names."""
+    try:
+        return key_digest(certificate), names_of(certificate)
+    except ValueError as error:
+        raise EncryptionError(f"the certificate of {endpoint.address} cannot be read: {error}") from error
+
+
+def _check_pin(endpoint: Endpoint, security: Security, digest: bytes) -> None:
+    if security.pins and digest not in security.pins:
+        raise EncryptionError(
+            f"{endpoint.address} has the key {format_pin(digest)}, which is not pinned: either its operator has a new key "
+            "and tells you so, or another server answers in its place"
+        )
+
+
+def _name_override(endpoint: Endpoint, names: list[str]) -> list[Option]:
+    """The key says who the server is. gRPC compares names all the same, so it is given one that fits."""
+    if not names or endpoint.host in names or f"*.{endpoint.host.partition('.')[2]}" in names:
+        return []
+    return [("grpc.ssl_target_name_override", names[0].replace("*", "any", 1))]
+
+
+def _context(security: Security, *, is_checked: bool) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_alpn_protocols(["h2"])
+    if not is_checked:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    try:
+        if is_checked and security.ca:
+            context.load_verify_locations(security.ca)
+        elif is_checked:
+            context.load_default_certs()
+        if security.cert:
+            context.load_cert_chain(security.cert, security.key)
+    except ssl.SSLError as error:
+        raise UsageError(f"the files of tls_ca, tls_cert and tls_key do not fit: {error}") from error
+    return context
+
+
+def _shake_hands(endpoint: Endpoint, context: ssl.SSLContext, *, is_whole: bool = False) -> bytes:
+    """The certificate of the server, as DER. If `is_whole`, it has taken our certificate, or wants none; else `_HungUp`."""
+    with (
+        socket.create_connection((endpoint.host, endpoint.port), timeout=HANDSHAKE_S) as link,
+        context.wrap_socket(link, server_hostname=endpoint.host) as tls,
+    ):
+        certificate = tls.getpeercert(binary_form=True) or b""
+        if is_whole and not tls.recv(1):
+            raise _HungUp
+        return certificate
+
+
+class _HungUp(Exception):  # gRPC's server gives no reason where a certificate is missing
+    pass
+
+
+# What is said
+
+
+def _speaks_no_tls(endpoint: Endpoint) -> str:
+    if endpoint.is_offered:
+        return (
+            f"the lobby offers a seat at {endpoint.address}, to be reached by TLS, but no TLS is spoken there: tell its "
+            "operator (seatwise serve --tls-cert, or --tls auto)"
+        )
+    return (
+        f"{endpoint.address} speaks no TLS: its operator can turn it on (seatwise serve --tls-cert, or --tls auto). With "
+        f"--insecure (insecure=True) and the address http://{endpoint.target} the token and all moves travel in clear"
+    )
+
+
+def _speaks_tls(endpoint: Endpoint) -> str:
+    if endpoint.is_offered:
+        return (
+            f"the lobby offers a seat at {endpoint.address} in plain text, but TLS is spoken there: tell its operator "
+            f"(seatwise serve --address https://{endpoint.target})"
+        )
+    return f"{endpoint.address} speaks TLS: write https://{endpoint.target}"
+
+
+def _hangs_up(endpoint: Endpoint) -> str:
+    return (
+        f"{endpoint.address} hangs up after the TLS handshake, as servers do that want a client certificate: name yours "
+        "with --tls-cert and --tls-key"
+    )
+
+
+def _untrusted(endpoint: Endpoint, why: str) -> str:
+    return (
+        f"the certificate of {endpoint.address} is not trusted: {why}. Pin its key with --tls-pin (tls_pin=...), as "
+        "`seatwise serve` prints it, or name its CA with --tls-ca (tls_ca=...)"
+    )

@@ -1,0 +1,105 @@
+"""Addresses: which server an address names, and whether what is sent there is encrypted.
+
+    https://host:7433    TLS
+    http://host:7433     plain text; a token travels so only to this machine, or with `insecure`
+    host:7433            plain text to this machine or with `insecure`, else TLS
+    unix:/run/seatwise   a socket of this machine: plain text
+
+A referee's address comes from the lobby, in the offer of a seat. Without a scheme it takes that of the lobby.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from seatwise.errors import EncryptionError
+
+HTTPS_PORT = 443
+"""What gRPC dials where an address names no port."""
+
+_SCHEME = re.compile(r"(https?)://(.*)", re.IGNORECASE | re.DOTALL)
+_SOCKETS = ("unix:", "unix-abstract:")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A server, and how it is spoken to."""
+
+    address: str
+    """As the user or the lobby has written it."""
+    target: str
+    """What gRPC dials: the address without its scheme."""
+    is_encrypted: bool
+    is_local: bool
+    """Whether the server is on this machine, so that nobody can listen on the way."""
+    is_offered: bool = False
+    """Whether the lobby has named it."""
+
+    @property
+    def host(self) -> str:
+        """The name or IP address, without brackets; raises `ValueError` if the address names none."""
+        return _split(self.target)[0]
+
+    @property
+    def port(self) -> int:
+        """The port; raises `ValueError` as `host` does."""
+        return int(_split(self.target)[1] or HTTPS_PORT)
+
+
+def resolve_endpoint(address: str, *, insecure: bool = False, lobby: Endpoint | None = None) -> Endpoint:
+    """The server that an address names; `lobby` is the server that has offered a seat there, if one has."""
+    scheme, target = _split_scheme(address.strip())
+    is_local = is_local_target(target)
+    if target.startswith(_SOCKETS):
+        is_encrypted = False
+    elif scheme:
+        is_encrypted = scheme == "https"
+    else:
+        is_encrypted = not insecure and (not is_local or (lobby is not None and lobby.is_encrypted))
+    return Endpoint(address, target, is_encrypted, is_local, is_offered=lobby is not None)
+
+
+def is_local_address(address: str) -> bool:
+    """Whether the server at this address, with a scheme or without, runs on this machine."""
+    return is_local_target(_split_scheme(address.strip())[1])
+
+
+def is_local_target(target: str) -> bool:
+    """Whether what gRPC dials is this machine. Any name but `localhost` may be another machine's."""
+    if target.startswith(_SOCKETS):
+        return True
+    try:
+        host = _split(target)[0]
+        return host.lower() == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def refuse_clear_text(endpoint: Endpoint, token: str, *, insecure: bool) -> None:
+    """Raises `EncryptionError` if the token would travel in clear to another machine, and nobody has allowed it."""
+    if not token or insecure or endpoint.is_encrypted or endpoint.is_local:
+        return
+    allow = "allow it with --insecure (insecure=True, SEATWISE_INSECURE=1)"
+    if endpoint.is_offered:
+        raise EncryptionError(
+            f"the lobby offers a seat at {endpoint.address}, where the token would travel in clear: its operator can "
+            f"turn TLS on at that referee, or you can {allow}"
+        )
+    raise EncryptionError(
+        f"the token would travel in clear to {endpoint.address}: write https://{endpoint.target}, or {allow}"
+    )
+
+
+def _split_scheme(address: str) -> tuple[str, str]:
+    found = _SCHEME.fullmatch(address)
+    return (found[1].lower(), found[2].rstrip("/")) if found else ("", address)
+
+
+def _split(target: str) -> tuple[str, str]:
+    """Host and port of what gRPC dials; the port is empty if there is none. `ValueError` if it is no host at all."""
+    found = re.fullmatch(r"(?:dns:///)?(?:\[([^\]]*)\](?::(\d+))?|([^:/]*)(?::(\d+))?)", target)
+    if found is None:
+        raise ValueError(f"{target} names no host")
+    return found[1] or found[3] or "", found[2] or found[4] or ""
