@@ -14,6 +14,8 @@ import pytest
 import seatwise
 from seatwise import drawing, errors, local, standings, ubongo, ugo
 from seatwise.bot import check_bot
+from seatwise.samples import sample
+from seatwise.samples.ubongo_solver import solve
 
 MODULES = (
     "seatwise",
@@ -22,6 +24,7 @@ MODULES = (
     "seatwise.drawing",
     "seatwise.errors",
     "seatwise.local",
+    "seatwise.samples",
     "seatwise.standings",
     "seatwise.ubongo",
     "seatwise.ugo",
@@ -56,6 +59,8 @@ PUBLIC = list(
             check_bot,
             drawing.draw,
             errors.from_rpc,
+            sample,
+            solve,
             *functions_of(seatwise, ["Bot", "Card", "Result"]),
             *functions_of(local, local.__all__),
             *functions_of(standings, ["Results"]),

@@ -28,7 +28,8 @@ from seatwise.cli import verify as verify_command
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 PROTOS = sorted((ROOT / "proto").rglob("*.proto"))
-MODULES = sorted((ROOT / "client_sdk" / "seatwise").glob("*.py"))
+SDK = ROOT / "client_sdk" / "seatwise"
+MODULES = sorted([*SDK.glob("*.py"), *(SDK / "samples").glob("*.py")])
 """What users import, and what it stands on. Their docstrings are read; commands have help texts."""
 COMMANDS = {each.COMMAND.name: each.COMMAND for each in (play_command, bot_command, verify_command)} | {
     point.name: point.load() for point in entry_points(group=ENTRY_POINTS)

@@ -1,4 +1,4 @@
-"""Bots to play against and to learn from, for each game some of rising strength."""
+"""Sample bots to play against and to learn from: for each game some of rising strength."""
 
 from __future__ import annotations
 
@@ -20,10 +20,27 @@ _CLASSES: Final = {
 }
 
 SAMPLES: Final = {game: tuple(classes) for game, classes in _CLASSES.items()}
-"""Their names by game, the weakest first."""
+"""The names of the samples by game, the weakest first."""
 
 
 def sample(name: str, game: str = "ugo") -> type[Bot]:
-    """The class of that name; `KeyError` if the game has none."""
+    """Return the class of a sample.
+
+    Args:
+        name: Its name, as in `SAMPLES`.
+        game: Its game, "ugo" or "ubongo".
+
+    Returns:
+        A class derived from `Bot`.
+
+    Raises:
+        KeyError: The game has no sample of this name.
+
+    Example:
+        >>> SAMPLES["ugo"]
+        ('random', 'greedy', 'counting')
+        >>> sample("greedy").__name__
+        'Greedy'
+    """
     module, cls = _CLASSES[game][name]
     return cast("type[Bot]", getattr(import_module(module), cls))

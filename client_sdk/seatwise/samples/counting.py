@@ -1,11 +1,11 @@
-"""Counts the cards: thinks up deals that may be the true one, and plays each of them to its end.
+"""Counts the cards: samples deals that are consistent with its view, and plays each of them to the end of the round.
 
-A card that was played is gone, and who did not follow a colour has none of it; apart from that the others
-may hold anything. Of some dozens of such deals the bot plays the rest of the round with each of its cards,
-and takes the card that brings most points on average. So farmers, tops and what the others can still win
-need no rules of thumb: they are counted at the end.
+A played card is gone, and a seat that did not follow a colour has none of it. Apart from that the other seats may hold
+any cards. For some dozens of such deals the bot plays the rest of the round with each of its legal cards, and chooses
+the card with the most points on average. So it needs no rules of thumb for farmers, tops and tricks to come: the
+points at the end of the round include them.
 
-Everything is numbers in tables, for a move plays out about a hundred rounds: a card is 9 x colour + value.
+A move plays about a hundred rounds, so everything is numbers in tables. A card is 9 x colour + value.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from seatwise import Bot, Card
 from seatwise.ugo import CARDS, View, farmers_by_section, farmers_gained, score_section
 
 PLAN: Final = (8, 8, 16)
-"""Deals to think up: eight to try all cards on, eight more for the better half of them, and so on."""
+"""Number of deals: eight for all legal cards, eight more for the better half of them, and so on."""
 
 WHIM: Final = 7.0
-"""How far the players of these deals stray from leading high and following low; 0 is not at all."""
+"""How much the simulated players deviate from leading high and following low; 0 means not at all."""
 
 COLOURS: Final = 5
 COLOUR: Final = [card // 9 for card in CARDS]
 VALUE: Final = [card % 9 for card in CARDS]
 
 STRENGTH: Final = [[2 * card.value + (COLOUR[card] == led) for card in CARDS] for led in range(COLOURS)]
-"""By the colour led: the strongest card takes the trick, of equals the first."""
+"""The strength of each card, by the colour led. The strongest card wins the trick, of equal ones the first."""
 
 GAIN: Final = [[farmers_gained((best, card), 0)[best is not card] for card in CARDS] for best in CARDS]
-"""By the card that takes the trick: the farmers that each card brings its player."""
+"""The farmers that each card brings its player, by the card that wins the trick."""
 
 FULL: Final = 9
-"""Nobody has more farmers."""
+"""The most farmers that a seat can have."""
 
 STANDING: Final = [farmers_by_section(farmers) for farmers in range(FULL + 1)]
 
@@ -42,7 +42,7 @@ STAFFED: Final = [
     sum(score_section(section, CARDS[1], own) == 1 for section, own in enumerate(farmers))
     for farmers in STANDING
 ]
-"""By the number of farmers: so many sections, from the left, have all of theirs and score their tops."""
+"""Number of sections, from the left, that have all their farmers and score their tops, by the number of farmers."""
 
 BESIDE_TOPS: Final = [
     [
@@ -54,14 +54,14 @@ BESIDE_TOPS: Final = [
     ]
     for farmers in STANDING
 ]
-"""By the numbers of farmers and of sections with lands: all points but the tops', as -5 for a missing farmer."""
+"""The points without the tops (as -5 for a missing farmer), by the numbers of farmers and of sections with cards."""
 
 
 class Counting(Bot):
-    """Plays the card that does best on average over many deals that may be the true one."""
+    """Plays the card that is best on average over many sampled deals."""
 
     def choose(self, view: View) -> Card:
-        """After each part of the plan the worse half of the cards drops out; the best keep their points."""
+        """Choose the card with the most points. After each part of the plan the worse half of the cards drops out."""
         points = dict.fromkeys(view.legal_cards, 0)
         table = Table(view, self.chance)
         for deals in PLAN:
@@ -77,7 +77,7 @@ class Counting(Bot):
 
 
 class Table:
-    """The round as one seat knows it, and as it may go on."""
+    """The round as one seat knows it, and simulations of its rest."""
 
     def __init__(self, view: View, chance: Random) -> None:
         self._chance = chance
@@ -92,10 +92,10 @@ class Table:
         self._unseen = [card for card in CARDS if card not in seen]
         others = [seat for seat in range(len(view.hand_sizes)) if seat != self._seat]
         self._others = sorted(others, key=lambda seat: -len(self._missing[seat]))
-        """Those who can hold least come first, so that the others do not take it from them."""
+        """The other seats. Those with the most missing colours are dealt first, before others take the cards that fit."""
 
     def deal(self) -> list[list[Card]]:
-        """One way in which the cards may lie, by seat; each hand from what it would rather follow with."""
+        """Sample the hands by seat. Each hand is sorted from the card that it follows with first."""
         hands = [list(self._hand)] * len(self._hand_sizes)
         pool = self._unseen
         self._chance.shuffle(pool)
@@ -115,7 +115,7 @@ class Table:
         return hands
 
     def play_out(self, hands: Sequence[list[Card]], card: Card) -> int:
-        """What the round is worth for the seat if it plays this card now, and all go on with these hands."""
+        """Return the points of the round for the own seat if it plays this card now and all seats have these hands."""
         me, leader, lands = self._seat, int(self._leader), self._lands.copy()
         hands = [hand.copy() for hand in hands]
         hands[me].remove(card)
@@ -123,7 +123,7 @@ class Table:
         while True:
             follow(trick, leader, hands)
             best = max(trick, key=STRENGTH[COLOUR[trick[0]]].__getitem__)
-            mine = trick[me - leader]  # a negative place counts from the end, as seats go round
+            mine = trick[me - leader]  # a negative index counts from the end, as seats do
             lands.farmers += GAIN[best][mine]
             leader = (leader + trick.index(best)) % len(hands)
             if leader == me:
@@ -134,7 +134,7 @@ class Table:
 
 
 def follow(trick: list[Card], leader: int, hands: Sequence[list[Card]]) -> None:
-    """All others play to the trick: the first of their cards that follows, or else the first of all."""
+    """Let all other seats play to the trick: the first card that follows, or else the first card of all."""
     led = COLOUR[trick[0]]
     while len(trick) < len(hands):
         hand = hands[(leader + len(trick)) % len(hands)]
@@ -148,7 +148,7 @@ def follow(trick: list[Card], leader: int, hands: Sequence[list[Card]]) -> None:
 
 
 def missing_colours(view: View) -> list[set[int]]:
-    """By seat, what it has shown in this round not to have: it did not follow."""
+    """Return by seat the colours that it cannot have, because it did not follow them in this round."""
     missing: list[set[int]] = [set() for _ in view.hand_sizes]
     tricks = [(trick.leader, trick.cards) for trick in view.tricks]
     for leader, cards in (*tricks, (view.leader, view.trick)):
@@ -159,7 +159,7 @@ def missing_colours(view: View) -> list[set[int]]:
 
 
 class Lands:
-    """What scores of a kingdom: its tops and its farmers."""
+    """The parts of a kingdom that score: its tops and its farmers."""
 
     __slots__ = ("farmers", "most", "section", "tops")
 
@@ -168,20 +168,20 @@ class Lands:
         self.most = min(FULL, self.farmers + view.supply)
         self.tops = [VALUE[stack[-1]] for stack in sections if stack]
         self.section = [-1] * COLOURS
-        """By colour; -1 where none is open."""
+        """The section of each colour; -1 if it has none."""
         for number, stack in enumerate(sections):
             if stack:
                 self.section[COLOUR[stack[0]]] = number
 
     def copy(self) -> Lands:
-        """For one more way in which the round may go on."""
+        """Return a copy for another simulation."""
         other = Lands.__new__(Lands)
         other.farmers, other.most = self.farmers, self.most
         other.tops, other.section = self.tops.copy(), self.section.copy()
         return other
 
     def lay(self, trick: list[Card]) -> None:
-        """The highest of each colour ends on top, and the colour with the highest opens the next section."""
+        """Lay a trick: the highest card of each colour on top, the colour with the highest top first."""
         trick.sort(key=VALUE.__getitem__, reverse=True)
         laid = set()
         for card in trick:
@@ -196,6 +196,6 @@ class Lands:
                 self.tops[self.section[colour]] = VALUE[card]
 
     def points(self) -> int:
-        """As the round would be scored now."""
+        """Return the points of the round if it ended now."""
         farmers = min(self.farmers, self.most)
         return sum(self.tops[: STAFFED[farmers]]) + BESIDE_TOPS[farmers][len(self.tops)]

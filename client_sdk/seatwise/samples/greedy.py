@@ -1,6 +1,6 @@
-"""Plays the card that does best in the trick on the table, as if no other trick would follow.
+"""Plays the card that is best in the current trick, as if no other trick followed.
 
-It draws no lots, and leagues measure the luck of a deal by it: how it plays must not change.
+It uses no random numbers. Leagues measure the luck of a deal with this bot, so its play must never change.
 """
 
 from __future__ import annotations
@@ -9,21 +9,21 @@ from seatwise import Bot, Card
 from seatwise.ugo import Kingdom, View, default_order, farmers_gained, lay, score_kingdom, winner_of
 
 FULL = 9
-"""Nobody has more farmers."""
+"""The most farmers that a seat can have."""
 
 
 class Greedy(Bot):
-    """Looks at what its kingdom would be worth if the round ended with this trick."""
+    """Computes the value of its kingdom as if the round ended with this trick."""
 
     def choose(self, view: View) -> Card:
-        """The legal card after which its kingdom is worth most; of equals the lowest."""
+        """Choose the legal card after which the kingdom scores most; of equal cards the lowest."""
         return max(view.legal_cards, key=lambda card: (worth(view, card), -card.value))
 
 
 def worth(view: View, card: Card) -> int:
-    """The points of its kingdom if the trick ended with this card."""
+    """Return the points of the own kingdom if the trick ended with this card."""
     trick = (*view.trick, card)
-    own, winner = len(view.trick), winner_of(trick)  # places in the order played
+    own, winner = len(view.trick), winner_of(trick)  # indexes in the order played
     sections, farmers = view.kingdoms[view.seat or 0]
     gained = min(farmers_gained(trick, winner)[own], view.supply)
     kingdom = Kingdom(sections, min(FULL, farmers + gained))

@@ -1,4 +1,4 @@
-"""Plays any card. The least that a bot can be."""
+"""Plays any legal card. This is the smallest possible bot."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from seatwise.ugo import View
 
 
 class RandomCard(Bot):
-    """Draws among the cards it may play."""
+    """Plays a random legal card."""
 
     def choose(self, view: View) -> Card:
-        """Any legal card, by the chance that a seed makes repeatable."""
+        """Choose at random. `self.chance` makes the choice repeatable with a seed."""
         return self.chance.choice(view.legal_cards)

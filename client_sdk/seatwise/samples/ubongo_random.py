@@ -1,4 +1,4 @@
-"""Lays any card wherever it fits, begins anew when none does, and keeps the best of it."""
+"""Lays random cards wherever they fit, starts again when none fits, and keeps its best layout."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from seatwise import Bot
 from seatwise.ubongo import GOAL, Call, Layout, OfferEnd, Side, Thought, View, fitting_places
 
 TRIES = 20
-"""So often it begins a layout; then it is content with its best."""
+"""The number of layouts that it starts. After that it keeps its best one."""
 
 LOOK_MS = 4
-"""What it is charged for each card it tries, where time is virtual: who looks for a place at random is slow."""
+"""Virtual time for each card that it tries, in milliseconds: a random search is slow."""
 
 
 class RandomBuilder(Bot):
-    """Builds at random, and offers the end when it has tried often enough."""
+    """Builds at random, and offers to end the round after its last try."""
 
     def build(self, view: View) -> Iterator[Layout | Call | OfferEnd | Thought]:
-        """Every layout that has more cards than those before; a call with seven."""
+        """Yield each layout that has more cards than all before, and call with seven cards."""
         best = 0
         for _ in range(TRIES):
             for layout in self._grown(view.hand):

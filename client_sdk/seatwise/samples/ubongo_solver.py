@@ -1,15 +1,16 @@
-"""Finds layouts for a hand of Ubongo: seven cards that fit, or as many as there can be.
+"""Finds layouts for a hand of Ubongo: seven cards that fit, or as many as possible.
 
     for layout in solve(view.hand):
         ...  # each has more cards than the one before; lay it
 
-A layout is grown card by card from a root that lies upright in the middle. What may follow is a list of
-candidates: cards that fit to one that lies, and are not wrong for any other. After all that can be built
-with a candidate has been searched, it is given up for good, so that nothing is built twice. For hands of
-nine cards this soon has seen everything, and then the last layout is the best there is.
+The search grows a layout card by card from a root card, which lies upright in the middle. The next card comes from a
+list of candidates: placements that fit one laid card, and touch no other laid card wrongly. When all layouts with a
+candidate have been searched, the candidate is given up, so that no layout is built twice. For hands of nine cards the
+search soon is complete, and then the last layout is the best possible one.
 
-`python -m seatwise.samples.ubongo_solver` counts, for every side of the house's deck, how many hands have a
-fitting layout of seven, and says how long it took to find it or to know that there is none.
+`python -m seatwise.samples.ubongo_solver` prints two figures for every side of the house's deck. The first is the
+number of hands that have a fitting layout of seven cards. The second is the time to find one, or to prove that there is
+none.
 """
 
 from __future__ import annotations
@@ -37,36 +38,45 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 NODES = 20_000
-"""As many layouts are looked at, if not told otherwise; hardly a hand needs a hundredth of it."""
+"""The default for the most layouts that a search looks at. Hardly any hand needs a hundredth of it."""
 
 
 def solve(hand: Sequence[Side], nodes: int = NODES, goal: int = GOAL) -> Iterator[Layout]:
-    """Layouts that fit, each with more cards than the one before, until one has `goal` or all are searched."""
+    """Find layouts that fit, each with more cards than the one before.
+
+    Args:
+        hand: The sides in the hand, as in `view.hand`.
+        nodes: The most layouts that the search looks at.
+        goal: The number of cards at which the search stops.
+
+    Yields:
+        The layouts. The last one is the best that was found.
+    """
     return Search(hand, nodes, goal).layouts()
 
 
 class _Node(NamedTuple):
-    """A layout, and the placements that may follow it."""
+    """A layout, and the placements that may be added to it."""
 
     layout: Layout
     candidates: list[Placement]
     seen: frozenset[Placement]
-    """The candidates, and those that were given up."""
+    """All candidates so far, including those that were given up."""
 
 
 class Search:
-    """One search for one hand; it can be left at any time."""
+    """One search for one hand. It can be stopped at any time."""
 
     def __init__(self, hand: Sequence[Side], nodes: int = NODES, goal: int = GOAL) -> None:
-        """For that hand, looking at so many layouts at most."""
+        """Prepare a search for a hand. The arguments are those of `solve`."""
         self._symbols = dict(hand)
         self._goal = min(goal, len(hand))
         self._beside: dict[tuple[Card, int], list[Placement]] = {}
         self.nodes_left = nodes
-        """How many layouts may still be looked at. If some are left in the end, no better layout exists."""
+        """Number of layouts that may still be looked at. If some are left at the end, no better layout exists."""
 
     def layouts(self) -> Iterator[Layout]:
-        """Each has more cards than the one before; the last one is the best that was found."""
+        """Yield layouts, each with more cards than the one before. The last one is the best that was found."""
         best, cards = 0, list(self._symbols)
         for number, card in enumerate(cards):
             if best >= min(self._goal, len(cards) - number):
@@ -79,13 +89,13 @@ class Search:
                     return
 
     def _with_root(self, card: Card, given_up: list[Card]) -> Iterator[Layout]:
-        """Every layout that fits and holds this card, but none of those given up; each once."""
+        """Yield each layout that fits, has this card, and has none of the cards given up."""
         root = Placement(card, 0, 0, 0)
         beside = [each for each in self._fitting(root) if each.card not in given_up]
         return self._grown(_Node((root,), beside, frozenset(beside)), given_up)
 
     def _grown(self, node: _Node, given_up: list[Card]) -> Iterator[Layout]:
-        """The node's layout, and all that can be built on it."""
+        """Yield the node's layout, and all layouts that extend it."""
         if self.nodes_left <= 0:
             return
         self.nodes_left -= 1
@@ -104,13 +114,13 @@ class Search:
             yield from self._grown(_Node(layout, left + fresh, node.seen.union(fresh)), given_up)
 
     def _may_follow(self, placement: Placement, laid: Placement) -> bool:
-        """Whether both can be in one layout."""
+        """Return whether both placements can be in one layout."""
         return placement.card != laid.card and touch(
             laid, self._symbols[laid.card], placement, self._symbols[placement.card]
         ) in (Touch.APART, Touch.FITTING)
 
     def _fitting(self, placement: Placement) -> list[Placement]:
-        """Every other card wherever it fits to this one."""
+        """Return each placement of another card that fits this one."""
         card, x, y, turn = placement
         if (card, turn) not in self._beside:
             middle = Placement(card, 0, 0, turn)
@@ -127,22 +137,29 @@ class Search:
 
 
 class Figures(NamedTuple):
-    """How the solver fares with many hands of one side of a deck."""
+    """Measurements of the solver on many hands of one side of a deck."""
 
     round: int
+    """The round, which decides the deck and the side."""
+
     hands: int
+    """Number of hands."""
+
     solved: int
-    """Hands with a fitting layout of seven."""
+    """Number of hands with a fitting layout of seven cards."""
 
     given_up: int
-    """Hands in which none was found before the nodes ran out; if 0, `solved` is exact."""
+    """Number of hands in which the nodes ran out before one was found. If it is 0, `solved` is exact."""
 
     median_ms: float
+    """Median time of a search, in milliseconds."""
+
     p95_ms: float
+    """95th percentile of the time of a search, in milliseconds."""
 
 
 def measure(round_number: int, hands: int = 200, deck: Deck = HOUSE, nodes: int = NODES) -> Figures:
-    """The hands are those that seat 0 is dealt from the seeds 0, 1, 2 and so on, each as 32 bytes."""
+    """Measure the solver on the hands that seat 0 is dealt from the seeds 0, 1, 2 and so on, each as 32 bytes."""
     solved = given_up = 0
     times = []
     for number in range(hands):
@@ -157,13 +174,13 @@ def measure(round_number: int, hands: int = 200, deck: Deck = HOUSE, nodes: int 
 
 
 def hand_of(seed: bytes, round_number: int, deck: Deck = HOUSE) -> tuple[Side, ...]:
-    """What seat 0 is dealt for that round."""
+    """Return the hand of seat 0 in a round."""
     (hand,) = dealt(deck_of_round(round_number), 1, seed)
     return tuple(deck.side(card, round_number) for card in sorted(hand))
 
 
 def main() -> None:
-    """Prints the figures of the house's deck."""
+    """Print the figures of the house's deck."""
     print("round   hands with seven   median ms   p95 ms")
     for figures in (measure(number, hands=1000) for number in range(1, ROUNDS + 1)):
         open_end = f" or up to {figures.given_up} more" if figures.given_up else ""

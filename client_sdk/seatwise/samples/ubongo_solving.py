@@ -1,4 +1,4 @@
-"""Searches for seven cards that fit, and lays the best it has found so far."""
+"""Searches for seven cards that fit, and lays the best layout found so far."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from seatwise.samples.ubongo_solver import NODES, Search
 from seatwise.ubongo import GOAL, Call, Layout, OfferEnd, Thought, View
 
 LOOK_MS = 3
-"""What it is charged for each layout it looks at, where time is virtual: so the hands make a difference."""
+"""Virtual time for each layout that it looks at, in milliseconds. So a harder hand takes longer."""
 
 
 class Solver(Bot):
-    """Looks at so many layouts and no more, so that it does the same on every machine."""
+    """Looks at a fixed number of layouts at most, so that it plays the same on every machine."""
 
     nodes = NODES
+    """The most layouts that it looks at."""
 
     def build(self, view: View) -> Iterator[Layout | Call | OfferEnd | Thought]:
-        """Each layout has more cards than the one before; a call with seven, or the offer to end the round."""
+        """Yield layouts, each with more cards than the one before, then a call or an offer to end the round."""
         search, looked_at, laid = Search(view.hand, self.nodes), 0, 0
         for layout in search.layouts():
             laid = len(layout)
