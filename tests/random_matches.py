@@ -62,7 +62,7 @@ def match(game: Any, seats: int, chance: Random) -> Iterator[Step]:
         is_enough = answers >= MOVES_IN_ONE_PROMPT * len(prompt.seats)
         if is_enough or chance.random() < (0.01 if prompt.race else 0.05):
             seat, move = None, None
-            after = game.expire(state, prompt.seats)
+            after = timed_out(game, state, prompt)
         else:
             seat = chance.choice(sorted(prompt.seats))
             listed = LIKELY if prompt.race and chance.random() < 0.8 else LISTED
@@ -72,6 +72,15 @@ def match(game: Any, seats: int, chance: Random) -> Iterator[Step]:
         following = game.prompt(after)
         answers = answers + 1 if following and following.number == prompt.number else 0
         state = after
+
+
+def timed_out(game: Any, state: Any, prompt: Prompt) -> Any:
+    """The state after the time of all seats has run out, by what the referee does then."""
+    if prompt.race:
+        return game.agree(state)
+    for seat in sorted(prompt.seats):
+        state = game.play(state, seat, game.default_move(state, seat))
+    return state
 
 
 def some(steps: Iterator[Step], chance: Random, share: float) -> Iterator[Step]:

@@ -48,6 +48,12 @@ def play(state: State, *moves: str) -> State:
     return state
 
 
+def defaulted(state: State) -> State:
+    """The asked seat gives no answer, and its default move is played."""
+    assert state.asked is not None
+    return UGO.play(state, state.asked, UGO.default_move(state, state.asked))
+
+
 def play_to_the_end(state: State, chance: random.Random) -> State:
     while state.asked is not None:
         state = UGO.play(state, state.asked, chance.choice(list(UGO.legal_moves(state, state.asked))))

@@ -1,16 +1,21 @@
-"""What a game must offer to be hosted."""
+"""What a game must offer to be hosted: the `Game` protocol and the values that it exchanges.
+
+A game is a set of pure functions over states. It has no clock: a prompt says who may move and at which
+pace, the referee measures the time, and when that is over it plays the `default_move` that the game names
+(in a race it calls `agree`). So every match ends, and a replay of its moves needs nothing but the rules.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NewType, Protocol, TypeAlias, TypeVar
+from typing import NewType, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 Seat = NewType("Seat", int)
-"""A place at the table, counted from 0, clockwise."""
+"""A place at the table: counted from 0, clockwise."""
 
 Json: TypeAlias = "None | bool | int | str | list[Json] | dict[str, Json]"
-"""What journals and records are made of: no floats, so that every language writes the same bytes."""
+"""What journals and records are made of. There are no floats, so that every language writes the same bytes."""
 
 Options: TypeAlias = Mapping[str, "int | str"]
 """A game's options by name, complete: `Game.options` has filled in the defaults."""
@@ -18,79 +23,88 @@ Options: TypeAlias = Mapping[str, "int | str"]
 StateT = TypeVar("StateT")
 MoveT = TypeVar("MoveT")
 ViewT = TypeVar("ViewT", covariant=True)
+StateInT = TypeVar("StateInT", contravariant=True)
+MoveOutT = TypeVar("MoveOutT", covariant=True)
 
 
 class IllegalMove(ValueError):
-    """The move is against the rules; the state is as it was.
+    """The move is against the rules, and the state is as it was.
 
-    The text goes to the bot that moved, so it names only what that seat's own view shows.
+    The bot that moved is sent the text, so the text names only what the view of its seat shows.
     """
 
 
 class BadOptions(ValueError):
-    """A game's options or table size cannot be played; the text says what would be right."""
+    """The game cannot be played with these options or so many seats. The text says what would be right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A question put to one seat, or to several at once.
+    """A question to one seat, or to several at once.
 
-    Clocks start when the number changes. A move names the number it answers, so that a late
-    answer to an old question is told apart from a wrong answer.
+    Clocks start when the number changes. A move names the number that it answers. So a late answer to an
+    old prompt is distinguished from a wrong answer.
     """
 
     number: int
-    """Rises with each new question, from 1; a seat may move many times within one."""
+    """Counts the prompts of a match from 1. In a race a seat moves many times within one prompt."""
 
     seats: frozenset[Seat]
-    """Those who may move now: one is a turn, several are simultaneous or a race."""
+    """The seats that may move now: one seat in a turn, several in a race or a simultaneous move."""
 
     pace: str
-    """Which limit of the time control applies: "card", "arrange" or "build"."""
+    """Which free time of the time control applies, for example "card", "arrange" or "build"."""
 
     race: bool = False
-    """Commands reach the game in order of charged time, not of arrival."""
+    """Whether calls count in the order of their charged time instead of their arrival. Only for a `RaceGame`."""
 
     fault: bool = True
-    """Whether running out of time is a strike."""
+    """Whether a time-out is a strike."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a game, as the rules see it."""
+    """The end of a game according to its rules."""
 
     points: tuple[int, ...]
     """By seat."""
 
     ranks: tuple[int, ...]
-    """By seat: 1 + the number of seats that did better, which share a rank if they are equal. More points are
-    better; what breaks a tie the game says: nothing in UGO!, in Ubongo more rounds with 10 points (K15).
+    """By seat: 1 + the number of seats that did better, so equal seats share a rank.
+
+    More points are better. The game says what breaks a tie: nothing in UGO!, in Ubongo more rounds with
+    10 points (K15).
     """
 
     rounds: tuple[tuple[int, ...], ...]
-    """Points of each round, by seat."""
+    """The points of each round, by seat."""
 
 
 def ranks_of(points: tuple[int, ...]) -> tuple[int, ...]:
-    """1 + the number of seats with more points, by seat."""
+    """Return the rank of each seat: 1 + the number of seats with more points.
+
+    >>> ranks_of((7, 12, 7))
+    (2, 1, 2)
+    """
     return tuple(1 + sum(other > own for other in points) for own in points)
 
 
 class Game(Protocol[StateT, MoveT, ViewT]):
     """The rules of one game: pure functions over a frozen, hashable state.
 
-    Nothing here reads a clock, draws a random number or knows of a network. All chance comes from
-    the seed that `deal` puts into the state; all passing of time arrives through `expire`.
+    No method reads a clock, draws a random number or knows a network. All chance follows from the seed that
+    `deal` takes. A state never changes: `play` returns another one. `ListsLegalMoves` is what a game can
+    offer besides, and a `RaceGame` must.
     """
 
     @property
     def name(self) -> str:
-        """As in URLs and records: "ugo"."""
+        """The name in URLs and records, for example "ugo"."""
         ...
 
     @property
     def rules_version(self) -> str:
-        """Stands in every record; a change of the rules is a new version, or a new game."""
+        """The version of the rules, as every record names it. Changed rules need another version."""
         ...
 
     @property
@@ -104,85 +118,115 @@ class Game(Protocol[StateT, MoveT, ViewT]):
         ...
 
     def options(self, given: Options) -> Options:
-        """The given options with the defaults filled in, or `BadOptions`."""
+        """Return the given options with the defaults of those that are missing.
+
+        Raises `BadOptions` for an option that the game does not have, or a value that it cannot be played with.
+        """
         ...
 
     def deal(self, seats: int, seed: bytes, options: Options) -> StateT:
-        """The first state; the same arguments give the same state for ever."""
+        """Return the first state. The same arguments give the same state in every version of these rules.
+
+        `seats` is one of `table_sizes`, `seed` has 32 bytes, and `options` are complete. Raises `BadOptions`
+        for other numbers of seats.
+        """
         ...
 
     def deals(self, seats: int, seed: bytes, options: Options) -> list[Json]:
-        """All that chance decides in the whole match, in clear, for the record."""
+        """Return all that chance decides in the whole match, in clear, for the record.
+
+        The arguments are those of `deal`. The referee publishes the result only when the match is over.
+        """
         ...
 
     def prompt(self, state: StateT) -> Prompt | None:
-        """The question now on the table; `None` when the game is over."""
-        ...
-
-    def legal_moves(self, state: StateT, seat: Seat) -> Iterator[MoveT]:
-        """Lazily, in a fixed order; nothing for a seat that is not asked."""
+        """Return the question that is open in this state; `None` when the game is over."""
         ...
 
     def play(self, state: StateT, seat: Seat, move: MoveT) -> StateT:
-        """The state after the move, or `IllegalMove`."""
+        """Return the state after the move of this seat.
+
+        Raises `IllegalMove` if the seat is not asked, if the rules forbid the move, or if it is no move at all.
+        """
         ...
 
     def default_move(self, state: StateT, seat: Seat) -> MoveT:
-        """What the referee plays for an asked seat that gives no answer: a published rule."""
-        ...
+        """Return what the referee plays for a seat that is asked and gives no answer.
 
-    def expire(self, state: StateT, seats: frozenset[Seat]) -> StateT:
-        """The state after the time of these asked seats has run out."""
+        The rule for it is published, and the move is legal. Raises `IllegalMove` if the seat is not asked.
+        """
         ...
 
     def view(self, state: StateT, seat: Seat | None) -> ViewT:
-        """All that a seat may know; `None` is a spectator. The only way out of a state."""
+        """Return all that a seat may know; `None` is a spectator. This is the only way out of a state."""
         ...
 
     def outcome(self, state: StateT) -> Outcome | None:
-        """`None` while the game goes on."""
+        """Return the end of the game; `None` while it goes on."""
         ...
 
     def move_to_json(self, move: MoveT) -> Json:
-        """The move as journals and records write it."""
+        """Return the move as journals and records write it."""
         ...
 
     def move_from_json(self, json: Json) -> MoveT:
-        """The inverse; `ValueError` for what is no move of this game."""
+        """Return the move that was written so. Raises `ValueError` for JSON that is no move of this game."""
+        ...
+
+
+@runtime_checkable
+class ListsLegalMoves(Protocol[StateInT, MoveOutT]):
+    """A game that can list the moves of a seat; a game need not be able to.
+
+    The referee never lists moves: it asks `Game.play` whether one is legal. Lists are for tools and tests,
+    which check a game with random matches. `isinstance(game, ListsLegalMoves)` tells whether there are any.
+    """
+
+    def legal_moves(self, state: StateInT, seat: Seat) -> Iterator[MoveOutT]:
+        """Yield legal moves of this seat in a fixed order, and none for a seat that is not asked.
+
+        Where there are too many to list, these are some of them, likely ones first.
+        """
         ...
 
 
 class RaceGame(Game[StateT, MoveT, ViewT], Protocol):
     """A game in which all build at once: its prompts are races.
 
-    What lies before a seat reaches the journal only when it counts: an entry that decides something
-    carries it for every seat.
+    Layouts reach the journal only when they count: the entry that decides something carries the layout of
+    every seat.
     """
 
     def is_lay(self, move: MoveT) -> bool:
-        """Whether the move lays something; neither it nor an offer is acknowledged or journaled."""
+        """Return whether the move lays something. Such a move is neither acknowledged nor journaled."""
         ...
 
     def is_offer(self, move: MoveT) -> bool:
-        """Whether the move agrees to end the round, or takes that back."""
+        """Return whether the move agrees to end the round, or withdraws that. It is treated like a layout."""
         ...
 
     def is_call(self, move: MoveT) -> bool:
-        """Whether the move is a call, which is ordered by what it is charged."""
+        """Return whether the move is a call. Calls count in the order of their charged time."""
         ...
 
     def layouts(self, state: StateT) -> list[Json]:
-        """What lies before each seat, by seat, as journals and records write it."""
+        """Return what lies before each seat, by seat, as journals and records write it."""
         ...
 
     def with_layouts(self, state: StateT, layouts: Sequence[Json]) -> StateT:
-        """The inverse, on the state without them; `IllegalMove` for what cannot lie, `ValueError` for junk."""
+        """Return the state with these layouts instead of its own: the inverse of `layouts`.
+
+        Raises `IllegalMove` for a layout that cannot lie so, and `ValueError` for JSON that is no layout.
+        """
         ...
 
     def call_together(self, state: StateT, callers: frozenset[Seat]) -> StateT:
-        """The state after these seats have called at the same time, or `IllegalMove`."""
+        """Return the state after these seats have called at the same time.
+
+        Raises `IllegalMove` if one of them cannot call.
+        """
         ...
 
     def agree(self, state: StateT) -> StateT:
-        """The state after all have agreed to end the round, or its time has run out."""
+        """Return the state after the round has ended without a call: all agreed, or its time is over."""
         ...

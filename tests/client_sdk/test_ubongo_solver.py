@@ -19,6 +19,7 @@ from seatwise_referee.games.ubongo import (
     Layout,
     Side,
     Ubongo,
+    agree,
     fitting_places,
     is_fitting,
 )
@@ -112,9 +113,7 @@ def test_two_solvers_play_a_match() -> None:
         for layout in solve(UBONGO.view(state, seat).hand):
             state = UBONGO.play(state, seat, Lay(layout))
         before = state.round.number
-        state = (
-            UBONGO.play(state, seat, CALL) if len(layout) == GOAL else UBONGO.expire(state, state.building)
-        )
+        state = UBONGO.play(state, seat, CALL) if len(layout) == GOAL else agree(state)
         assert state.is_over or state.round.number == before + 1
     outcome = UBONGO.outcome(state)
     assert outcome is not None

@@ -23,10 +23,11 @@ from random_matches import (
     every_table,
     match,
     some,
+    timed_out,
     viewers,
 )
 
-from seatwise_referee.game import BadOptions, IllegalMove, Seat
+from seatwise_referee.game import BadOptions, IllegalMove, ListsLegalMoves, Seat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,6 +104,12 @@ def test_prompt_numbers_start_at_one_and_rise(game: Any, seats: int, chance: Ran
 
 
 # --- Moves ----------------------------------------------------------------------------------------------
+
+
+@every_game
+def test_a_game_that_is_checked_here_lists_its_legal_moves(game: Any) -> None:
+    """The referee needs no lists, but these tests do."""
+    assert isinstance(game, ListsLegalMoves)
 
 
 @every_table
@@ -222,8 +229,7 @@ def test_time_that_runs_out_for_all_who_are_asked_brings_the_match_on(
     game: Any, seats: int, chance: Random
 ) -> None:
     for step in match(game, seats, chance):
-        after = game.expire(step.state, step.prompt.seats)
-        following = game.prompt(after)
+        following = game.prompt(timed_out(game, step.state, step.prompt))
         assert following is None or following.number > step.prompt.number
 
 
@@ -231,19 +237,24 @@ def test_time_that_runs_out_for_all_who_are_asked_brings_the_match_on(
 def test_a_match_of_nothing_but_timeouts_ends(game: Any, seats: int) -> None:
     state, steps = dealt(game, seats, Random(1)), 0
     while (prompt := game.prompt(state)) is not None:
-        state, steps = game.expire(state, prompt.seats), steps + 1
+        state, steps = timed_out(game, state, prompt), steps + 1
         assert steps < 10_000
 
 
 @every_table
 @given(chance=Chances)
-@bounded(10)
-def test_time_that_runs_out_plays_the_default_move(game: Any, seats: int, chance: Random) -> None:
+@bounded(4)
+def test_default_moves_for_all_who_are_asked_bring_the_match_on(
+    game: Any, seats: int, chance: Random
+) -> None:
+    """In a race too: the referee plays them for seats that have left."""
     for step in match(game, seats, chance):
-        if len(step.prompt.seats) == 1:
-            (seat,) = step.prompt.seats
-            default = game.default_move(step.state, seat)
-            assert game.expire(step.state, step.prompt.seats) == game.play(step.state, seat, default)
+        state, following = step.state, step.prompt
+        for seat in sorted(step.prompt.seats):
+            if following and following.number == step.prompt.number:
+                state = game.play(state, seat, game.default_move(state, seat))
+                following = game.prompt(state)
+        assert following is None or following.number > step.prompt.number
 
 
 @every_table
@@ -276,7 +287,7 @@ def test_deals_tell_in_clear_what_is_dealt(game: Any, seats: int, chance: Random
             started = views[0].round
             held = [sorted(map(str, view.hand)) for view in views]
             assert held == [sorted(hand) for hand in deals[started - 1]["hands"]]
-        state = game.expire(state, prompt.seats)
+        state = timed_out(game, state, prompt)
     assert started == len(deals)
 
 

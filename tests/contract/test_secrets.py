@@ -12,7 +12,18 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
-from random_matches import LISTED, Chances, answer, bounded, every_game, every_table, match, some, viewers
+from random_matches import (
+    LISTED,
+    Chances,
+    answer,
+    bounded,
+    every_game,
+    every_table,
+    match,
+    some,
+    timed_out,
+    viewers,
+)
 from resample import HIDDEN, RESAMPLERS, hidden_from, resampled
 
 from seatwise_referee.game import Seat
@@ -73,7 +84,7 @@ def test_a_resampled_match_can_be_played_on_to_its_end(game: Any, seats: int, ch
     for step in some(match(game, seats, chance), chance, 0.05):
         state = resampled(game.name, step.state, chance.choice(viewers(seats)), chance)
         while (prompt := game.prompt(state)) is not None:
-            state = game.expire(state, prompt.seats)
+            state = timed_out(game, state, prompt)
         assert game.outcome(state) is not None
 
 

@@ -10,7 +10,7 @@ from itertools import islice, product
 from typing import Any
 
 import pytest
-from ubongo_positions import SEED, UBONGO, cards_of, column, dealt, everybody, laid, wrong
+from ubongo_positions import SEED, UBONGO, cards_of, column, dealt, laid, wrong
 
 from seatwise_referee.game import IllegalMove, Outcome, Prompt, Seat
 from seatwise_referee.games.ubongo import (
@@ -34,6 +34,12 @@ A, B, C, D = map(Seat, range(4))
 
 def calls(state: State, *callers: Seat) -> State:
     return call_together(state, frozenset(callers))
+
+
+def stopped(state: State, *seats: Seat) -> State:
+    for seat in seats:
+        state = UBONGO.play(state, seat, UBONGO.default_move(state, seat))
+    return state
 
 
 def last_points(state: State) -> tuple[int, ...]:
@@ -220,27 +226,27 @@ def test_when_all_have_stopped_the_round_is_over() -> None:
 # --- Time ----------------------------------------------------------------------------------------------
 
 
-def test_the_time_limit_counts_as_the_agreed_end() -> None:
+def test_a_round_in_which_all_stop_ends_as_if_they_had_agreed() -> None:
     state = laid(dealt(3), 6, -2, 1)
-    assert UBONGO.expire(state, everybody(state)) == agree(state)
+    assert stopped(state, A, B, C) == agree(state)
 
 
-def test_whose_time_is_over_builds_no_more_while_others_do() -> None:
-    state = UBONGO.expire(laid(dealt(3), 6, 2, 1), frozenset({A, C}))
+def test_a_seat_that_stops_builds_no_more_while_others_do() -> None:
+    state = stopped(laid(dealt(3), 6, 2, 1), A, C)
     assert (state.building, state.round.number) == ({B}, 1)
-    assert last_points(UBONGO.expire(state, frozenset({A, B}))) == (6, 2, 1)
+    assert last_points(stopped(state, B)) == (6, 2, 1)
 
 
-def test_time_that_runs_out_for_all_who_have_not_agreed_ends_the_round_once() -> None:
+def test_a_round_ends_once_when_the_last_seat_that_has_not_agreed_stops() -> None:
     state = UBONGO.play(laid(dealt(2), 6, 2), A, OfferEnd(on=True))
-    state = UBONGO.expire(state, frozenset({A, B}))
+    state = stopped(state, B)
     assert (state.round.number, state.building) == (2, {A, B})
 
 
-def test_time_that_runs_out_for_nobody_who_builds_changes_nothing() -> None:
+def test_a_seat_that_is_out_cannot_stop() -> None:
     state = calls(laid(dealt(3), -7, 1, 1), A)
-    assert UBONGO.expire(state, frozenset({A})) == state
-    assert UBONGO.expire(state, frozenset()) == state
+    with pytest.raises(IllegalMove):
+        stopped(state, A)
 
 
 def test_running_out_of_time_is_no_fault_and_the_limit_is_a_minute() -> None:
@@ -341,7 +347,6 @@ def test_a_match_has_no_outcome_before_its_last_round_is_over() -> None:
     assert over.is_over
     assert UBONGO.prompt(over) is None
     assert (UBONGO.outcome(over), agree(over)) == (Outcome((0, 0), (1, 1), ((0, 0), (0, 0))), over)
-    assert UBONGO.expire(over, everybody(over)) == over
 
 
 @pytest.mark.parametrize(("seats", "rounds"), list(product((2, 3, 4), range(1, 7))))

@@ -15,7 +15,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ugo_positions import SEED, UGO, cards, farmers, kingdom_of, pace, play, play_to_the_end, position
+from ugo_positions import (
+    SEED,
+    UGO,
+    cards,
+    defaulted,
+    farmers,
+    kingdom_of,
+    pace,
+    play,
+    play_to_the_end,
+    position,
+)
 
 from seatwise_referee.game import IllegalMove, Outcome, Prompt, Seat
 from seatwise_referee.games.ugo import (
@@ -347,7 +358,7 @@ def test_every_round_starts_with_all_farmers_in_the_supply(seats: int, supply: i
         if not state.table.tricks:
             assert (farmers(state), state.table.supply) == ([0] * seats, supply)
         assert sum(farmers(state)) + state.table.supply == supply
-        state = UGO.expire(state, frozenset({state.asked}))
+        state = defaulted(state)
 
 
 # --- Rounds and the end (U5 to U8, U27 to U33) ---------------------------------------------------------
@@ -404,7 +415,7 @@ def test_the_start_goes_round_the_table(seats: int, starters: list[int]) -> None
         if view.round > len(seen):
             assert view.starter == view.leader == state.asked
             seen.append(view.starter)
-        state = UGO.expire(state, frozenset({state.asked}))
+        state = defaulted(state)
     assert seen == starters
 
 

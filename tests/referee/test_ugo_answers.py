@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from ugo_positions import SEED, UGO, cards, play, position
+from ugo_positions import SEED, UGO, cards, defaulted, play, position
 
 from seatwise_referee.game import IllegalMove, Seat
 from seatwise_referee.games.ugo import CARDS, Arrange, Card, Play, State, default_order
@@ -43,19 +43,11 @@ def test_by_default_the_highest_ends_on_top_and_its_colour_comes_first(won: str,
     assert default_order(cards(won)) == cards(order)
 
 
-def test_running_out_of_time_plays_the_default_of_the_asked_seat_only() -> None:
-    state = UGO.deal(3, SEED, {"rounds": 1})
-    assert UGO.expire(state, frozenset({Seat(1), Seat(2)})) == state
-    default = UGO.play(state, Seat(0), UGO.default_move(state, Seat(0)))
-    assert UGO.expire(state, frozenset({Seat(0), Seat(2)})) == default
-
-
-def test_a_match_of_nothing_but_timeouts_ends() -> None:
+def test_a_match_of_nothing_but_default_moves_ends() -> None:
     state = UGO.deal(4, SEED, {"rounds": 8})
     while state.asked is not None:
-        state = UGO.expire(state, frozenset({state.asked}))
+        state = defaulted(state)
     assert UGO.prompt(state) is None
-    assert UGO.expire(state, frozenset(map(Seat, range(4)))) == state
 
 
 # --- What is refused -----------------------------------------------------------------------------------

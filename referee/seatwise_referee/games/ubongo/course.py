@@ -68,9 +68,9 @@ def after_offer(state: State, seat: Seat, *, on: bool) -> State:
     return _if_all_agree(state._replace(offers=offers))
 
 
-def after_stopping(state: State, seats: frozenset[Seat]) -> State:
-    """These seats build no more, and do not stand in the way of an agreed end."""
-    building, offers = state.building - seats, state.offers - seats
+def after_stopping(state: State, seat: Seat) -> State:
+    """The seat builds no more in this round, and its consent to an agreed end is not needed."""
+    building, offers = state.building - {seat}, state.offers - {seat}
     return _if_all_agree(state._replace(building=building, offers=offers))
 
 

@@ -105,7 +105,7 @@ class Ubongo:
             case Call():
                 return course.call_together(state, frozenset((seat,)))
             case Stop():
-                return course.after_stopping(state, frozenset((seat,)))
+                return course.after_stopping(state, seat)
         raise IllegalMove("a layout is asked for: the move is Lay(layout), Call() or OfferEnd(on)")
 
     def default_move(self, state: State, seat: Seat) -> Move:
@@ -116,10 +116,6 @@ class Ubongo:
         if seat not in state.building:
             refuse_unasked(state, seat)
         return STOP
-
-    def expire(self, state: State, seats: frozenset[Seat]) -> State:
-        """These seats build no more; when that is so for all, the round ends as if they had agreed (K14)."""
-        return course.after_stopping(state, seats)
 
     def view(self, state: State, seat: Seat | None) -> View:
         """All that a seat may know; `None` is a spectator."""

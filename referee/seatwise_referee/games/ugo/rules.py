@@ -87,12 +87,6 @@ class Ugo:
         legal = cards_of(legal_mask(state.hands[seat], state.trick))  # rising, so `min` keeps colour order
         return PLAYS[min(legal, key=lambda card: card % VALUES)]
 
-    def expire(self, state: State, seats: frozenset[Seat]) -> State:
-        """The default move of the asked seat, if its time is among those that ran out."""
-        if state.asked is None or state.asked not in seats:
-            return state
-        return self.play(state, state.asked, self.default_move(state, state.asked))
-
     def view(self, state: State, seat: Seat | None) -> View:
         """All that a seat may know; `None` is a spectator."""
         return view_of(state, seat)
