@@ -1,7 +1,7 @@
-"""The unary services, for async programs that read, host and administrate.
+"""A client for async programs that read, host and manage matches, ladders and leagues.
 
-A call that the server did not answer is repeated, for some seconds. That is safe: what creates
-something carries a request id, and the server answers a repeat as it answered the first.
+The client repeats a call that the server did not answer, for some seconds. This is safe: every call that creates
+something carries a request id, and the server gives a repeat the first answer.
 """
 
 from __future__ import annotations
@@ -37,33 +37,60 @@ from seatwise.v1 import (
 
 ATTEMPT_S: Final = 10.0
 PATIENCE_S: Final = 10.0
-"""How long a call is repeated before it fails."""
+"""The default time for which a call is repeated before it fails, in seconds."""
 
 Response = TypeVar("Response", bound=Message)
 Options = Mapping[str, "int | str"]
 
 
 class Registered(NamedTuple):
-    """A bot version, and the token that is told but once."""
+    """A registered bot version, and its token. The server shows the token only once."""
 
     bot: str
-    """Format: bots/{bot}/versions/{version}."""
+    """The name of the bot. Format: bots/{bot}/versions/{version}."""
+
     token: str
+    """Its token."""
 
 
 class Page(list[match_pb2.Match]):
-    """A page of matches."""
+    """A page of matches: a list with the token of the next page."""
 
     def __init__(self, matches: Iterable[match_pb2.Match], next_page_token: str) -> None:
         super().__init__(matches)
         self.next_page_token = next_page_token
-        """Empty on the last page."""
+        """The `page_token` of the next page; empty on the last page."""
 
 
 class AsyncClient:
-    """Calls a server from async code. Each method raises a `SeatwiseError`.
+    """Calls a server from async code. Use it in an `async with` statement, or close it.
 
-    `token` may also be in the environment, as SEATWISE_TOKEN. `security` (`insecure`, `tls_pin` and so on) is as in `run`.
+    Methods that only read need no token. Methods marked "Admin." need the admin token.
+
+    Args:
+        address: The address of the server, as in `run`.
+        token: The token of a bot or of the admin. By default it is read from the environment variable SEATWISE_TOKEN.
+        patience_s: How long a call is repeated before it fails, in seconds.
+        **security: Options of the encryption, as in `run`.
+
+    Raises:
+        EncryptionError: The token would travel in clear to another machine.
+        UsageError: The address or an option makes no sense.
+
+    Every method may also raise these errors:
+
+    - `BadTokenError`: the token is missing, unknown or revoked.
+    - `NotAllowedError`: the token does not allow this call.
+    - `BadRequestError`: an argument makes no sense.
+    - `UnavailableError`: the server did not answer within `patience_s`.
+    - `EncryptionError`: the server's certificate is not trusted, or only one side speaks TLS.
+
+    Example:
+        async with AsyncClient("https://host:7433", token="...") as client:
+            match = await client.create_match("ugo", ["bots/a/versions/1", "bots/b/versions/1"], {"rounds": 1})
+            async for response in client.watch_match(match.name):
+                ...
+            print(await client.get_record(match.name))
     """
 
     def __init__(
@@ -82,10 +109,10 @@ class AsyncClient:
         refuse_clear_text(self._endpoint, given, insecure=self._security.insecure)
         self._channel: grpc.aio.Channel | None = None
         self._superseded: list[grpc.aio.Channel] = []
-        """Others may still call by them."""
+        """Channels that other calls may still use."""
         self._opening = asyncio.Lock()
         self._is_known = False
-        """Whether the server has answered a call: why the next one fails is no question of TLS."""
+        """Whether the server has answered a call. If so, a later failure has nothing to do with TLS."""
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -94,7 +121,7 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         channels, self._superseded = self._superseded, []
         if self._channel is not None:
             channels.append(self._channel)
@@ -107,7 +134,21 @@ class AsyncClient:
     async def register_bot(
         self, bot: str, version: str = "1", owner: str = "", request_id: str = ""
     ) -> Registered:
-        """Registers a bot version. A repeat with the same `request_id` gives it a new token. Admin."""
+        """Register a bot version. Admin.
+
+        Args:
+            bot: The name: lower-case letters, digits and dashes, at most 40, starting with a letter.
+            version: Letters, digits and dashes, at most 20.
+            owner: The person or team responsible for it, at most 80 characters.
+            request_id: An id of at most 64 characters; by default a new one. A repeat with the same id registers nothing
+                new, but gives the bot a new token.
+
+        Returns:
+            The full name of the bot, and its token.
+
+        Raises:
+            AlreadyExistsError: This version is registered.
+        """
         request = bot_service_pb2.RegisterBotRequest(
             request_id=request_id or str(uuid4()), bot=bot, version=version, owner=owner
         )
@@ -117,17 +158,47 @@ class AsyncClient:
         return Registered(answer.bot.name, token)
 
     async def rotate_token(self, name: str) -> str:
-        """Gives a bot a new token; the old one is worth nothing from now on. Admin."""
+        """Give a bot a new token. The old one is no longer valid. Admin.
+
+        Args:
+            name: The bot, as in `"bots/alice/versions/1"`.
+
+        Returns:
+            The new token.
+
+        Raises:
+            NotFoundError: There is no such bot.
+        """
         request = bot_service_pb2.RotateTokenRequest(name=name)
         return (await self._bots("RotateToken", request, bot_service_pb2.RotateTokenResponse)).token
 
     async def revoke_token(self, name: str) -> bot_pb2.Bot:
-        """Takes a bot's token away. Admin."""
+        """Revoke a bot's token. Streams opened with it end within a second. Admin.
+
+        Args:
+            name: The bot, as in `"bots/alice/versions/1"`.
+
+        Returns:
+            The bot.
+
+        Raises:
+            NotFoundError: There is no such bot.
+        """
         request = bot_service_pb2.RevokeTokenRequest(name=name)
         return (await self._bots("RevokeToken", request, bot_service_pb2.RevokeTokenResponse)).bot
 
     async def get_bot(self, name: str) -> bot_pb2.Bot:
-        """One bot version."""
+        """Get a bot version.
+
+        Args:
+            name: The bot, as in `"bots/alice/versions/1"`.
+
+        Returns:
+            The bot, and whether it attends now.
+
+        Raises:
+            NotFoundError: There is no such bot.
+        """
         request = bot_service_pb2.GetBotRequest(name=name)
         return (await self._bots("GetBot", request, bot_service_pb2.GetBotResponse)).bot
 
@@ -143,10 +214,25 @@ class AsyncClient:
         request_id: str = "",
         league: str = "",
     ) -> match_pb2.Match:
-        """Creates a match between these bots, by seat; it starts when all are present. Admin.
+        """Create a match between named bots. It starts when all of them are present. Admin.
 
-        A repeat with the same `request_id` gives the same match. `deal_set` makes it one of a set of duplicate deals;
-        with `league` the result goes to that league's log.
+        Args:
+            game: The game, "ugo" or "ubongo".
+            bots: The bots by seat, as in `"bots/alice/versions/1"`.
+            options: Options of the game, as in `{"rounds": 1}`. An option that is not named has its default.
+            time_control: The time limits, in milliseconds. A limit that is not set has its default.
+            deal_set: Makes the match part of a set of duplicate deals.
+            request_id: An id of at most 64 characters; by default a new one. A repeat with the same id gives the same
+                match.
+            league: The league for which the result counts, as in `"leagues/autumn"`.
+
+        Returns:
+            The match.
+
+        Raises:
+            NotFoundError: There is no such game, bot or league.
+            AlreadyExistsError: The set has a match of this number.
+            WrongStateError: The set is over or closed, so that no more matches can join it.
         """
         request = match_service_pb2.CreateMatchRequest(
             request_id=request_id or str(uuid4()),
@@ -160,38 +246,108 @@ class AsyncClient:
         return (await self._matches("CreateMatch", request, match_service_pb2.CreateMatchResponse)).match
 
     async def get_match(self, name: str) -> match_pb2.Match:
-        """One match."""
+        """Get a match.
+
+        Args:
+            name: The match, as in `"matches/1a2b"`.
+
+        Returns:
+            The match.
+
+        Raises:
+            NotFoundError: There is no such match.
+        """
         request = match_service_pb2.GetMatchRequest(name=name)
         return (await self._matches("GetMatch", request, match_service_pb2.GetMatchResponse)).match
 
     async def list_matches(self, page_size: int = 0, page_token: str = "") -> Page:
-        """A page of matches, the newest first."""
+        """List matches, the newest first.
+
+        Args:
+            page_size: The most matches on the page; 0 means 50, and more than 1000 means 1000.
+            page_token: The `next_page_token` of the page before; empty for the first page.
+
+        Returns:
+            The page.
+        """
         request = match_service_pb2.ListMatchesRequest(page_size=page_size, page_token=page_token)
         page = await self._matches("ListMatches", request, match_service_pb2.ListMatchesResponse)
         return Page(page.matches, page.next_page_token)
 
     async def get_record(self, name: str) -> str:
-        """The record of a finished match: one line of JSON."""
+        """Get the record of a finished match.
+
+        Args:
+            name: The match, as in `"matches/1a2b"`.
+
+        Returns:
+            One line of JSON. docs/record-format.md describes it.
+
+        Raises:
+            NotFoundError: There is no such match.
+            WrongStateError: The match is not over, is void, or shares its deals with matches that are not over.
+        """
         request = match_service_pb2.GetRecordRequest(name=name)
         return (await self._matches("GetRecord", request, match_service_pb2.GetRecordResponse)).record
 
     async def abort_match(self, name: str) -> match_pb2.Match:
-        """Ends a match that counts for nobody. Admin."""
+        """End a match so that it does not count. A match that is over stays as it is. Admin.
+
+        Args:
+            name: The match, as in `"matches/1a2b"`.
+
+        Returns:
+            The match as it was when the server read the request. It is over within about a second.
+
+        Raises:
+            NotFoundError: There is no such match.
+        """
         request = match_service_pb2.AbortMatchRequest(name=name)
         return (await self._matches("AbortMatch", request, match_service_pb2.AbortMatchResponse)).match
 
     async def get_deal_set(self, name: str) -> match_service_pb2.GetDealSetResponse:
-        """A set of duplicate deals: its matches, and whether all of them are over."""
+        """Get a set of duplicate deals.
+
+        Args:
+            name: The set, as in `"sets/autumn-1"`.
+
+        Returns:
+            Its matches, and whether all of them are over.
+
+        Raises:
+            NotFoundError: There is no such set.
+        """
         request = match_service_pb2.GetDealSetRequest(name=name)
         return await self._matches("GetDealSet", request, match_service_pb2.GetDealSetResponse)
 
     async def close_deal_set(self, name: str) -> bool:
-        """Gives up a set of which not all matches will be played; whether it is over by that. Admin."""
+        """Close a set of duplicate deals of which not all matches will be played. Admin.
+
+        Args:
+            name: The set, as in `"sets/autumn-1"`.
+
+        Returns:
+            Whether it is over. If not, it is over when its running matches are.
+
+        Raises:
+            NotFoundError: There is no such set.
+        """
         request = match_service_pb2.CloseDealSetRequest(name=name)
         return (await self._matches("CloseDealSet", request, match_service_pb2.CloseDealSetResponse)).over
 
     async def watch_match(self, name: str) -> AsyncGenerator[match_service_pb2.WatchMatchResponse]:
-        """What a spectator may see of a match, from now to its end. A lost link is made again."""
+        """Watch a match as a spectator, from now to its end. A lost connection is made again.
+
+        Args:
+            name: The match, as in `"matches/1a2b"`.
+
+        Yields:
+            What a spectator may see, soon after each change.
+
+        Raises:
+            NotFoundError: There is no such match.
+            WrongStateError: The match shares its deals with matches that are not over.
+        """
         request, retry = match_service_pb2.WatchMatchRequest(name=name), Retry(f"watching {name}")
         while True:
             try:
@@ -206,7 +362,18 @@ class AsyncClient:
     # Leagues
 
     async def create_league(self, name: str, settings: str) -> league_pb2.League:
-        """Creates a league; `settings` is JSON, as in a season bundle. A repeat gives the same league. Admin."""
+        """Create a league. A repeat with the same settings gives the same league. Admin.
+
+        Args:
+            name: The league, as in `"leagues/autumn"`.
+            settings: JSON, as settings.json in a season bundle.
+
+        Returns:
+            The league.
+
+        Raises:
+            AlreadyExistsError: There is a league of this name with other settings.
+        """
         request = league_service_pb2.CreateLeagueRequest(
             league=league_pb2.League(name=name, settings=settings)
         )
@@ -215,14 +382,36 @@ class AsyncClient:
     async def list_league_results(
         self, name: str, page_size: int = 0, page_token: str = ""
     ) -> league_service_pb2.ListLeagueResultsResponse:
-        """A page of a league's results, in the order in which they came."""
+        """List the results of a league, the oldest first.
+
+        Args:
+            name: The league, as in `"leagues/autumn"`.
+            page_size: The most results on the page; 0 means 50, and more than 1000 means 1000.
+            page_token: The `next_page_token` of the page before; empty for the first page.
+
+        Returns:
+            The page, with its `results` and its `next_page_token`.
+
+        Raises:
+            NotFoundError: There is no such league.
+        """
         request = league_service_pb2.ListLeagueResultsRequest(
             league=name, page_size=page_size, page_token=page_token
         )
         return await self._leagues("ListLeagueResults", request, league_service_pb2.ListLeagueResultsResponse)
 
     async def list_league_standings(self, name: str) -> league_service_pb2.ListLeagueStandingsResponse:
-        """Where everybody stands in a league."""
+        """List the standings of a league, the best entrant first.
+
+        Args:
+            name: The league, as in `"leagues/autumn"`.
+
+        Returns:
+            The standings, and the number of results in them.
+
+        Raises:
+            NotFoundError: There is no such league.
+        """
         request = league_service_pb2.ListLeagueStandingsRequest(league=name)
         return await self._leagues(
             "ListLeagueStandings", request, league_service_pb2.ListLeagueStandingsResponse
@@ -231,19 +420,51 @@ class AsyncClient:
     # Ladders
 
     async def create_ladder(self, ladder: ladder_pb2.Ladder) -> ladder_pb2.Ladder:
-        """Creates a ladder; a repeat with the same settings gives the same. Admin."""
+        """Create a ladder. A repeat with the same settings gives the same ladder. Admin.
+
+        Args:
+            ladder: The ladder. Its name, game and number of seats are required.
+
+        Returns:
+            The ladder as created.
+
+        Raises:
+            AlreadyExistsError: There is a ladder of this name with other settings.
+        """
         request = ladder_service_pb2.CreateLadderRequest(ladder=ladder)
         return (await self._ladders("CreateLadder", request, ladder_service_pb2.CreateLadderResponse)).ladder
 
     async def get_ladder(self, name: str) -> ladder_pb2.Ladder:
-        """One ladder."""
+        """Get a ladder.
+
+        Args:
+            name: The ladder, as in `"ladders/main"`.
+
+        Returns:
+            The ladder.
+
+        Raises:
+            NotFoundError: There is no such ladder.
+        """
         request = ladder_service_pb2.GetLadderRequest(name=name)
         return (await self._ladders("GetLadder", request, ladder_service_pb2.GetLadderResponse)).ladder
 
     async def list_standings(
         self, ladder: str, page_size: int = 0, page_token: str = ""
     ) -> ladder_service_pb2.ListStandingsResponse:
-        """A page of where everybody stands on a ladder, the best first."""
+        """List the standings of a ladder, the best bot first.
+
+        Args:
+            ladder: The ladder, as in `"ladders/main"`.
+            page_size: The most lines on the page; 0 means 50, and more than 1000 means 1000.
+            page_token: The `next_page_token` of the page before; empty for the first page.
+
+        Returns:
+            The page, with its `standings`, its `next_page_token` and the number of `results` in it.
+
+        Raises:
+            NotFoundError: There is no such ladder.
+        """
         request = ladder_service_pb2.ListStandingsRequest(
             ladder=ladder, page_size=page_size, page_token=page_token
         )
@@ -252,14 +473,35 @@ class AsyncClient:
     async def list_ladder_results(
         self, ladder: str, page_size: int = 0, page_token: str = "", *, newest_first: bool = False
     ) -> ladder_service_pb2.ListLadderResultsResponse:
-        """A page of the results that count for a ladder."""
+        """List the results that count for a ladder.
+
+        Args:
+            ladder: The ladder, as in `"ladders/main"`.
+            page_size: The most results on the page; 0 means 50, and more than 1000 means 1000.
+            page_token: The `next_page_token` of the page before; empty for the first page.
+            newest_first: Whether the newest result comes first.
+
+        Returns:
+            The page, with its `results` and its `next_page_token`.
+
+        Raises:
+            NotFoundError: There is no such ladder.
+        """
         request = ladder_service_pb2.ListLadderResultsRequest(
             ladder=ladder, page_size=page_size, page_token=page_token, newest_first=newest_first
         )
         return await self._ladders("ListLadderResults", request, ladder_service_pb2.ListLadderResultsResponse)
 
     async def reinstate_bot(self, ladder: str, bot: str) -> None:
-        """Lets a bot back on a ladder that it was taken off. Admin, or the bot itself."""
+        """Let a bot back on a ladder that it was taken off. Admin, or the bot itself.
+
+        Args:
+            ladder: The ladder, as in `"ladders/main"`.
+            bot: The bot, as in `"bots/alice/versions/1"`.
+
+        Raises:
+            NotFoundError: There is no such ladder or bot.
+        """
         request = ladder_service_pb2.ReinstateBotRequest(ladder=ladder, bot=bot)
         await self._ladders("ReinstateBot", request, ladder_service_pb2.ReinstateBotResponse)
 
@@ -310,7 +552,7 @@ class AsyncClient:
             return self._channel
 
     async def _explain(self, error: SeatwiseError, channel: grpc.aio.Channel) -> SeatwiseError:
-        """Why a call failed. Where a certificate was fetched, the next call fetches it again: it may be a new one."""
+        """Return why a call failed. If the certificate was fetched, the next call fetches it again: it may be a new one."""
         if error.reason or not isinstance(error, UnavailableError):
             return error
         if self._channel is channel and fetches_certificate(self._endpoint, self._security):

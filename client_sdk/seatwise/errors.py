@@ -5,7 +5,7 @@
     +-- MissingTokenError           no token given
     +-- WrongGameError              an offer of another game than the bot plays
     +-- BotFailedError              not even the first bot object could be made
-    +-- EncryptionError             the way to the server is in clear, or the server is not to be trusted
+    +-- EncryptionError             the token would travel in clear, or the server is not trusted
     +-- RefusedError                the server refused; a repeat changes nothing
     |   +-- BadTokenError             TOKEN_MISSING, TOKEN_UNKNOWN, TOKEN_REVOKED
     |   +-- NotAllowedError           NOT_ALLOWED

@@ -1,4 +1,4 @@
-"""Plays through a server, against other people's bots."""
+"""Runs a bot on a server, against other bots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from seatwise.samples import SAMPLES, sample
 from seatwise.summary import Summary
 
 CASUAL: Final = {"ugo": "casual", "ubongo": "casual-ubongo"}
-"""Where a bot waits if nothing else is said, by game."""
+"""The default queue of a bot, by game."""
 
 log = logging.getLogger("seatwise")
 
@@ -44,23 +44,44 @@ def run(
     front_door: bool = False,
     **security: Unpack[SecurityOptions],
 ) -> Summary:
-    """Connects a bot and lets it play until `matches` are finished, or for ever.
+    """Connect a bot to a server and let it play, until `matches` are finished or without end.
 
-    Each match has a bot object of its own. A lost link is made again, and the bot is not told. The
-    first Ctrl-C (or SIGTERM) finishes the open matches, the second leaves at once. What happens is
-    logged by the logger "seatwise", which writes to stderr unless logging has been set up.
+    Each match has a bot object of its own. When a connection is lost, the SDK connects again, and the bot does not
+    notice. The logger "seatwise" logs what happens. It writes to standard error unless logging is configured.
 
-    `token` may also be in the environment, as SEATWISE_TOKEN. `queues` is the casual one of the game if not
-    given; if empty, the bot plays only matches that name it. `on_result` is called with the `Result` of each
-    match. With `front_door` the referees too are reached through `address`, where a proxy sends each stream
-    to its referee.
+    Args:
+        bot_class: The class of the bot, a function that makes bots, or the name of a sample.
+        game: The game that the bot plays, "ugo" or "ubongo".
+        address: The address of the server. `https://HOST:PORT` means TLS and `http://HOST:PORT` plain text. `HOST:PORT`
+            means TLS to another machine and plain text to this one. `unix:PATH` is a socket of this machine.
+        token: The bot's token. By default it is read from the environment variable SEATWISE_TOKEN.
+        queues: The queues to wait in, at most 32, as in `["casual", "ladders/main"]`. The default is the casual queue of
+            the game. With an empty list the bot plays only matches that name it.
+        max_matches: The most matches that the bot plays at once, at least 1.
+        matches: The number of matches after which it stops. `None` means that it plays without end.
+        on_result: A function, `async` or not, that is called with the `Result` of each match. An exception is logged.
+        handle_signals: Whether the first Ctrl-C or SIGTERM finishes the open matches, and the second leaves at once.
+        front_door: Whether the referees are reached through `address` as well. A proxy there sends each stream to its
+            referee.
+        **security: Options of the encryption. Each may also be in the environment, as SEATWISE_INSECURE=1,
+            SEATWISE_TLS_PIN and so on. `insecure` allows plain text to another machine. `tls_pin` is the fingerprint of
+            the server's key, or a list of them. `tls_ca` is a file with the CAs to trust. `tls_cert` and `tls_key` are the
+            files of a client certificate.
 
-    An `address` with https:// is reached by TLS; without a scheme any other machine is. The token goes in clear to another
-    machine only with `insecure` (or SEATWISE_INSECURE=1). `tls_pin` is the fingerprint of the server's key, or several;
-    `tls_ca` a file with the CAs to trust; `tls_cert` and `tls_key` the files of a client certificate. All of them may also
-    be in the environment (SEATWISE_TLS_PIN and so on).
+    Returns:
+        The results of the run.
 
-    Raises a `SeatwiseError` when it makes no sense to go on, e.g. when the token is revoked.
+    Raises:
+        UsageError: An argument makes no sense, or an event loop is running here. Use `run_async` then.
+        MissingTokenError: There is no token.
+        RefusedError: The server refuses the bot, e.g. because its token is revoked (`BadTokenError`), or because another
+            process with the same token has replaced it (`ReplacedError`).
+        EncryptionError: The token would travel in clear, or the server's certificate is not trusted.
+        WrongGameError: The server offers a seat in another game.
+        BotFailedError: The first bot object cannot be made or set up.
+
+    Example:
+        seatwise.run(MyBot, address="https://host:7433", token="...", matches=10)
     """
     if _is_inside_a_loop():
         raise UsageError("an event loop is running here: write await seatwise.run_async(...) instead")
@@ -84,7 +105,13 @@ async def run_async(
     front_door: bool = False,
     **security: Unpack[SecurityOptions],
 ) -> Summary:
-    """As `run`, in a running event loop. Signals are the caller's own business, unless he says otherwise."""
+    """Connect a bot to a server and let it play, in a running event loop.
+
+    See `run`. The arguments, the result and the errors are the same. Only the default of one argument differs:
+
+    Args:
+        handle_signals: Whether signals stop the bot. By default the caller handles signals.
+    """
     plan = _plan(bot_class, game, queues, max_matches, matches, on_result)
     wire = GrpcWire(address, _token(token), front_door, Security.of(**security))
     attendance = Attendance(plan, wire)
@@ -160,7 +187,7 @@ def _is_inside_a_loop() -> bool:
 
 @contextmanager
 def _told_on_stderr() -> Iterator[None]:
-    """Whoever has not set up logging sees what happens all the same."""
+    """Log to standard error if the caller has not configured logging."""
     if log.hasHandlers():
         yield
         return
@@ -177,7 +204,7 @@ def _told_on_stderr() -> Iterator[None]:
 
 @contextmanager
 def _signals(attendance: Attendance) -> Iterator[None]:
-    """The first signal drains, the second leaves. Only the main thread can listen for them."""
+    """Drain at the first signal, and leave at the second. Only the main thread can handle signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -196,7 +223,7 @@ def _signals(attendance: Attendance) -> Iterator[None]:
 
 
 def _stop(attendance: Attendance, act: Callable[[], None]) -> None:
-    """To leave open matches is worth a warning, to finish them is not."""
+    """Log and act. Only leaving open matches is worth a warning."""
     if act == attendance.drain:
         log.info("open matches: %d, to be finished first; Ctrl-C again leaves at once", attendance.open_seats)
     else:

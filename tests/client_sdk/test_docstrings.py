@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
 import re
+import textwrap
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
@@ -12,7 +14,7 @@ from typing import Any
 import pytest
 
 import seatwise
-from seatwise import drawing, errors, local, standings, ubongo, ugo
+from seatwise import async_client, client, drawing, errors, local, standings, ubongo, ugo
 from seatwise.bot import check_bot
 from seatwise.samples import sample
 from seatwise.samples.ubongo_solver import solve
@@ -56,6 +58,8 @@ PUBLIC = list(
     dict.fromkeys(
         [
             seatwise.play,
+            seatwise.run,
+            seatwise.run_async,
             check_bot,
             drawing.draw,
             errors.from_rpc,
@@ -64,11 +68,15 @@ PUBLIC = list(
             *functions_of(seatwise, ["Bot", "Card", "Result"]),
             *functions_of(local, local.__all__),
             *functions_of(standings, ["Results"]),
+            *functions_of(async_client, ["AsyncClient"]),
+            *functions_of(client, ["Client"]),
             *functions_of(ugo, ugo.__all__),
             *functions_of(ubongo, ubongo.__all__),
         ]
     )
 )
+
+NAMES = {function.__qualname__ for function in PUBLIC}
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -79,13 +87,31 @@ def test_every_example_of_a_docstring_runs(name: str) -> None:
 
 
 def test_the_public_functions_are_found() -> None:
-    names = {function.__qualname__ for function in PUBLIC}
-    assert {"play", "Bot.build", "Card.parse", "Results.standing", "is_fitting", "winner_of"} <= names
+    assert {
+        "play",
+        "run",
+        "Client.get_match",
+        "AsyncClient.get_match",
+        "Bot.build",
+        "Card.parse",
+        "Results.standing",
+        "is_fitting",
+        "winner_of",
+    } <= NAMES
 
 
 @pytest.mark.parametrize("function", PUBLIC, ids=lambda each: each.__qualname__)
 def test_a_public_function_says_what_it_takes_and_gives(function: Callable[..., Any]) -> None:
     assert not list(faults_of(function))
+
+
+@pytest.mark.parametrize("shown", [seatwise.run, async_client.AsyncClient, client.Client])
+def test_an_example_that_needs_a_server_compiles_and_calls_what_is_there(shown: Any) -> None:
+    code = textwrap.dedent(section_of(inspect.getdoc(shown) or "", "Example"))
+    compile(code, "example", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    called = re.findall(r"\b(seatwise|client)\.(\w+)\(", code)
+    assert called
+    assert all(hasattr(seatwise if owner == "seatwise" else shown, name) for owner, name in called)
 
 
 def faults_of(function: Callable[..., Any]) -> Iterator[str]:
@@ -96,9 +122,13 @@ def faults_of(function: Callable[..., Any]) -> Iterator[str]:
         yield "the first line is no sentence"
     if not text or THIRD_PERSON.match(text.split()[0]):
         yield "the first line is not in the imperative"
+    if (elsewhere := re.search(r"\bSee `([\w.]+)`\.", text)) is not None:
+        if elsewhere[1] not in NAMES:
+            yield f"there is no {elsewhere[1]} to see"
+        return
     signature = inspect.signature(function)
     for name in signature.parameters.keys() - {"self", "cls"}:
-        if not re.search(rf"^    {name}: [A-Z`]", section_of(text, "Args"), re.MULTILINE):
+        if not re.search(rf"^    [*]*{name}: [A-Z`]", section_of(text, "Args"), re.MULTILINE):
             yield f"Args has no {name}"
     if signature.return_annotation not in (None, "None", "Any") and not re.search(
         r"^(Returns|Yields):$|^Return ", text, re.MULTILINE
@@ -130,3 +160,8 @@ def test_faults_of_a_docstring_are_found() -> None:
         "the first line is no sentence",
         "the first line is not in the imperative",
     ]
+
+    def traveller() -> None:
+        """Look elsewhere. See `Client.nowhere`."""
+
+    assert list(faults_of(traveller)) == ["there is no Client.nowhere to see"]

@@ -40,8 +40,6 @@ BEGIN = 24
 
 TO_DO = frozenset(
     {
-        "client_sdk/seatwise/async_client.py",
-        "client_sdk/seatwise/remote.py",
         "docs/architecture.md",
     }
 )
