@@ -37,7 +37,7 @@ MODULES = (
     "seatwise_referee.games.ugo.kingdoms",
     "seatwise_referee.games.ugo.tricks",
 )
-"""Those that have examples."""
+"""The modules with examples in docstrings."""
 
 THIRD_PERSON = re.compile(r"[A-Z][a-z]+[^s]s$")
 """`Returns` is no imperative."""
@@ -115,7 +115,7 @@ def test_an_example_that_needs_a_server_compiles_and_calls_what_is_there(shown: 
 
 
 def faults_of(function: Callable[..., Any]) -> Iterator[str]:
-    """What its docstring lacks."""
+    """Return the faults of its docstring."""
     text = inspect.getdoc(function) or ""
     first = text.partition("\n")[0]
     if not first.endswith("."):

@@ -31,7 +31,7 @@ _CLOSERS = "\"')]*_"
 
 
 class Kind(StrEnum):
-    """What a sentence is part of."""
+    """The part of a page that a sentence is in."""
 
     HEADING = "heading"
     TABLE = "table"
@@ -60,7 +60,7 @@ def sentences_of_markdown(page: str) -> list[Sentence]:
 
 
 def sentences_of_comments(source: str, mark: str = "//") -> list[Sentence]:
-    """Those after the mark; an empty comment, or a line without one, ends a sentence."""
+    """The text after each mark. An empty comment, or a line without one, ends a sentence."""
     found: list[Sentence] = []
     begun, lines = 0, list[str]()
     for number, line in enumerate([*source.splitlines(), ""], start=1):
@@ -76,7 +76,7 @@ def sentences_of_comments(source: str, mark: str = "//") -> list[Sentence]:
 
 
 def sentences_of_docstrings(source: str) -> list[Sentence]:
-    """Those of modules, classes, functions and attributes, without examples."""
+    """The docstrings of modules, classes, functions and attributes, without examples."""
     texts = sorted(_docstrings(ast.parse(source)))
     return [each for line, text in texts for each in _of_docstring(line, text)]
 
@@ -165,7 +165,7 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, str, Kind]]:
 
 
 def _cells(number: int, row: str, lines: list[str]) -> Iterator[tuple[int, str, Kind]]:
-    """Those of one row. The head of a table has headings, not sentences."""
+    """The cells of one row. The head of a table has headings, not sentences."""
     is_head = number < len(lines) and _HEAD_RULE.match(lines[number])
     if not _HEAD_RULE.match(row):
         for cell in row.replace("\\|", "/").strip("|").split("|"):

@@ -40,7 +40,7 @@ _SUBJECT = re.compile(
 
 
 def faults_of(sentences: Sequence[Sentence]) -> list[str]:
-    """What is wrong, each as `LINE: what: the sentence`; nothing for plain English."""
+    """Return the faults, each as `LINE: fault: sentence`."""
     return [f"{each.line}: {what}: {each.text}" for each in sentences for what in _faults(each)]
 
 
