@@ -35,6 +35,11 @@ class LoggedResult:
     par: tuple[float, ...] = ()
     """What the house's par bot scores at each seat of this deal, if known."""
 
+    @property
+    def compares_bots(self) -> bool:
+        """Whether the match says how bots do against each other: there are at least two, and none of them sits twice."""
+        return len(self.bots) > 1 and len(set(self.bots)) == len(self.bots)
+
     def to_json(self) -> dict[str, Any]:
         """Plain values, from which `from_json` makes the same result again."""
         return {

@@ -13,17 +13,17 @@ from math import exp
 from random import Random
 from typing import Final
 
-from seatwise_server.competition.designs.cyclic_design import least_sum_of_squares
+from seatwise_server.competition.designs.design_round import DesignRound, least_sum_of_squares
 
 MOST_ROUND_SWAPS: Final = 40_000
 ROUND_TEMPERATURE: Final = 0.8
 MATCH_WEIGHT: Final = 4
 """What an uneven number of matches weighs beside an uneven number of meetings."""
 
-Tables = tuple[tuple[int, ...], ...]
 
-
-def even_out_rounds(cycles: Iterable[Tables], rest: Iterable[Tables], entrants: int) -> tuple[Tables, ...]:
+def even_out_rounds(
+    cycles: Iterable[DesignRound], rest: Iterable[DesignRound], entrants: int
+) -> tuple[DesignRound, ...]:
     """The rounds of the rest."""
     search = _RoundSearch(entrants)
     for tables in cycles:
@@ -45,9 +45,9 @@ class _RoundSearch:
         """Tables; the last one holds those who sit out."""
         self._chance = Random(1)
         self._cost = self._least = 0
-        self.best: tuple[Tables, ...] = ()
+        self.best: tuple[DesignRound, ...] = ()
 
-    def count_tables(self, tables: Tables) -> None:
+    def count_tables(self, tables: DesignRound) -> None:
         """They are played, whatever else is."""
         for table in tables:
             self._played.update(table)
@@ -55,7 +55,7 @@ class _RoundSearch:
                 self._met[one, other] += 1
                 self._met[other, one] += 1
 
-    def add_round(self, tables: Tables) -> None:
+    def add_round(self, tables: DesignRound) -> None:
         """They may be changed."""
         seated = {each for table in tables for each in table}
         out = [each for each in range(self._entrants) if each not in seated]

@@ -15,6 +15,7 @@ from math import exp, gcd
 from random import Random
 from typing import Final
 
+from seatwise_server.competition.designs.design_round import DesignRound, least_sum_of_squares
 from seatwise_server.competition.designs.prime_cyclic_design import prime_cyclic_round
 from seatwise_server.competition.designs.seat_order import balance_seat_order
 
@@ -23,8 +24,6 @@ MOST_STARTER_SWAPS: Final = 40_000
 STARTER_TEMPERATURE: Final = 1.0
 STARTER_SEEDS: Final = (1, 9, 7)
 """Seeds with which the searches for many numbers of entrants end early; they are tried in turn."""
-DesignRound = tuple[tuple[int, ...], ...]
-"""Tables of entrants' numbers."""
 
 
 @lru_cache(maxsize=32)
@@ -144,9 +143,3 @@ class _StarterSearch:
                 for cell in ((one - other) % modulus, (other - one) % modulus):
                     self._cost += 2 * sign * cells[cell] + 1
                     cells[cell] += sign
-
-
-def least_sum_of_squares(total: int, cells: int) -> int:
-    """The least sum of squares of so many whole numbers with this sum."""
-    each, more = divmod(total, max(cells, 1))
-    return more * (each + 1) ** 2 + (cells - more) * each**2

@@ -8,14 +8,12 @@ from math import exp
 from random import Random
 from typing import Final
 
+from seatwise_server.competition.designs.design_round import DesignRound, NumberedTable
+
 ORDER_SWEEPS: Final = 200
 
-NumberedTable = tuple[int, ...]
 
-
-def balance_seat_order(
-    starters: tuple[tuple[NumberedTable, ...], ...], modulus: int
-) -> tuple[tuple[NumberedTable, ...], ...]:
+def balance_seat_order(starters: tuple[DesignRound, ...], modulus: int) -> tuple[DesignRound, ...]:
     """The same tables, the differences between neighbours as even as a search of always the same way finds."""
     search = _SeatOrderSearch([list(starter) for starter in starters], modulus)
     search.anneal_orders()
@@ -32,7 +30,7 @@ class _SeatOrderSearch:
             self._counts.update(self._distance_differences(table))
         self.best, self._least = self._copy_starters(), self._sum_of_squares()
 
-    def _copy_starters(self) -> tuple[tuple[NumberedTable, ...], ...]:
+    def _copy_starters(self) -> tuple[DesignRound, ...]:
         return tuple(map(tuple, self._starters))
 
     def _sum_of_squares(self) -> int:

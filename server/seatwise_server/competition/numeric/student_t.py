@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from statistics import NormalDist
+from typing import Final
+
+CONFIDENCE: Final = 0.95
+"""The level of every interval: it holds the truth in 95 of 100 seasons."""
 
 _LEAST_DENOMINATOR = 1e-300
 _MOST_FRACTION_TERMS = 500
@@ -26,6 +30,14 @@ def student_quantile(probability: float, freedom: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if student_cdf(middle, freedom) < probability else (low, middle)
     return high
+
+
+def half_width_errors(freedom: float) -> float:
+    """Return how many standard errors an interval reaches to each side of its estimate, at the level `CONFIDENCE`.
+
+    `freedom` is the number of degrees of freedom.
+    """
+    return student_quantile((1 + CONFIDENCE) / 2, freedom)
 
 
 def normal_quantile(probability: float) -> float:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.ratings.openskill_ratings import is_rated
 
 RankedMatch = tuple[tuple[int, int], ...]
 """The bots at a table, by number, and their ranks."""
@@ -38,7 +37,7 @@ class Comparisons:
 
 def count_comparisons(results: Iterable[LoggedResult]) -> Comparisons:
     """Every two bots of a table are compared once by it."""
-    rated = [result for result in results if is_rated(result)]
+    rated = [result for result in results if result.compares_bots]
     bots = tuple(sorted({bot for result in rated for bot in result.bots}))
     number = {bot: n for n, bot in enumerate(bots)}
     pieces = Counter(_group_clusters(rated, number))

@@ -64,7 +64,7 @@ class OpenskillRatings:
         if result.seq != self.seq + 1:
             raise ResultOutOfOrder(f"result {result.seq} does not follow upon {self.seq}")
         self.seq = result.seq
-        if is_rated(result):
+        if result.compares_bots:
             self._rate_match(result)
 
     def _rate_match(self, result: LoggedResult) -> None:
@@ -98,11 +98,6 @@ def recompute_ratings(results: Iterable[LoggedResult]) -> OpenskillRatings:
     for result in results:
         ratings.apply_result(result)
     return ratings
-
-
-def is_rated(result: LoggedResult) -> bool:
-    """Whether it says anything about its bots against each other."""
-    return len(result.bots) > 1 and len(set(result.bots)) == len(result.bots)
 
 
 @cache

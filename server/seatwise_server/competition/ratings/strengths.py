@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Matrix, Vector, invert_matrix, sandwich_product
-from seatwise_server.competition.numeric.student_t import student_quantile
+from seatwise_server.competition.numeric.student_t import half_width_errors
 from seatwise_server.competition.ratings.bradley_terry import (
     information_matrix,
     maximize_likelihood,
@@ -25,7 +25,6 @@ from seatwise_server.competition.ratings.sandwich_covariance import gradient_cov
 
 ELO_SCALE = 400 / math.log(10)
 """Strengths are shown on Elo's scale: 100 more is to be ahead in 64 of 100 matches, 200 more in 76."""
-CONFIDENCE = 0.95
 PROVISIONAL_HALF_WIDTH = 100.0
 """A strength is provisional until it is known to this much, up and down."""
 
@@ -103,7 +102,7 @@ def fit_comparisons(seen: Comparisons) -> StrengthFit:
     groups = _linked_groups(seen)
     spread = _strength_covariance(seen, found, groups)
     values = _center_by_group(found, groups)
-    times = student_quantile((1 + CONFIDENCE) / 2, max(2, seen.cluster_count - len(seen.bots)))
+    times = half_width_errors(max(2, seen.cluster_count - len(seen.bots)))
     strengths = _build_strengths(
         seen, values, [times * math.sqrt(max(0.0, spread[n][n])) for n in range(len(values))], groups
     )

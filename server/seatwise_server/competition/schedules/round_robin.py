@@ -11,7 +11,8 @@ from random import Random
 
 from seatwise_server.competition.designs.affine_plane_design import PRIMITIVE_POLYNOMIALS, affine_plane_rounds
 from seatwise_server.competition.designs.anneal_rounds import even_out_rounds
-from seatwise_server.competition.designs.cyclic_design import DesignRound, cycle_length, cyclic_rounds
+from seatwise_server.competition.designs.cyclic_design import cycle_length, cyclic_rounds
+from seatwise_server.competition.designs.design_round import DesignRound
 from seatwise_server.competition.schedules.balance_report import Spread, measure_balance
 from seatwise_server.competition.schedules.duplicate_deals import matches_at_tables
 from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule

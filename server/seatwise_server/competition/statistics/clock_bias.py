@@ -10,7 +10,7 @@ from statistics import fmean, variance
 from typing import Any
 
 from seatwise_server.competition.numeric.significance import SIGNIFICANCE_LEVEL, holm_correction
-from seatwise_server.competition.numeric.student_t import student_cdf, student_quantile
+from seatwise_server.competition.numeric.student_t import half_width_errors, student_cdf
 
 LEAST_TIMED_MATCHES = 8
 
@@ -110,6 +110,6 @@ def _build_clock_bias(
     bot: str, answers: Sequence[TimedAnswer], means: Sequence[float], p: float, corrected: float
 ) -> ClockBias:
     mean = fmean(means)
-    half = student_quantile(0.975, len(means) - 1) * math.sqrt(variance(means) / len(means))
+    half = half_width_errors(len(means) - 1) * math.sqrt(variance(means) / len(means))
     worst = max(answers, key=lambda answer: answer.over_ms)
     return ClockBias(bot, len(answers), mean, mean - half, mean + half, worst, p, corrected)

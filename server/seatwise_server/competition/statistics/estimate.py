@@ -6,11 +6,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
-from seatwise_server.competition.numeric import student_t
-
-CONFIDENCE: Final = 0.95
+from seatwise_server.competition.numeric.student_t import (
+    CONFIDENCE,
+    half_width_errors,
+    normal_quantile,
+    student_cdf,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Estimate:
             return 0.5
         if self.standard_error == 0:
             return 0.5 + 0.5 * (self.value > 0) - 0.5 * (self.value < 0)
-        return student_t.student_cdf(self.value / self.standard_error, self.clusters - 1)
+        return student_cdf(self.value / self.standard_error, self.clusters - 1)
 
 
 def estimate_mean(values: Iterable[tuple[str, float]]) -> Estimate:
@@ -61,7 +63,7 @@ def build_estimate(value: float, adds: Iterable[float], clusters: int, factor: f
         return Estimate(value, -math.inf, math.inf, math.inf, clusters)
     square = sum(each * each for each in adds)
     error = math.sqrt(square * factor * clusters / (clusters - 1))
-    half = student_t.student_quantile((1 + CONFIDENCE) / 2, clusters - 1) * error
+    half = half_width_errors(clusters - 1) * error
     return Estimate(value, value - half, value + half, error, clusters)
 
 
@@ -77,7 +79,7 @@ def estimate_share(values: Iterable[tuple[str, float]]) -> Estimate:
         if 0 < plain.standard_error < math.inf
         else plain.clusters
     )
-    z = student_t.normal_quantile((1 + CONFIDENCE) / 2)
+    z = normal_quantile((1 + CONFIDENCE) / 2)
     middle = (plain.value + z * z / (2 * worth)) / (1 + z * z / worth)
     half = (
         z / (1 + z * z / worth) * math.sqrt(plain.value * (1 - plain.value) / worth + (z / (2 * worth)) ** 2)

@@ -15,7 +15,6 @@ from itertools import combinations
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Vector, solve_system
-from seatwise_server.competition.ratings.openskill_ratings import is_rated
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,9 @@ class MatchResiduals:
 
 def match_residuals(results: Iterable[LoggedResult]) -> list[MatchResiduals]:
     """Of all matches that were seen through by all, strengths by least squares taken off."""
-    played = [result for result in results if is_rated(result) and set(result.endings) == {Ending.COMPLETED}]
+    played = [
+        result for result in results if result.compares_bots and set(result.endings) == {Ending.COMPLETED}
+    ]
     scores = [_center_points(result) for result in played]
     strength = _fit_point_strengths([result.bots for result in played], scores)
     return [

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, variance
 
 from seatwise_server.competition.numeric.significance import SIGNIFICANCE_LEVEL, holm_correction
-from seatwise_server.competition.numeric.student_t import student_cdf, student_quantile
+from seatwise_server.competition.numeric.student_t import half_width_errors, student_cdf
 from seatwise_server.competition.statistics.residuals import MatchResiduals
 
 LEAST_SHARED_MATCHES = 8
@@ -78,6 +78,6 @@ def _measure_gain(bot: str, other: str, beside: Sequence[float], everything: Seq
     error = math.sqrt(variance(everything) / (count * (1 - share)))
     if not error:
         return SoftPlay(bot, other, count, gain, gain, gain, 1.0, 1.0)
-    half = student_quantile(0.975, total - 2) * error
+    half = half_width_errors(total - 2) * error
     p = 1 - student_cdf(gain / error, total - 2)
     return SoftPlay(bot, other, count, gain, gain - half, gain + half, p, p)
