@@ -38,10 +38,10 @@ class Floor:
     def __init__(self, store: Store, ladder: Ladder = LADDER, room: int = 100) -> None:
         self.store = store
         self.ladder = ladder
-        self.holding = LadderHost(store, "me")
-        self.held = self.holding.hosted[ladder.name] = HostedLadder(ladder, LadderState(store, ladder.name))
+        self.host = LadderHost(store, "me")
+        self.hosted = self.host.hosted[ladder.name] = HostedLadder(ladder, LadderState(store, ladder.name))
         seating = Seating(store, "fsync")
-        self.pairing = LadderPairing(store, self.holding, Proposals(store, seating), Room(room))  # type: ignore[arg-type]
+        self.pairing = LadderPairing(store, self.host, Proposals(store, seating), Room(room))  # type: ignore[arg-type]
 
     async def come(self, *names: str, owner: str = "", limit: int = 1) -> list[str]:
         """These attend and wait."""
@@ -76,7 +76,7 @@ async def test_those_who_wait_are_seated_and_hold_their_seats(store: Store) -> N
     assert await floor.waiting() == set(bots) - set(table)
     for seat, bot in enumerate(table):
         assert [each.seat for each in await store.seats.held(bot)] == [seat]
-    assert list(floor.held.open_tables.values()) == [table]
+    assert list(floor.hosted.open_tables.values()) == [table]
     assert await store.queues.unfinished(LADDER.name) == []
 
 
@@ -124,7 +124,7 @@ async def test_who_has_gone_costs_the_others_nothing_but_a_pass(store: Store) ->
 
 async def again(floor: Floor) -> list[tuple[str, ...]]:
     """Another pass, with all bots of the last one back in the queue, for they take several matches."""
-    for table in floor.held.open_tables.values():
+    for table in floor.hosted.open_tables.values():
         for bot in table:
             await floor.store.queues.enter(floor.ladder.name, bot)
     floor.pairing._rests_until = 0.0
@@ -138,7 +138,7 @@ async def test_who_has_never_seen_a_match_through_plays_one_at_a_time(store: Sto
     await floor.pairing.pair()
     [table] = await floor.tables()
     assert await again(floor) == []
-    [match] = floor.held.open_tables
+    [match] = floor.hosted.open_tables
     result = LoggedResult(0, match, table, (1, 2, 3), (3, 2, 1), ("COMPLETED",) * 3)
     await store.results.append(LADDER.name, result)
     assert len(await again(floor)) == 1
@@ -162,7 +162,7 @@ async def test_who_is_on_trial_is_not_kept_waiting_by_a_match_that_was_voided(st
     await floor.come("a", "b", "c", limit=9)
     await floor.pairing.pair()
     [table] = await floor.tables()
-    [match] = floor.held.open_tables
+    [match] = floor.hosted.open_tables
     await store.seats.release_all(match, table)
     assert len(await again(floor)) == 1
 
@@ -217,23 +217,23 @@ async def test_those_at_tables_are_known_until_their_result_comes(store: Store) 
     floor = Floor(store)
     bots = await floor.come("a", "b", "c")
     await floor.pairing.pair()
-    [match] = floor.held.open_tables
+    [match] = floor.hosted.open_tables
     later = await floor.come("d", "e", "f")
-    attending = floor.pairing._attending(floor.held, await store.queues.waiting(LADDER.name), 0)
+    attending = floor.pairing._attending(floor.hosted, await store.queues.waiting(LADDER.name), 0)
     assert {each.bot: each.free_matches for each in attending} == dict.fromkeys(later, 1) | dict.fromkeys(
         bots, 0
     )
     result = LoggedResult(0, match, tuple(bots), (1, 2, 3), (3, 2, 1), ("COMPLETED",) * 3)
     await store.results.append(LADDER.name, result)
-    await floor.held.state.catch_up()
-    floor.held.forget_ended_tables(0.0)
-    assert floor.held.open_tables == {}
+    await floor.hosted.state.catch_up()
+    floor.hosted.forget_ended_tables(0.0)
+    assert floor.hosted.open_tables == {}
 
 
 async def test_a_match_whose_result_never_comes_is_forgotten(store: Store) -> None:
     floor = Floor(store)
-    floor.held.note_table("matches/void", ["a", "b"], until=10.0)
-    floor.held.forget_ended_tables(9.0)
-    assert list(floor.held.open_tables) == ["matches/void"]
-    floor.held.forget_ended_tables(11.0)
-    assert floor.held.open_tables == {}
+    floor.hosted.note_table("matches/void", ["a", "b"], until=10.0)
+    floor.hosted.forget_ended_tables(9.0)
+    assert list(floor.hosted.open_tables) == ["matches/void"]
+    floor.hosted.forget_ended_tables(11.0)
+    assert floor.hosted.open_tables == {}

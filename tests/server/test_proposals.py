@@ -82,9 +82,9 @@ async def kill() -> None:
 
 def lobby_on(store: Store) -> Pairing:
     """A lobby that holds the ladder, where there is room at some referee."""
-    holding = LadderHost(store, "a lobby")
-    holding.hosted[LADDER.name] = HostedLadder(LADDER, LadderState(store, LADDER.name))
-    lobby = Pairing(store, Seating(store, "fsync"), {}, holding)
+    host = LadderHost(store, "a lobby")
+    host.hosted[LADDER.name] = HostedLadder(LADDER, LadderState(store, LADDER.name))
+    lobby = Pairing(store, Seating(store, "fsync"), {}, host)
     lobby._capacity = lobby._ladders._capacity = SimpleNamespace(look=_plenty)  # type: ignore[assignment]
     return lobby
 

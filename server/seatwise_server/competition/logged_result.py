@@ -1,4 +1,4 @@
-"""What a match that counts comes down to: the one input of everything else in this folder."""
+"""A match that counts, as the result log has it: the one input of all arithmetic in this package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from seatwise_referee.ending import Ending
 
 FORFEIT_ENDINGS = frozenset(Ending) - {Ending.COMPLETED, Ending.RESIGNED}
-"""A bot that gave up did answer; these are the endings of one that is broken."""
+"""The endings of a bot that is broken. Resigning is not among them: a bot that resigns still answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,23 +17,26 @@ class LoggedResult:
     """One match that counts, as it stands in the result log. Void matches are never in it."""
 
     seq: int
-    """Its place in the log, from 1."""
+    """The number of the result in its log, from 1."""
     match: str
-    """`matches/x`."""
+    """The name of the match, `matches/x`."""
     bots: tuple[str, ...]
-    """By seat, `bots/<name>/versions/<v>`: a version is a player of its own."""
+    """The bots by seat, as `bots/<name>/versions/<v>`. Each version of a bot is a player of its own."""
     points: tuple[int, ...]
-    """Of the rules' outcome."""
+    """The game's points by seat."""
     ranks: tuple[int, ...]
-    """`result.ranks`: forfeited and resigned seats behind all others, the later exit before the earlier; ties share."""
+    """The ranks by seat, from 1.
+
+    Seats that left rank behind all others, and a later exit ranks ahead of an earlier one. Ties share a rank.
+    """
     endings: tuple[Ending, ...]
     """How each seat ended."""
     chain: str = ""
-    """Hex, of the record."""
+    """The hash chain of the record, in hex."""
     deal: str = ""
-    """Names the duplicate deal that several matches share."""
+    """The name of the duplicate deal that several matches share. Empty for a deal that is played once."""
     par: tuple[float, ...] = ()
-    """What the house's par bot scores at each seat of this deal, if known."""
+    """The score of the house's par bot at each seat of this deal, if it is known."""
 
     @property
     def compares_bots(self) -> bool:
@@ -41,14 +44,17 @@ class LoggedResult:
         return len(self.bots) > 1 and len(set(self.bots)) == len(self.bots)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, from which `from_json` makes the same result again."""
+        """Return plain values, from which `from_json` makes the same result again."""
         return {
             name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
         }
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> LoggedResult:
-        """Raises `ValueError`, which names the key, where the line is no result."""
+        """Return the result of one line of the log.
+
+        Raises `ValueError`, which names the key, if the line is no result.
+        """
         texts = {name: _read_text(line, name) for name in ("chain", "deal") if name in line}
         par = _read_list(line, "par", float, int) if "par" in line else ()
         result = cls(

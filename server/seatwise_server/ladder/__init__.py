@@ -1,1 +1,1 @@
-"""Ladders: bots that attend are paired by rating, and everybody can see where they stand."""
+"""Ladders: attending bots are paired by rating, and a table shows how they rank."""

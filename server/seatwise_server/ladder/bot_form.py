@@ -1,4 +1,4 @@
-"""What the log says of a version beside its rating: whom it met last, where it sat, whether it still answers."""
+"""The form of a version, which the log tells beside its rating: its last opponents, its seats, and its forfeits."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from dataclasses import dataclass, replace
 from seatwise_server.competition.logged_result import FORFEIT_ENDINGS, LoggedResult
 
 REMEMBERED_OPPONENTS = 12
-"""So many opponents are kept, the last ones: no pairing looks further back."""
+"""So many of the last opponents are kept. No pairing looks further back."""
 FORFEITS_IN_A_ROW = 3
-"""So many take a version off the ladder."""
+"""So many forfeits in a row take a version off the ladder."""
 
 
 @dataclass(frozen=True, slots=True)
 class BotForm:
-    """One version's; a new one has none."""
+    """The form of one version. A new one has an empty form."""
 
     matches: int = 0
     recent_opponents: tuple[str, ...] = ()
-    """Its last opponents, the latest first; one that it met twice stands here twice."""
+    """The last opponents, the latest first. One that it met twice is in it twice."""
     seat_counts: tuple[int, ...] = (0, 0, 0, 0)
-    """How often it has sat in each seat."""
+    """How often it has sat at each seat."""
     forfeits: tuple[tuple[str, str], ...] = ()
-    """Match and ending of those it has forfeited since it last saw one through."""
+    """Match and ending of each forfeit since it last finished a match."""
 
     def after_result(self, result: LoggedResult, seat: int) -> BotForm:
-        """The form after one more match, in which it sat there."""
+        """Return the form after one more match, in which it had this seat."""
         ending = result.endings[seat]
         others = tuple(bot for bot in result.bots if bot != result.bots[seat])
         return BotForm(
@@ -38,11 +38,14 @@ class BotForm:
 
     @property
     def is_on_trial(self) -> bool:
-        """Whether it has seen no match through, or not its last one."""
+        """Whether it has finished no match yet, or did not finish its last one."""
         return not self.matches or bool(self.forfeits)
 
     def off_reason(self, limit: int = FORFEITS_IN_A_ROW) -> str:
-        """Why it may not stay on the ladder, told to its owner; "" if it may. Resigning is no fault: it answered."""
+        """Return why it is off the ladder, as its owner is told.
+
+        Empty if it is not. Resigning is no forfeit: the bot answered.
+        """
         if len(self.forfeits) < limit:
             return ""
         told = ", ".join(f"{match} ({ending})" for match, ending in self.forfeits[-limit:])
@@ -50,17 +53,18 @@ class BotForm:
 
 
 class BotForms:
-    """Everybody's form: like ratings a pure function of the ordered log."""
+    """The form of every version: like ratings, a pure function of the ordered log."""
 
     def __init__(self) -> None:
         self._forms: dict[str, BotForm] = {}
         self.seq = 0
 
     def form_of(self, bot: str) -> BotForm:
+        """Return the form of a version."""
         return self._forms.get(bot, BotForm())
 
     def apply_result(self, result: LoggedResult) -> None:
-        """Takes one more result in; one that is in already changes nothing."""
+        """Add one more result. A result that is in already changes nothing."""
         if result.seq <= self.seq:
             return
         self.seq = result.seq
@@ -68,17 +72,17 @@ class BotForms:
             self._forms[bot] = self.form_of(bot).after_result(result, seat)
 
     def note_no_show(self, bot: str, match: str) -> None:
-        """It never sat down in a match that was void for it, and so has no result."""
+        """Count a match that was void because the version never sat down. Such a match has no result."""
         form = self.form_of(bot)
         self._forms[bot] = replace(form, forfeits=(*form.forfeits, (match, "NEVER_SAT")))
 
     def reinstate_bot(self, bot: str) -> None:
-        """Its owner says that it is mended: what it forfeited until now is not counted against it any more."""
+        """Forget the forfeits of a version, because its owner says that it is repaired."""
         self._forms[bot] = replace(self.form_of(bot), forfeits=())
 
 
 def compute_forms(results: Iterable[LoggedResult]) -> BotForms:
-    """The forms from the whole log."""
+    """Return the forms from a whole log."""
     found = BotForms()
     for result in results:
         found.apply_result(result)

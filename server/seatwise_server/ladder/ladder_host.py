@@ -1,7 +1,7 @@
-"""The ladders that this process looks after: one process each, by a lease.
+"""Host ladders: each ladder is kept up to date by one process, which holds its lease.
 
-Two may think so for a moment, and nothing comes of it: what they work out is the same, bots are taken off the queue by a
-script, and a newer table is never replaced by an older one.
+Two processes may believe that they hold a lease for a moment. That does no harm: both compute the same state, a script takes
+bots off the queue, and an older table never replaces a newer one.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 
 LADDER_CHECK_S = 0.5
+"""Seconds between two checks of all ladders."""
 LADDER_LEASE_S = 5.0
+"""Seconds that a ladder's lease lasts. Its host renews it at each check."""
 REST_FACTOR = 10
-"""A table that took a second to work out is not worked out again for so many."""
+"""A table that took a second to compute is not computed again for so many seconds."""
 LEAST_REST_S = 1.0
 
 log = structlog.get_logger()
@@ -31,26 +33,27 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class HostedLadder:
-    """A ladder that is ours to look after."""
+    """A ladder that this process hosts."""
 
     ladder: Ladder
     state: LadderState
     published_off: dict[str, str] | None = None
-    """Those whom everybody is told to be off it, and why; None before it is known."""
+    """The bots that are published as off the ladder, and why. `None` before the first publication."""
     published_revision: int = -1
-    """The edition of the book that is in the table which everybody sees."""
+    """The revision of the state in the published table."""
     publish_at: float = 0.0
+    """The table is not computed again before this time of the event loop."""
     open_tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """The bots of matches that were paired here and whose result has not come yet."""
+    """The bots of matches that were paired here and have no result yet."""
     _until: dict[str, float] = field(default_factory=dict)
 
     def note_table(self, match: str, bots: Sequence[str], until: float) -> None:
-        """These are at a table, until its result comes; it may never come, if the match is voided."""
+        """Note that these bots sit at a table until its result comes, or until this time if the match is voided."""
         self.open_tables[match] = tuple(bots)
         self._until[match] = until
 
     def forget_ended_tables(self, now: float) -> None:
-        """Forgets those that are over."""
+        """Forget the tables whose result has come, and those whose time has passed."""
         over = self.state.ended_matches | {match for match, until in self._until.items() if until < now}
         self.state.ended_matches.clear()
         for match in over & self.open_tables.keys():
@@ -58,7 +61,7 @@ class HostedLadder:
 
 
 class LadderHost:
-    """Those of one process."""
+    """The ladders that one process hosts."""
 
     def __init__(self, store: Store, process: str) -> None:
         self._store = store
@@ -69,7 +72,7 @@ class LadderHost:
         self._publishing: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
-        """Looks after them. Runs until cancelled."""
+        """Host ladders until cancelled."""
         try:
             while True:
                 try:
@@ -83,7 +86,7 @@ class LadderHost:
             await self._strength_client.close_process()
 
     async def release_ladders(self) -> None:
-        """Gives all of them back, so that others need not wait."""
+        """Release all leases, so that other processes need not wait for them to expire."""
         with suppress(StoreUnavailable):
             for name in list(self.hosted):
                 del self.hosted[name]
@@ -97,73 +100,73 @@ class LadderHost:
                 self._drop_ladder(name)
 
     def _drop_ladder(self, name: str) -> None:
-        """It is another's now."""
+        """Stop hosting a ladder that another process holds."""
         if opening := self._opening.pop(name, None):
             opening.cancel()
         if self.hosted.pop(name, None):
             log.info("ladder_left", ladder=name)
 
     async def _update_ladder(self, name: str) -> None:
-        held = self.hosted.get(name)
-        if held is None:
+        hosted = self.hosted.get(name)
+        if hosted is None:
             self._start_opening(name)
             return
-        await held.state.catch_up()
-        held.forget_ended_tables(asyncio.get_running_loop().time())
-        await self._publish_off_reasons(held)
-        self._start_publishing(held)
+        await hosted.state.catch_up()
+        hosted.forget_ended_tables(asyncio.get_running_loop().time())
+        await self._publish_off_reasons(hosted)
+        self._start_publishing(hosted)
 
     def _start_opening(self, name: str) -> None:
-        """Beside everything else: a long log takes longer to read than a lease lasts."""
+        """Open the ladder in a task, because reading a long log takes longer than a lease lasts."""
         opening = self._opening.get(name)
         if opening is None or opening.done():
             self._opening[name] = asyncio.create_task(self._open_ladder(name))
 
     async def _open_ladder(self, name: str) -> None:
-        """Reads the ladder's whole log, before anybody is paired by it."""
+        """Read the ladder's whole log before any bot is paired by it."""
         try:
             meta = await self._store.ladders.get(name)
             if meta:
-                held = HostedLadder(Ladder.from_bytes(meta.settings), LadderState(self._store, name))
-                await held.state.catch_up()
-                self.hosted[name] = held
-                log.info("ladder_held", ladder=name, results=held.state.seq)
+                hosted = HostedLadder(Ladder.from_bytes(meta.settings), LadderState(self._store, name))
+                await hosted.state.catch_up()
+                self.hosted[name] = hosted
+                log.info("ladder_held", ladder=name, results=hosted.state.seq)
         except StoreUnavailable:
             log.debug("ladder_not_opened", ladder=name)
 
-    async def _publish_off_reasons(self, held: HostedLadder) -> None:
-        """With the bot, where its owner looks for it. All that is told may be told again."""
-        name, faults = held.ladder.name, dict(held.state.off_reasons)
-        for bot, reason in faults.items():
-            if (held.published_off or {}).get(bot) != reason:
+    async def _publish_off_reasons(self, hosted: HostedLadder) -> None:
+        """Store with each bot why it is off the ladder, for its owner. Repeating this does no harm."""
+        name, off_reasons = hosted.ladder.name, dict(hosted.state.off_reasons)
+        for bot, reason in off_reasons.items():
+            if (hosted.published_off or {}).get(bot) != reason:
                 await self._store.ladders.take_off(bot, name, reason)
                 await self._store.queues.leave(name, bot)
                 log.warning("bot_taken_off", ladder=name, bot=bot, reason=reason)
-        before = held.state.reinstated if held.published_off is None else held.published_off.keys()
-        for bot in before - faults.keys():
+        before = hosted.state.reinstated if hosted.published_off is None else hosted.published_off.keys()
+        for bot in before - off_reasons.keys():
             await self._store.ladders.let_back(bot, name)
-        held.published_off = faults
+        hosted.published_off = off_reasons
 
-    def _start_publishing(self, held: HostedLadder) -> None:
-        """Works the table out beside everything else, one at a time, and not all the time."""
-        task, now = self._publishing.get(held.ladder.name), asyncio.get_running_loop().time()
+    def _start_publishing(self, hosted: HostedLadder) -> None:
+        """Compute the table in a task, one at a time for each ladder, with rests between."""
+        task, now = self._publishing.get(hosted.ladder.name), asyncio.get_running_loop().time()
         is_free = task is None or task.done()
-        if is_free and held.published_revision != held.state.revision and now >= held.publish_at:
-            self._publishing[held.ladder.name] = asyncio.create_task(self._publish_table(held))
+        if is_free and hosted.published_revision != hosted.state.revision and now >= hosted.publish_at:
+            self._publishing[hosted.ladder.name] = asyncio.create_task(self._publish_table(hosted))
 
-    async def _publish_table(self, held: HostedLadder) -> None:
-        loop, book = asyncio.get_running_loop(), held.state
-        began, edition, results = loop.time(), book.revision, book.seq
-        rated, off = book.ratings.ranked_bots(), dict(book.off_reasons)
+    async def _publish_table(self, hosted: HostedLadder) -> None:
+        loop, state = asyncio.get_running_loop(), hosted.state
+        began, revision, results = loop.time(), state.revision, state.seq
+        rated, off = state.ratings.ranked_bots(), dict(state.off_reasons)
         try:
             order = [bot for bot, _ in rated]
-            strengths = await self._strength_client.fetch_strengths(held.ladder.name, results, order)
+            strengths = await self._strength_client.fetch_strengths(hosted.ladder.name, results, order)
             table = encode_table(build_table(rated, strengths, off))
-            await self._store.ladders.show(held.ladder.name, results, table)
-            held.published_revision = edition
+            await self._store.ladders.show(hosted.ladder.name, results, table)
+            hosted.published_revision = revision
         except (StoreUnavailable, StrengthsFailed) as failed:
-            log.warning("table_not_shown", ladder=held.ladder.name, why=str(failed))
-        held.publish_at = loop.time() + max(LEAST_REST_S, REST_FACTOR * (loop.time() - began))
+            log.warning("table_not_shown", ladder=hosted.ladder.name, why=str(failed))
+        hosted.publish_at = loop.time() + max(LEAST_REST_S, REST_FACTOR * (loop.time() - began))
 
 
 async def _ended(tasks: set[asyncio.Task[None]]) -> None:

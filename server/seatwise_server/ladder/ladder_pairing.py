@@ -1,9 +1,9 @@
-"""Who plays whom on a ladder: one pass over those who attend, a pure function of what is known about them.
+"""Pair the bots of a ladder: one pass over the attending bots, a pure function of what is known about them.
 
-Bots are served in the order in which they have waited, and each takes the nearest in rating who may sit with it. Near is
-counted in places of the table, not in points: at the top of a ladder, where ratings are far apart, the next places are as
-near as in its middle. The longer a bot has waited the further it looks, and the sooner it will have met an opponent again;
-after `PATIENCE_S` it plays whoever has waited longest, so that nobody starves, wherever its rating is.
+Bots are served in the order in which they have waited. Each gets the bots nearest in rating that may sit with it. Distance
+counts in places of the table, not in points. At the top of a ladder ratings are far apart, and there the next places are as
+near as in the middle. The longer a bot has waited, the wider its range, and the sooner it meets an opponent again. After
+`RATING_PATIENCE_S` it plays the bots that have waited longest, at any rating, so that no bot waits forever.
 """
 
 from __future__ import annotations
@@ -17,67 +17,69 @@ from itertools import combinations, islice, pairwise
 from operator import attrgetter
 
 PLACES_PER_SEAT = 4
-"""A bot that has just come looks so many places up and down for each other seat of its table."""
+"""A bot that has just come considers so many places up and down for each other seat of its table."""
 RANGE_DOUBLES_S = 3.0
-"""It looks twice as far after every so many seconds,"""
+"""Its range doubles each time that it has waited so many seconds."""
 MEMORY_HALVES_S = 10.0
-"""and minds half as many recent opponents after every so many."""
+"""It avoids half as many recent opponents each time that it has waited so many seconds."""
 RATING_PATIENCE_S = 20.0
+"""After so many seconds its rating no longer counts."""
 FIRST_BOTS_PER_SEAT = 3
-"""Where there is not room for all, a table's bots are among those first in waiting, so many for each place."""
+"""If there is not room for all bots, tables are first formed of those that have waited longest: so many for each free seat."""
 MOST_CANDIDATES = 40
-"""So many candidates are looked at for one table at most: one owner's thousand bots shall not hold up a pass."""
+"""So many candidates are considered for one table at most, so that a thousand bots of one owner do not hold up a pass."""
 
 PairedTable = tuple[str, ...]
-"""Bots by seat."""
+"""The names of the bots by seat."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttendingBot:
-    """A bot that is present on the ladder, whether it waits or sits at tables."""
+    """A bot that attends the ladder, whether it waits or plays."""
 
     bot: str
     rating: float
-    """The middle of it, `Rating.mu`: a newcomer is among the others, not below them."""
+    """The middle of its rating, `Rating.mu`. So a newcomer is among the others, not below them."""
     waited_s: float = 0.0
     """Seconds since it could have been given the next seat."""
     owner: str = ""
-    """"" is nobody: a bot of the house is at odds with no other."""
+    """Empty for bots of the house, which may sit with all others."""
     recent_opponents: tuple[str, ...] = ()
     """Its last opponents, the latest first."""
     seat_counts: tuple[int, ...] = (0, 0, 0, 0)
-    """How often it has sat in each seat."""
+    """How often it has sat at each seat."""
     free_matches: int = 1
-    """How many matches more it would take now; with 0 it only counts among those who attend."""
+    """How many more matches it would take now. A bot with 0 only counts among the attending bots."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairingRules:
-    """What a ladder has laid down about its tables."""
+    """The rules that a ladder has for its tables."""
 
     seats: int
     owners_apart: bool = True
-    """Never two bots of one owner at a table of three or four, where they could help each other."""
+    """Whether bots of one owner never share a table of three or four, where they could help each other."""
     memory: int = 9
-    """Nobody meets one of its last so many opponents again, if enough others attend."""
+    """No bot meets one of its last so many opponents again, if enough others attend."""
 
     def pair_tables(self, attending: Sequence[AttendingBot], room: int) -> list[PairedTable]:
-        """At most `room` tables, each bot at no more than one of them."""
+        """Return at most `room` tables. Each bot is at one of them at most."""
         if room <= 0:
             return []
         floor = _PairingPass(self, sorted(attending, key=attrgetter("rating", "bot")))
         return floor.pair_tables(room)
 
     def memory_among(self, attending: int) -> int:
-        """Opponents to be avoided, so that enough others are left even if all their tables end at once."""
+        """Return how many opponents to avoid, so that enough bots remain even if all their tables end at once."""
         return max(0, min(self.memory, (attending - self.seats) // (self.seats - 1)))
 
     def keeps_apart(self) -> bool:
+        """Tell whether the tables of this ladder keep bots of one owner apart."""
         return self.owners_apart and self.seats > 2
 
 
 class _PairingPass:
-    """One pass. Bots are numbers here, their places in the order of rating; those still free form a linked list."""
+    """One pass. Bots are numbers here, by their places in the order of ratings. The free ones form a linked list."""
 
     def __init__(self, rules: PairingRules, bots: Sequence[AttendingBot]) -> None:
         self.rules = rules
@@ -91,6 +93,7 @@ class _PairingPass:
         self.down: list[int] = []
 
     def pair_tables(self, room: int) -> list[PairedTable]:
+        """Return at most `room` tables: first by rating, and then for bots whose patience is over."""
         waiting = [number for number, free in enumerate(self.is_free) if free]
         waiting.sort(key=self.waited.__getitem__, reverse=True)
         first = self._longest_waiting(waiting, FIRST_BOTS_PER_SEAT * room * self.rules.seats)
@@ -100,14 +103,14 @@ class _PairingPass:
         return tables + self._pair_overdue(waiting, room - len(tables))
 
     def _longest_waiting(self, waiting: Sequence[int], count: int) -> Sequence[int]:
-        """So many, and who has waited as long as the last of them."""
+        """Return so many bots, and all that have waited as long as the last of them."""
         if count >= len(waiting):
             return waiting
         least = self.waited[waiting[count - 1]]
         return [number for number in waiting if self.waited[number] >= least]
 
     def _pair_by_rating(self, waiting: Sequence[int], room: int) -> list[PairedTable]:
-        """Tables of some of those who wait; the longest in waiting comes first."""
+        """Form tables of some of the waiting bots. The one that has waited longest comes first."""
         self._link_free_bots(waiting)
         tables: list[PairedTable] = []
         for first in waiting:
@@ -118,7 +121,7 @@ class _PairingPass:
         return tables
 
     def _link_free_bots(self, waiting: Iterable[int]) -> None:
-        """For each that is free the next above and below it; past the ends stand -1 and the number of bots."""
+        """Set the next free bot above and below each free one. -1 and the number of bots are the ends."""
         count, among = len(self.bots), set(waiting)
         self.up, self.down = [count] * (count + 1), [-1] * (count + 1)
         chain = [-1, *(number for number, free in enumerate(self.is_free) if free and number in among), count]
@@ -126,7 +129,7 @@ class _PairingPass:
             self.up[below], self.down[above] = above, below
 
     def _find_table(self, first: int) -> list[int] | None:
-        """The first and the nearest that may sit with it; None if there are not enough within its reach."""
+        """Return a bot and the nearest that may sit with it. `None` if there are not enough within its range."""
         bots, anchor, seats = self.bots, self.bots[first], self.rules.seats
         reach = PLACES_PER_SEAT * (seats - 1) << min(int(anchor.waited_s / RANGE_DOUBLES_S), 30)
         memory = self.memory >> min(int(anchor.waited_s / MEMORY_HALVES_S), 30)
@@ -148,7 +151,7 @@ class _PairingPass:
         return None
 
     def _nearest_free_bots(self, first: int, reach: int) -> Iterator[int]:
-        """Those who are free, no more than so many places away, by how near their ratings are."""
+        """Yield the free bots at most so many places away, the nearest in rating first."""
         ratings, up, down, rating = self.ratings, self.up, self.down, self.ratings[first]
         lowest, highest = max(first - reach, 0), min(first + reach, len(ratings) - 1)
         below, above = down[first], up[first]
@@ -165,7 +168,10 @@ class _PairingPass:
                 return
 
     def _pair_overdue(self, waiting: Iterable[int], room: int) -> list[PairedTable]:
-        """Those whose patience is at an end, with whoever has waited longest; only owners are kept apart."""
+        """Form tables of bots whose patience is over and those that have waited longest.
+
+        Only bots of one owner are kept apart.
+        """
         tables: list[PairedTable] = []
         queues = self._queue_by_owner(waiting)
         heads = [(queue[0][0], owner) for owner, queue in queues.items()]  # by place: already a heap
@@ -181,7 +187,7 @@ class _PairingPass:
         return tables
 
     def _queue_by_owner(self, waiting: Iterable[int]) -> dict[object, deque[tuple[int, int]]]:
-        """Place in the order of waiting, and number, of those that are still free."""
+        """Return by owner the queue of free bots, as (place in the order of waiting, number)."""
         queues: dict[object, deque[tuple[int, int]]] = defaultdict(deque)
         for place, number in enumerate(waiting):
             if self.is_free[number]:
@@ -199,7 +205,7 @@ class _PairingPass:
 
 
 def assign_rarest_seats(bots: Iterable[AttendingBot]) -> PairedTable:
-    """Each where it has sat least: two change places as long as that makes their counts more even."""
+    """Return the bots by seat, each where it has sat least. Two swap seats while that makes their counts more even."""
     order = list(bots)
     pairs = _seat_pairs(len(order))
     changes = True

@@ -1,4 +1,4 @@
-"""What a ladder is: the game, the table, the limits."""
+"""The settings of a ladder: its game, its tables and its time limits."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from seatwise_referee.journal import canonical
 from seatwise_server.ladder.ladder_pairing import PairingRules
 
 LADDER_PREFIX = "ladders/"
+"""The names of all ladders begin with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """One ladder. Nothing of it ever changes, for ratings under other rules would be others."""
+    """One ladder. Its settings never change, because ratings by other rules would be other ratings."""
 
     name: str
-    """Format: ladders/{id}. The queue in which its bots wait is called the same."""
+    """Format: `ladders/{id}`. The queue of its waiting bots has the same name."""
     game: str
     seats: int
     options: Options
@@ -30,11 +31,11 @@ class Ladder:
 
     @property
     def pairing_rules(self) -> PairingRules:
-        """Who may sit with whom."""
+        """The rules about which bots may share a table."""
         return PairingRules(self.seats, owners_apart=not self.owners_together)
 
     def to_bytes(self) -> bytes:
-        """For the store: the same for the same ladder."""
+        """Return the settings as canonical JSON for the store. Equal ladders give equal bytes."""
         return canonical(
             {
                 "name": self.name,
@@ -48,11 +49,11 @@ class Ladder:
 
     @classmethod
     def from_bytes(cls, written: bytes) -> Ladder:
-        """The inverse of `to_bytes`."""
+        """Return the ladder that `to_bytes` has written."""
         body: dict[str, Any] = json.loads(written)
         return cls(**{**body, "time_control": TimeControl.from_json(body["time_control"])})
 
 
 def ladder_lease(name: str) -> str:
-    """The lease of the lobby that looks after the ladder of that name."""
+    """Return the name of the lease that the host of this ladder holds."""
     return f"ladder/{name}"

@@ -1,4 +1,4 @@
-"""A ladder's result log as it is read, folded up into ratings and form."""
+"""The state of a ladder that follows from its result log and events: ratings, forms, and the bots that are off it."""
 
 from __future__ import annotations
 
@@ -13,48 +13,55 @@ from seatwise_server.ladder.bot_form import BotForms
 from seatwise_server.store import Event, Store
 
 RESULTS_PER_READ = 500
-"""Results that are read together."""
+"""So many results are read from the store at once."""
 RESULTS_PER_YIELD = 25
-"""Results that are folded up between two breaths of the event loop: some milliseconds."""
+"""So many results are applied before the event loop gets a turn: some milliseconds."""
 
 log = structlog.get_logger()
 
 
 class LadderState:
-    """What follows from a ladder's log and its events, and from nothing else: whoever reads them has the same."""
+    """The ratings, forms and exclusions that follow from a ladder's log and events, the same in every process."""
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self.name = name
         self.revision = 0
-        """Rises with all that changes what is worked out of it."""
+        """Rises with every change."""
         self._reading = asyncio.Lock()
         self._reset_state()
 
     def _reset_state(self) -> None:
         self.seq = 0
-        """The place of the last result that is in it."""
+        """The number of the last result that is in the state."""
         self.ended_matches: set[str] = set()
-        """Matches whose results were read; for whoever keeps an eye on them, to be taken out by him."""
+        """Matches whose results were read. The reader of this set takes them out."""
         self.ratings, self.forms = OpenskillRatings(), BotForms()
         self.off_reasons: dict[str, str] = {}
-        """Those who may not be paired, and why."""
+        """The bots that may not be paired, and why."""
         self.reinstated: set[str] = set()
-        """Bots that were let back on at some time."""
+        """Bots that were reinstated at some time."""
         self._events: deque[Event] = deque()
-        """Those that were read and have not come yet."""
+        """Events that were read and are not due yet: some results before them have not been read."""
         self._last_event = "0-0"
 
     async def catch_up(self) -> None:
-        """Reads what is new."""
-        async with self._reading:  # for two ask for it: who pairs, and who shows the table
+        """Read and apply what is new. Raises `StoreUnavailable`."""
+        async with (
+            self._reading
+        ):  # two tasks ask for it: the one that pairs, and the one that publishes the table
             while await self._read_batch():
                 pass
 
     async def _read_batch(self) -> bool:
-        """Results before events: an event that is read later has come after all of them."""
+        """Read results before events, so that every result before an event that was read has been read too.
+
+        Tell whether there may be more.
+        """
         if await self._store.results.count(self.name) < self.seq:
-            log.warning("results_forgotten", ladder=self.name, known=self.seq)  # in a failover
+            log.warning(
+                "results_forgotten", ladder=self.name, known=self.seq
+            )  # a failover of Redis lost them
             self._reset_state()
         results = await self._store.results.read(self.name, self.seq, RESULTS_PER_READ)
         events = await self._store.ladders.events(self.name, self._last_event)

@@ -1,4 +1,4 @@
-"""The table of a ladder, as everybody is shown it."""
+"""The table of a ladder, as everybody sees it."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from seatwise_server.ladder.strength_worker import StrengthsByBot
 
 @dataclass(frozen=True, slots=True)
 class LadderRow:
-    """Where one bot stands. Ratings order the table and pair its bots; the strength is what it says of them."""
+    """One bot. Ratings order the table and pair its bots. The strength is the estimate that the table publishes."""
 
     bot: str
     mu: float
     sigma: float
     matches: int
     strength: float
+    """In Elo points, with its interval from `low` to `high`."""
     low: float
     high: float
     provisional: bool
     peers: tuple[str, ...]
-    """Those near it in the table from whom its results do not tell it apart."""
+    """The bots near it in the table that its results do not tell apart from it."""
     off: str
-    """Why it is off the ladder; empty if it is on it."""
+    """Why it is off the ladder. Empty if it is on it."""
 
 
 def build_table(
     rated: Sequence[tuple[str, Rating]], strengths: StrengthsByBot, off: Mapping[str, str]
 ) -> list[LadderRow]:
-    """In the order of the ratings; of whom nothing is known yet but that, that is said."""
+    """Return the rows in the order of the ratings. A bot without an estimated strength is provisional at 0."""
     unknown = [0.0, 0.0, 0.0, True, []]
     lines = []
     for bot, rating in rated:
@@ -42,10 +43,10 @@ def build_table(
 
 
 def encode_table(lines: Sequence[LadderRow]) -> bytes:
-    """For the store. Numbers are written to the last digit."""
+    """Return the table as JSON for the store. Numbers keep all digits."""
     return json.dumps([asdict(line) for line in lines], separators=(",", ":")).encode()
 
 
 def decode_table(table: bytes) -> list[LadderRow]:
-    """The inverse of `written`."""
+    """Return the table that `encode_table` has written."""
     return [LadderRow(**{**line, "peers": tuple(line["peers"])}) for line in json.loads(table)]

@@ -1,4 +1,4 @@
-"""The other end of `strength_worker`: asks for strengths, and starts it again if it has died."""
+"""Ask `strength_worker` for strengths, and start it again if it has died."""
 
 from __future__ import annotations
 
@@ -12,26 +12,30 @@ from seatwise_server.ladder.strength_worker import StrengthsByBot
 from seatwise_server.store import Results
 
 RESULTS_PER_LINE = 200
-"""Results in one line: writing them takes some milliseconds."""
+"""So many results go into one line. Writing them takes some milliseconds."""
 MOST_ANSWER_BYTES = 2**26
+"""The longest answer that is read."""
 
 
 class StrengthsFailed(Exception):
-    """The process died; the next question starts another."""
+    """The process died. The next request starts another one."""
 
 
 class StrengthClient:
-    """One process, started with the first question."""
+    """One worker process, started with the first request."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
         self._process: asyncio.subprocess.Process | None = None
         self._results_sent: dict[str, int] = {}
-        """How many results it knows of each ladder."""
+        """By ladder, how many results the process knows."""
         self._one_at_a_time = asyncio.Lock()
 
     async def fetch_strengths(self, ladder: str, results: int, order: Sequence[str]) -> StrengthsByBot:
-        """By so many results, for a table in this order. Raises RefitFailed, and StoreUnavailable."""
+        """Return the strengths by the first `results` results of a ladder, for a table in this order.
+
+        Raises `StrengthsFailed` if the process fails, and `StoreUnavailable`.
+        """
         async with self._one_at_a_time:
             try:
                 process = self._process or await self._start_process()
@@ -40,17 +44,17 @@ class StrengthClient:
                 await self._end_process()
                 raise StrengthsFailed(str(error)) from error
             except asyncio.CancelledError:
-                await self._end_process()  # its answer would be taken for that to the next question
+                await self._end_process()  # its answer would be taken for the answer to the next request
                 raise
 
     def kill_process(self) -> None:
-        """Ends the process, which has nothing that could be lost."""
+        """Kill the process, which has nothing that could be lost."""
         if self._process and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.kill()
 
     async def close_process(self) -> None:
-        """Ends the process, and waits until it has ended."""
+        """Kill the process, and wait until it has ended."""
         async with self._one_at_a_time:
             await self._end_process()
 
@@ -69,23 +73,21 @@ class StrengthClient:
         assert process.stdin
         assert process.stdout
         if self._results_sent.get(ladder, 0) > results:
-            self._results_sent[ladder] = (
-                0  # the store has forgotten some; what is told anew takes the place of all
-            )
+            self._results_sent[ladder] = 0  # the store has lost some results; send all of them again
         while (after := self._results_sent.get(ladder, 0)) < results:
             some = await self._results.read(ladder, after, min(RESULTS_PER_LINE, results - after))
             if not some:
                 raise ValueError(f"{ladder} has fewer than {results} results")
-            told = {"ladder": ladder, "after": after, "results": [each.to_json() for each in some]}
-            await self._write_line(process.stdin, told)
+            message = {"ladder": ladder, "after": after, "results": [each.to_json() for each in some]}
+            await self._write_line(process.stdin, message)
             self._results_sent[ladder] = after + len(some)
         await self._write_line(process.stdin, {"ladder": ladder, "order": list(order)})
         line = await process.stdout.readuntil(b"\n")
         answer: StrengthsByBot = json.loads(line)
         return answer
 
-    async def _write_line(self, pipe: asyncio.StreamWriter, told: dict[str, object]) -> None:
-        pipe.write(json.dumps(told).encode() + b"\n")
+    async def _write_line(self, pipe: asyncio.StreamWriter, message: dict[str, object]) -> None:
+        pipe.write(json.dumps(message).encode() + b"\n")
         await pipe.drain()
 
     async def _end_process(self) -> None:

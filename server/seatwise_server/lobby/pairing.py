@@ -38,7 +38,7 @@ class Pairing:
     """The pairing of one lobby; several may run against one Redis."""
 
     def __init__(
-        self, store: Store, seating: Seating, house: Mapping[str, Sequence[str]], holding: LadderHost
+        self, store: Store, seating: Seating, house: Mapping[str, Sequence[str]], ladder_host: LadderHost
     ) -> None:
         self._store = store
         self._seating = seating
@@ -48,7 +48,7 @@ class Pairing:
         """The bots of the matches that wait for them, as far as they have been read."""
         self._capacity = Capacity(store)
         self._proposals = Proposals(store, seating)
-        self._ladders = LadderPairing(store, holding, self._proposals, self._capacity)
+        self._ladders = LadderPairing(store, ladder_host, self._proposals, self._capacity)
         self._wake = asyncio.Event()
         self._unfinished_at = now()
         """When to look next for what others have left."""

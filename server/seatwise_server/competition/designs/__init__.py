@@ -1,1 +1,1 @@
-"""Which entrants meet in which round: balanced designs, as tables of entrant numbers that know no bots."""
+"""Build balanced rounds of tables. The tables hold numbers of entrants, and know no bots."""

@@ -1,7 +1,7 @@
-"""Rounds made as even as swaps make them: in each of them entrants change places between tables.
+"""Make rounds as even as swaps can make them: entrants of one round change places between its tables.
 
-Two kinds need it: parts of a cycle, for a part of what is balanced is not balanced itself; and cycles of those few sizes for
-which adding 1 to every number of one round cannot be even.
+Two kinds of rounds need it. A part of a cycle is not balanced, although the cycle is. And for a few sizes no starter is
+even.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from seatwise_server.competition.designs.design_round import DesignRound, least_
 
 MOST_ROUND_SWAPS: Final = 40_000
 ROUND_TEMPERATURE: Final = 0.8
+"""The constant temperature of the annealing."""
 MATCH_WEIGHT: Final = 4
-"""What an uneven number of matches weighs beside an uneven number of meetings."""
+"""The weight of an uneven number of matches beside an uneven number of meetings."""
 
 
 def even_out_rounds(
     cycles: Iterable[DesignRound], rest: Iterable[DesignRound], entrants: int
 ) -> tuple[DesignRound, ...]:
-    """The rounds of the rest."""
+    """Return the rounds of `rest`, changed so that they are even together with the rounds of `cycles`."""
     search = _RoundSearch(entrants)
     for tables in cycles:
         search.count_tables(tables)
@@ -42,13 +43,13 @@ class _RoundSearch:
         self._met: Counter[tuple[int, int]] = Counter()
         self._played: Counter[int] = Counter()
         self._rounds: list[list[list[int]]] = []
-        """Tables; the last one holds those who sit out."""
+        """By round its tables, of which the last holds the entrants that sit out."""
         self._chance = Random(1)
         self._cost = self._least = 0
         self.best: tuple[DesignRound, ...] = ()
 
     def count_tables(self, tables: DesignRound) -> None:
-        """They are played, whatever else is."""
+        """Count a round that is played in any case."""
         for table in tables:
             self._played.update(table)
             for one, other in combinations(table, 2):
@@ -56,14 +57,14 @@ class _RoundSearch:
                 self._met[other, one] += 1
 
     def add_round(self, tables: DesignRound) -> None:
-        """They may be changed."""
+        """Add a round that the search may change. It must be counted too."""
         seated = {each for table in tables for each in table}
         out = [each for each in range(self._entrants) if each not in seated]
         self._rounds.append([*map(list, tables), out])
         self.best = (*self.best, tables)
 
     def anneal_rounds(self) -> None:
-        """Swaps two of a round, again and again, and takes back what makes it too much worse."""
+        """Swap two entrants of a round at a time, and take a swap back if it makes the rounds too much worse."""
         chance, enough = self._chance.random, self._lowest_cost()
         for _ in range(MOST_ROUND_SWAPS):
             if self._least <= enough:
@@ -81,7 +82,7 @@ class _RoundSearch:
                 self.best = tuple(tuple(map(tuple, each[:-1])) for each in self._rounds)
 
     def _lowest_cost(self) -> int:
-        """How much less the sum of squares would be if all counts were as even as whole numbers can be."""
+        """Return the change of the sum of squares if all counts became as even as whole numbers can be. It is 0 or negative."""
         pairs = [count for (one, other), count in self._met.items() if one < other]
         played = list(self._played.values())
         now = sum(each * each for each in pairs) + MATCH_WEIGHT * sum(each * each for each in played)
@@ -89,7 +90,7 @@ class _RoundSearch:
         return even + MATCH_WEIGHT * least_sum_of_squares(sum(played), self._entrants) - now
 
     def _random_place(self, tables: list[list[int]]) -> tuple[list[int], int]:
-        """One of a round, at a table or beside them."""
+        """Return a random place of a round, at a table or among those that sit out."""
         at = int(self._chance.random() * self._entrants)
         for table in tables:
             if at < len(table):
@@ -100,7 +101,7 @@ class _RoundSearch:
     def _swap_entrants(
         self, tables: list[list[int]], here: tuple[list[int], int], there: tuple[list[int], int]
     ) -> int:
-        """What it adds to the sum of squares."""
+        """Swap two entrants, and return what that adds to the sum of squares."""
         seated = [place for place in (here, there) if place[0] is not tables[-1]]
         cost = sum(self._leave_table(*place) for place in seated)
         here[0][here[1]], there[0][there[1]] = there[0][there[1]], here[0][here[1]]

@@ -1,9 +1,12 @@
-"""One round from which a whole balanced schedule grows: every further round adds 1 to every number.
+"""Cyclic designs: one round (the starter) from which all others follow, because each round adds 1 to every number.
 
-The numbers are residues modulo m; with as many entrants as fill all tables the last of them is a point at infinity that stays
-where it is, and m is one less. A pair of residues at a table meets, over the m rounds, all pairs with that difference: so it
-is enough that every difference occurs equally often. Swaps that make it so are found by annealing, which always walks the same
-way: one starter for each size, whoever asks.
+The numbers are residues modulo m. If the number of entrants fills all tables, the last entrant is a fixed point outside of
+the residues ("infinity"), and m is one less. Two residues at a table meet, over the m rounds, as all pairs with that
+difference. So the rounds are balanced if the starter has every difference equally often. Simulated annealing finds swaps
+that make it so. Its seeds are fixed, so there is one starter for each size.
+
+"Starter" is a term of combinatorial design theory; see Colbourn and Dinitz, "Handbook of Combinatorial Designs", chapter
+VI.55.
 """
 
 from __future__ import annotations
@@ -20,15 +23,19 @@ from seatwise_server.competition.designs.prime_cyclic_design import prime_cyclic
 from seatwise_server.competition.designs.seat_order import balance_seat_order
 
 MOST_STARTER_SWAPS: Final = 40_000
-"""Half a second, where whole numbers or the search do not come to the end."""
+"""It takes half a second to try them all, where whole numbers or the search never reach the optimum."""
 STARTER_TEMPERATURE: Final = 1.0
+"""The constant temperature of the annealing."""
 STARTER_SEEDS: Final = (1, 9, 7)
-"""Seeds with which the searches for many numbers of entrants end early; they are tried in turn."""
+"""Seeds with which the search ends early for many numbers of entrants. They are tried in turn."""
 
 
 @lru_cache(maxsize=32)
 def cyclic_rounds(entrants: int, size: int, cycles: int) -> tuple[DesignRound, ...]:
-    """So many cycles of rounds, in each of which everybody plays at most once; who is at no table sits out."""
+    """Return the rounds of so many cycles for tables of this size.
+
+    Each entrant plays at most once in a round. An entrant that is at no table sits out.
+    """
     modulus = cycle_length(entrants, size)
     starters = _find_starters(entrants, size, min(cycles, _starters_needed(entrants, size)))
     return tuple(
@@ -40,12 +47,12 @@ def cyclic_rounds(entrants: int, size: int, cycles: int) -> tuple[DesignRound, .
 
 
 def cycle_length(entrants: int, size: int) -> int:
-    """The number of rounds of a cycle."""
+    """Return the number of rounds in a cycle."""
     return entrants - 1 if entrants % size == 0 else entrants
 
 
 def _starters_needed(entrants: int, size: int) -> int:
-    """How many different starters it takes until every pair can meet equally often; more than four are not worth it."""
+    """Return how many different starters let every pair meet equally often. More than four are not worth their time."""
     seated = entrants - entrants % size
     meetings = seated * (size - 1)
     return min(4, (entrants - 1) // gcd(entrants - 1, meetings))
@@ -73,7 +80,7 @@ def _find_starters(entrants: int, size: int, count: int) -> tuple[DesignRound, .
 
 @dataclass
 class _StarterSearch:
-    """Swaps two entrants, again and again, and takes back what makes it too much worse."""
+    """Swaps two entrants at a time, and takes a swap back if it makes the rounds too much worse."""
 
     entrants: int
     size: int
@@ -87,7 +94,7 @@ class _StarterSearch:
         self._cells = [0] * self.modulus
         """How often each difference occurs."""
         self._orders = [self._initial_order(number) for number in range(self.count)]
-        """By starter, the entrants in the order of the tables; the last ones sit out."""
+        """For each starter, the entrants in the order of the tables. The last ones sit out."""
         self._cost = 0
         for order in self._orders:
             for first in range(0, self.seated, self.size):
@@ -95,7 +102,7 @@ class _StarterSearch:
         self.best, self.best_cost = self._cut_into_tables(), self._cost
 
     def _initial_order(self, number: int) -> list[int]:
-        """x beside -x, which for tables of two is a solution; shuffled for the others, and from the second on."""
+        """Put x beside -x, which solves tables of two. Shuffle for larger tables and for all starters but the first."""
         half = [each for x in range(1, (self.modulus + 1) // 2) for each in (x, self.modulus - x)]
         order = half + [each for each in range(self.entrants) if each not in set(half)]
         if self.size > 2 or number:
@@ -107,7 +114,7 @@ class _StarterSearch:
         return tuple(tuple(tuple(order[at : at + self.size]) for at in starts) for order in self._orders)
 
     def anneal_starters(self, steps: int) -> None:
-        """As long as differences could be more even than they are."""
+        """Try so many swaps, or stop once whole numbers allow no better."""
         least, chance = self._least_cost(), self._chance.random
         for _ in range(steps):
             if self.best_cost <= least:
@@ -122,7 +129,7 @@ class _StarterSearch:
                 self.best, self.best_cost = self._cut_into_tables(), self._cost
 
     def is_even(self) -> bool:
-        """Whether whole numbers allow no better."""
+        """Tell whether whole numbers allow no better."""
         return self.best_cost <= self._least_cost()
 
     def _least_cost(self) -> int:

@@ -1,4 +1,4 @@
-"""What designs are made of: rounds of tables of entrant numbers."""
+"""The parts of designs: rounds of tables of entrant numbers."""
 
 from __future__ import annotations
 

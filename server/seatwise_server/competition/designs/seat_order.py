@@ -1,4 +1,4 @@
-"""The order round each table of a starter, so that every difference occurs equally often at every distance of seats."""
+"""Choose the order round each table of a starter, so that every difference occurs equally often at every distance of seats."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Final
 from seatwise_server.competition.designs.design_round import DesignRound, NumberedTable
 
 ORDER_SWEEPS: Final = 200
+"""Every table's order is drawn again so many times."""
 
 
 def balance_seat_order(starters: tuple[DesignRound, ...], modulus: int) -> tuple[DesignRound, ...]:
-    """The same tables, the differences between neighbours as even as a search of always the same way finds."""
+    """Return the same tables in the most even order that the search finds. Its seed is fixed, so the result never varies."""
     search = _SeatOrderSearch([list(starter) for starter in starters], modulus)
     search.anneal_orders()
     return search.best
@@ -37,7 +38,7 @@ class _SeatOrderSearch:
         return sum(count * count for count in self._counts.values())
 
     def anneal_orders(self) -> None:
-        """Draws one table's order after the other anew, and keeps the best of all."""
+        """Draw the order of one table after the other again, and keep the most even state of all."""
         for sweep in range(ORDER_SWEEPS):
             for starter in self._starters:
                 for place, table in enumerate(starter):
@@ -55,7 +56,7 @@ class _SeatOrderSearch:
         return chosen
 
     def _distance_differences(self, table: NumberedTable) -> list[tuple[int, int]]:
-        """(seats apart, difference), seen from everybody; who stays where it is in all rounds has none."""
+        """Return (distance in seats, difference of numbers) from every seat. The fixed entrant has none."""
         size = len(table)
         return [
             (by, (table[(here + by) % size] - table[here]) % self._modulus)

@@ -1,4 +1,8 @@
-"""As much of linear algebra as a few hundred bots need, on rows of floats."""
+"""Linear algebra for a few hundred bots, on lists of floats.
+
+It is written by hand, without numpy, so that one log gives the same published figures on every machine (see `numeric`).
+Every sum runs from the first element to the last.
+"""
 
 from __future__ import annotations
 
@@ -8,45 +12,49 @@ from operator import mul
 
 Vector = list[float]
 Matrix = list[Vector]
+"""Rows of equal length."""
 
 
 def zero_matrix(size: int) -> Matrix:
+    """Return a square matrix of zeros."""
     return [[0.0] * size for _ in range(size)]
 
 
 def dot_product(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the sum of products. The longer vector is cut to the length of the other."""
     total: float = sum(map(mul, one, other))
     return total
 
 
 def invert_matrix(matrix: Matrix) -> Matrix:
-    """Of a symmetric positive definite one: Cholesky's root of it, that root's inverse, and the square of this."""
+    """Return the inverse of a symmetric positive definite matrix, from the inverse of its Cholesky root.
+
+    Raises `ValueError` or `ZeroDivisionError` if the matrix is not positive definite.
+    """
     size = len(matrix)
     columns = _invert_root(_cholesky_root(matrix))
     result = zero_matrix(size)
-    for i, column in enumerate(
-        columns
-    ):  # above its diagonal place a column holds nothing, and so is kept from there on
+    for i, column in enumerate(columns):  # a column begins at its diagonal element
         for j in range(i + 1):
             result[i][j] = result[j][i] = dot_product(column, columns[j][i - j :])
     return result
 
 
 def _cholesky_root(matrix: Matrix) -> Matrix:
-    """Rows that end at the diagonal."""
+    """Return the lower triangular root. Its rows end at the diagonal."""
     rows: Matrix = []
     for i, given in enumerate(matrix):
         row: Vector = []
         for j, above in enumerate(rows):
-            row.append(
-                (given[j] - dot_product(row, above)) / above[j]
-            )  # `row` ends before the diagonal of `above`
+            # `row` ends before the diagonal of `above`, and so does the dot product
+            row.append((given[j] - dot_product(row, above)) / above[j])
         row.append(math.sqrt(given[i] - dot_product(row, row)))
         rows.append(row)
     return rows
 
 
 def _invert_root(root: Matrix) -> Matrix:
+    """Return the inverse of a lower triangular matrix as columns. They begin at the diagonal, because all above it is 0."""
     columns: Matrix = []
     for j in range(len(root)):
         column = [1 / root[j][j]]
@@ -57,7 +65,7 @@ def _invert_root(root: Matrix) -> Matrix:
 
 
 def sandwich_product(bread: Matrix, meat: Matrix) -> Matrix:
-    """bread x meat x bread, of two symmetric matrices."""
+    """Return bread x meat x bread, for two symmetric matrices."""
     half = [[dot_product(row, column) for column in meat] for row in bread]
     product = zero_matrix(len(bread))
     for i, row in enumerate(half):
@@ -67,7 +75,11 @@ def sandwich_product(bread: Matrix, meat: Matrix) -> Matrix:
 
 
 def solve_system(times: Callable[[Vector], Vector], scale: Vector, right: Vector) -> Vector:
-    """x with `times(x) == right`, by conjugate gradients; `scale` is the diagonal of the matrix, which is not needed itself."""
+    """Return x with `times(x) == right`, for a symmetric positive definite matrix, by preconditioned conjugate gradients.
+
+    `times` multiplies a vector by the matrix, which itself is not needed. `scale` is its diagonal, the preconditioner.
+    Source: M. R. Hestenes and E. Stiefel, "Methods of Conjugate Gradients for Solving Linear Systems" (1952).
+    """
     x, left = [0.0] * len(right), right
     ready = [value / by for value, by in zip(left, scale, strict=True)]
     step, weight = ready, dot_product(left, ready)

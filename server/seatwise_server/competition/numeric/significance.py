@@ -1,4 +1,4 @@
-"""How surprising a figure is, and how surprising it still is when it is the most surprising of many."""
+"""Tell how surprising a figure is, and how surprising it still is when it is the most surprising of many."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import math
 from collections.abc import Sequence
 
 SIGNIFICANCE_LEVEL = 0.05
-"""What is called remarkable would turn up in one of twenty honest seasons, anywhere in it."""
+"""A figure is called remarkable if at most one in twenty honest seasons has anything like it anywhere."""
 
 
 def holm_correction(probabilities: Sequence[float]) -> list[float]:
-    """Holm's correction: with all at or below `LEVEL` named, an honest season names any in no more than `LEVEL` of all cases."""
+    """Return p-values corrected for how many there are, by Holm's method.
+
+    If all at or below `SIGNIFICANCE_LEVEL` are named, at most that share of honest seasons has any named. Source: S. Holm,
+    "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
+    """
     corrected, worst = [1.0] * len(probabilities), 0.0
     for place, number in enumerate(sorted(range(len(probabilities)), key=probabilities.__getitem__)):
         worst = max(worst, min(1.0, (len(probabilities) - place) * probabilities[number]))
@@ -19,7 +23,11 @@ def holm_correction(probabilities: Sequence[float]) -> list[float]:
 
 
 def chi_square_tail(value: float, freedom: int) -> float:
-    """The probability of more than this; by steps of two from one or two degrees of freedom, where it is known."""
+    """Return the probability that a chi-square variable with `freedom` degrees of freedom exceeds `value`.
+
+    It uses the recurrence that adds two degrees at a time, from one or two degrees, for which the tail has a closed form.
+    Source: Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.4.4 to 26.4.8.
+    """
     half = max(0.0, value) / 2
     if freedom % 2:
         tail, term, at = math.erfc(math.sqrt(half)), math.sqrt(half / math.pi) * 2 * math.exp(-half), 1

@@ -1,1 +1,1 @@
-"""How strong each bot is: openskill ratings, folded match by match, and strengths fitted to all matches at once."""
+"""Tell how strong each bot is: openskill ratings, updated match by match, and strengths fitted to all matches at once."""

@@ -1,8 +1,10 @@
-"""The strengths under which what was seen is likeliest: Bradley and Terry's model for every two bots of a table.
+"""Find the strengths under which the results are likeliest, by the model of Bradley and Terry for every two bots of a table.
 
-The difference of two strengths is the log-odds that the one comes out ahead of the other where both sit, with a shared rank
-as half. In Plackett and Luce's model of a whole table that is exactly true of every two of it; and where points are not of
-that model, the strengths still mean just this.
+The difference of two strengths is the log-odds that the first finishes ahead where both sit. A shared rank counts half. In
+the model of Plackett and Luce for whole tables this holds exactly for every two bots. If points follow another model, the
+strengths still mean just this.
+
+Source: R. A. Bradley and M. E. Terry, "Rank Analysis of Incomplete Block Designs" (1952).
 """
 
 from __future__ import annotations
@@ -14,24 +16,33 @@ from seatwise_server.competition.numeric.linalg import Matrix, Vector, solve_sys
 from seatwise_server.competition.ratings.comparisons import Comparisons
 
 PRIOR_DRAWS = 1.0
-"""The weak prior: so many drawn comparisons with a bot of strength 0. It keeps a bot that has won all on this side of infinity,
-and takes off about as much as likelihood overrates the differences between bots that have played little."""
+"""The weak prior: so many drawn comparisons with a bot of strength 0.
+
+It keeps the strength of a bot that has won everything finite. It also takes off about as much as the likelihood overrates
+differences between bots that have played little.
+"""
 SMALLEST_NEWTON_STEP = 1e-10
+"""The search ends at a step that is smaller in every strength."""
 _MOST_NEWTON_STEPS = 200
 
 
 def probability_ahead(difference: float) -> float:
-    """The probability that belongs to these log-odds."""
+    """Return the probability that belongs to these log-odds: the logistic function."""
     return 1 / (1 + math.exp(-difference)) if difference > -700 else 0.0
 
 
 def maximize_likelihood(seen: Comparisons) -> Vector:
-    """Newton's way; the likelihood is concave, so there is one summit and any start leads there."""
+    """Return the likeliest strengths, by Newton's method.
+
+    The likelihood is concave, so there is one maximum, and every start leads to it.
+    """
     strengths = [0.0] * len(seen.bots)
     for _ in range(_MOST_NEWTON_STEPS):
         step = _newton_step(seen, strengths)
         longest = max(map(abs, step), default=0.0)
-        shorter = min(1.0, 2 / longest) if longest else 1.0  # too long a step from afar would swing for ever
+        shorter = (
+            min(1.0, 2 / longest) if longest else 1.0
+        )  # longer steps from far away could oscillate forever
         strengths = [value + shorter * by for value, by in zip(strengths, step, strict=True)]
         if longest < SMALLEST_NEWTON_STEP:
             break
@@ -39,7 +50,7 @@ def maximize_likelihood(seen: Comparisons) -> Vector:
 
 
 def information_matrix(seen: Comparisons, strengths: Sequence[float]) -> Matrix:
-    """The curvature of the log-likelihood, the prior's included."""
+    """Return the negative second derivatives of the log-likelihood, the prior's included."""
     curve = zero_matrix(len(strengths))
     for (one, other), weight in _pair_weights(seen, strengths):
         curve[one][other] -= weight
@@ -50,7 +61,7 @@ def information_matrix(seen: Comparisons, strengths: Sequence[float]) -> Matrix:
 
 
 def information_by_bot(seen: Comparisons, strengths: Sequence[float]) -> Vector:
-    """How much is known of each bot by its matches: a comparison whose end is certain tells nothing."""
+    """Return the information that its matches give about each bot. A comparison whose outcome is certain gives none."""
     known = [0.0] * len(strengths)
     for (one, other), weight in _pair_weights(seen, strengths):
         known[one] += weight
@@ -59,6 +70,7 @@ def information_by_bot(seen: Comparisons, strengths: Sequence[float]) -> Vector:
 
 
 def prior_information(strength: float) -> float:
+    """Return the information that the prior gives about a bot of this strength."""
     p = probability_ahead(strength)
     return PRIOR_DRAWS * p * (1 - p)
 
@@ -70,6 +82,7 @@ def _pair_weights(seen: Comparisons, strengths: Sequence[float]) -> Iterable[tup
 
 
 def _newton_step(seen: Comparisons, strengths: Vector) -> Vector:
+    """Solve for the step without building the matrix, which is sparse."""
     weights = list(_pair_weights(seen, strengths))
     scale = [
         known + prior_information(own)

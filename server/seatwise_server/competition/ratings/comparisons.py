@@ -1,4 +1,4 @@
-"""Results as comparisons of pairs, counted so that it makes no difference in which order the matches were played."""
+"""Count results as comparisons of pairs. The order in which the matches were played makes no difference."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ from itertools import combinations
 from seatwise_server.competition.logged_result import LoggedResult
 
 RankedMatch = tuple[tuple[int, int], ...]
-"""The bots at a table, by number, and their ranks."""
+"""The bots at a table, by number, with their ranks."""
 Cluster = tuple[RankedMatch, ...]
-"""What is independent of all else: a match, or all matches of one duplicate deal."""
+"""Matches that depend on each other and on no others: one match, or all matches of one duplicate deal."""
 Pair = tuple[int, int]
+"""The numbers of two bots."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
-    """All that a refit uses of a log: whole numbers, in an order of their own."""
+    """All that a fit uses of a log: whole numbers in a fixed order."""
 
     bots: tuple[str, ...]
-    """By number."""
+    """The names of the bots. A bot's number is its index."""
     clusters: tuple[tuple[Cluster, int], ...]
-    """And how often each was seen."""
+    """Each different cluster, and how often it occurred."""
     pairs: tuple[tuple[Pair, int, float], ...]
-    """Who met whom, how often, and how often the first was ahead; a shared rank counts half."""
+    """Each pair that met, how often, and how often the first was ahead. A shared rank counts half."""
     matches: tuple[int, ...]
-    """How many each has played."""
+    """The number of matches of each bot."""
 
     @property
     def cluster_count(self) -> int:
-        """How many pieces there are."""
+        """The number of independent clusters."""
         return sum(count for _, count in self.clusters)
 
 
 def count_comparisons(results: Iterable[LoggedResult]) -> Comparisons:
-    """Every two bots of a table are compared once by it."""
+    """Count the results. Each match compares every two of its bots once."""
     rated = [result for result in results if result.compares_bots]
     bots = tuple(sorted({bot for result in rated for bot in result.bots}))
     number = {bot: n for n, bot in enumerate(bots)}
@@ -51,7 +52,7 @@ def count_comparisons(results: Iterable[LoggedResult]) -> Comparisons:
 
 
 def pair_outcomes(match: RankedMatch) -> Iterator[tuple[int, int, float]]:
-    """Any two of a table, and what the first won by it: 1, 0.5 or 0."""
+    """Yield every two bots of a match, and the first's outcome against the second: 1, 0.5 or 0."""
     for (one, its), (other, others) in combinations(match, 2):
         yield one, other, 0.5 if its == others else float(its < others)
 

@@ -1,14 +1,15 @@
-"""Ratings that order a ladder and choose who meets whom: openskill's Plackett-Luce, folded over the result log.
+"""The ratings that order a ladder and pair its bots: openskill's Plackett-Luce model, updated result by result.
 
-What is stated here is the whole rule:
+These are all the rules:
 
-- A version is a player of its own, and does not change: nothing drifts (`tau` is 0).
-- Ranks are `result.ranks`. Who forfeits or resigns stands behind all who stayed, so it loses to each of them; who shares a
-  rank has drawn.
-- A match in which a version sits twice, or alone, says nothing of it against others: it counts in no rating.
+- A version of a bot is a player of its own and does not change. So nothing drifts (`tau` is 0).
+- The ranks are those of the result. A bot that forfeits or resigns ranks behind all that stayed, so it loses to each of
+  them. Bots that share a rank have drawn.
+- A match in which a version sits twice, or alone, says nothing about it against others. It counts in no rating.
 - Void matches are not in the log.
 
-The spread that openskill keeps beside a rating depends on the order of the matches, and is not shown: `strengths` has the intervals.
+The spread that openskill keeps beside a rating depends on the order of the matches, so it is not shown. `strengths` has the
+intervals.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
     from openskill.models import PlackettLuce
 
 INITIAL_MU = 25.0
+"""The rating of a new version. Openskill's default, like `INITIAL_SIGMA`."""
 INITIAL_SIGMA = 25.0 / 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """How strong a version seems, after the matches it has had."""
+    """How strong a version seems after its matches so far."""
 
     mu: float = INITIAL_MU
     sigma: float = INITIAL_SIGMA
@@ -37,28 +39,31 @@ class Rating:
 
     @property
     def ordinal(self) -> float:
-        """What a table is ordered by: it is better than this, almost for sure."""
+        """The value that orders a table: the version is better than this almost for sure."""
         return self.mu - 3 * self.sigma
 
 
 class ResultOutOfOrder(ValueError):
-    """A result that does not follow upon the last one: the ratings would depend on who reads the log."""
+    """A result that does not follow directly on the last one. With a gap the ratings would depend on the reader of the log."""
 
 
 class OpenskillRatings:
-    """The ratings after so many results: a pure function of the ordered log, however it was read."""
+    """The ratings after so many results: a pure function of the ordered log, read in any number of pieces."""
 
     def __init__(self, rated: Mapping[str, Rating] | None = None, seq: int = 0) -> None:
         self._rated = dict(rated or {})
         self.seq = seq
-        """The last result that is in them."""
+        """The number of the last result that is in them."""
 
     def rating_of(self, bot: str) -> Rating:
-        """A version that nobody has met yet is rated like any other new one."""
+        """Return the rating of a version, which is the initial one until its first match."""
         return self._rated.get(bot, Rating())
 
     def apply_result(self, result: LoggedResult) -> None:
-        """Takes one more result in. One that is in already changes nothing; raises `OutOfOrder` where one is left out."""
+        """Add one more result. A result that is in already changes nothing.
+
+        Raises `ResultOutOfOrder` if a result before it is missing.
+        """
         if result.seq <= self.seq:
             return
         if result.seq != self.seq + 1:
@@ -77,11 +82,11 @@ class OpenskillRatings:
             self._rated[bot] = Rating(new.mu, new.sigma, old.matches + 1)
 
     def ranked_bots(self) -> list[tuple[str, Rating]]:
-        """All that have played, the best first; who is rated alike stands in the order of names."""
+        """Return all versions that have played with their ratings, the best first. Equal ones come in the order of names."""
         return sorted(self._rated.items(), key=lambda line: (-line[1].ordinal, line[0]))
 
     def to_json(self) -> dict[str, Any]:
-        """A snapshot to go on from; going on from it is the same, to the last digit, as never having stopped."""
+        """Return a snapshot. Going on from it gives the same ratings, to the last digit, as never having stopped."""
         rated = {
             bot: [rating.mu, rating.sigma, rating.matches] for bot, rating in sorted(self._rated.items())
         }
@@ -89,11 +94,12 @@ class OpenskillRatings:
 
     @classmethod
     def from_json(cls, snapshot: Mapping[str, Any]) -> OpenskillRatings:
+        """Return the ratings of a snapshot."""
         return cls({bot: Rating(*values) for bot, values in snapshot["rated"].items()}, snapshot["seq"])
 
 
 def recompute_ratings(results: Iterable[LoggedResult]) -> OpenskillRatings:
-    """The ratings from the whole log, to the last digit those that were kept while it grew."""
+    """Return the ratings from a whole log: to the last digit those that were kept while it grew."""
     ratings = OpenskillRatings()
     for result in results:
         ratings.apply_result(result)
@@ -102,7 +108,7 @@ def recompute_ratings(results: Iterable[LoggedResult]) -> OpenskillRatings:
 
 @cache
 def _openskill_model() -> PlackettLuce:
-    """Loaded when first needed: whoever only wants to know what a result is does not wait for it."""
+    """Load openskill when it is first needed, so that a process that only reads results does not wait for it."""
     from openskill.models import PlackettLuce
 
     return PlackettLuce(mu=INITIAL_MU, sigma=INITIAL_SIGMA, tau=0.0)

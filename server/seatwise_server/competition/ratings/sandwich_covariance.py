@@ -1,10 +1,10 @@
-"""How much the sums that a refit rests on would scatter, were the same season played again.
+"""Estimate how much the sums behind a fit would vary if the same season were played again.
 
-The comparisons of one table hang together, and so do all tables of one duplicate deal. So the curvature of the likelihood,
-which takes them for independent, is not the spread of its summit; the scatter of whole pieces is needed beside it (the
-"sandwich" of Huber and White). It is taken from the pieces themselves. Only where a bot's matches have told little, because
-there are few or their ends were almost certain, does Plackett and Luce's model stand in for it: what has hardly varied by now
-would seem never to vary.
+The comparisons of one table depend on each other, and so do all tables of one duplicate deal. So the curvature of the
+likelihood, which takes them for independent, does not give the spread of its maximum. The covariance of whole clusters is
+needed too: the "sandwich" estimator of Huber (1967) and White (1980). It comes from the clusters themselves. If the matches
+of a bot give little information, because they are few or almost certain, the model of Plackett and Luce takes its place.
+Otherwise a bot whose results have hardly varied yet would seem never to vary.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from seatwise_server.competition.ratings.bradley_terry import information_by_bot
 from seatwise_server.competition.ratings.comparisons import Cluster, Comparisons, pair_outcomes
 
 HALF_TRUSTED_INFORMATION = 5.0
-"""A bot of whom this much is known is trusted half, the model the other half."""
+"""With this much information about a bot, its own clusters and the model have half the weight each."""
 LEAST_LOG_ODDS = -300.0
-"""In log-odds against the strongest of a table: the square of the odds is still a number."""
+"""The least log-odds against the strongest bot of a table. The square of such odds is still a positive float."""
 
 TableMembers = tuple[int, ...]
+"""The numbers of the bots at a table."""
 
 
 def gradient_covariance(seen: Comparisons, strengths: Vector) -> Matrix:
-    """The covariance of the sums of won comparisons, one for each bot."""
+    """Return the covariance of the sums of won comparisons, one for each bot: the meat of the sandwich."""
     trust = [known / (known + HALF_TRUSTED_INFORMATION) for known in information_by_bot(seen, strengths)]
     total = zero_matrix(len(strengths))
     modelled: dict[TableMembers, float] = defaultdict(float)
@@ -42,7 +43,7 @@ def gradient_covariance(seen: Comparisons, strengths: Vector) -> Matrix:
 
 
 def _cluster_residuals(piece: Cluster, strengths: Vector) -> dict[int, float]:
-    """By how much each bot won more than was to be expected."""
+    """Return by how much each bot won more than expected."""
     sums = {bot: 0.0 for match in piece for bot, _ in match}
     for match in piece:
         for one, other, won in pair_outcomes(match):
@@ -60,7 +61,7 @@ def _add_outer_product(total: Matrix, sums: dict[int, float], weight: float) -> 
 
 
 def _add_model_covariance(total: Matrix, company: TableMembers, strengths: Vector, weight: float) -> None:
-    """What Plackett and Luce's model says of one table. Two duels hang together only if they share a bot."""
+    """Add what Plackett and Luce's model says of one table. Two comparisons depend on each other only if they share a bot."""
     odds = _relative_odds(company, strengths)
     for one, other in combinations(company, 2):
         both = odds[one] + odds[other]
@@ -74,7 +75,7 @@ def _add_model_covariance(total: Matrix, company: TableMembers, strengths: Vecto
 
 
 def _relative_odds(company: TableMembers, strengths: Vector) -> dict[int, float]:
-    """Against the strongest of the table; who is weaker than any number can tell counts as just that weak."""
+    """Return each bot's odds against the strongest of the table, at least exp(`LEAST_LOG_ODDS`)."""
     best = max([strengths[bot] for bot in company])
     return {bot: math.exp(max(strengths[bot] - best, LEAST_LOG_ODDS)) for bot in company}
 
@@ -87,7 +88,10 @@ def _add_pair_variance(total: Matrix, one: int, other: int, variance: float) -> 
 
 
 def _add_pair_covariance(total: Matrix, first: int, left: int, right: int, covariance: float) -> None:
-    """Of the first's with either: what the one wins by it, the other tends to lose by the other duel."""
+    """Add the covariance of the first bot's two comparisons.
+
+    Each of the other two loses by its own, on average, if the first wins.
+    """
     of_first, of_left, of_right = total[first], total[left], total[right]
     of_first[first] += 2 * covariance
     of_first[left] -= covariance

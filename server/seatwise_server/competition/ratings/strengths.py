@@ -1,7 +1,9 @@
-"""How strong each bot is, from all matches at once and in no order: the intervals that are shown, and who cannot be told apart.
+"""Estimate how strong each bot is, from all matches at once and in no order, with intervals and the bots that cannot be told
+apart.
 
-`openskill_ratings` orders a ladder and pairs it; it is quick, and it depends on the order of the matches. This does not. It takes seconds
-for some hundred bots, so it has no place on an event loop. docs/statistics.md says how often its intervals hold.
+`openskill_ratings` orders a ladder and pairs it: it is fast, and it depends on the order of the matches. This fit does not.
+It takes seconds for a hundred bots or more, so it must not run on an event loop. docs/statistics.md tells how often its
+intervals hold the truth.
 """
 
 from __future__ import annotations
@@ -24,14 +26,14 @@ from seatwise_server.competition.ratings.comparisons import Comparisons, count_c
 from seatwise_server.competition.ratings.sandwich_covariance import gradient_covariance
 
 ELO_SCALE = 400 / math.log(10)
-"""Strengths are shown on Elo's scale: 100 more is to be ahead in 64 of 100 matches, 200 more in 76."""
+"""Elo points for one unit of log-odds. A bot that is 100 points stronger is ahead in 64 of 100 matches, 200 points in 76."""
 PROVISIONAL_HALF_WIDTH = 100.0
-"""A strength is provisional until it is known to this much, up and down."""
+"""A strength is provisional while its interval reaches further than this to each side, in Elo points."""
 
 
 @dataclass(frozen=True, slots=True)
 class StrengthInterval:
-    """An estimate, and between what the truth lies in 95 of 100 seasons."""
+    """An estimate, and the interval that holds the truth in 95 of 100 seasons."""
 
     value: float
     low: float
@@ -39,12 +41,13 @@ class StrengthInterval:
 
     @property
     def half_width(self) -> float:
+        """Half the width of the interval."""
         return (self.high - self.low) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """One version's, in points of Elo above the mean of all that it is linked to by matches."""
+    """The strength of one version, in Elo points above the mean of all bots that matches link it to."""
 
     bot: str
     value: float
@@ -52,12 +55,12 @@ class Strength:
     high: float
     matches: int
     provisional: bool
-    """Its interval is wide, or it has played only within a group that nothing links to the others."""
+    """Whether its interval is wide, or nothing links its group to the largest one."""
 
 
 @dataclass(frozen=True)
 class StrengthFit:
-    """What a log says of the strengths of its bots."""
+    """The result of a fit: the strengths of the bots of a log, and how well they are known."""
 
     strengths: tuple[Strength, ...]
     """The strongest first."""
@@ -66,10 +69,14 @@ class StrengthFit:
     _covariance: Matrix = field(repr=False)
     _groups: tuple[int, ...] = field(repr=False)
     _half_width_errors: float = field(repr=False)
-    """The half of an interval in standard errors."""
+    """How many standard errors an interval reaches to each side."""
 
     def strength_difference(self, one: str, other: str) -> StrengthInterval:
-        """By how much the one is stronger. Not a difference of two intervals: both rest on the same matches."""
+        """Return by how many Elo points the first bot is stronger than the second.
+
+        This is no difference of two intervals, because both rest on the same matches. If no matches link the two bots, the
+        interval is infinite.
+        """
         i, j = self._numbers[one], self._numbers[other]
         value = ELO_SCALE * (self._values[i] - self._values[j])
         if self._groups[i] != self._groups[j]:
@@ -79,25 +86,25 @@ class StrengthFit:
         return StrengthInterval(value, value - half, value + half)
 
     def interval_ahead(self, one: str, other: str) -> StrengthInterval:
-        """The probability that the one comes out ahead of the other at a table where both sit; a tie is half."""
+        """Return the probability that the first bot finishes ahead at a table where both sit. A tie counts half."""
         of = self.strength_difference(one, other)
         return StrengthInterval(
             *(probability_ahead(value / ELO_SCALE) for value in (of.value, of.low, of.high))
         )
 
     def indistinct_bots(self, bot: str) -> tuple[str, ...]:
-        """From whom it cannot be told apart, the strongest first: 0 is within the interval of the difference."""
+        """Return the bots whose interval of the difference to this one holds 0, the strongest first."""
         others = (strength.bot for strength in self.strengths if strength.bot != bot)
         return tuple(other for other in others if _holds_zero(self.strength_difference(bot, other)))
 
 
 def fit_strengths(results: Iterable[LoggedResult]) -> StrengthFit:
-    """From all results of a log, in whatever order; void matches are not among them."""
+    """Fit the strengths to all results of a log, in any order. Void matches are not among them."""
     return fit_comparisons(count_comparisons(results))
 
 
 def fit_comparisons(seen: Comparisons) -> StrengthFit:
-    """The same from what is left of the results when they are counted."""
+    """Fit the strengths to results that are counted already."""
     found = maximize_likelihood(seen)
     groups = _linked_groups(seen)
     spread = _strength_covariance(seen, found, groups)
@@ -110,7 +117,10 @@ def fit_comparisons(seen: Comparisons) -> StrengthFit:
 
 
 def _strength_covariance(seen: Comparisons, found: Vector, groups: Sequence[int]) -> Matrix:
-    """Of strengths above their mean. The prior is a piece of what is known, so it scatters with the rest."""
+    """Return the covariance of the strengths above their mean.
+
+    The prior is information too, so its part varies with the rest.
+    """
     meat = gradient_covariance(seen, found)
     for number, strength in enumerate(found):
         meat[number][number] += prior_information(strength)
@@ -138,7 +148,7 @@ def _build_strengths(
 
 
 def _linked_groups(seen: Comparisons) -> tuple[int, ...]:
-    """For each bot the least number that it is linked to by matches."""
+    """Return by bot the least number of the bots that matches link it to."""
     least = list(range(len(seen.bots)))
 
     def root(number: int) -> int:
@@ -153,7 +163,7 @@ def _linked_groups(seen: Comparisons) -> tuple[int, ...]:
 
 
 def _center_by_group(values: Sequence[float], groups: Sequence[int]) -> Vector:
-    """Above the mean of their groups."""
+    """Return each value minus the mean of its group."""
     sums: dict[int, float] = defaultdict(float)
     sizes: dict[int, int] = defaultdict(int)
     for value, group in zip(values, groups, strict=True):

@@ -1,1 +1,1 @@
-"""Which matches a season consists of: one module for each format, and what the formats share."""
+"""Decide which matches a season consists of: one module for each format, and what the formats share."""

@@ -1,8 +1,8 @@
-"""A against B, until a sequential test says which hypothesis holds or the last match is played.
+"""A against B, until a sequential test accepts a hypothesis or the last match is played.
 
-A unit is what is compared: the matches that swap the two, on the same deal if there are duplicates. Its difference is A's mean
-points less B's. At tables of three and four the two share the seats, as even as can be, and the unit has each at each seat
-equally often.
+The test compares units. A unit is the set of matches that swap the two bots, on the same deal if there are duplicates. Its
+difference is A's mean points minus B's. At tables of three and four the two bots share the seats as evenly as possible, and
+a unit has each bot at each seat equally often.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from seatwise_server.competition.statistics.sprt import PointsTest, SprtVerdict
 
 @dataclass(frozen=True, slots=True)
 class ABTest:
-    """Units are played side by side, and weighed in their order: what ends first has no say in the verdict."""
+    """The settings of an A-B test.
+
+    Units are played side by side and weighed by number, so the order in which they end has no influence.
+    """
 
     a: str
     b: str
@@ -34,7 +37,7 @@ class ABTest:
     test: PointsTest = field(default_factory=PointsTest)
     most_units: int = 1000
     units_at_once: int = 8
-    """So many units may be played at once."""
+    """So many units may be played at the same time."""
     duplicate: Duplicate = Duplicate.ROTATION
 
     def __post_init__(self) -> None:
@@ -44,6 +47,7 @@ class ABTest:
                 raise BadSchedule(f"{name}: must be 1 or more, not {value}")
 
     def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+        """Return the open matches of the first `units_at_once` open units. None after the verdict. See `Schedule`."""
         if self.current_verdict(so_far) is not SprtVerdict.OPEN:
             return ()
         due: list[ScheduledMatch] = []
@@ -57,14 +61,15 @@ class ABTest:
         return tuple(due)
 
     def expected_matches(self, so_far: SoFar) -> int:
-        """At the most; what a test saves cannot be known before."""
+        """Return the most matches that there can be. The number that an early verdict saves cannot be known before."""
         return self.most_units * len(self._build_unit(1)) if self.due_matches(so_far) else len(so_far.results)
 
     def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
+        """Return no byes. See `Schedule`."""
         return ()
 
     def unit_differences(self, so_far: SoFar) -> tuple[float, ...]:
-        """A's points less B's, by unit, as far as all units before it are settled; a unit that was given up is left out."""
+        """Return A's points minus B's by unit, up to the first open unit. A unit with a match that was given up is left out."""
         found = []
         for unit in self._settled_units(so_far):
             results = find_results(unit, so_far)
@@ -74,7 +79,7 @@ class ABTest:
         return tuple(found)
 
     def current_verdict(self, so_far: SoFar) -> SprtVerdict:
-        """At the first unit after which there is one; what was played beyond it changes nothing."""
+        """Return the first verdict that the differences give. Units behind it change nothing."""
         return self.test.first_verdict(self.unit_differences(so_far))
 
     def _all_units(self) -> Iterator[tuple[ScheduledMatch, ...]]:
@@ -89,7 +94,8 @@ class ABTest:
     def _build_unit(self, number: int) -> tuple[ScheduledMatch, ...]:
         orders = _unit_seatings(self.a, self.b, self.table_size)
         name = f"u{number}"
-        is_duplicate = self.duplicate is Duplicate.ROTATION  # there is nobody else to travel to
+        # with two bots there is no other table that a deal could travel to
+        is_duplicate = self.duplicate is Duplicate.ROTATION
         return tuple(
             ScheduledMatch(
                 f"{name}-s{at}", number, bots, SharedDeal(name, at, len(orders)) if is_duplicate else None
@@ -99,7 +105,7 @@ class ABTest:
 
 
 def _unit_seatings(a: str, b: str, size: int) -> tuple[tuple[str, ...], ...]:
-    """All matches of a unit. At three seats one of the two has one more: each in turn, at each place."""
+    """Return all seatings of a unit. At three seats each bot in turn has two of them, at each place."""
     if size == 3:
         circles = [(a, a, b), (b, b, a)]
         return tuple(circle[by:] + circle[:by] for circle in circles for by in range(3))

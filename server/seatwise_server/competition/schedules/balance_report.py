@@ -1,4 +1,4 @@
-"""How even a schedule is: the least and the most of what should be the same for all, beside what arithmetic allows."""
+"""Measure how even a schedule is: the least and the most of what should be equal for all, beside what arithmetic allows."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from seatwise_server.competition.schedules.seat_balance import DistanceCounts, S
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How often something happened to those to whom it happened least and most often."""
+    """How often something happened to those to which it happened least often and most often."""
 
     subject: str
+    """The counted events, in words."""
     least: int
     most: int
     ideal: float
-    """The mean."""
+    """The mean count."""
     mean_deviation: float
-    """How far from the mean the single ones are, on average."""
+    """The mean distance of the counts from their mean."""
 
     @property
     def is_even(self) -> bool:
-        """Whether whole numbers allow no better."""
+        """Whether no whole numbers with this sum are more even."""
         return self.most - self.least <= (not self.ideal.is_integer())
 
     def __str__(self) -> str:
@@ -34,7 +35,10 @@ class Spread:
 
 
 def measure_balance(entrants: Sequence[str], tables: Sequence[Sequence[str]]) -> tuple[Spread, ...]:
-    """Matches by entrant, meetings by pair, meetings by pair and distance of seats, matches by entrant and seat."""
+    """Return spreads of matches by entrant, meetings by pair, the same by seat distance, and matches by entrant and seat.
+
+    `tables` has the bots of each match by seat.
+    """
     size = max(map(len, tables), default=2)
     places, relations = SeatCounts(), DistanceCounts()
     for bots in tables:

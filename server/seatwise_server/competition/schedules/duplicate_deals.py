@@ -1,4 +1,4 @@
-"""Which matches share a deal: tables as matches, with duplicate deals or without."""
+"""Decide which matches share a deal: turn tables into matches, with duplicate deals or without."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seatwise_server.competition.schedules.schedule import (
 
 
 def matches_at_tables(tables: Sequence[ScheduledTable], duplicate: Duplicate) -> tuple[ScheduledMatch, ...]:
-    """All matches of these tables, of one round or of several."""
+    """Return all matches of these tables, of one round or of several."""
     if duplicate is Duplicate.ROTATION:
         return tuple(match for table in tables for match in rotate_seats(table))
     if duplicate is Duplicate.TRAVELLING:
@@ -24,7 +24,7 @@ def matches_at_tables(tables: Sequence[ScheduledTable], duplicate: Duplicate) ->
 
 
 def rotate_seats(table: ScheduledTable) -> tuple[ScheduledMatch, ...]:
-    """One deal, played from every seat by every bot; neighbours stay neighbours."""
+    """Return the matches of a table that play one deal from every seat by every bot. Neighbours stay neighbours."""
     size = len(table.bots)
     return tuple(
         ScheduledMatch(
@@ -45,12 +45,12 @@ def _group_by_round(tables: Iterable[ScheduledTable]) -> Iterable[list[Scheduled
 
 
 def _can_share_deal(table: ScheduledTable, other: ScheduledTable) -> bool:
-    """A deal has as many hands at every table."""
+    """Tell whether a deal has a hand for every seat of both tables, and no bot would meet it twice."""
     return len(table.bots) == len(other.bots) and not set(table.bots) & set(other.bots)
 
 
 def _share_travelling_deals(tables: Sequence[ScheduledTable]) -> Iterable[ScheduledMatch]:
-    """Each table takes the first deal that none of its bots has met; a deal that stays at one table is none."""
+    """Give each table the first deal that none of its bots has met. A deal that stays at one table is not shared."""
     sets: list[list[ScheduledTable]] = []
     for table in tables:
         free = (each for each in sets if all(_can_share_deal(table, other) for other in each))

@@ -1,4 +1,4 @@
-"""A schedule of which all matches are known from the beginning: each may be played at any time."""
+"""A schedule whose matches are all known from the beginning. Each may be played at any time."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from seatwise_server.competition.schedules.schedule import (
 
 
 class FixedSchedule(ABC):
-    """A `Schedule` whose plan nothing changes that is played."""
+    """A `Schedule` whose plan no result changes."""
 
     __slots__ = ()
 
     @abstractmethod
     def all_matches(self) -> tuple[ScheduledMatch, ...]:
-        """All of the season."""
+        """Return all matches of the season."""
 
     @abstractmethod
     def measure_balance(self) -> tuple[Spread, ...]:
-        """How even the plan is."""
+        """Return how even the plan is."""
 
     def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        """See `Schedule`."""
+        """Return the matches that may be played now. See `Schedule`."""
         return unsettled_matches(self.all_matches(), so_far)
 
     def expected_matches(self, so_far: SoFar) -> int:
-        """See `Schedule`."""
+        """Return the number of matches that are not given up. See `Schedule`."""
         return len(self.all_matches()) - len(matches_given_up(self.all_matches(), so_far))
 
     def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:  # noqa: ARG002 - it is a `Schedule`
-        """Nobody has one: to sit out is part of the plan and the same for all."""
+        """Return no byes: sitting out is part of the plan, and all entrants do it equally often."""
         return ()

@@ -1,7 +1,7 @@
-"""Gauntlet: challengers meet the field, each of it equally often; the field does not meet itself without one of them.
+"""Gauntlet: every challenger meets each bot of the field equally often. The field meets itself only beside a challenger.
 
-At a table of three or four sits one challenger; the others are of the field, in ever other company. A round is as many tables
-as there are challengers; a round at the whole field takes as many rounds as the field has bots.
+One challenger sits at each table. At tables of three or four the others are bots of the field, in changing company. A round
+has as many tables as there are challengers. One pass through the field takes as many rounds as the field has bots.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from seatwise_server.competition.schedules.schedule import (
 
 @dataclass(frozen=True, slots=True)
 class Gauntlet(FixedSchedule):
-    """Its settings; what follows from them is worked out once."""
+    """The settings of a gauntlet. The plan is computed once."""
 
     challengers: tuple[str, ...]
     field: tuple[str, ...]
     table_size: int = 2
     rounds: int = 0
-    """Matches of each challenger, or deals where seats rotate; 0 is one at each seat against each of the field."""
+    """Matches of each challenger, or deals if seats rotate. 0 is one at each seat against each bot of the field."""
     duplicate: Duplicate = Duplicate.TRAVELLING
     seed: str = ""
 
@@ -44,11 +44,11 @@ class Gauntlet(FixedSchedule):
             raise BadSchedule(f"rounds: must be 0 or more, not {self.rounds}")
 
     def all_matches(self) -> tuple[ScheduledMatch, ...]:
-        """All of the season."""
+        """Return all matches of the season."""
         return _plan_matches(self)
 
     def measure_balance(self) -> tuple[Spread, ...]:
-        """How even it is for the field, beside one challenger."""
+        """Return how even the schedule is for the field, beside the first challenger."""
         first = self.challengers[0]
         tables = [match.bots for match in self.all_matches() if first in match.bots]
         return measure_balance(self.field, [tuple(bot for bot in bots if bot != first) for bots in tables])
@@ -67,9 +67,12 @@ def _plan_matches(plan: Gauntlet) -> tuple[ScheduledMatch, ...]:
 
 
 def _bots_at_table(plan: Gauntlet, challenger: str, at: int, number: int) -> tuple[str, ...]:
-    """Every time through the field it stands in another order, and the challenger sits one seat further on.
+    """Return the bots of one table by seat.
 
-    Challengers of the same round stand so far apart in it that their tables have nobody in common, if it is large enough.
+    Each pass through the field has an order of its own and moves the challenger by one seat.
+
+    Challengers of one round start far apart in that order. So their tables have no bot in common, if the field is large
+    enough.
     """
     size = len(plan.field)
     lap, step = divmod(number, size)

@@ -1,14 +1,13 @@
-"""Knockout over tables of two, three or four, with seeds, byes and a way on from every match that failed.
+"""Knockout over tables of two, three or four, with seeds, byes, and a rule for every match that fails.
 
-The rules, all of them:
-
-- The bracket has places for `table_size` x (`table_size` / `advance`)^n entrants. Places that stay empty are those of the last
-  seeds: a table with empty places is played by those who are there, and nobody plays where not more sit than go on (a bye).
-  So all byes are in the first round, they are the best seeds', and nobody has two.
-- A table is decided by mean points, see `scoring.counted_points`, then by the share of the others that one finished ahead of.
-  Who forfeits has at most the points of the others and the last rank, so it is out, unless somebody else forfeits before it.
-- Where that leaves open who goes on, one deal more is played. If that leaves it open too, the better seed goes on.
-- A void match is played again. Where all of a table's matches are given up, the better seeds go on.
+- The bracket has `table_size` x (`table_size` / `advance`)^n places. The last seeds' places stay empty. A table with empty
+  places is played by the bots that are there. If no more bots sit there than advance, nothing is played (a bye). So all byes
+  are in the first round, the best seeds have them, and none has two.
+- Mean points decide a table (see `scoring.counted_points`), and then the share of the others that a bot finished ahead of. A
+  bot that forfeits has at most the points of the others and the last rank. So it is out, unless another bot forfeits before
+  it.
+- If that leaves open which bots advance, one more deal is played. If it is still open, the better seed advances.
+- A void match is played again. If all matches of a table are given up, the better seeds advance.
 """
 
 from __future__ import annotations
@@ -27,23 +26,23 @@ from seatwise_server.competition.schedules.schedule import (
 )
 
 BracketPlaces = list[str | None]
-"""Entrants by their places in the bracket, the best first; `None` is an empty one."""
+"""The entrants by place in the bracket, the best first. `None` is an empty place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Knockout:
-    """The tables of a round are known when those before it are decided."""
+    """The settings of a knockout. The tables of a round are known once those of the round before it are decided."""
 
     entrants: tuple[str, ...]
     """The best seed first."""
     table_size: int = 2
     advance: int = 1
-    """How many of a table go on; the table size is a multiple of it."""
+    """How many bots of a table advance. The table size is a multiple of it."""
     deals: int = 1
-    """How many a table plays."""
+    """How many deals a table plays."""
     duplicate: Duplicate = Duplicate.NONE
     seed: str = ""
-    """Of the draw of seats."""
+    """Seeds the draw of seats."""
 
     def __post_init__(self) -> None:
         check_entrants(self.entrants, self.table_size, least=2)
@@ -53,20 +52,26 @@ class Knockout:
             raise BadSchedule(f"deals: must be 1 or more, not {self.deals}")
 
     def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+        """Return the open matches of the current round. See `Schedule`."""
         return _Bracket(self, so_far).due
 
     def expected_matches(self, so_far: SoFar) -> int:
+        """Return how many matches the season has if no later table needs one more deal. See `Schedule`."""
         return _Bracket(self, so_far).length
 
     def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
+        """Return the byes as (round, bot). All are in round 1."""
         return tuple((1, bot) for bot in _Bracket(self, so_far).byes)
 
     def final_order(self, so_far: SoFar) -> tuple[tuple[str, ...], ...]:
-        """Who came where, as far as it is decided: those who went out in the same round share a place."""
+        """Return the bots in the order of the final table, as far as it is decided.
+
+        Bots that went out in the same round share a rank.
+        """
         return _Bracket(self, so_far).order
 
     def bracket_size(self) -> int:
-        """How many the bracket has."""
+        """Return how many places the bracket has."""
         places = self.table_size
         while places < len(self.entrants):
             places = places * self.table_size // self.advance
@@ -75,7 +80,7 @@ class Knockout:
 
 @dataclass
 class _Bracket:
-    """The rounds so far, played again one after the other."""
+    """The rounds so far, computed one after the other from the results."""
 
     plan: Knockout
     so_far: SoFar
@@ -120,7 +125,7 @@ class _Bracket:
         return KnockoutTable(name, number, by_seed, seats, goes_on, self.plan.deals)
 
     def _next_places(self, verdicts: list[KnockoutOutcome]) -> BracketPlaces:
-        """The places of the next round; none after the last one, or while this one goes on."""
+        """Return the places of the next round: none after the last round, all empty while this one is open."""
         count, advance = len(verdicts), self.plan.advance
         places: BracketPlaces = [None] * (advance * count) if count > 1 else []
         if self.due:
@@ -136,13 +141,13 @@ class _Bracket:
         return places
 
     def _rank_eliminated(self, out: list[str], *, is_last: bool) -> None:
-        """Those who are out come before all who went out earlier."""
+        """Rank the bots that are out ahead of all that went out earlier."""
         out = out if is_last else sorted(out, key=self.plan.entrants.index)
         groups = [(bot,) for bot in out] if is_last else [tuple(out)]
         self.order = (*(group for group in groups if group), *self.order)
 
     def _matches_in_later_rounds(self, places: int) -> int:
-        """Matches of the rounds of which nothing is known yet, if nothing ends level."""
+        """Return the number of matches in rounds that are not drawn yet, if no table ends level."""
         each = self.plan.deals * (self.plan.table_size if self.plan.duplicate is Duplicate.ROTATION else 1)
         total = 0
         while places >= self.plan.table_size:
@@ -153,7 +158,7 @@ class _Bracket:
 
 
 def _lay_out_tables(places: BracketPlaces, count: int) -> list[list[str]]:
-    """Laid out to and fro, so that the best are apart and the sums of seeds at the tables are alike."""
+    """Lay out the places to and fro over the tables, so that the best are apart and the sums of seeds are alike."""
     tables: list[list[str]] = [[] for _ in range(count)]
     for place, bot in enumerate(places):
         turn, at = divmod(place, count)
@@ -163,5 +168,8 @@ def _lay_out_tables(places: BracketPlaces, count: int) -> list[list[str]]:
 
 
 def _place_in_next_round(table: int, rank: int, tables: int) -> int:
-    """A winner takes the best place of its table; who came second goes to the other half of the bracket."""
+    """Return the place of the bot with this rank (from 0) at a table.
+
+    A winner keeps its table's place; a second goes to the other half.
+    """
     return rank * tables + (table + rank * tables // 2) % tables

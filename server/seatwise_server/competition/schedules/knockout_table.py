@@ -1,4 +1,4 @@
-"""One table of a knockout: what it plays, and who goes on from it."""
+"""One table of a knockout: the matches that it plays, and the bots that advance from it."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ from seatwise_server.competition.schedules.schedule import (
 from seatwise_server.competition.standings.scoring import TableScore, table_scores
 
 UNPLAYED = TableScore(points=0.0, score=0.5)
-"""What all have at a table at which nothing was played."""
+"""The score of every bot at a table at which nothing was played."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnockoutTable:
-    """Bots of whom some go on."""
+    """Bots of which some advance."""
 
     id: str
     round: int
     bots: tuple[str, ...]
-    """By seed."""
+    """The bots by seed."""
     seats: tuple[str, ...]
-    """As they sit for the first deal; they move on by one seat with each."""
+    """The bots by seat for the first deal. They move by one seat with each further deal."""
     advancing: int
-    """How many."""
+    """How many of them advance."""
     deals: int
+    """How many deals the table plays."""
 
     @property
     def is_bye(self) -> bool:
-        """All go on: nothing is played."""
+        """Whether all bots advance, so that nothing is played."""
         return len(self.bots) <= self.advancing
 
     def deal_tables(self) -> tuple[ScheduledTable, ...]:
-        """One for each deal."""
+        """Return the table once for each deal."""
         return tuple(
             self._table_of_deal(f"g{deal + 1}", deal) for deal in range(0 if self.is_bye else self.deals)
         )
@@ -50,7 +51,7 @@ class KnockoutTable:
         return ScheduledTable(f"{self.id}-{name}", self.round, self.seats[by:] + self.seats[:by])
 
     def deciding_matches(self, duplicate: Duplicate) -> tuple[ScheduledMatch, ...]:
-        """One deal more; it travels nowhere."""
+        """Return the matches of one more deal, which is shared with no other table."""
         is_rotation = duplicate is Duplicate.ROTATION
         return matches_at_tables(
             [self._table_of_deal("last", self.deals)], Duplicate.ROTATION if is_rotation else Duplicate.NONE
@@ -59,7 +60,7 @@ class KnockoutTable:
 
 @dataclass(frozen=True, slots=True)
 class KnockoutOutcome:
-    """A table with what it was to play and what came of it."""
+    """A table with the matches that it is to play, and their results so far."""
 
     table: KnockoutTable
     matches: tuple[ScheduledMatch, ...]
@@ -67,18 +68,21 @@ class KnockoutOutcome:
     so_far: SoFar
 
     def due_matches(self) -> tuple[ScheduledMatch, ...]:
-        """The decider only when all else is played and needs one."""
+        """Return the open matches: those of the decider only if all others are played and leave the table level."""
         return unsettled_matches(self.matches, self.so_far) or (
             unsettled_matches(self.decider, self.so_far) if self.is_level() else ()
         )
 
     def expected_matches(self) -> int:
-        """How many matches it takes, as far as is known."""
+        """Return how many matches the table takes, as far as is known."""
         needs_decider = not unsettled_matches(self.matches, self.so_far) and self.is_level()
         return len(self.matches) + len(self.decider) * needs_decider
 
     def is_level(self) -> bool:
-        """Whether two are level of whom one goes on. Where nothing could be played seeds decide at once."""
+        """Tell whether a bot that would advance is level with one that would not.
+
+        If nothing could be played, the seeds decide at once.
+        """
         played = self._tally_matches(self.matches)
         if not played or self.table.is_bye:
             return False
@@ -88,7 +92,7 @@ class KnockoutOutcome:
         return played[last] == played[first_out]
 
     def rank_bots(self) -> list[str]:
-        """The best first; level ones in the order of seeds."""
+        """Return the bots, the best first. Bots that are level come in the order of seeds."""
         played = self._tally_matches(self.matches)
         last = self._tally_matches(self.decider)
         return sorted(
@@ -98,7 +102,7 @@ class KnockoutOutcome:
     def _final_sort_key(
         self, bot: str, played: dict[str, TableScore], last: dict[str, TableScore]
     ) -> tuple[tuple[float, float], ...]:
-        """The decider decides between those who were level, and nothing else."""
+        """Put the decider second, so that it decides only between bots that were level."""
         return (_sort_key(played.get(bot, UNPLAYED)), _sort_key(last.get(bot, UNPLAYED)))
 
     def _rank_before_decider(self, played: dict[str, TableScore]) -> list[str]:
@@ -109,5 +113,5 @@ class KnockoutOutcome:
 
 
 def _sort_key(tally: TableScore) -> tuple[float, float]:
-    """Less is better, so that a sort leaves level ones in the order of seeds."""
+    """Return a key for which less is better, so that a sort leaves level bots in the order of seeds."""
     return (-tally.points, -tally.score)

@@ -1,6 +1,7 @@
-"""Round robin over tables of two, three or four: everybody meets everybody equally often, as far as arithmetic allows.
+"""Round robin over tables of two, three or four: every pair meets equally often, as far as arithmetic allows.
 
-A round seats everybody who finds a full table; where entrants remain they sit out in turn, which costs and brings nothing.
+A round seats all entrants for which there are full tables. If some remain, entrants sit out in turn, which neither costs nor
+brings anything.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ from seatwise_server.competition.schedules.seat_balance import balance_seats
 
 @dataclass(frozen=True, slots=True)
 class RoundRobin(FixedSchedule):
-    """Its settings; what follows from them is worked out once."""
+    """The settings of a round robin. The plan is computed once."""
 
     entrants: tuple[str, ...]
     table_size: int = 2
     rounds: int = 0
-    """0 is one cycle: the fewest rounds in which all pairs meet equally often, or nearly."""
+    """0 is one cycle: the fewest rounds in which all pairs meet equally often, or nearly so."""
     duplicate: Duplicate = Duplicate.TRAVELLING
     seed: str = ""
-    """Of the draw: who stands where in the plan."""
+    """Seeds the draw of the entrants' numbers in the plan."""
 
     def __post_init__(self) -> None:
         check_entrants(self.entrants, self.table_size)
@@ -44,11 +45,11 @@ class RoundRobin(FixedSchedule):
             raise BadSchedule(f"rounds: must be 0 or more, not {self.rounds}")
 
     def all_matches(self) -> tuple[ScheduledMatch, ...]:
-        """All of the season."""
+        """Return all matches of the season."""
         return _plan_matches(self)
 
     def measure_balance(self) -> tuple[Spread, ...]:
-        """How even the schedule is."""
+        """Return how even the schedule is."""
         return measure_balance(self.entrants, [match.bots for match in self.all_matches()])
 
 
@@ -71,7 +72,7 @@ def _draw_tables(plan: RoundRobin) -> list[ScheduledTable]:
 
 
 def _plan_rounds(entrants: int, size: int, wanted: int) -> tuple[DesignRound, ...]:
-    """Whole cycles first, which mostly are even as they are; then what is left over, beside them."""
+    """Plan whole cycles first, most of which are even by design, and then even out the rounds that remain."""
     length = cycle_length(entrants, size)
     wanted = wanted or length
     rounds = _plan_cycles(entrants, size, -(-wanted // length))

@@ -1,10 +1,10 @@
-"""What a schedule is: matches with stable ids, worked out anew from the results so far, whoever asks and however often.
+"""The terms of every schedule: matches with stable ids, computed from the results so far as often as anybody asks.
 
-A schedule keeps nothing. It is settings and entrants; what is due follows from them and from what has been played, so that
-whoever was killed asks again, is told the same ids, and plays no match twice.
+A schedule keeps no state. It consists of settings and entrants, and the due matches follow from them and from what has been
+played. So a runner that was killed asks again, gets the same ids, and plays no match twice.
 
-- A void match is played again, under the next attempt's id, with the same deal and seats.
-- After three void matches (`SoFar.attempts`) it is given up: it counts for nobody.
+- A void match is played again under the next attempt's id, with the same deal and seats.
+- After three void attempts (`SoFar.attempts`) a match is given up and counts for no bot.
 - A forfeited match counts as it ended.
 """
 
@@ -18,8 +18,9 @@ from typing import Final, Protocol
 from seatwise_server.competition.logged_result import LoggedResult
 
 MOST_ATTEMPTS: Final = 3
+"""A match that was void so many times is given up."""
 TABLE_SIZES: Final = (2, 3, 4)
-"""Of tables."""
+"""The numbers of seats that a table may have."""
 
 
 class BadSchedule(ValueError):
@@ -33,18 +34,19 @@ class Duplicate(StrEnum):
     TRAVELLING = "travelling"
     """A deal goes to several tables, and no bot meets it twice."""
     ROTATION = "rotation"
-    """The same bots play a deal from every seat: only for bots that are started afresh for each match."""
+    """The same bots play a deal from every seat. This suits only bots that are restarted for each match."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedDeal:
-    """A match's place among those that share a deal."""
+    """A duplicate deal, and a match's place among those that share it."""
 
     set: str
-    """Names the deal within the schedule: a to z, 0 to 9 and "-"."""
+    """The name of the deal within the schedule: a to z, 0 to 9 and "-"."""
     number: int
-    """Which of the set's matches it is, from 1."""
+    """The number of the match within the set, from 1."""
     size: int
+    """How many matches share the deal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +54,22 @@ class ScheduledMatch:
     """A match that may be played now."""
 
     id: str
-    """Unique within the schedule and always the same."""
+    """Unique within the schedule, and the same whenever the schedule is computed."""
     round: int
     """From 1."""
     bots: tuple[str, ...]
-    """By seat."""
+    """The bots by seat."""
     deal: SharedDeal | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduledTable:
-    """Bots that meet: for one match, or for several where seats rotate over a deal."""
+    """Bots that meet: for one match, or for several if seats rotate over a deal."""
 
     id: str
     round: int
     bots: tuple[str, ...]
+    """The bots by seat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,32 +78,35 @@ class SoFar:
 
     results: Mapping[str, LoggedResult] = field(default_factory=dict)
     voids: Collection[str] = ()
-    """Those that ended void."""
+    """The ids of matches that ended void."""
     attempts: int = MOST_ATTEMPTS
-    """How often a match may be void before it is given up."""
+    """A match that was void so many times is given up."""
 
 
 class Schedule(Protocol):
-    """A season's format."""
+    """The format of a season, with its settings."""
 
     def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-        """What may be played now and has no result, what is being played included. Nothing is due: the season is over."""
+        """Return the matches that may be played now and have no result, those under way included.
+
+        If none is due, the season is over.
+        """
 
     def expected_matches(self, so_far: SoFar) -> int:
-        """How many matches the season has, as far as can be said now."""
+        """Return how many matches the season has, as far as that can be said now."""
 
     def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
-        """Who sat out a round that was for all, as (round, bot)."""
+        """Return the byes so far as (round, bot): who sat out a round that was meant for all."""
 
 
 def unsettled_matches(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[ScheduledMatch, ...]:
-    """Those of them that are not settled, each as its next attempt."""
+    """Return those of the matches that have no result and are not given up, each as its next attempt."""
     attempts = (next_attempt(match, so_far) for match in matches)
     return tuple(match for match in attempts if match is not None)
 
 
 def next_attempt(match: ScheduledMatch, so_far: SoFar) -> ScheduledMatch | None:
-    """The match as it is to be played now; `None` where it has a result or is given up."""
+    """Return the match with the id under which it is to be played now. `None` if it has a result or is given up."""
     for attempt in attempt_ids(match.id, so_far.attempts):
         if attempt in so_far.results:
             return None
@@ -110,19 +116,19 @@ def next_attempt(match: ScheduledMatch, so_far: SoFar) -> ScheduledMatch | None:
 
 
 def find_result(match: str, so_far: SoFar) -> LoggedResult | None:
-    """That of whichever attempt was not void."""
+    """Return the result of the attempt that counts, of the match with this first id. `None` if there is none yet."""
     return next(
         (so_far.results[each] for each in attempt_ids(match, so_far.attempts) if each in so_far.results), None
     )
 
 
 def find_results(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[LoggedResult, ...]:
-    """Of those that have one."""
+    """Return the results of those matches that have one."""
     return tuple(filter(None, (find_result(match.id, so_far) for match in matches)))
 
 
 def matches_given_up(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[str, ...]:
-    """Those that were void as often as they may be."""
+    """Return the ids of the matches whose every attempt was void."""
     return tuple(
         match.id
         for match in matches
@@ -136,7 +142,10 @@ def attempt_ids(match: str, attempts: int = MOST_ATTEMPTS) -> tuple[str, ...]:
 
 
 def check_entrants(entrants: Sequence[str], table_size: int, *, least: int | None = None) -> None:
-    """Raises `BadSchedule`."""
+    """Check the number of entrants, at least `least` or a full table, that none is named twice, and the size of tables.
+
+    Raises `BadSchedule`.
+    """
     if table_size not in TABLE_SIZES:
         raise BadSchedule(f"table_size: must be one of {', '.join(map(str, TABLE_SIZES))}, not {table_size}")
     twice = sorted({each for each in entrants if entrants.count(each) > 1})

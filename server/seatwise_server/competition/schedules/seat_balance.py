@@ -1,7 +1,7 @@
-"""Who sits where at a table, so that everybody sits everywhere, and in every relation to everybody, equally often.
+"""Seat the bots of a table so that each sits at every seat, and at every distance from each other bot, equally often.
 
-The order around the table decides who sits how far from whom, and where it begins decides who has which seat: the two are
-chosen one after the other.
+The order round the table decides the distances, and its starting point decides the seats. So the search chooses one after
+the other.
 """
 
 from __future__ import annotations
@@ -14,24 +14,26 @@ from random import Random
 from typing import Final, Protocol
 
 SEATING_SWEEPS: Final = 100
+"""Every table is drawn again so many times."""
 FIRST_TEMPERATURE: Final = 0.5
+"""Of the annealing. It is low, so that the search keeps most of what is even at the start."""
 LAST_TEMPERATURE: Final = 0.15
-"""At the start and at the end of the search: low, so that it keeps what is even from the start."""
 
 BotsBySeat = tuple[str, ...]
+"""The names of the bots at one table, by seat."""
 
 
 class SeatingCounts(Protocol):
-    """Something that should have happened to all equally often."""
+    """Counts of something that should happen to all bots equally often."""
 
     def add_table(self, bots: Sequence[str], times: int = 1) -> None:
-        """They have sat so; -1 takes it back."""
+        """Count a table seated like this. `times=-1` takes it back."""
 
     def table_cost(self, bots: Sequence[str]) -> int:
-        """Half of what sitting so would add to the sum of squares, but for a constant."""
+        """Return half of what this table would add to the sum of squares, but for a constant."""
 
     def sum_of_squares(self) -> int:
-        """The sum of all squares: the more even, the less."""
+        """Return the sum of the squares of all counts. The lower it is, the more even are the counts."""
 
 
 class SeatCounts:
@@ -52,7 +54,7 @@ class SeatCounts:
 
 
 class DistanceCounts:
-    """How often each bot has had each other one so many seats to its left."""
+    """How often each bot has had each other bot so many seats to its left."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, int]] = Counter()
@@ -74,7 +76,7 @@ class DistanceCounts:
 
 
 class SeatAssigner:
-    """Seats tables one by one, each in the best way after all before it."""
+    """Seats tables one by one, each in the best order after all tables before it."""
 
     def __init__(self, tables: Iterable[Sequence[str]] = ()) -> None:
         self._counts: tuple[SeatingCounts, ...] = (DistanceCounts(), SeatCounts())
@@ -82,7 +84,7 @@ class SeatAssigner:
             self._count_table(bots)
 
     def assign_seats(self, bots: Sequence[str], chance: Random) -> BotsBySeat:
-        """They sit so from now on."""
+        """Return these bots by seat, and count the table. `chance` decides between orders that are equally good."""
         order = _draw_choice(list(permutations(bots)), self._table_cost, 0.01, chance)
         self._count_table(order)
         return order
@@ -96,18 +98,18 @@ class SeatAssigner:
 
 
 def balance_seats(tables: Sequence[BotsBySeat], chance: Random) -> list[BotsBySeat]:
-    """The same tables, with seats chosen for all of them together."""
+    """Return the same tables, seated so that seats and distances are even over all of them together."""
     ordered = _anneal_seats(tables, DistanceCounts(), _orders_around_table, chance)
     return _anneal_seats(ordered, SeatCounts(), _turned_orders, chance)
 
 
 def _orders_around_table(bots: BotsBySeat) -> list[BotsBySeat]:
-    """All orders around a table."""
+    """Return all orders round a table. The first bot stays where it is."""
     return [(bots[0], *others) for others in permutations(bots[1:])]
 
 
 def _turned_orders(bots: BotsBySeat) -> list[BotsBySeat]:
-    """All seats at which the same order can begin."""
+    """Return all turns of one order: each seat at which it can begin."""
     return [bots[by:] + bots[:by] for by in range(len(bots))]
 
 
@@ -117,6 +119,7 @@ def _anneal_seats(
     choices: Callable[[BotsBySeat], list[BotsBySeat]],
     chance: Random,
 ) -> list[BotsBySeat]:
+    """Draw the order of one table after the other, and return the most even tables that were met."""
     seated = list(tables)
     for bots in seated:
         counts.add_table(bots)
@@ -135,6 +138,7 @@ def _anneal_seats(
 def _draw_choice(
     choices: list[BotsBySeat], cost: Callable[[BotsBySeat], int], heat: float, chance: Random
 ) -> BotsBySeat:
+    """Draw one of the choices. Lower costs are likelier, and the lower the temperature, the more so."""
     costs = [cost(each) for each in choices]
     weights = [exp((min(costs) - each) / heat) for each in costs]
     return chance.choices(choices, weights)[0]

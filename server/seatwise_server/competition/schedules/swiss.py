@@ -1,14 +1,13 @@
-"""Swiss: in each round those meet who have done equally well, and nobody meets the same bot again if it can be helped.
+"""Swiss: in each round bots meet that have done equally well, and no two meet again if that can be avoided.
 
-The rules, all of them:
-
-- Score of a table: the share of the others that a bot finished ahead of (1 for all of them, 0 for none, half for a tie), over
-  all matches of the table. A bye scores 1. A table that was given up scores what its bots have had on average.
-- The first round is drawn by seed: the order of the entrants counts. In every group of equals the upper part meets the lower.
-- Byes go to the last of the table that have had none; nobody has two. More rounds than that allows are refused.
-- As few pairs as can be found meet again. Before that, nothing else counts.
-- Who was moved down to a lower group in one round is not in the next, if there is a choice.
-- Seats: each table sits as has been the rarest so far.
+- The score at a table is the share of the others that a bot finished ahead of, over all matches of the table: 1 for all of
+  them, 0 for none, half for a tie. A bye scores 1. A table that was given up brings its bots their own mean so far.
+- The seeds draw the first round: the order of the entrants counts. In every group of equals the upper part meets the lower.
+- The last bots of the table that have had no bye get the byes. No bot has two, and `Swiss` refuses more rounds than that
+  allows.
+- As few pairs as can be found meet again. This comes before everything else.
+- A bot that was moved down to a lower group in one round is not moved down in the next, if there is a choice.
+- Seats: each table sits in the order that has been the rarest so far.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ from seatwise_server.competition.standings.scoring import BYE_SCORE, table_score
 
 @dataclass(frozen=True, slots=True)
 class Swiss:
-    """A round is drawn when the one before it is over."""
+    """The settings of a Swiss tournament. A round is drawn when the one before it is over."""
 
     entrants: tuple[str, ...]
-    """The strongest first, as far as one knows."""
+    """The strongest first, as far as that is known."""
     rounds: int
     table_size: int = 2
     duplicate: Duplicate = Duplicate.TRAVELLING
@@ -59,17 +58,20 @@ class Swiss:
             )
 
     def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
+        """Return the open matches of the current round. See `Schedule`."""
         return _SwissRounds(self, so_far).due
 
     def expected_matches(self, so_far: SoFar) -> int:  # noqa: ARG002 - it is a `Schedule`
+        """Return the number of matches of all rounds. See `Schedule`."""
         matches = self.table_size if self.duplicate is Duplicate.ROTATION else 1
         return self.rounds * (len(self.entrants) // self.table_size) * matches
 
     def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
+        """Return the byes of the rounds that are drawn, as (round, bot)."""
         return tuple(_SwissRounds(self, so_far).byes)
 
     def current_scores(self, so_far: SoFar) -> dict[str, float]:
-        """After the last round that is over."""
+        """Return each bot's score after the last round that is over."""
         return dict(_SwissRounds(self, so_far).scores)
 
 
@@ -115,7 +117,7 @@ class _SwissRounds:
         return self.plan.entrants.index(bot)
 
     def _add_scores(self, matches: Iterable[ScheduledMatch], number: int) -> None:
-        """Adds what the round brought."""
+        """Add the scores of a round that is over."""
         tables: dict[tuple[str, ...], list[ScheduledMatch]] = {}
         for match in matches:
             tables.setdefault(tuple(sorted(match.bots)), []).append(match)
@@ -132,6 +134,6 @@ class _SwissRounds:
 def _draw_cached(
     players: tuple[SwissPlayer, ...], had_bye: frozenset[str], tables: Sequence[tuple[str, ...]], size: int
 ) -> SwissRound:
-    """Kept, because every question about a season begins at its first round."""
+    """Draw a round. Draws are cached, because every question about a season begins at its first round."""
     met = Counter(frozenset(pair) for bots in tables for pair in combinations(bots, 2))
     return draw_round(players, had_bye, met, size)

@@ -1,4 +1,4 @@
-"""One round of a Swiss tournament: who meets whom, when it is known who has done how well and who has met."""
+"""Draw one round of a Swiss tournament from the scores so far and the pairs that have met."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_SEARCH_STEPS: Final = 4_000
-"""So many bots are put to a table, and taken back, before more repeats are allowed."""
+"""After so many bots were put to a table, some of them taken back, the search allows more repeated pairs."""
 
 MeetingCounts = Mapping[frozenset[str], int]
+"""How often each pair of bots has met."""
 _TablePlace = tuple[list["SwissPlayer"], int]
 
 
@@ -25,22 +26,22 @@ class SwissPlayer:
 
 @dataclass(frozen=True, slots=True)
 class SwissRound:
-    """The round: the top tables first."""
+    """The tables of a round, the top one first."""
 
     tables: tuple[tuple[str, ...], ...]
     byes: tuple[str, ...] = ()
     floaters: tuple[str, ...] = ()
-    """Those who meet somebody with a lower score."""
+    """The bots that meet a bot with a lower score."""
     repeats: int = 0
-    """Meetings of two who have met before."""
+    """The number of meetings of pairs that have met before."""
 
 
 def draw_round(
     players: Sequence[SwissPlayer], had_bye: frozenset[str], met: MeetingCounts, size: int
 ) -> SwissRound:
-    """The players come the best first, and so do those who are to be preferred among equals."""
+    """Draw the round. `players` come the best first; among equals the first has precedence. `size` is the size of tables."""
     byes = _choose_byes(players, had_bye, len(players) % size)
-    # whoever has floated comes first among its equals: the last of them is the one who is left over
+    # Among equals, bots that have floated come first, because the last one of a group is the one that floats.
     seated = sorted(
         (player for player in players if player.bot not in byes),
         key=lambda player: (-player.score, not player.has_floated),
@@ -63,13 +64,13 @@ def draw_round(
 
 
 def _choose_byes(players: Sequence[SwissPlayer], had_bye: frozenset[str], count: int) -> tuple[str, ...]:
-    """The last of those who have had none."""
+    """Return the last players that have had no bye."""
     last_first = [player.bot for player in reversed(players) if player.bot not in had_bye]
     return tuple(last_first[:count])
 
 
 def reduce_repeats(tables: list[list[SwissPlayer]], met: MeetingCounts) -> list[list[SwissPlayer]]:
-    """Swaps two bots of different tables, the nearest in score first, as long as fewer meet again by it."""
+    """Swap bots of different tables while that saves repeated pairs. Pairs of bots that are near in score come first."""
     tables = [table.copy() for table in tables]
     while swap := _useful_swap(tables, met):
         (one, here), (other, there) = swap
@@ -92,7 +93,7 @@ def _score_at(place: _TablePlace) -> float:
 
 
 def _repeats_saved(one: _TablePlace, other: _TablePlace, met: MeetingCounts) -> int:
-    """How many repeats fewer there are if the two swap."""
+    """Return how many repeated pairs a swap of the two places saves."""
     (table, at), (away, there) = one, other
     rest, rest_away = [*table[:at], *table[at + 1 :]], [*away[:there], *away[there + 1 :]]
     before = _count_repeats(table[at], rest, met) + _count_repeats(away[there], rest_away, met)
@@ -108,7 +109,7 @@ def _count_repeats(player: SwissPlayer, table: Sequence[SwissPlayer], met: Meeti
 
 
 class _TableSearch:
-    """Fills the tables from the top, and goes back where it finds no way on."""
+    """Fills the tables from the top, and backtracks at dead ends."""
 
     def __init__(self, players: list[SwissPlayer], met: MeetingCounts, size: int, allowed: int) -> None:
         self._free = players.copy()
@@ -119,10 +120,11 @@ class _TableSearch:
         self._steps = MOST_SEARCH_STEPS
 
     def find_tables(self) -> list[list[SwissPlayer]] | None:
-        """All of them; `None` if no way was found with so few repeats."""
+        """Return all tables. `None` if the search found no way with so few repeated pairs."""
         return self._tables if self._fill_tables() else None
 
     def _fill_tables(self) -> bool:
+        """Fill the open table and all after it, and tell whether that worked."""
         if not self._free and len(self._tables[-1]) == self._size:
             return True
         if not self._tables or len(self._tables[-1]) == self._size:
@@ -144,7 +146,7 @@ class _TableSearch:
         return False
 
     def _open_table(self) -> bool:
-        """A new table begins with the best who is left: it has to sit somewhere."""
+        """Open a table with the best player that is left, which has to sit somewhere. Tell whether the rest could be filled."""
         first = self._free.pop(0)
         self._tables.append([first])
         if self._fill_tables():
@@ -164,9 +166,11 @@ class _TableSearch:
         self._allowed += repeats
 
     def _order_candidates(self, table: Sequence[SwissPlayer]) -> Iterator[SwissPlayer]:
-        """Equals first, from where the next part of their group begins; then the others, the nearest first.
+        """Yield the free players in the order in which the table tries them.
 
-        A group of twelve at tables of three has three parts of four: the first of each meet, then the second.
+        Equals come first, from the place where the next part of their group begins. The others follow, the nearest first.
+        For example, a group of twelve at tables of three has three parts of four: the first of each part meet, then the
+        second of each.
         """
         group = [player for player in self._free if player.score == table[0].score]
         part = (len(group) + len(table)) // self._size

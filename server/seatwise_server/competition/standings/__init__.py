@@ -1,1 +1,1 @@
-"""Who ranks where: how a match is scored, tie-breaks, standings and the crosstable."""
+"""Rank entrants: the scoring of matches, tie-breaks, standings, and the crosstable."""

@@ -15,7 +15,7 @@ BYE_SCORE: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class TableScore:
-    """What one bot made at a table."""
+    """The points and the score of one bot at a table."""
 
     points: float
     """The mean of its matches there, as `counted_points` counts them."""

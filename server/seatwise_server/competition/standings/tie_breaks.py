@@ -43,8 +43,8 @@ def mean_score(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
 def head_to_head(season: PlayedSeason, bot: str, level: Sequence[str]) -> float:
     """Return the share of its meetings with the level bots in which the bot finished ahead. 0.5 if it met none of them.
 
-    "Direct encounter" (DE) of FIDE, C.07 article 6. FIDE applies it only if all level players have met; here whoever has met
-    counts.
+    "Direct encounter" (DE) of FIDE, C.07 article 6. FIDE applies it only if all level players have met. Here the meetings
+    that there were count.
     """
     shares = [
         share for other in level if other != bot for share in _shares_against(season.results, bot, other)

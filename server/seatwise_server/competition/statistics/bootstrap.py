@@ -1,6 +1,7 @@
-"""How probable each final order is: the season is drawn again and again from its own deals.
+"""Estimate how probable each final order is, by the bootstrap: the season is drawn again many times from its own deals.
 
-Deals are drawn, not matches: what was played on one deal stays together, or the orders would look more certain than they are.
+It draws deals, not matches. The matches on one deal belong together, and without that the orders would look more certain
+than they are.
 """
 
 from __future__ import annotations
@@ -20,31 +21,33 @@ from seatwise_server.competition.statistics.luck_correction import (
 )
 
 MOST_DRAWS: Final = 2000
+"""A season is drawn so many times, if that does not take more than `MOST_ADDITIONS`."""
 FEWEST_DRAWS: Final = 200
 MOST_ADDITIONS: Final = 8_000_000
-"""So many numbers are added at the most: a season of many matches is drawn less often."""
+"""A season with many matches is drawn less often, so that no more numbers than this are added."""
 
 DealSums = list[tuple[int, float, int]]
-"""(bot, sum, matches) of all who played it."""
+"""(bot, sum, matches) of all bots that played the deal."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderProbabilities:
-    """What came out of the draws."""
+    """The orders in which the drawn seasons ended."""
 
     draws: int
+    """How often the season was drawn."""
     bots: tuple[str, ...]
-    """As they stand in the season itself, by mean points."""
+    """The bots in the order of the season itself, by mean points."""
     rank_probabilities: dict[str, tuple[float, ...]]
-    """By bot: how probable each place is, the first first."""
+    """By bot the probability of each rank, the first rank first."""
     likeliest_orders: tuple[tuple[tuple[str, ...], float], ...]
-    """Whole orders, the most probable first, ten at the most."""
+    """Whole orders with their probabilities, the likeliest first, at most ten."""
 
 
 def bootstrap_orders(
     results: Sequence[LoggedResult], points: CorrectedPoints | None = None, seed: str = ""
 ) -> OrderProbabilities:
-    """By mean points, whoever they are corrected by."""
+    """Return how probable each order by mean points is. `points` are corrected ones, or none; `seed` seeds the draws."""
     bots = sorted({bot for result in results for bot in result.bots})
     deals = _sum_by_deal(results, (points or uncorrected_points(results)).values, bots)
     order = _order_by_mean(deals, len(bots))
@@ -72,7 +75,7 @@ def _sum_by_deal(results: Sequence[LoggedResult], values: SeatValues, bots: Sequ
 
 
 def _order_by_mean(deals: Sequence[DealSums], bots: int) -> list[int]:
-    """The best mean first; who was not drawn is last."""
+    """Return the numbers of the bots, the best mean first. A bot that was not drawn is last."""
     sums, counts = [0.0] * bots, [0] * bots
     for deal in deals:
         for bot, total, count in deal:

@@ -1,4 +1,4 @@
-"""Whether what bots were charged is what they say they took: the referee's clock beside the bots' own reports."""
+"""Test whether the referee charged bots more time than they report: its clock beside the bots' own reports."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from seatwise_server.competition.numeric.significance import SIGNIFICANCE_LEVEL,
 from seatwise_server.competition.numeric.student_t import half_width_errors, student_cdf
 
 LEAST_TIMED_MATCHES = 8
+"""A bot needs so many matches with reported times to be tested."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedAnswer:
-    """One answer of a bot. The charge is in the record; the report is the bot's own, and nobody else can vouch for it."""
+    """One answer of a bot. The charge comes from the record. The report is the bot's own, and nothing else confirms it."""
 
     bot: str
     match: str
@@ -26,39 +27,43 @@ class TimedAnswer:
 
     @property
     def over_ms(self) -> float:
+        """The charge minus the report, in milliseconds."""
         return self.charged_ms - self.reported_ms
 
 
 @dataclass(frozen=True, slots=True)
 class ClockBias:
-    """What one bot was charged beyond its own report, in milliseconds an answer."""
+    """How much more one bot was charged than it reports, in milliseconds an answer."""
 
     bot: str
     answers: int
     mean_ms: float
+    """The mean of the means of its matches."""
     low_ms: float
+    """The lower end of the 95 % interval of the mean. Matches count as independent, and the answers of one match do not."""
     high_ms: float
-    """The 95 % interval of the mean; matches are taken for independent, the answers of one are not."""
+    """The upper end of that interval."""
     worst: TimedAnswer
-    """Where the two differ most."""
+    """The answer for which the charge exceeds the report most."""
     p_value: float
-    """How often chance alone sets it so far apart, to its harm, from what all others were charged beyond theirs."""
+    """How often chance alone sets its mean so far above the means of all other bots."""
     corrected_p_value: float
-    """The same for any bot of the season."""
+    """How often chance does so for any bot of the season."""
 
     @property
     def is_remarkable(self) -> bool:
+        """Whether the corrected p-value is at most `SIGNIFICANCE_LEVEL`."""
         return self.corrected_p_value <= SIGNIFICANCE_LEVEL
 
 
 TimeReports = Mapping[tuple[str, str, int], float]
-"""By bot, match and prompt what the bot says that it took, in milliseconds."""
+"""By bot, match and prompt: the milliseconds that the bot says it took."""
 
 
 def match_reports(record: Mapping[str, Any], reports: TimeReports) -> Iterator[TimedAnswer]:
-    """The answers of a match that both tell of: the record what they were charged, the bots what they took.
+    """Yield the answers of a match that have both a charge in the record and a report.
 
-    Only turns. In a race a bot answers in many steps, and the charge is that of the last.
+    Only turns count. In a race a bot answers in many steps, and the charge is that of the last one.
     """
     match, bots = record["match"], [seat["bot"] for seat in record["seats"]]
     for entry in record["entries"]:
@@ -69,7 +74,7 @@ def match_reports(record: Mapping[str, Any], reports: TimeReports) -> Iterator[T
 
 
 def find_clock_bias(answers: Iterable[TimedAnswer]) -> tuple[ClockBias, ...]:
-    """Of every bot with enough matches to say something, the most surprising first."""
+    """Test every bot that has enough matches, and return the most surprising first."""
     by_bot: dict[str, list[TimedAnswer]] = defaultdict(list)
     for answer in answers:
         by_bot[answer.bot].append(answer)
@@ -94,7 +99,11 @@ def _match_means(answers: Iterable[TimedAnswer]) -> list[float]:
 
 
 def _welch_p_value(own: Sequence[float], others: Sequence[Sequence[float]]) -> float:
-    """Welch's test against the mean of the other bots' means; they differ among themselves, and that counts too."""
+    """Test a bot's match means against the means of the other bots, by Welch's test. The spread among those bots counts too.
+
+    Source: B. L. Welch, "The generalization of 'Student's' problem when several different population variances are involved"
+    (1947).
+    """
     if not others:
         return 1.0
     middles = [fmean(of) for of in others]

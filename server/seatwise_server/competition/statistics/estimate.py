@@ -1,4 +1,4 @@
-"""A mean with its 95 % interval, where several values come from the same deal."""
+"""Estimate means and shares with intervals at the level `CONFIDENCE`, where several values come from the same deal."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from seatwise_server.competition.numeric.student_t import (
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value, and between what the truth lies in 95 of 100 seasons."""
+    """A value, and the interval that holds the truth in 95 of 100 seasons."""
 
     value: float
     low: float
     high: float
     standard_error: float
-    """The standard one."""
+    """Infinite if there are fewer than two clusters."""
     clusters: int
-    """Deals that say something about it, each counted once however often it was played."""
+    """The number of deals behind the value. A deal counts once, however often it was played."""
 
     def __str__(self) -> str:
         if not math.isfinite(self.standard_error):
@@ -34,7 +34,7 @@ class Estimate:
 
     @property
     def probability_positive(self) -> float:
-        """How probable it is, after these data and no others, that the truth is more than 0."""
+        """How probable it is, by these data alone, that the true value is above 0."""
         if not math.isfinite(self.standard_error):
             return 0.5
         if self.standard_error == 0:
@@ -43,9 +43,10 @@ class Estimate:
 
 
 def estimate_mean(values: Iterable[tuple[str, float]]) -> Estimate:
-    """Of values that come as (deal, value); `ValueError` where there is none.
+    """Estimate the mean of values that come as (deal, value), with cluster-robust standard errors.
 
-    What varies is the deal: the sums of what each deal adds to the mean are independent, single matches on it are not.
+    Deals vary independently, and single matches on one deal do not. So the error comes from each deal's contribution to the
+    mean. Raises `ValueError` if there are no values.
     """
     found = list(values)
     if not found:
@@ -58,7 +59,10 @@ def estimate_mean(values: Iterable[tuple[str, float]]) -> Estimate:
 
 
 def build_estimate(value: float, adds: Iterable[float], clusters: int, factor: float = 1.0) -> Estimate:
-    """A mean and what each deal has added to it, which is chance; the factor makes up for what a fit took of that."""
+    """Return a value with the interval that follows from each deal's random contribution to it.
+
+    `factor` makes up for the part of the contributions that an earlier fit has removed.
+    """
     if clusters < 2:
         return Estimate(value, -math.inf, math.inf, math.inf, clusters)
     square = sum(each * each for each in adds)
@@ -68,10 +72,11 @@ def build_estimate(value: float, adds: Iterable[float], clusters: int, factor: f
 
 
 def estimate_share(values: Iterable[tuple[str, float]]) -> Estimate:
-    """The same for shares from 0 to 1: Wilson's interval, which does not leave them, for as many matches as the deals are worth.
+    """Estimate the mean of shares that come as (deal, share), with Wilson's interval, which stays within 0 and 1.
 
-    Matches on one deal are not independent, and half a point for a tie spreads less than won or lost: both are in the error
-    of the plain mean, and say how many independent matches would have it.
+    Matches on one deal depend on each other, and half a point for a tie varies less than a win or a loss. The standard error
+    of the plain mean contains both. So Wilson's formula gets the number of independent matches that would have this error.
+    Source: E. B. Wilson, "Probable Inference, the Law of Succession, and Statistical Inference" (1927).
     """
     plain = estimate_mean(values)
     worth = (

@@ -1,7 +1,7 @@
-"""What in a season would surprise an honest observer. A report, not a verdict: it says where to look, and how sure it is.
+"""Report what would surprise an honest observer of a season. It is no verdict: it tells where to look, and how sure it is.
 
-Chance alone makes each of the three parts name something in no more than one of twenty seasons. What is named may have an honest
-cause (two styles that suit each other), and what is not named may be foul all the same (bots that help each other seldom).
+Chance alone makes each of the three parts name something in at most one of twenty seasons. A named figure may have an honest
+cause, such as two styles that suit each other. And bots that help each other only rarely may not be named.
 """
 
 from __future__ import annotations
@@ -18,17 +18,20 @@ from seatwise_server.competition.statistics.soft_play import SoftPlay, find_soft
 
 @dataclass(frozen=True, slots=True)
 class FairnessReport:
-    """The most surprising comes first in each part."""
+    """Three lists, each with the most surprising figure first."""
 
     soft_play: tuple[SoftPlay, ...]
-    """Who does better at whose tables; pairs that met too seldom, or always, are not in it."""
+    """By pair of bots: whether the first does better where the second sits.
+
+    Pairs that met too rarely, or always, are left out.
+    """
     seat_bias: tuple[SeatBias, ...]
-    """For each size of tables."""
+    """One for each size of tables."""
     clock_bias: tuple[ClockBias, ...]
-    """Only of bots that report their own times."""
+    """Only for bots that report their own times."""
 
     def list_remarks(self) -> list[str]:
-        """What is remarkable, a sentence for each; none in most honest seasons."""
+        """Return a sentence for each remarkable figure. Most honest seasons have none."""
         return [
             *(_describe_soft_play(found) for found in self.soft_play if found.is_remarkable),
             *(_describe_seat_bias(found) for found in self.seat_bias if found.is_remarkable),
@@ -37,7 +40,7 @@ class FairnessReport:
 
 
 def check_fairness(results: Iterable[LoggedResult], answers: Sequence[TimedAnswer] = ()) -> FairnessReport:
-    """Of a whole season, from its results and, where they are known, its bots' answers."""
+    """Return the report on a season, from its results and those answers for which the bots reported times."""
     played = match_residuals(results)
     return FairnessReport(find_soft_play(played), find_seat_bias(played), find_clock_bias(answers))
 

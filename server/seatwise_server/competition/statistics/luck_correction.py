@@ -1,8 +1,10 @@
-"""Luck of the deal, taken off: what a published house bot scores at the same seat of the same deal, and what other tables did.
+"""Take the luck of the deal off the points: the par of each seat, and what others made at the same seat of the same deal.
 
-A correction subtracts from a match's points something that is known without looking at the match, and whose mean is taken off
-again: so no correction can move the mean of all, and one whose coefficient was fixed before the season cannot be bent towards
-anybody. A coefficient that is badly chosen costs precision, never truth.
+Par is the score of a published house bot at that seat of that deal, with the same bot at all seats.
+
+A correction subtracts from a match's points a value that is known without looking at the match, minus that value's mean. So
+no correction changes the mean of all points. And its coefficient is fixed before the season, so it cannot be chosen to
+favour a bot. A badly chosen coefficient costs precision, never truth.
 """
 
 from __future__ import annotations
@@ -17,15 +19,15 @@ from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.residual_variance import seat_residuals
 
 PAR_COEFFICIENT: Final = 0.5
-"""What of par is taken off, for points of UGO! and `greedy` as the par bot."""
+"""The part of par that is taken off, for points of UGO! with `greedy` as the par bot."""
 DEAL_VARIANCE_SHARE: Final = 0.45
-"""The part of the variance at a seat that is the deal's."""
+"""The share of the variance at a seat that is due to the deal."""
 DEAL_VARIANCE_SHARE_AFTER_PAR: Final = 0.3
-"""The same of what par has left."""
-# All three by `tests/bench/matches_needed.py --fit`, on deals that were used for nothing else.
+"""The same after the correction by par."""
+# All three were fitted by `tests/bench/matches_needed.py --fit`, on deals that serve no other purpose.
 
 ParLookup = Callable[[LoggedResult], Sequence[float] | None]
-"""What the par bot scores at each seat of that match's deal; `None` where that is not known."""
+"""Returns what the par bot scores at each seat of that match's deal, or `None` if that is not known."""
 
 SeatValues = list[tuple[float, ...]]
 """By match and seat."""
@@ -33,31 +35,37 @@ SeatValues = list[tuple[float, ...]]
 
 @dataclass(frozen=True, slots=True)
 class CorrectedPoints:
-    """The points of all matches, as they are or corrected."""
+    """The points of all matches, corrected or not."""
 
     values: SeatValues
     common_shifts: Mapping[str, float] = field(default_factory=dict)
-    """By deal, what it adds to the means of all bots alike. A correction takes a mean off that was measured in the same season:
-    so the deals' luck is gone from differences, but not from how high all stand, and intervals have to know that."""
+    """By deal: what it adds to the means of all bots alike.
+
+    A correction subtracts a mean that was measured in the same season. So the luck of the deals leaves the differences, but
+    not the level of all bots, and intervals of means have to include it.
+    """
 
 
 def deal_name(result: LoggedResult) -> str:
-    """Names what is independent of all other matches: a match whose deal nobody else played is a deal of its own."""
+    """Return the name of the deal, on which all matches that depend on each other agree.
+
+    An unshared deal has the match's name.
+    """
     return result.deal or result.match
 
 
 def add_par(results: Iterable[LoggedResult], par_of: ParLookup) -> list[LoggedResult]:
-    """The same results with their pars, as far as they are known."""
+    """Return the same results with their pars, as far as they are known."""
     return [replace(result, par=tuple(map(float, par_of(result) or ()))) for result in results]
 
 
 def uncorrected_points(results: Sequence[LoggedResult]) -> CorrectedPoints:
-    """Points as they count."""
+    """Return the points as tables count them."""
     return CorrectedPoints([tuple(map(float, counted_points(result))) for result in results])
 
 
 def correct_by_par(results: Sequence[LoggedResult], coefficient: float) -> CorrectedPoints:
-    """Points less a fixed part of what par is above its mean at that seat. Matches without par stay as they are."""
+    """Subtract a fixed part of how far par is above its mean at that seat. Matches without par stay as they are."""
     pars = [result.par or (0.0,) * len(result.bots) for result in results]
     above = _subtract_seat_means(pars, [bool(result.par) for result in results])
     values = [
@@ -70,11 +78,12 @@ def correct_by_par(results: Sequence[LoggedResult], coefficient: float) -> Corre
 def correct_by_other_tables(
     results: Sequence[LoggedResult], points: CorrectedPoints, deal_share: float
 ) -> CorrectedPoints:
-    """Where a deal travelled: values less a part of what others made at that seat of it.
+    """Where a deal travelled, subtract a part of what others made at that seat of it.
 
-    `deal_share` is the part of the variance at a seat that is the deal's, fixed beforehand. The part that is taken off follows
-    from it and from the number of other tables: the mean of few is itself mostly chance. As nobody is among the others of its
-    own match, differences between bots come out larger by what the weaker or stronger others are worth; that is undone.
+    `deal_share` is the share of the variance at a seat that is due to the deal, fixed before the season. The part to
+    subtract follows from it and the number of other tables, because the mean of few tables is itself mostly chance. No bot
+    is among the others of its own match. So differences between bots come out too large, by the share of a weaker or
+    stronger field that each meets; the correction undoes that.
     """
     tables = _tables_by_deal(results)
     above = _subtract_seat_means(points.values, [True] * len(results))
@@ -101,7 +110,7 @@ def correct_by_other_tables(
 def _shifts_after_correction(
     results: Sequence[LoggedResult], points: CorrectedPoints, parts: Sequence[float], field_size: int
 ) -> dict[str, float]:
-    """What the deals still add to all: the part of the level that was taken off comes back with the season's mean."""
+    """Return what the deals still add to all bots. The part that was subtracted comes back with the season's mean."""
     part = sum(parts) / max(len(parts), 1)
     kept = (1 - part) / (1 + part / max(field_size - 1, 1))
     whole = _shifts_by_deal(
@@ -112,7 +121,7 @@ def _shifts_after_correction(
 
 
 def _subtract_seat_means(values: SeatValues, counts: Sequence[bool]) -> SeatValues:
-    """Each value less the mean at its seat, 0 in matches that do not count."""
+    """Return each value minus the mean at its seat, and 0 in matches that do not count."""
     means = _seat_means(
         (len(own), seat, value)
         for own, is_in in zip(values, counts, strict=True)
@@ -128,7 +137,7 @@ def _subtract_seat_means(values: SeatValues, counts: Sequence[bool]) -> SeatValu
 def _shifts_by_deal(
     results: Sequence[LoggedResult], above: SeatValues, coefficient: float
 ) -> dict[str, float]:
-    """What each deal adds to the mean of all values by the mean that was taken off."""
+    """Return what each deal adds to the mean of all values because of the mean that was subtracted."""
     count = sum(map(len, above))
     level: dict[str, float] = defaultdict(float)
     for result, off in zip(results, above, strict=True):
@@ -137,7 +146,7 @@ def _shifts_by_deal(
 
 
 def _tables_by_deal(results: Iterable[LoggedResult]) -> dict[str, int]:
-    """The number of tables by deal, of those that no bot has met twice."""
+    """Return the number of tables of each deal that no bot has met twice."""
     met: dict[str, list[str]] = defaultdict(list)
     tables: dict[str, int] = defaultdict(int)
     for result in results:
@@ -148,7 +157,7 @@ def _tables_by_deal(results: Iterable[LoggedResult]) -> dict[str, int]:
 
 
 def remaining_variance(results: Sequence[LoggedResult], points: CorrectedPoints) -> float:
-    """Which part of the chance in single matches a correction has left; 1 where there was none."""
+    """Return the share of the variance of single matches that a correction has left. 1 if there was no variance."""
     before, after = (
         _sum_squared_residuals(results, each.values) for each in (uncorrected_points(results), points)
     )
@@ -156,7 +165,7 @@ def remaining_variance(results: Sequence[LoggedResult], points: CorrectedPoints)
 
 
 def _sum_squared_residuals(results: Sequence[LoggedResult], values: SeatValues) -> float:
-    """The sum of squares of what neither bots nor opponents nor seats explain."""
+    """Return the sum of squares of what bots, opponents and seats do not explain."""
     left, _ = seat_residuals(results, _subtract_seat_means(values, [True] * len(results)))
     return sum(value * value for own in left for value in own)
 

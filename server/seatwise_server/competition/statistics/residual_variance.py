@@ -1,7 +1,7 @@
-"""What is left of points when the bot and those it met are taken off: the chance in them, which intervals are made of.
+"""Compute the chance in points: what is left when the bot and its opponents are taken off. Intervals rest on it.
 
-A schedule is fixed, so that a strong opponent is no chance: without this a field of very unequal bots would have intervals far
-too wide. Points are taken as a sum of what a bot makes and of what each of its opponents lets it make, by least squares.
+A schedule is fixed, so a strong opponent is no chance. Without this, intervals in a very unequal field would be far too
+wide. A least-squares fit explains each seat's points as the sum of an effect of its bot and one of each opponent.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Vector, dot_product, solve_system, zero_matrix
 
 RIDGE: Final = 1e-9
-"""Where two bots always play together their parts cannot be told apart: this settles on one way to share them out."""
+"""A relative addition to the diagonal. The effects of two bots that always play together have no unique split without it."""
 
 SeatEffects = tuple[int, ...]
-"""The unknowns whose sum is expected there: the bot's own, and one for each opponent."""
+"""The numbers of the effects whose sum is expected at a seat: that of its bot, and one for each opponent."""
 
 
 def seat_residuals(
     results: Sequence[LoggedResult], values: Sequence[tuple[float, ...]]
 ) -> tuple[list[tuple[float, ...]], float]:
-    """By match and seat what neither bot nor opponents explain; and how much larger its squares are in truth.
+    """Return the residuals by match and seat, and the factor by which true squares exceed theirs.
 
-    Taking the opponents off takes a part of the chance along, one value for each bot, which is given back by the factor. (So
-    does taking off a bot's own mean; but that every interval around a mean knows.)
+    The fit of the opponents removes a part of the chance, one degree of freedom for each bot. The factor gives it back. The
+    fit of a bot's own mean removes some too, but every interval around a mean already allows for that.
     """
     bots = sorted({bot for result in results for bot in result.bots})
     number = {bot: at for at, bot in enumerate(bots)}
@@ -50,7 +50,7 @@ def _effects_at_seats(numbers: Sequence[int], bots: int) -> list[SeatEffects]:
 def _fit_effects(
     seats: Sequence[Sequence[SeatEffects]], values: Sequence[tuple[float, ...]], unknowns: int
 ) -> Vector:
-    """What each bot makes, and what each lets its opponents make."""
+    """Return the effect of each bot on its own points, and then the effect of each on its opponents' points."""
     if not unknowns:
         return []
     together: Counter[tuple[int, int]] = Counter()

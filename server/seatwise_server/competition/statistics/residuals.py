@@ -1,8 +1,8 @@
-"""What is left of the points of a match when the strength of those who sat there is taken off.
+"""Compute what is left of the points of a match when the strengths of the bots at the table are taken off.
 
-Points are taken above the mean of their table, so that neither the cards of the match nor a bot that is generous to all counts.
-Where the par of every seat is known, points are taken above it first. Matches in which a seat did not see it through are
-left out: a forfeit tells of a fault, not of favours.
+Points count relative to the mean of their table, so neither the cards of the match nor a bot that is generous to all matter.
+Where the par of every seat is known, it is subtracted first. Matches that a seat did not finish are left out: a forfeit
+shows a fault, not a favour.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from seatwise_server.competition.numeric.linalg import Vector, solve_system
 
 @dataclass(frozen=True, slots=True)
 class MatchResiduals:
-    """One match, by seat."""
+    """The residuals of one match, by seat."""
 
     bots: tuple[str, ...]
     residuals: tuple[float, ...]
-    """What is left of each seat's points; together nothing."""
+    """The unexplained points of each seat. They add up to 0."""
     deal: str
-    """Of which cards; a match by itself has its own."""
+    """The name of the deal. A match whose deal is not shared has its own."""
 
 
 def match_residuals(results: Iterable[LoggedResult]) -> list[MatchResiduals]:
-    """Of all matches that were seen through by all, strengths by least squares taken off."""
+    """Return the residuals of all matches that every seat finished, after a least-squares fit of the strengths."""
     played = [
         result for result in results if result.compares_bots and set(result.endings) == {Ending.COMPLETED}
     ]
@@ -54,7 +54,7 @@ def _center_points(result: LoggedResult) -> Vector:
 
 
 def center_values(values: Sequence[float]) -> Vector:
-    """Above their mean."""
+    """Return each value minus their mean."""
     mean = sum(values) / len(values)
     return [value - mean for value in values]
 
@@ -64,7 +64,7 @@ def _subtract_strengths(score: Vector, strengths: Vector) -> tuple[float, ...]:
 
 
 def _fit_point_strengths(tables: Sequence[tuple[str, ...]], scores: Sequence[Vector]) -> dict[str, float]:
-    """The points that each bot makes more than the mean bot at the same table, all at once."""
+    """Return the points that each bot makes more than the mean bot at the same table, by least squares over all matches."""
     names = sorted({bot for table in tables for bot in table})
     number = {bot: n for n, bot in enumerate(names)}
     scale, sums, pairs = [0.0] * len(names), [0.0] * len(names), Counter[tuple[int, int, int]]()

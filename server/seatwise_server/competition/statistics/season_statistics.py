@@ -1,6 +1,6 @@
-"""What a season says of its entrants, with 95 % intervals: means of points, differences on the same deals, who beats whom.
+"""Estimate what a season says of its entrants: mean points, differences on the same deals, and comparisons of pairs.
 
-Deals are what is independent: all that was played on one deal counts as one observation.
+Deals are independent of each other. So all that was played on one deal counts as one observation.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class PairStatistics:
     """One bot against another."""
 
     matches: int
-    """At which both sat."""
+    """The number of matches at which both sat."""
     ahead: Estimate
-    """The share of these in which it finished ahead of the other, a tie being half."""
+    """The share of these in which the bot finished ahead of the other. A tie counts half."""
     difference: Estimate
-    """Its points less the other's, on all deals that both have played, at whichever tables."""
+    """Its points minus the other's, on all deals that both have played, at any tables."""
 
     @property
     def probability_better(self) -> float:
@@ -41,7 +41,7 @@ class PairStatistics:
 def estimate_entrant_means(
     results: Sequence[LoggedResult], points: CorrectedPoints | None = None
 ) -> dict[str, Estimate]:
-    """Mean points a match by bot. The truth is its mean over this very schedule: opponents and seats are no chance."""
+    """Estimate each bot's mean points a match, over the schedule as it is: opponents and seats are fixed, not chance."""
     points = points or uncorrected_points(results)
     left, factor = seat_residuals(results, points.values)
     found: dict[str, list[float]] = defaultdict(list)
@@ -62,7 +62,7 @@ def estimate_entrant_means(
 
 
 def _deal_contributions(own: Mapping[str, float], matches: int, points: CorrectedPoints) -> Iterable[float]:
-    """What each deal has added to a bot's mean, by its own matches and by the level of all."""
+    """Yield what each deal has added to a bot's mean, by the bot's own matches and by the shift of all bots."""
     return (
         own.get(deal, 0.0) / matches + points.common_shifts.get(deal, 0.0)
         for deal in own.keys() | points.common_shifts.keys()
@@ -72,10 +72,10 @@ def _deal_contributions(own: Mapping[str, float], matches: int, points: Correcte
 def estimate_differences(
     results: Sequence[LoggedResult], points: CorrectedPoints | None = None
 ) -> dict[tuple[str, str], Estimate]:
-    """By (bot, other): mean points less the other's, deal by deal, where both have played it.
+    """Estimate by (bot, other) the mean points minus the other's, deal by deal, where both have played the deal.
 
-    What the deal gave to both falls out: with a rotation all of it, where a deal travelled and they sat at different seats
-    of it only what a correction takes off.
+    The part that a deal gives to both cancels out. With a rotation that is everything. Where a deal travelled and the two
+    sat at different seats of it, the rest is left to corrections.
     """
     points = points or uncorrected_points(results)
     left, factor = seat_residuals(results, points.values)
@@ -89,14 +89,14 @@ def estimate_differences(
 
 
 def _estimate_difference(pieces: Sequence[tuple[float, float]], factor: float) -> Estimate:
-    """Of (difference, chance in it), by deal."""
+    """Estimate a difference from (difference, chance in it) by deal."""
     count = len(pieces)
     mean, off = (sum(each) / count for each in zip(*pieces, strict=True))
     return build_estimate(mean, ((chance - off) / count for _, chance in pieces), count, factor)
 
 
 def _means_by_deal(results: Sequence[LoggedResult], values: SeatValues) -> dict[str, dict[str, float]]:
-    """By deal and bot, its mean there."""
+    """Return each bot's mean on each deal."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result, own in zip(results, values, strict=True):
         for bot, value in zip(result.bots, own, strict=True):
@@ -107,7 +107,7 @@ def _means_by_deal(results: Sequence[LoggedResult], values: SeatValues) -> dict[
 def compare_pairs(
     results: Sequence[LoggedResult], points: CorrectedPoints | None = None
 ) -> dict[tuple[str, str], PairStatistics]:
-    """By (bot, other), for all who have sat at a table together."""
+    """Return the statistics of each (bot, other) that have sat at a table together."""
     ahead: dict[tuple[str, str], list[tuple[str, float]]] = defaultdict(list)
     for result in results:
         for (bot, rank), (other, its) in permutations(zip(result.bots, result.ranks, strict=True), 2):

@@ -1,4 +1,7 @@
-"""Whether a seat is worth more than another: Friedman's test on what strength does not explain."""
+"""Test whether a seat is worth more than another, by Friedman's test on what strength does not explain.
+
+Source: M. Friedman, "The Use of Ranks to Avoid the Assumption of Normality" (1937), here with residuals in place of ranks.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,22 @@ from seatwise_server.competition.statistics.residuals import MatchResiduals
 
 @dataclass(frozen=True, slots=True)
 class SeatBias:
-    """Of all tables of one size."""
+    """The result for all tables of one size."""
 
     matches: int
     gains: tuple[float, ...]
-    """Points a match that each seat is worth more than the mean seat."""
+    """By seat the points a match that it is worth more than the mean seat."""
     p_value: float
-    """How often seats that are all alike differ so much or more."""
+    """How often seats that are all alike differ as much or more."""
 
     @property
     def is_remarkable(self) -> bool:
+        """Whether the p-value is at most `SIGNIFICANCE_LEVEL`."""
         return self.p_value <= SIGNIFICANCE_LEVEL
 
 
 def find_seat_bias(played: Sequence[MatchResiduals]) -> tuple[SeatBias, ...]:
-    """One for each size of tables that were played, the smallest first."""
+    """Test each size of tables that were played, the smallest first."""
     by_size: dict[int, list[MatchResiduals]] = defaultdict(list)
     for sheet in played:
         by_size[len(sheet.bots)].append(sheet)
@@ -44,7 +48,10 @@ def _measure_size(size: int, sheets: Sequence[MatchResiduals]) -> SeatBias:
 
 
 def _sum_by_deal(size: int, sheets: Sequence[MatchResiduals]) -> list[list[float]]:
-    """A seat that a duplicate deal favours is favoured at all its tables, and that is one chance, not many."""
+    """Add up each deal's residuals by seat.
+
+    A deal that favours a seat does so at all its tables, and that is one chance event.
+    """
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0] * size)
     for sheet in sheets:
         sums[sheet.deal] = [

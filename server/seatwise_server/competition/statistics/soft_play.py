@@ -1,4 +1,6 @@
-"""Whether a bot does better where a certain other sits than its strength and the other's explain: three and four seats."""
+"""Test whether a bot does better where a certain other bot sits than the strengths of both explain (tables of three and
+four).
+"""
 
 from __future__ import annotations
 
@@ -13,34 +15,39 @@ from seatwise_server.competition.numeric.student_t import half_width_errors, stu
 from seatwise_server.competition.statistics.residuals import MatchResiduals
 
 LEAST_SHARED_MATCHES = 8
-"""So many matches with the other, and so many without, or nothing is said."""
+"""A pair needs so many matches with the other bot, and so many without it, to be tested."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoftPlay:
-    """How much more the one scores where the other sits than where it does not, both tables' strength taken off."""
+    """How many more points one bot makes where the other sits than where it does not, both tables' strengths taken off."""
 
     bot: str
     at_tables_of: str
     matches: int
-    """Together."""
+    """The number of matches with both."""
     gain: float
     """Points a match."""
     low: float
+    """The lower end of the 95 % interval of this gain alone."""
     high: float
-    """The 95 % interval of this gain alone."""
+    """The upper end of that interval."""
     p_value: float
-    """How often chance gives so much or more, were this the only pair."""
+    """How often chance gives this gain or a larger one to this pair."""
     corrected_p_value: float
-    """How often chance gives so much or more to any pair of the season."""
+    """How often chance gives such a gain to any pair of the season."""
 
     @property
     def is_remarkable(self) -> bool:
+        """Whether the corrected p-value is at most `SIGNIFICANCE_LEVEL`."""
         return self.corrected_p_value <= SIGNIFICANCE_LEVEL
 
 
 def find_soft_play(played: Sequence[MatchResiduals]) -> tuple[SoftPlay, ...]:
-    """Every ordered pair that has met often enough, the most surprising first. No verdict: styles may suit each other."""
+    """Test every ordered pair that has met often enough, and return the most surprising first.
+
+    Styles that suit each other count too.
+    """
     found = [gain for bot, sheets in _residuals_by_bot(played).items() for gain in _gains_of_bot(bot, sheets)]
     corrected = holm_correction([gain.p_value for gain in found])
     return tuple(
@@ -52,7 +59,10 @@ def find_soft_play(played: Sequence[MatchResiduals]) -> tuple[SoftPlay, ...]:
 
 
 def _residuals_by_bot(played: Iterable[MatchResiduals]) -> dict[str, list[tuple[frozenset[str], float]]]:
-    """For each bot with whom it sat, and what was left of its points. With two at a table there is nobody to be hurt."""
+    """Return each bot's (bots at the table, residual) by match.
+
+    Tables of two are left out: there soft play hurts no third bot.
+    """
     found: dict[str, list[tuple[frozenset[str], float]]] = defaultdict(list)
     for sheet in played:
         if len(sheet.bots) > 2:
@@ -71,7 +81,7 @@ def _gains_of_bot(bot: str, sheets: Sequence[tuple[frozenset[str], float]]) -> I
 
 
 def _measure_gain(bot: str, other: str, beside: Sequence[float], everything: Sequence[float]) -> SoftPlay:
-    """Were it chance which of its matches are the other's, the gain would scatter by just this much."""
+    """Compare the matches with the other bot to all matches. The error is that of a random choice of so many of them."""
     count, total = len(beside), len(everything)
     share = count / total
     gain = (fmean(beside) - fmean(everything)) / (1 - share)

@@ -1,7 +1,11 @@
-"""Sequential tests: play on until one of two hypotheses is so much likelier that the errors are as small as was asked for.
+"""Sequential probability ratio tests: play on until one of two hypotheses is likelier by so much that errors are as rare as
+asked.
 
-Wald's bounds decide; the ratio is the generalised one, in which everything but the mean takes its likeliest value. For points a
-match that is the spread of a normal distribution; for outcomes of few kinds it is their whole distribution.
+Wald's bounds decide. The ratio is the generalised one: everything but the mean takes its likeliest value. For points a match
+that is the variance of a normal distribution. For few kinds of outcomes it is their whole distribution.
+
+Sources: A. Wald, "Sequential Tests of Statistical Hypotheses" (1945). The outcome test is that of the chess engine testing
+tools fastchess and fishtest.
 """
 
 from __future__ import annotations
@@ -13,15 +17,15 @@ from enum import StrEnum
 from typing import Final
 
 UNSEEN_COUNT: Final = 1e-3
-"""Stands for an outcome that has not occurred: no likelihood is 0 then."""
+"""The count of an outcome that has not occurred, so that no likelihood is 0."""
 
 
 LARGEST_RATIO: Final = 1000.0
-"""A ratio beyond all bounds, and yet a number that can be written down."""
+"""Stands in for an infinite log ratio. It is beyond all bounds, and JSON can hold it."""
 
 
 class SprtVerdict(StrEnum):
-    """What is accepted."""
+    """The hypothesis that is accepted."""
 
     OPEN = "open"
     H0 = "H0"
@@ -29,12 +33,12 @@ class SprtVerdict(StrEnum):
 
 
 def wald_bounds(alpha: float, beta: float) -> tuple[float, float]:
-    """Below the first H0 is accepted, above the second H1."""
+    """Return the two bounds of the log ratio: H0 is accepted at or below the first, H1 at or above the second."""
     return math.log(beta / (1 - alpha)), math.log((1 - beta) / alpha)
 
 
 def decide_by_ratio(ratio: float, alpha: float, beta: float) -> SprtVerdict:
-    """What a logarithm of the likelihood ratio says."""
+    """Return the verdict for this log of the likelihood ratio."""
     low, high = wald_bounds(alpha, beta)
     return SprtVerdict.H0 if ratio <= low else SprtVerdict.H1 if ratio >= high else SprtVerdict.OPEN
 
@@ -44,15 +48,15 @@ def decide_by_ratio(ratio: float, alpha: float, beta: float) -> SprtVerdict:
 
 @dataclass(frozen=True, slots=True)
 class PointsTest:
-    """H0: A makes no more points than B. H1: A makes `least_points` more."""
+    """A test of mean points. H0: A makes no more points than B. H1: A makes `least_points` more."""
 
     least_points: float = 2.0
     alpha: float = 0.05
-    """How often H1 is accepted where both are alike."""
+    """How often H1 is accepted if both are equally strong."""
     beta: float = 0.05
-    """How often H0 is accepted where A makes so many more."""
+    """How often H0 is accepted if A makes `least_points` more."""
     least_units: int = 16
-    """Before that no verdict: the spread of a few differences says little about that of all."""
+    """There is no verdict before so many units, because few differences say little about the spread of all."""
 
     def __post_init__(self) -> None:
         if self.least_points <= 0:
@@ -62,11 +66,11 @@ class PointsTest:
                 raise ValueError(f"{name}: must be between 0 and 0.5, not {value}")
 
     def first_verdict(self, differences: Iterable[float]) -> SprtVerdict:
-        """The first that there is, unit by unit."""
+        """Return the first verdict that the differences give, unit by unit."""
         return self.run_test(differences)[1]
 
     def run_test(self, differences: Iterable[float]) -> tuple[tuple[float, ...], SprtVerdict]:
-        """The ratio after each unit, up to the verdict."""
+        """Return the log ratio after each unit, up to the verdict, and the verdict."""
         ratios: list[float] = []
         total = squares = 0.0
         for number, difference in enumerate(differences, 1):
@@ -79,26 +83,30 @@ class PointsTest:
 
 
 def normal_log_ratio(count: int, total: float, squares: float, means: tuple[float, float]) -> float:
-    """Log of the likelihood at the second mean over that at the first, by the sums of so many values and of their squares.
+    """Return the log of the likelihood of the second mean over that of the first.
 
-    Each mean takes the spread that suits it best: the mean square around it.
+    `total` and `squares` are the sums of the `count` values and of their squares. Each mean takes the variance that suits it
+    best: the mean square around it.
     """
     around = [squares / count - 2 * mean * total / count + mean * mean for mean in means]
-    if min(around) <= 0:  # all values are one of the means, or next to it
+    if min(around) <= 0:  # all values equal one of the means, or nearly so
         return 0.0 if around[0] == around[1] else math.copysign(LARGEST_RATIO, around[0] - around[1])
     return count / 2 * math.log(around[0] / around[1])
 
 
-# Outcomes of few kinds: won, drawn, lost; or the five sums of two of them
+# Few kinds of outcomes: win, draw and loss, or the five sums of a pair of matches
 
 
 def expected_score(elo: float) -> float:
-    """Of the stronger of two, from 0 to 1: the logistic scale of chess."""
+    """Return the score from 0 to 1 that is expected of the stronger of two, on the logistic scale of chess ratings."""
     return 1 / (1 + 10 ** (-elo / 400))
 
 
 def outcome_log_ratio(counts: Sequence[int], elos: tuple[float, float]) -> float:
-    """The same for outcomes that are worth 0 to 1 in equal steps: three for matches, five for pairs of them."""
+    """Return the log ratio of the second Elo difference over the first, for outcomes that are worth 0 to 1 in equal steps.
+
+    `counts` has three kinds for matches (loss, draw, win), or five for pairs of matches.
+    """
     seen = [max(float(count), UNSEEN_COUNT) for count in counts]
     total = sum(seen)
     shares = [count / total for count in seen]
@@ -110,7 +118,7 @@ def outcome_log_ratio(counts: Sequence[int], elos: tuple[float, float]) -> float
 
 
 def _likeliest_tilts(shares: Sequence[float], values: Sequence[float], mean: float) -> list[float]:
-    """The likeliest shares that have this mean are the seen ones, each divided by its tilt, 1 + t (value - mean)."""
+    """Return the tilts 1 + t (value - mean). The likeliest shares with this mean are the observed ones, divided by them."""
 
     def pull(tilt: float) -> float:
         return sum(
@@ -123,7 +131,7 @@ def _likeliest_tilts(shares: Sequence[float], values: Sequence[float], mean: flo
 
 
 def _find_root(falling: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function is 0, between two ends where it has no value."""
+    """Return where a falling function is 0, between two ends at which it has no value. Found by bisection."""
     for _ in range(200):
         middle = (low + high) / 2
         if middle in (low, high):
