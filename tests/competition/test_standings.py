@@ -6,8 +6,8 @@ import pytest
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
+from seatwise_server.competition.standings.ranking import rank_entrants, standings_in_order
 from seatwise_server.competition.standings.scoring import counted_points, match_scores, table_scores
-from seatwise_server.competition.standings.standings import rank_entrants, standings_in_order
 from seatwise_server.competition.standings.tie_breaks import BY_SCORE, TIE_BREAKS
 
 

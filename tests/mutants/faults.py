@@ -1129,7 +1129,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a ladder: bots are free before their result counts",
         "server/seatwise_server/lobby/ladders.py",
-        "        await held.state.catch_up()\n",
+        "        await hosted.state.catch_up()\n",
         "",
         ("tests/server/test_ladder_pairing.py",),
     ),

@@ -18,7 +18,7 @@ from seatwise_server.competition.ratings.strengths import fit_strengths
 from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
-from seatwise_server.ladder.ladder_table import build_table, decode_table, encode_table
+from seatwise_server.ladder.published_table import build_table, decode_table, encode_table
 from seatwise_server.ladder.strength_client import StrengthClient, StrengthsFailed
 from seatwise_server.ladder.strength_worker import PEER_PLACES, strengths_by_bot
 from seatwise_server.lobby.queue import time_control_for

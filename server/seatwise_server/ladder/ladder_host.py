@@ -15,7 +15,7 @@ import structlog
 
 from seatwise_server.ladder.ladder_settings import Ladder, ladder_lease
 from seatwise_server.ladder.ladder_state import LadderState
-from seatwise_server.ladder.ladder_table import build_table, encode_table
+from seatwise_server.ladder.published_table import build_table, encode_table
 from seatwise_server.ladder.strength_client import StrengthClient, StrengthsFailed
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable

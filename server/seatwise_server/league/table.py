@@ -9,7 +9,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
-from seatwise_server.competition.standings.standings import StandingsRow, rank_entrants, standings_in_order
+from seatwise_server.competition.standings.ranking import StandingsRow, rank_entrants, standings_in_order
 from seatwise_server.competition.statistics.sprt import SprtVerdict
 from seatwise_server.league.rules import criteria_of, schedule_of
 from seatwise_server.league.settings import League

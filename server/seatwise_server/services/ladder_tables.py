@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cachetools import LRUCache
 
 from seatwise.v1 import ladder_pb2
-from seatwise_server.ladder.ladder_table import LadderRow, decode_table
+from seatwise_server.ladder.published_table import LadderRow, decode_table
 from seatwise_server.store import Store
 
 MOST_LADDER_TABLES = 16
