@@ -21,9 +21,9 @@ from seatwise_referee.game import Seat
 from seatwise_referee.journal import Entry, decode, encode
 from seatwise_referee.match import Match
 from seatwise_server.play.delivery import end_of
-from seatwise_server.play.intake import Intake, NotYourSeat
+from seatwise_server.play.inbound import Intake, NotYourSeat
 from seatwise_server.play.lag import Lag
-from seatwise_server.play.stream import PlayStream
+from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.table import Table
 from seatwise_server.rpc import play_requests
 from seatwise_server.store.group_commit.writer import AppendResult

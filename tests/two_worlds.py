@@ -26,7 +26,7 @@ from seatwise_referee.journal import encode
 from seatwise_referee.match import Match
 from seatwise_referee.position import Answer, Position, SeatState, after
 from seatwise_referee.setup import Setup
-from seatwise_server.play import items, watch
+from seatwise_server.play import play_messages, spectating
 from seatwise_server.play.delivery import end_of
 
 if TYPE_CHECKING:
@@ -226,10 +226,10 @@ async def _world(moment: Moment, position: Position, plan: Plan) -> World:
 
 def what_is_seen(room: Room, position: Position, links: list[Link], plan: Plan, log: list[Any]) -> Seen:
     messages = [] if plan.viewer is None else list(links[plan.viewer].messages)
-    watched = [watch.seen(position, room.setup, position.at_ms).SerializeToString()]
+    watched = [spectating.seen(position, room.setup, position.at_ms).SerializeToString()]
     for entry in room.entries()[position.seq :]:
         position = after(position, entry, room.setup, room.match.game)
-        watched.append(watch.seen(position, room.setup, entry.at_ms).SerializeToString())
+        watched.append(spectating.seen(position, room.setup, entry.at_ms).SerializeToString())
     return Seen(messages, watched, list(log))
 
 
@@ -269,7 +269,7 @@ async def complain(room: Room, link: Link, seat: Seat, plan: Plan, chance: Rando
         pb.PlayRequestItem(match="matches/none", seat=seat, sit=pb.Sit()),
     )
     link.send_raw(b"\xff\xff")
-    wrong = pb.SubmitMove(request_id="w").SerializeToString() + items.field(99, b"")
+    wrong = pb.SubmitMove(request_id="w").SerializeToString() + play_messages.field(99, b"")
     link.send(pb.PlayRequestItem(match=name, seat=seat, submit_move=pb.SubmitMove.FromString(wrong)))
     link.sit(seat, every_change=chance.random() < 0.5)
     if plan.refused[seat] and chance.random() < 0.3:

@@ -14,10 +14,10 @@ from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.play.delivery import Delivery
-from seatwise_server.play.inheritance import Inheritance
+from seatwise_server.play.heartbeat import Presence
 from seatwise_server.play.lag import Lag
-from seatwise_server.play.presence import Presence
 from seatwise_server.play.referee import Place, Referee
+from seatwise_server.play.takeover import Inheritance
 from seatwise_server.rpc.grpc_server import GrpcServer
 from seatwise_server.rpc.lobby_servicer import LobbyServicer
 from seatwise_server.rpc.play_servicer import PlayServicer

@@ -20,9 +20,9 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.effects import Accept
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode
-from seatwise_server.play import items, watch
+from seatwise_server.play import play_messages, spectating
 from seatwise_server.play.outbox import Outbox
-from seatwise_server.play.stream import PlayStream
+from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.table import Table
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def leak_in_updates(patch: pytest.MonkeyPatch) -> None:
 
     def leaky(self: Table, seat: int) -> tuple[bytes, int]:
         item, prompt = clean(self, seat)
-        return item + items.field(99, b"%d" % secret(self)), prompt
+        return item + play_messages.field(99, b"%d" % secret(self)), prompt
 
     patch.setattr(Table, "update_item", leaky)
 
@@ -208,7 +208,7 @@ def leak_in_log(patch: pytest.MonkeyPatch) -> None:
 
 
 def leak_in_watch(patch: pytest.MonkeyPatch) -> None:
-    clean = watch.seen
+    clean = spectating.seen
 
     def leaky(position: Any, setup: Any, at_ms: int) -> Any:
         return clean(position, setup, at_ms + hash(position.state) % 997)

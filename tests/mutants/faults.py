@@ -7,9 +7,9 @@ from dataclasses import dataclass
 TABLE = "server/seatwise_server/play/table.py"
 RECEIPTS = "server/seatwise_server/play/receipts.py"
 OUTBOX = "server/seatwise_server/play/outbox.py"
-STREAM = "server/seatwise_server/play/stream.py"
-INTAKE = "server/seatwise_server/play/intake.py"
-WATCH = "server/seatwise_server/play/watch.py"
+STREAM = "server/seatwise_server/play/play_stream.py"
+INTAKE = "server/seatwise_server/play/inbound.py"
+WATCH = "server/seatwise_server/play/spectating.py"
 SCRIPTS = "server/seatwise_server/store/scripts"
 FLUSHER = "server/seatwise_server/store/group_commit/writer.py"
 MATCH = "referee/seatwise_referee/match.py"
@@ -150,35 +150,35 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the fence is set after the journal was read",
-        "server/seatwise_server/play/opening.py",
+        "server/seatwise_server/play/match_claims.py",
         "        epoch = await self._set_fence(setup, estate)\n        if epoch is None:\n            return None\n        journal = await self._read(setup.match, epoch)\n",
         "        journal = await self._read(setup.match, 0)\n        epoch = await self._set_fence(setup, estate)\n        if epoch is None:\n            return None\n",
         ("tests/server/test_leases.py",),
     ),
     Fault(
         "a match is voided for deaths after which it was played on",
-        "server/seatwise_server/play/opening.py",
+        "server/seatwise_server/play/match_claims.py",
         "        if deaths > 1 and _got_on(journal, fence.epoch):\n",
         "        if False:\n",
         ("tests/server/test_leases.py",),
     ),
     Fault(
         "who dies before it opens a match is forgiven for what the owner before wrote",
-        "server/seatwise_server/play/opening.py",
+        "server/seatwise_server/play/match_claims.py",
         "return not _in_vain(journal) and next(opened, 1) == epoch",
         "return not _in_vain(journal)",
         ("tests/server/test_leases.py",),
     ),
     Fault(
         "three late deaths void a match",
-        "server/seatwise_server/play/opening.py",
+        "server/seatwise_server/play/match_claims.py",
         "deaths - late >= MOST_DEATHS",
         "deaths >= MOST_DEATHS",
         ("tests/server/test_leases.py",),
     ),
     Fault(
         "of what nobody else looks at only a share is taken",
-        "server/seatwise_server/play/inheritance.py",
+        "server/seatwise_server/play/takeover.py",
         "await self._inherit(self._name, self._all_that_fit)",
         "await self._inherit(self._name, self._share)",
         ("tests/server/test_inheritance.py",),
@@ -386,7 +386,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "an older stream is not replaced",
-        "server/seatwise_server/play/streams.py",
+        "server/seatwise_server/play/stream_registry.py",
         "        if older:\n",
         "        if False:\n",
         ("tests/server/test_stream.py",),
@@ -585,7 +585,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "no table waits for bots that cannot know of their seats",
-        "server/seatwise_server/play/offering.py",
+        "server/seatwise_server/play/seat_offers.py",
         "                if unheard:\n",
         "                if False:\n",
         ("tests/server/test_unheard.py",),

@@ -14,8 +14,8 @@ from set_scenes import desk
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import canonical, encode
 from seatwise_server.play.delivery import Delivery, end_of
-from seatwise_server.play.inheritance import Estate
-from seatwise_server.play.opening import Opening
+from seatwise_server.play.match_claims import Opening
+from seatwise_server.play.takeover import Estate
 from seatwise_server.store import Attendance, Flusher, Job, Store
 from seatwise_server.store.errors import StoreUnavailable
 

@@ -9,8 +9,8 @@ import pytest
 from redis.asyncio import Redis
 from virtual import in_virtual_time
 
-from seatwise_server.play import inheritance, lease
-from seatwise_server.play.inheritance import AT_ONCE, Estate, Inheritance
+from seatwise_server.play import lease, takeover
+from seatwise_server.play.takeover import AT_ONCE, Estate, Inheritance
 from seatwise_server.store import Death, Fence, Heartbeat, Store
 from seatwise_server.store.jobs import Job
 

@@ -11,8 +11,8 @@ from virtual import in_virtual_time, settle
 
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_server.play.intake import LONGEST_REQUEST_ID, MOST_LOOKUPS
-from seatwise_server.play.items import field, varint
+from seatwise_server.play.inbound import LONGEST_REQUEST_ID, MOST_LOOKUPS
+from seatwise_server.play.play_messages import field, varint
 from seatwise_server.store.errors import StoreUnavailable
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Sat, TakenOver, canonical, encode
 from seatwise_server.play.delivery import Delivery
-from seatwise_server.play.inheritance import Estate, share
+from seatwise_server.play.heartbeat import Presence
 from seatwise_server.play.lease import LEASE_S, MARGIN_S, Lease
-from seatwise_server.play.opening import MOST_DEATHS, MOST_DEATHS_IN_ALL, Opening, UnknownFormat
-from seatwise_server.play.presence import Presence
+from seatwise_server.play.match_claims import MOST_DEATHS, MOST_DEATHS_IN_ALL, Opening, UnknownFormat
+from seatwise_server.play.takeover import Estate, share
 from seatwise_server.store import AppendResult, Death, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 

@@ -10,7 +10,7 @@ from harness import House
 from seatwise.remote import run_async
 from seatwise.samples.random import RandomCard
 from seatwise_server.lobby import lobby
-from seatwise_server.play import streams
+from seatwise_server.play import stream_registry
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -21,8 +21,8 @@ from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import CREATED, QUEUES, time_control_for
 from seatwise_server.lobby.seating import Seating, new_match_name
 from seatwise_server.play.delivery import Delivery, end_of
-from seatwise_server.play.inheritance import Estate
-from seatwise_server.play.opening import Opening
+from seatwise_server.play.match_claims import Opening
+from seatwise_server.play.takeover import Estate
 from seatwise_server.store import Attendance, Flusher, Job, Store, keys, now_ms
 from seatwise_server.store.errors import MatchRetired, ProposalExpired
 

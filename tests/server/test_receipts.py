@@ -12,10 +12,10 @@ from virtual import in_virtual_time
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.journal import Rejected, encode
 from seatwise_referee.match import replay
-from seatwise_server.play import items
+from seatwise_server.play import play_messages
 from seatwise_server.play.receipts import Receipts
 
-KEY = items.receipt_key(SEED)
+KEY = play_messages.receipt_key(SEED)
 
 
 def sit(room: Room, link: Link, seat: int, receipt: bytes) -> None:

@@ -12,10 +12,10 @@ from seatwise_referee.ending import VoidReason
 from seatwise_referee.journal import canonical
 from seatwise_referee.setup import Setup
 from seatwise_server.play.delivery import Delivery, End
-from seatwise_server.play.inheritance import Estate
 from seatwise_server.play.lag import Lag
-from seatwise_server.play.opening import Opening
+from seatwise_server.play.match_claims import Opening
 from seatwise_server.play.referee import Place, Referee
+from seatwise_server.play.takeover import Estate
 from seatwise_server.store import AppendResult, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.journal import Journal

@@ -19,7 +19,7 @@ from seatwise.errors import ServerFullError, from_rpc
 from seatwise.v1 import lobby_service_pb2
 from seatwise_server.cli import serve
 from seatwise_server.lobby import lobby
-from seatwise_server.play import streams
+from seatwise_server.play import stream_registry
 from seatwise_server.services import matches
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -14,8 +14,8 @@ from virtual import in_virtual_time, running, settle
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_server.play.outbox import MOST_ANSWERS
-from seatwise_server.play.stream import BLOCKED_S, PING_S, ROUND_TRIPS, PlayStream
-from seatwise_server.play.streams import Streams
+from seatwise_server.play.play_stream import BLOCKED_S, PING_S, ROUND_TRIPS, PlayStream
+from seatwise_server.play.stream_registry import Streams
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.play_servicer import PlayServicer
 

@@ -14,7 +14,7 @@ from virtual import in_virtual_time, running
 
 from seatwise_referee.journal import encode
 from seatwise_referee.match import replay
-from seatwise_server.play.offering import HEARD_S, MOST_UNHEARD_S, Offering
+from seatwise_server.play.seat_offers import HEARD_S, MOST_UNHEARD_S, Offering
 from seatwise_server.store import Attendance, Store
 from seatwise_server.store.attendance import LEASE_MS
 from seatwise_server.store.errors import StoreUnavailable

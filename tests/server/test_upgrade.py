@@ -8,7 +8,7 @@ import signal
 import pytest
 from harness import REFEREE, Chair, House, Seats, endings, fleet, until
 
-from seatwise_server.play.offering import GIVE_BACK_S
+from seatwise_server.play.seat_offers import GIVE_BACK_S
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(120), pytest.mark.slow]
 

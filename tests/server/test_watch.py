@@ -11,7 +11,7 @@ from virtual import in_virtual_time
 from seatwise_referee import record
 from seatwise_referee.journal import canonical, encode
 from seatwise_server.play.delivery import end_of
-from seatwise_server.play.watch import Watch
+from seatwise_server.play.spectating import Watch
 from seatwise_server.store import MatchMeta
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
-from seatwise_server.play.intake import NotYourSeat
+from seatwise_server.play.inbound import NotYourSeat
 from seatwise_server.store import Store
 from seatwise_server.store.group_commit.writer import AppendResult
 

@@ -12,15 +12,15 @@ import structlog
 
 from seatwise_referee.ending import VoidReason
 from seatwise_server.play.delivery import Delivery, End, end_of
-from seatwise_server.play.inheritance import Estate
-from seatwise_server.play.intake import Intake
+from seatwise_server.play.inbound import Intake
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.lease import Lease
-from seatwise_server.play.lines import log_end, log_opened
-from seatwise_server.play.offering import HEARD_S, Offering
-from seatwise_server.play.opening import Opening, Owned, UnknownFormat
-from seatwise_server.play.streams import Streams
+from seatwise_server.play.match_claims import Opening, Owned, UnknownFormat
+from seatwise_server.play.match_logging import log_end, log_opened
+from seatwise_server.play.seat_offers import HEARD_S, Offering
+from seatwise_server.play.stream_registry import Streams
 from seatwise_server.play.table import Journal, Table
+from seatwise_server.play.takeover import Estate
 from seatwise_server.store import AppendResult, Fence, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job

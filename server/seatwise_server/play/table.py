@@ -22,7 +22,7 @@ from seatwise_referee.journal import encode
 from seatwise_referee.match import Match
 from seatwise_referee.position import Position
 from seatwise_server.counts import COUNTS
-from seatwise_server.play import items
+from seatwise_server.play import play_messages
 from seatwise_server.play.lag import Lag
 from seatwise_server.play.outbox import Outbox
 from seatwise_server.play.receipts import Receipts
@@ -111,8 +111,8 @@ class Table:
         """When the journal was asked for what it holds back."""
         self._timer: asyncio.TimerHandle | None = None
         self._ended: pb.MatchEnded | None = None
-        self._receipts = Receipts(items.receipt_key(match.setup.seed), written, match.position.seq)
-        heads = (items.head(self.name, seat, epoch) for seat in range(len(match.setup.bots)))
+        self._receipts = Receipts(play_messages.receipt_key(match.setup.seed), written, match.position.seq)
+        heads = (play_messages.head(self.name, seat, epoch) for seat in range(len(match.setup.bots)))
         self._places = [_Place(head) for head in heads]
         self._log = log.bind(match=self.name, epoch=epoch)
 
@@ -138,7 +138,7 @@ class Table:
         place.outbox, place.every_change = outbox, every_change
         outbox.seats[self, seat] = None
         if self._ended:
-            outbox.end(self, seat, items.ended(place.head, self._ended))
+            outbox.end(self, seat, play_messages.ended(place.head, self._ended))
         elif self.match.position.seats[seat].has_sat:
             self._perform(self.match.back(Seat(seat), self._ms(at)))
             self._show(seat)
@@ -177,7 +177,7 @@ class Table:
         """See `outbox.Viewed`."""
         told = self.match.update(Seat(seat), self._ms(self._loop.time()))
         receipt = self._receipts.of(told.seen_seq)
-        item = items.update(self._places[seat].head, self.match.setup.game, told, receipt)
+        item = play_messages.update(self._places[seat].head, self.match.setup.game, told, receipt)
         return item, told.prompt if told.to_act else 0
 
     def handed(self, seat: int, prompt: int, allowance_ms: int | None) -> None:
@@ -233,7 +233,7 @@ class Table:
         self._ended = end
         for seat, place in enumerate(self._places):
             if place.outbox:
-                place.outbox.end(self, seat, items.ended(place.head, end))
+                place.outbox.end(self, seat, play_messages.ended(place.head, end))
 
     def lose(self, answer: AppendResult) -> None:
         """The match is another's, or Redis has forgotten that it is ours."""
@@ -388,12 +388,12 @@ class Table:
         if place.outbox:
             seen_seq = self.match.position.seen_seq(it.seat)
             receipt = self._receipts.of(seen_seq)
-            item = items.accepted(place.head, it.request_id, it.charged_ms, receipt)
+            item = play_messages.accepted(place.head, it.request_id, it.charged_ms, receipt)
             place.outbox.answer(item, at_once=False)
 
     def _reject(self, place: _Place, request_id: str, reason: str, message: str) -> None:
         if place.outbox:
-            item = items.rejected(place.head, request_id, reason, message)
+            item = play_messages.rejected(place.head, request_id, reason, message)
             place.outbox.answer(item, at_once=True)
 
     def _finish(self) -> None:

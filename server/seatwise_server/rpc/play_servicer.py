@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import grpc
 
+from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.referee import Referee
-from seatwise_server.play.stream import PlayStream
 from seatwise_server.rpc import play_requests
 from seatwise_server.rpc.call_context import Context, authorize_call
 from seatwise_server.services.authentication import Authenticator

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.seating import Seating
-from seatwise_server.play.watch import Watch
+from seatwise_server.play.spectating import Watch
 from seatwise_server.services.admin import AdminService
 from seatwise_server.services.bots import BotService
 from seatwise_server.services.deal_sets import DealSetRegistry

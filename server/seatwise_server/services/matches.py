@@ -14,7 +14,7 @@ from seatwise_server import resources
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.queue import CREATED
 from seatwise_server.lobby.seating import Seating, match_name_for, new_match_name
-from seatwise_server.play.watch import Watch
+from seatwise_server.play.spectating import Watch
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import bot_not_found

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from seatwise_server.play.stream import PING_S, PlayStream
+from seatwise_server.play.play_stream import PING_S, PlayStream
 from seatwise_server.play.table import Table
 from seatwise_server.refusal import Refusal
 

@@ -7,8 +7,8 @@ import structlog
 from seatwise.v1 import play_service_pb2
 from seatwise_referee.match_state import MatchState
 from seatwise_server.counts import COUNTS
-from seatwise_server.play.inheritance import Estate
 from seatwise_server.play.table import Table
+from seatwise_server.play.takeover import Estate
 
 log = structlog.get_logger()
 

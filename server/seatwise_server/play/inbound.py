@@ -10,8 +10,8 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from seatwise.codec import CODECS, MalformedMove
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_server.play import items
-from seatwise_server.play.stream import PlayStream
+from seatwise_server.play import play_messages
+from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.table import Table
 from seatwise_server.store.errors import StoreUnavailable
 
@@ -139,8 +139,8 @@ def _answer_end(stream: PlayStream, item: pb.PlayRequestItem, end: pb.MatchEnded
             stream, item, "NOT_HERE", "the match is at another referee, or not open yet; wait for an offer"
         )
     elif item.HasField("sit"):
-        head = items.head(item.match, item.seat, 0)
-        stream.outbox.answer(items.ended(head, end), at_once=True)
+        head = play_messages.head(item.match, item.seat, 0)
+        stream.outbox.answer(play_messages.ended(head, end), at_once=True)
     else:
         _reject(stream, item, "MATCH_OVER", "the match is over")
 
@@ -151,5 +151,5 @@ def _reject_not_yours(stream: PlayStream, item: pb.PlayRequestItem) -> None:
 
 def _reject(stream: PlayStream, item: pb.PlayRequestItem, reason: str, message: str) -> None:
     request_id = item.submit_move.request_id[:LONGEST_REQUEST_ID] if item.HasField("submit_move") else ""
-    head = items.head(item.match[:LONGEST_REQUEST_ID], item.seat, 0)
-    stream.outbox.answer(items.rejected(head, request_id, reason, message), at_once=True)
+    head = play_messages.head(item.match[:LONGEST_REQUEST_ID], item.seat, 0)
+    stream.outbox.answer(play_messages.rejected(head, request_id, reason, message), at_once=True)

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from seatwise_server.play import items
+from seatwise_server.play import play_messages
 from seatwise_server.play.outbox import Outbox
 from seatwise_server.refusal import LAST_WORD_S, Refusal
 
@@ -65,7 +65,7 @@ class PlayStream:
         if not draft.items:
             return
         self._write_began = self._loop.time()
-        await write(items.response(draft.items))
+        await write(play_messages.response(draft.items))
         self._write_began = None
         for table, seat, prompt in draft.prompts:
             table.handed(seat, prompt, self.allowance_ms)
@@ -104,7 +104,7 @@ class PlayStream:
     def _ping(self, now: float) -> None:
         self._ping_number += 1
         self._pings[self._ping_number] = now
-        self.outbox.answer(items.ping(self._ping_number), at_once=True)
+        self.outbox.answer(play_messages.ping(self._ping_number), at_once=True)
 
     def pong(self, number: int, at: float) -> None:
         """The bot has answered a ping; an answer to no ping counts for nothing."""

@@ -13,7 +13,7 @@ from seatwise_referee.journal import Entry, Rejected, decode, entry_from_json
 from seatwise_referee.position import Position, after, first_position
 from seatwise_referee.setup import Setup
 from seatwise_server import resources
-from seatwise_server.play import items
+from seatwise_server.play import play_messages
 from seatwise_server.store import MatchMeta, Store
 
 BLOCK_MS = 1000
@@ -84,5 +84,5 @@ def seen(position: Position, setup: Setup, at_ms: int) -> pb.WatchMatchResponse:
     if position.state is not None:
         codec = CODECS[setup.game]
         view = codec.encode_view(GAMES[setup.game].view(position.state, None))
-        response.MergeFromString(items.field(codec.number, view))
+        response.MergeFromString(play_messages.field(codec.number, view))
     return response

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from seatwise.codec.offer import encode_offer
 from seatwise_referee.match_state import MatchState
-from seatwise_server.play.inheritance import Estate
 from seatwise_server.play.table import Table
+from seatwise_server.play.takeover import Estate
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job

@@ -18,7 +18,7 @@ from seatwise_referee.match import Match, replay
 from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_server.play.delivery import Delivery
-from seatwise_server.play.inheritance import Estate
+from seatwise_server.play.takeover import Estate
 from seatwise_server.store import Death, Flusher, MatchMeta, Store
 from seatwise_server.store.errors import FenceLost, MatchRetired
 
