@@ -21,8 +21,8 @@ from seatwise_referee.game import Seat
 from seatwise_referee.journal import Entry, decode, encode
 from seatwise_referee.match import Match
 from seatwise_server.play.delivery import end_of
-from seatwise_server.play.inbound import Intake, NotYourSeat
-from seatwise_server.play.lag import Lag
+from seatwise_server.play.inbound import InboundItems, NotYourSeat
+from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.table import Table
 from seatwise_server.rpc import play_requests
@@ -158,7 +158,7 @@ class Link:
         """The link breaks."""
         self._task.cancel()
         for table, seat in list(self.stream.outbox.seats):
-            table.leave(seat, self.stream.outbox)
+            table.drop_link(seat, self.stream.outbox)
 
     def items(self) -> list[pb.PlayResponseItem]:
         """All that the bot was told."""
@@ -179,7 +179,7 @@ class Link:
     def send_raw(self, raw: bytes) -> None:
         """The bot sends bytes."""
         for item in play_requests.read_items(raw):
-            self._room.intake.take(self.stream, item, asyncio.get_running_loop().time())
+            self._room.intake.dispatch_item(self.stream, item, asyncio.get_running_loop().time())
 
     def sit(self, seat: int, *, every_change: bool = False) -> None:
         """The bot sits down, with the seat's nonce."""
@@ -207,8 +207,8 @@ class Room:
         self.setup = setup or setup_of(seats, rounds, **limits)
         self.journal = FakeJournal()
         self.journal.start_with(self.setup.match, written)
-        self.lag = Lag(self.loop)
-        self.lag.start()
+        self.lag = EventLoopLag(self.loop)
+        self.lag.start_beat()
         self.ended: list[Table] = []
         self.dealt: list[Table] = []
         self.others: dict[str, pb.MatchEnded | None] = {}
@@ -216,7 +216,7 @@ class Room:
         match = Match(self.setup, position)
         told = (self.ended.append, self.dealt.append)
         self.table = Table(match, epoch, OWNER, self.journal, self.lag, *told, written)
-        self.intake = Intake({self.table.name: self.table}, self._end_in_store)
+        self.intake = InboundItems({self.table.name: self.table}, self._end_in_store)
 
     async def _end_in_store(self, match: str, bot: str, seat: int) -> pb.MatchEnded | None:
         await asyncio.sleep(JOURNAL_S)
@@ -232,7 +232,7 @@ class Room:
 
     async def seat_all(self, **how: Any) -> list[Link]:
         """Opens the table; all sit down, each on a link of its own, and have read that they did."""
-        self.table.open()
+        self.table.start_clocks()
         links = [self.link(seat) for seat in range(len(self.setup.bots))]
         for seat, link in enumerate(links):
             link.sit(seat, **how)
@@ -307,4 +307,4 @@ class Room:
 
     def tell_end(self) -> None:
         """What the referee does when the last entry is written."""
-        self.table.tell_end(end_of(self.setup, list(map(encode, self.entries()))).message)
+        self.table.announce_end(end_of(self.setup, list(map(encode, self.entries()))).message)

@@ -226,20 +226,20 @@ async def _world(moment: Moment, position: Position, plan: Plan) -> World:
 
 def what_is_seen(room: Room, position: Position, links: list[Link], plan: Plan, log: list[Any]) -> Seen:
     messages = [] if plan.viewer is None else list(links[plan.viewer].messages)
-    watched = [spectating.seen(position, room.setup, position.at_ms).SerializeToString()]
+    watched = [spectating.spectator_view(position, room.setup, position.at_ms).SerializeToString()]
     for entry in room.entries()[position.seq :]:
         position = after(position, entry, room.setup, room.match.game)
-        watched.append(spectating.seen(position, room.setup, entry.at_ms).SerializeToString())
+        watched.append(spectating.spectator_view(position, room.setup, entry.at_ms).SerializeToString())
     return Seen(messages, watched, list(log))
 
 
 async def speak(room: Room, links: list[Link], plan: Plan) -> None:
     """Everything that may be said without anything being played."""
     chance = Random(plan.chance)
-    room.table.open()
+    room.table.start_clocks()
     for seat, link in enumerate(links):
         link.sit(seat, every_change=chance.random() < 0.5)
-        link.stream.watch()
+        link.stream.check_reader()
     await room.pass_ms(chance.randrange(1, 60))
     for link in links:
         link.send(pb.PlayRequestItem(pong=pb.Pong(number=1)))
@@ -269,7 +269,7 @@ async def complain(room: Room, link: Link, seat: Seat, plan: Plan, chance: Rando
         pb.PlayRequestItem(match="matches/none", seat=seat, sit=pb.Sit()),
     )
     link.send_raw(b"\xff\xff")
-    wrong = pb.SubmitMove(request_id="w").SerializeToString() + play_messages.field(99, b"")
+    wrong = pb.SubmitMove(request_id="w").SerializeToString() + play_messages.encode_field(99, b"")
     link.send(pb.PlayRequestItem(match=name, seat=seat, submit_move=pb.SubmitMove.FromString(wrong)))
     link.sit(seat, every_change=chance.random() < 0.5)
     if plan.refused[seat] and chance.random() < 0.3:
@@ -297,10 +297,10 @@ async def play(room: Room, links: list[Link], plan: Plan) -> None:
     elif what == "resign":
         links[seat].resign(seat)
     elif what == "void" and chance.random() < 0.1:
-        room.table.void(VoidReason.ABORTED)
+        room.table.void_match(VoidReason.ABORTED)
     await room.pass_ms(150)
     if room.match.is_over:
-        room.table.tell_end(pb.MatchEnded())
+        room.table.announce_end(pb.MatchEnded())
     links[seat].resign(seat)
     for each, link in enumerate(links):
         link.sit(each)

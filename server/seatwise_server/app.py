@@ -18,7 +18,7 @@ from seatwise_server.descriptors import connections_for_others
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.metrics import Depths, Page, served
-from seatwise_server.play.lag import Lag
+from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.referee import Referee
 from seatwise_server.refusal import Refusal
 from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, Role, Tasks
@@ -100,8 +100,8 @@ class _Server:
         self._flusher.start()
         stack.push_async_callback(self._close_flusher)
         stack.push_async_callback(self._stop, common.open_streams)
-        common.lag.start()
-        stack.callback(common.lag.stop)
+        common.lag.start_beat()
+        stack.callback(common.lag.stop_beat)
         await self._open(common)
         _settle_memory()
         log.info(
@@ -121,7 +121,7 @@ class _Server:
             flusher=self._flusher,
             authenticator=Authenticator(store.bots, _admin_token(self._config)),
             open_streams=OpenStreams(store.bots),
-            lag=Lag(self._loop),
+            lag=EventLoopLag(self._loop),
             durability=durability,
             is_alone=self._embedded is not None,
         )

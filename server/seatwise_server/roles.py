@@ -14,10 +14,10 @@ from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.play.delivery import Delivery
-from seatwise_server.play.heartbeat import Presence
-from seatwise_server.play.lag import Lag
-from seatwise_server.play.referee import Place, Referee
-from seatwise_server.play.takeover import Inheritance
+from seatwise_server.play.heartbeat import HeartbeatSender
+from seatwise_server.play.lag import EventLoopLag
+from seatwise_server.play.referee import Referee, RefereeIdentity
+from seatwise_server.play.takeover import Takeover
 from seatwise_server.rpc.grpc_server import GrpcServer
 from seatwise_server.rpc.lobby_servicer import LobbyServicer
 from seatwise_server.rpc.play_servicer import PlayServicer
@@ -42,7 +42,7 @@ class Common:
     flusher: Flusher
     authenticator: Authenticator
     open_streams: OpenStreams
-    lag: Lag
+    lag: EventLoopLag
     durability: str
     is_alone: bool
     """The store is this process's own: nobody else can be alive on it."""
@@ -88,16 +88,16 @@ class RefereeRole:
     def __init__(self, common: Common) -> None:
         config, store = common.config, common.store
         delivery = Delivery(store, config.keep_records_s)
-        place = Place(common.name, _address(common), config.most_tables)
+        place = RefereeIdentity(common.name, _address(common), config.most_tables)
         self.referee = referee = Referee(place, store, common.flusher, common.lag, delivery)
-        self._presence = Presence(referee, store, referee.lease)
-        self._inheritance = Inheritance(referee, store)
+        self._presence = HeartbeatSender(referee, store, referee.lease)
+        self._inheritance = Takeover(referee, store)
         self._common = common
 
     @property
     def is_full(self) -> bool:
         """See `Role`."""
-        return self.referee.free == 0
+        return self.referee.free_tables == 0
 
     @property
     def is_able(self) -> bool:
@@ -111,32 +111,32 @@ class RefereeRole:
 
     async def start(self) -> Tasks:
         """See `Role`. The first heartbeat comes before everything: without it nothing may be said."""
-        await self._presence.beat_once()
+        await self._presence.send_heartbeat()
         if self._common.is_alone:
-            await self._inheritance.take_all()
+            await self._inheritance.take_over_all()
         return {
-            "beat": self._presence.beat(),
-            "orders": self._presence.listen(),
+            "beat": self._presence.run_heartbeat(),
+            "orders": self._presence.listen_for_orders(),
             "take jobs": self.referee.take_jobs(),
-            "inherit": self._inheritance.run(),
-            "farewells": self._inheritance.listen(),
-            "watch streams": self.referee.streams.watch(),
+            "inherit": self._inheritance.run_takeovers(),
+            "farewells": self._inheritance.listen_for_handovers(),
+            "watch streams": self.referee.streams.watch_streams(),
         }
 
     async def stop(self) -> None:
         """See `Role`."""
-        await self.referee.stop()
+        await self.referee.hand_over_matches()
 
     def store_is_back(self, gap_s: float) -> None:
         """See `Role`."""
-        self.referee.store_is_back(gap_s)
+        self.referee.on_store_back(gap_s)
 
     def gauges(self) -> dict[str, float]:
         """See `Role`."""
         referee = self.referee
         return {
             "matches_running": len(referee.tables),
-            "tables_free": referee.free,
+            "tables_free": referee.free_tables,
             "streams_open": len(referee.streams),
             "lease_holds": float(referee.lease.is_held),
         }

@@ -109,7 +109,7 @@ async def story(
 ) -> Story:
     room = Room(setup=moment.setup, position=position)
     room.journal.start_with(room.table.name, map(encode, moment.entries))
-    room.table.open()
+    room.table.start_clocks()
     with capture_logs() as log:
         links = [room.link(seat) for seat in range(len(moment.setup.bots))]
         await measure(room, links[plan.viewer])
@@ -137,7 +137,7 @@ async def story(
 
 
 async def measure(room: Room, link: Link) -> None:
-    link.stream.watch()
+    link.stream.check_reader()
     await room.pass_ms(ROUND_TRIP_MS)
     link.send(pb.PlayRequestItem(pong=pb.Pong(number=1)))
 

@@ -77,7 +77,7 @@ async def _among(moment: Moment, plan: Plan, is_noisy: bool) -> list[tuple[float
     assert plan.viewer is not None
     room = Room(setup=moment.setup, position=moment.position)
     room.journal.start_with(room.table.name, map(encode, moment.entries))
-    room.table.open()
+    room.table.start_clocks()
     links = [room.link(seat) for seat in range(len(moment.setup.bots))]
     for seat, link in enumerate(links):
         link.sit(seat, every_change=True)
@@ -115,7 +115,7 @@ async def _undealt(game: Any, seats: int, viewer: Seat, secret: Random) -> list[
     move = next(game.legal_moves(game.deal(seats, bytes(32), setup.options), Seat(0)))
     with capture_logs() as log:
         room = Room(setup=setup)
-        room.table.open()
+        room.table.start_clocks()
         links = [room.link(seat) for seat in range(seats)]
         for seat in set(range(seats)) - {absent}:
             sit = pb.Sit(nonce=nonce(seat) if seat == viewer else secret.randbytes(32))
@@ -139,81 +139,81 @@ def secret(table: Table) -> int:
 
 
 def leak_in_updates(patch: pytest.MonkeyPatch) -> None:
-    clean = Table.update_item
+    clean = Table.encode_update
 
     def leaky(self: Table, seat: int) -> tuple[bytes, int]:
         item, prompt = clean(self, seat)
-        return item + play_messages.field(99, b"%d" % secret(self)), prompt
+        return item + play_messages.encode_field(99, b"%d" % secret(self)), prompt
 
-    patch.setattr(Table, "update_item", leaky)
+    patch.setattr(Table, "encode_update", leaky)
 
 
 def leak_in_acceptances(patch: pytest.MonkeyPatch) -> None:
-    clean = Table._accept
+    clean = Table._send_acceptance
 
     def leaky(self: Table, it: Accept) -> None:
         clean(self, Accept(it.seat, it.request_id, it.charged_ms + secret(self)))
 
-    patch.setattr(Table, "_accept", leaky)
+    patch.setattr(Table, "_send_acceptance", leaky)
 
 
 def leak_in_rejections(patch: pytest.MonkeyPatch) -> None:
-    clean = Table._reject
+    clean = Table._send_rejection
 
     def leaky(self: Table, place: Any, request_id: str, reason: str, message: str) -> None:
         clean(self, place, request_id, reason, f"{message} {secret(self)}")
 
-    patch.setattr(Table, "_reject", leaky)
+    patch.setattr(Table, "_send_rejection", leaky)
 
 
 def leak_in_receipts(patch: pytest.MonkeyPatch) -> None:
-    clean = Table.update_item
+    clean = Table.encode_update
 
     def leaky(self: Table, seat: int) -> tuple[bytes, int]:
         self._receipts._key = b"%d" % secret(self)
         return clean(self, seat)
 
-    patch.setattr(Table, "update_item", leaky)
+    patch.setattr(Table, "encode_update", leaky)
 
 
 def leak_in_pings(patch: pytest.MonkeyPatch) -> None:
-    clean = PlayStream.watch
+    clean = PlayStream.check_reader
 
     def leaky(self: PlayStream) -> None:
         for table, _ in self.outbox.seats:
             self._ping_number += secret(table)  # type: ignore[arg-type]
         clean(self)
 
-    patch.setattr(PlayStream, "watch", leaky)
+    patch.setattr(PlayStream, "check_reader", leaky)
 
 
 def leak_in_time(patch: pytest.MonkeyPatch) -> None:
-    clean = Outbox.show
+    clean = Outbox.mark_view_due
 
     def leaky(self: Outbox, table: Any, seat: int, *, at_once: bool) -> None:
         later = asyncio.get_running_loop().call_later
         later(secret(table) / 1e5, lambda: clean(self, table, seat, at_once=at_once))
 
-    patch.setattr(Outbox, "show", leaky)
+    patch.setattr(Outbox, "mark_view_due", leaky)
 
 
 def leak_in_log(patch: pytest.MonkeyPatch) -> None:
-    clean = Table._reject
+    clean = Table._send_rejection
 
     def leaky(self: Table, place: Any, request_id: str, reason: str, message: str) -> None:
         self._log.debug("move_rejected_again", state=secret(self))
         clean(self, place, request_id, reason, message)
 
-    patch.setattr(Table, "_reject", leaky)
+    patch.setattr(Table, "_send_rejection", leaky)
 
 
 def leak_in_watch(patch: pytest.MonkeyPatch) -> None:
-    clean = spectating.seen
+    clean = spectating.spectator_view
 
     def leaky(position: Any, setup: Any, at_ms: int) -> Any:
         return clean(position, setup, at_ms + hash(position.state) % 997)
 
-    patch.setattr(watch, "seen", leaky)
+    patch.setattr(spectating, "spectator_view", leaky)
 
 
 LEAKS = {

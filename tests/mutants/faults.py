@@ -69,16 +69,22 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "acknowledge before the append",
         TABLE,
-        "        self._held, self._asked_s = effects, self._loop.time()\n",
-        "        self._perform([each for each in effects if isinstance(each, Accept)])\n        self._held, self._asked_s = effects, self._loop.time()\n",
+        "        self._held_effects, self._asked_s = effects, self._loop.time()\n",
+        (
+            "        self._perform([each for each in effects if isinstance(each, Accept)])\n"
+            "        self._held_effects, self._asked_s = effects, self._loop.time()\n"
+        ),
         (TABLES,),
         is_short=True,
     ),
     Fault(
         "rejection before the append",
         TABLE,
-        "        self._held, self._asked_s = effects, self._loop.time()\n",
-        "        self._perform([each for each in effects if isinstance(each, Reject)])\n        self._held, self._asked_s = effects, self._loop.time()\n",
+        "        self._held_effects, self._asked_s = effects, self._loop.time()\n",
+        (
+            "        self._perform([each for each in effects if isinstance(each, Reject)])\n"
+            "        self._held_effects, self._asked_s = effects, self._loop.time()\n"
+        ),
         (TABLES,),
     ),
     Fault(
@@ -99,7 +105,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "two appends of a match in flight",
         TABLE,
-        "while self._inbox and self._held is None and not",
+        "while self._inbox and self._held_effects is None and not",
         "while self._inbox and not",
         (TABLES,),
     ),
@@ -151,22 +157,32 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the fence is set after the journal was read",
         "server/seatwise_server/play/match_claims.py",
-        "        epoch = await self._set_fence(setup, estate)\n        if epoch is None:\n            return None\n        journal = await self._read(setup.match, epoch)\n",
-        "        journal = await self._read(setup.match, 0)\n        epoch = await self._set_fence(setup, estate)\n        if epoch is None:\n            return None\n",
+        (
+            "        epoch = await self._set_fence(setup, estate)\n"
+            "        if epoch is None:\n"
+            "            return None\n"
+            "        journal = await self._read_journal(setup.match, epoch)\n"
+        ),
+        (
+            "        journal = await self._read_journal(setup.match, 0)\n"
+            "        epoch = await self._set_fence(setup, estate)\n"
+            "        if epoch is None:\n"
+            "            return None\n"
+        ),
         ("tests/server/test_leases.py",),
     ),
     Fault(
         "a match is voided for deaths after which it was played on",
         "server/seatwise_server/play/match_claims.py",
-        "        if deaths > 1 and _got_on(journal, fence.epoch):\n",
+        "        if deaths > 1 and _has_progressed(journal, fence.epoch):\n",
         "        if False:\n",
         ("tests/server/test_leases.py",),
     ),
     Fault(
         "who dies before it opens a match is forgiven for what the owner before wrote",
         "server/seatwise_server/play/match_claims.py",
-        "return not _in_vain(journal) and next(opened, 1) == epoch",
-        "return not _in_vain(journal)",
+        "return not _takeovers_without_progress(journal) and next(opened, 1) == epoch",
+        "return not _takeovers_without_progress(journal)",
         ("tests/server/test_leases.py",),
     ),
     Fault(
@@ -179,8 +195,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "of what nobody else looks at only a share is taken",
         "server/seatwise_server/play/takeover.py",
-        "await self._inherit(self._name, self._all_that_fit)",
-        "await self._inherit(self._name, self._share)",
+        "await self._take_over_from(self._name, self._all_that_fit)",
+        "await self._take_over_from(self._name, self._share)",
         ("tests/server/test_inheritance.py",),
     ),
     Fault(
@@ -288,14 +304,14 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "charged by when it was read",
         TABLE,
-        "self._write(self._effects_of(command, self._ms(at)))",
-        "self._write(self._effects_of(command, self._ms(self._loop.time())))",
+        "self._append_effects(self._effects_of(command, self._match_ms(at)))",
+        "self._append_effects(self._effects_of(command, self._match_ms(self._loop.time())))",
         (TABLES,),
     ),
     Fault(
         "an unbounded inbox",
         TABLE,
-        "if place.waiting < MOST_WAITING:",
+        "if place.waiting < MOST_WAITING_COMMANDS:",
         "if True:",
         (TABLES,),
     ),
@@ -345,8 +361,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a prompt that waits for the sweep",
         TABLE,
-        "outbox.show(self, seat, at_once=True)",
-        "outbox.show(self, seat, at_once=False)",
+        "outbox.mark_view_due(self, seat, at_once=True)",
+        "outbox.mark_view_due(self, seat, at_once=False)",
         (TABLES,),
     ),
     Fault(
@@ -466,7 +482,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the first round trip counts from the second prompt on",
         STREAM,
-        "                table.measured(seat, self._round_trips[0])\n",
+        "                table.on_round_trip(seat, self._round_trips[0])\n",
         "                pass\n",
         ("tests/server/test_table_races.py",),
     ),
@@ -530,7 +546,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a stall that no beat has seen is charged",
         "server/seatwise_server/play/lag.py",
-        "        if late > BOUND_S:\n",
+        "        if late > STALL_BOUND_S:\n",
         "        if False:\n",
         ("tests/server/test_lag.py",),
     ),
@@ -558,7 +574,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "who is not connected starts late",
         TABLE,
-        "            self.handed(seat, prompt.number, 0)\n",
+        "            self.on_prompt_delivered(seat, prompt.number, 0)\n",
         "            pass\n",
         (TABLES,),
     ),
@@ -579,7 +595,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a gap is charged: who lost its link while we stood still",
         TABLE,
-        "        return now - self._lag.broke_at < NOTICED_S\n",
+        "        return now - self._lag.broke_at < LINK_LOSS_NOTICED_S\n",
         "        return False\n",
         (TABLES,),
     ),
@@ -646,8 +662,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in an acceptance: another seat's clock",
         TABLE,
-        "item = items.accepted(place.head, it.request_id, it.charged_ms, receipt)",
-        "item = items.accepted(place.head, it.request_id, self.match.position.seats[-1].charged_ms, receipt)",
+        "item = play_messages.encode_accepted(place.head, it.request_id, it.charged_ms, receipt)",
+        "item = play_messages.encode_accepted(place.head, it.request_id, self.match.position.seats[-1].charged_ms, receipt)",
         (WIRE,),
     ),
     Fault(
@@ -681,7 +697,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in a receipt: it is the number",
         RECEIPTS,
-        "self._last = (seq, mark + self._seal(mark))",
+        "self._last = (seq, mark + self._seal_mark(mark))",
         'self._last = (seq, b"%016d" % seq)',
         (TABLES,),
     ),
@@ -695,10 +711,10 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in a ping: what a seat holds",
         TABLE,
-        "        if place.outbox:\n            item = items.rejected(place.head, request_id, reason, message)\n",
+        "        if place.outbox:\n            item = play_messages.encode_rejected(place.head, request_id, reason, message)\n",
         "        if place.outbox:\n            if self.match.position.state:\n"
         "                place.outbox.answer(items.ping(self.match.position.state.hands[-1] & 1), at_once=True)\n"
-        "            item = items.rejected(place.head, request_id, reason, message)\n",
+        "            item = play_messages.encode_rejected(place.head, request_id, reason, message)\n",
         (WIRE,),
     ),
     Fault(
@@ -1122,8 +1138,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a ladder: what a dead owner left of a delivery is left",
         "server/seatwise_server/play/delivery.py",
-        'if meta and "result" in meta.fields:\n            await self._conclude',
-        'if meta and "result" not in meta.fields:\n            await self._conclude',
+        ('if meta and "result" in meta.fields:\n            await self._conclude_match'),
+        ('if meta and "result" not in meta.fields:\n            await self._conclude_match'),
         ("tests/server/test_delivery.py",),
     ),
     Fault(
@@ -1402,15 +1418,17 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "in the simulation: acknowledge before the append",
         TABLE,
-        "        self._held, self._asked_s = effects, self._loop.time()\n",
-        "        self._perform([each for each in effects if isinstance(each, Accept)])\n"
-        "        self._held, self._asked_s = effects, self._loop.time()\n",
+        "        self._held_effects, self._asked_s = effects, self._loop.time()\n",
+        (
+            "        self._perform([each for each in effects if isinstance(each, Accept)])\n"
+            "        self._held_effects, self._asked_s = effects, self._loop.time()\n"
+        ),
         (SIMULATION,),
     ),
     Fault(
         "in the simulation: an outage is charged to the bots",
         "server/seatwise_server/play/referee.py",
-        "            table.thaw(max(0.0, gap_s))",
+        "            table.resume_after_gap(max(0.0, gap_s))",
         "            pass",
         (SIMULATION,),
     ),

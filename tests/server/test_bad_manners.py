@@ -95,7 +95,7 @@ async def test_the_items_of_one_message_are_taken_a_few_at_a_time(house, monkeyp
             turn += 1
             await asyncio.sleep(0)
 
-    clean = PlayStream.pong
+    clean = PlayStream.on_pong
     monkeypatch.setattr(PlayStream, "pong", lambda *args: (taken.update([turn]), clean(*args)))
     turns = asyncio.create_task(count_turns())
     flooding = (await house.bot()).play(pongs=False)
@@ -144,8 +144,8 @@ async def test_of_fifty_streams_at_once_one_stays_and_the_others_are_told_so(hou
 @pytest.fixture
 def impatience(monkeypatch):
     """A blocked write is noticed soon."""
-    monkeypatch.setattr(stream, "BLOCKED_S", 0.4)
-    monkeypatch.setattr(streams, "PING_S", 0.1)
+    monkeypatch.setattr(play_stream, "BLOCKED_S", 0.4)
+    monkeypatch.setattr(stream_registry, "PING_S", 0.1)
 
 
 async def flood(house: House, deaf: Stream, bot: str) -> PlayStream:
@@ -156,7 +156,7 @@ async def flood(house: House, deaf: Stream, bot: str) -> PlayStream:
     """
     nonsense = field_of(1, item("x" * 64, 0).SerializeToString()) * 50
     await deaf.send_raw(nonsense)
-    ours = await until(lambda: house.server.referee.streams.get(bot))
+    ours = await until(lambda: house.server.referee.streams.get_stream(bot))
     while not ours.is_ending:
         if ours.outbox.is_full:
             await asyncio.sleep(0.005)

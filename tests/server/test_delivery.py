@@ -14,8 +14,8 @@ from set_scenes import desk
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import canonical, encode
 from seatwise_server.play.delivery import Delivery, end_of
-from seatwise_server.play.match_claims import Opening
-from seatwise_server.play.takeover import Estate
+from seatwise_server.play.match_claims import MatchClaims
+from seatwise_server.play.takeover import UnownedMatch
 from seatwise_server.store import Attendance, Flusher, Job, Store
 from seatwise_server.store.errors import StoreUnavailable
 
@@ -84,7 +84,7 @@ def of_record(record: bytes) -> tuple[Sequence[Any], ...]:
 
 async def test_the_result_in_the_log_is_that_of_the_record(store: Store) -> None:
     it, journal, epoch = await finished(store)
-    assert await Delivery(store, 60).deliver(it.setup, epoch, "a", end_of(it.setup, journal))
+    assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end_of(it.setup, journal))
     [result] = await store.results.read(LADDER)
     record = await store.matches.record(it.setup.match)
     assert record
@@ -99,8 +99,8 @@ async def test_a_delivery_that_stops_is_repeated_and_counts_once(store: Store, s
     it, journal, epoch = await finished(store)
     end = end_of(it.setup, journal)
     with pytest.raises(StoreUnavailable):
-        await Delivery(dying(store, step, when), 60).deliver(it.setup, epoch, "a", end)
-    assert await Delivery(store, 60).deliver(it.setup, epoch, "a", end)
+        await Delivery(dying(store, step, when), 60).deliver_match(it.setup, epoch, "a", end)
+    assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
     await check_all_is_done(store, it)
 
 
@@ -113,10 +113,12 @@ async def test_what_a_dead_owner_left_of_a_delivery_its_heir_does(
     await store.jobs.push(it.setup.match)
     [job] = await store.jobs.take("a", 1, 100)
     with pytest.raises(StoreUnavailable):
-        await Delivery(dying(store, step, when), 60).deliver(it.setup, epoch, "a", end_of(it.setup, journal))
-    heir = Opening("b", store, flusher, Delivery(store, 60))
+        await Delivery(dying(store, step, when), 60).deliver_match(
+            it.setup, epoch, "a", end_of(it.setup, journal)
+        )
+    heir = MatchClaims("b", store, flusher, Delivery(store, 60))
     fence = await store.journal.fence(it.setup.match)
-    assert await heir.claim(Estate(Job(job.job_id, job.match), "a", fence)) is None
+    assert await heir.claim_match(UnownedMatch(Job(job.job_id, job.match), "a", fence)) is None
     await check_all_is_done(store, it)
     assert await store.jobs.waiting() == 0
 
@@ -125,9 +127,9 @@ async def test_two_owners_that_both_deliver_count_once(store: Store) -> None:
     it, journal, epoch = await finished(store)
     end = end_of(it.setup, journal)
     delivery = Delivery(store, 60)
-    assert await delivery.deliver(it.setup, epoch, "a", end)
-    assert await delivery.deliver(it.setup, epoch, "a", end)
-    assert not await delivery.deliver(it.setup, epoch, "b", end)
+    assert await delivery.deliver_match(it.setup, epoch, "a", end)
+    assert await delivery.deliver_match(it.setup, epoch, "a", end)
+    assert not await delivery.deliver_match(it.setup, epoch, "b", end)
     await check_all_is_done(store, it)
 
 
@@ -135,7 +137,7 @@ async def test_a_void_match_never_counts(store: Store) -> None:
     it, journal, epoch = await finished(store, is_void=True)
     end = end_of(it.setup, journal)
     assert (end.state, end.message.void_reason) == ("VOIDED", "ABANDONED")
-    assert await Delivery(store, 60).deliver(it.setup, epoch, "a", end)
+    assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
     await check_all_is_done(store, it, count=0)
 
 
@@ -151,7 +153,7 @@ async def test_who_never_sat_in_a_void_match_is_noted_once(store: Store) -> None
     assert end.message.void_reason == "TOO_FEW_SAT"
     epoch = await store.journal.claim(it.setup.match, "a", 0)
     for _ in range(2):
-        assert await Delivery(store, 60).deliver(it.setup, epoch, "a", end)
+        assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
     [event] = await store.ladders.events(LADDER)
     assert (event.absent, event.match, event.at) == ((it.setup.bots[0],), it.setup.match, 0)
     assert await store.results.count(LADDER) == 0

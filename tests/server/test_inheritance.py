@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from virtual import in_virtual_time
 
 from seatwise_server.play import lease, takeover
-from seatwise_server.play.takeover import AT_ONCE, Estate, Inheritance
+from seatwise_server.play.takeover import OPENINGS_AT_ONCE, Takeover, UnownedMatch
 from seatwise_server.store import Death, Fence, Heartbeat, Store
 from seatwise_server.store.jobs import Job
 
@@ -20,34 +20,34 @@ LEASE_S = 0.3
 class Host:
     """A referee with free tables that only notes what it is to open."""
 
-    hosted = 0
+    open_matches = 0
 
     def __init__(self, name: str, free: int = 10) -> None:
         self.name = name
-        self.free = free
+        self.free_tables = free
         self.opened: set[str] = set()
         self.deaths: set[Death] = set()
 
-    def has(self, match: str) -> bool:
+    def has_match(self, match: str) -> bool:
         return match in self.opened
 
-    async def open(self, estate: Estate) -> None:
+    async def open_match(self, estate: UnownedMatch) -> None:
         self.opened.add(estate.job.match)
         self.deaths.add(estate.death)
 
 
 @pytest.fixture(autouse=True)
 def _short_lease(monkeypatch: pytest.MonkeyPatch, redis_client: Redis) -> None:  # noqa: ARG001 - empty
-    monkeypatch.setattr(inheritance, "LEASE_S", LEASE_S)
+    monkeypatch.setattr(takeover, "LEASE_S", LEASE_S)
 
 
 async def first_found(host: Host, store: Store, living: list[str]) -> set[str]:
     """What the host opens at the first look that finds anything, while these others live too."""
-    heir = Inheritance(host, store)
+    heir = Takeover(host, store)
     while not host.opened:  # the test's own time-out ends it
         for name in (host.name, *living):
             await store.processes.beat(name, "host:1", 0, 10, is_draining=False)
-        await heir._look()
+        await heir._look_for_dead()
         await asyncio.sleep(LEASE_S / 6)
     return host.opened
 
@@ -77,11 +77,11 @@ async def test_what_others_leave_is_taken_by_whoever_has_room(store: Store, name
     for match in MATCHES:
         await store.journal.claim(match, "dead", 0)
     host = Host(name)
-    heir = Inheritance(host, store)
+    heir = Takeover(host, store)
     while len(host.opened) < len(MATCHES):  # the test's own time-out ends it
         for each in ("a", "b", "c"):
             await store.processes.beat(each, "host:1", 0, 10, is_draining=False)
-        await heir._look()
+        await heir._look_for_dead()
         await asyncio.sleep(LEASE_S / 6)
 
 
@@ -100,7 +100,7 @@ async def test_whoever_holds_the_job_of_a_dead_ones_match_takes_it_for_nobody_el
 async def test_who_lived_with_a_match_for_a_while_died_late(
     store: Store, monkeypatch: pytest.MonkeyPatch, lived_ms: int, death: Death
 ) -> None:
-    monkeypatch.setattr(inheritance, "A_WHILE_MS", lived_ms)
+    monkeypatch.setattr(takeover, "SOON_DEATH_MS", lived_ms)
     await held_by(store, "dead", MATCHES)
     for match in MATCHES:
         await store.journal.claim(match, "dead", 0)
@@ -121,8 +121,8 @@ async def test_what_does_not_fit_is_left_to_others(store: Store) -> None:
     await first_found(host, store, ["a"])
     assert len(host.opened) == 2
     assert await store.jobs.owners() == {"b": 9}
-    host.free = 0
-    await Inheritance(host, store)._look()
+    host.free_tables = 0
+    await Takeover(host, store)._look_for_dead()
     assert await store.jobs.owners() == {"b": 2}
     assert {job.match for job in await store.jobs.take("a", 10, 100)} == set(MATCHES) - host.opened
 
@@ -158,16 +158,16 @@ class Books:
 class Heir:
     """A referee with room for all, for which each match is work."""
 
-    name, free, hosted = "heir", 10_000, 0
+    name, free_tables, open_matches = "heir", 10_000, 0
 
     def __init__(self, books: Books) -> None:
         self._books = books
         self.opened: dict[str, float] = {}
 
-    def has(self, match: str) -> bool:
+    def has_match(self, match: str) -> bool:
         return match in self.opened
 
-    async def open(self, estate: Estate) -> None:
+    async def open_match(self, estate: UnownedMatch) -> None:
         await asyncio.sleep(OPENING_S)
         self.opened[estate.job.match] = asyncio.get_running_loop().time()
         del self._books.held_by_dead[estate.job.job_id]
@@ -178,13 +178,13 @@ async def test_however_many_matches_a_referee_leaves_its_lease_is_waited_for_onc
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An heir that is busy with them goes on looking who lives, or all would have a whole lease again and again."""
-    monkeypatch.setattr(inheritance, "LEASE_S", lease.LEASE_S)
+    monkeypatch.setattr(takeover, "LEASE_S", lease.LEASE_S)
     books: Any = Books(2000)
     heir: Any = Heir(books)
     began = asyncio.get_running_loop().time()
-    running = asyncio.create_task(Inheritance(heir, books).run())
+    running = asyncio.create_task(Takeover(heir, books).run_takeovers())
     await asyncio.sleep(60)
     running.cancel()
     assert len(heir.opened) == 2000
-    work_s = 2000 / AT_ONCE * OPENING_S
+    work_s = 2000 / OPENINGS_AT_ONCE * OPENING_S
     assert max(heir.opened.values()) - began < lease.LEASE_S + 1 + work_s

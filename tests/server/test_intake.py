@@ -12,7 +12,7 @@ from virtual import in_virtual_time, settle
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_server.play.inbound import LONGEST_REQUEST_ID, MOST_LOOKUPS
-from seatwise_server.play.play_messages import field, varint
+from seatwise_server.play.play_messages import encode_field, encode_varint
 from seatwise_server.store.errors import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ def of_ugo(room: Room, move: ugo_pb2.Move) -> Item:
 
 
 def of_another_game(room: Room) -> Item:
-    raw = pb.SubmitMove(request_id="r", prompt=room.prompt).SerializeToString() + field(99, b"\x08\x01")
+    raw = pb.SubmitMove(request_id="r", prompt=room.prompt).SerializeToString() + encode_field(
+        99, b"\x08\x01"
+    )
     return Item(match=room.table.name, seat=room.asked, submit_move=pb.SubmitMove.FromString(raw))
 
 
@@ -118,7 +120,7 @@ async def test_whoever_has_not_sat_on_this_stream_is_told_so() -> None:
 @in_virtual_time
 async def test_before_the_deal_nobody_is_asked() -> None:
     room = Room()
-    room.table.open()
+    room.table.start_clocks()
     link = room.link(0)
     link.sit(0)
     move = room.match.game.move_from_json({"play": "R3"})
@@ -134,7 +136,9 @@ async def test_items_are_read_in_their_order_and_a_bad_one_harms_no_other() -> N
     links = await room.seat_all()
     mover = room.asked
     good = room.submission(mover, room.legal_move(), room.prompt, "good").SerializeToString()
-    links[mover].send_raw(b"".join([field(1, b"\xff\xff"), field(1, good), field(1, b"\x0b")]))
+    links[mover].send_raw(
+        b"".join([encode_field(1, b"\xff\xff"), encode_field(1, good), encode_field(1, b"\x0b")])
+    )
     await room.pass_ms(200)
     assert sorted(item.WhichOneof("event") or "" for item in links[mover].new()) == [
         "move_accepted", "move_rejected", "move_rejected",
@@ -142,7 +146,8 @@ async def test_items_are_read_in_their_order_and_a_bad_one_harms_no_other() -> N
 
 
 @pytest.mark.parametrize(
-    "raw", [b"\x00", b"\xff" * 30, b"\x0a\x7f", field(2, b"unknown"), varint(9), bytes(range(256))]
+    "raw",
+    [b"\x00", b"\xff" * 30, b"\x0a\x7f", encode_field(2, b"unknown"), encode_varint(9), bytes(range(256))],
 )
 @in_virtual_time
 async def test_bytes_that_are_nothing_are_answered_at_most_once_each(raw: bytes) -> None:

@@ -11,7 +11,7 @@ from seatwise_server.play import play_messages
 
 MILLISECONDS = st.sampled_from([0, 1, 127, 128, 16_383, 16_384, 86_400_000]) | st.integers(0, 86_400_000)
 RECEIPT = bytes(range(16))
-HEAD = play_messages.head("matches/abc", 2, 3)
+HEAD = play_messages.encode_head("matches/abc", 2, 3)
 
 UPDATES = st.builds(
     Update,
@@ -39,11 +39,11 @@ def test_an_update(told: Update) -> None:
     )
     update = pb.Update(prompt=told.prompt, to_act=told.to_act, pace=told.pace, time=left, receipt=RECEIPT)
     item = pb.PlayResponseItem(match="matches/abc", seat=2, epoch=3, update=update)
-    assert play_messages.update(HEAD, "ugo", told, RECEIPT) == item.SerializeToString()
+    assert play_messages.encode_update(HEAD, "ugo", told, RECEIPT) == item.SerializeToString()
 
 
 @given(st.text(min_size=1, max_size=64), MILLISECONDS)
 def test_an_acceptance(request_id: str, charged_ms: int) -> None:
     accepted = pb.MoveAccepted(request_id=request_id, charged_ms=charged_ms, receipt=RECEIPT)
     item = pb.PlayResponseItem(match="matches/abc", seat=2, epoch=3, move_accepted=accepted)
-    assert play_messages.accepted(HEAD, request_id, charged_ms, RECEIPT) == item.SerializeToString()
+    assert play_messages.encode_accepted(HEAD, request_id, charged_ms, RECEIPT) == item.SerializeToString()

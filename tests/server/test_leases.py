@@ -17,14 +17,14 @@ from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Sat, TakenOver, canonical, encode
 from seatwise_server.play.delivery import Delivery
-from seatwise_server.play.heartbeat import Presence
-from seatwise_server.play.lease import LEASE_S, MARGIN_S, Lease
-from seatwise_server.play.match_claims import MOST_DEATHS, MOST_DEATHS_IN_ALL, Opening, UnknownFormat
-from seatwise_server.play.takeover import Estate, share
+from seatwise_server.play.heartbeat import HeartbeatSender
+from seatwise_server.play.lease import LEASE_MARGIN_S, LEASE_S, Lease
+from seatwise_server.play.match_claims import MOST_DEATHS, MOST_DEATHS_IN_ALL, MatchClaims, UnknownFormat
+from seatwise_server.play.takeover import UnownedMatch, share_of
 from seatwise_server.store import AppendResult, Death, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 
-CERTAIN_S = LEASE_S - MARGIN_S
+CERTAIN_S = LEASE_S - LEASE_MARGIN_S
 
 
 class Clock:
@@ -41,8 +41,8 @@ def held() -> tuple[Clock, Lease]:
     """A lease that holds since now."""
     clock = Clock()
     lease = Lease(clock)
-    lease.confirmed(clock.now)
-    assert lease.renew()
+    lease.note_confirmed(clock.now)
+    assert lease.renew_lease()
     return clock, lease
 
 
@@ -50,7 +50,7 @@ def test_a_lease_holds_from_when_the_heartbeat_was_sent_not_from_its_answer() ->
     clock, lease = held()
     sent = clock.now + 1
     clock.now += 3
-    lease.confirmed(sent)
+    lease.note_confirmed(sent)
     clock.now = sent + CERTAIN_S - 0.01
     assert lease.holds()
     clock.now = sent + CERTAIN_S
@@ -60,10 +60,10 @@ def test_a_lease_holds_from_when_the_heartbeat_was_sent_not_from_its_answer() ->
 def test_a_heartbeat_alone_brings_no_lost_lease_back() -> None:
     clock, lease = held()
     clock.now += CERTAIN_S + 1
-    lease.confirmed(clock.now)
+    lease.note_confirmed(clock.now)
     assert not lease.holds()
     assert lease.lapses == 1
-    assert lease.renew()
+    assert lease.renew_lease()
     assert lease.holds()
 
 
@@ -71,14 +71,14 @@ def test_an_answer_that_comes_after_a_stall_brings_nothing_back() -> None:
     clock, lease = held()
     sent = clock.now
     clock.now += 60
-    lease.confirmed(sent)
-    assert not lease.renew()
+    lease.note_confirmed(sent)
+    assert not lease.renew_lease()
 
 
 def test_who_gives_its_matches_up_says_nothing_any_more() -> None:
     clock, lease = held()
     lease.give_up()
-    lease.confirmed(clock.now)
+    lease.note_confirmed(clock.now)
     assert not lease.holds()
     assert (lease.lapses, lease.silent_since) == (1, clock.now)
 
@@ -90,26 +90,26 @@ def test_before_the_first_heartbeat_nothing_may_be_said() -> None:
 class Owner:
     """A referee without tables: what its presence does to it."""
 
-    name, address, free, is_draining = "me", "host:1", 5, False
+    name, address, free_tables, is_draining = "me", "host:1", 5, False
 
     def __init__(self, *matches: str) -> None:
         self.matches = dict.fromkeys(matches, 1)
         self.lost: list[tuple[str, AppendResult]] = []
         self.spoke = 0
 
-    def owned(self) -> dict[str, int]:
+    def owned_matches(self) -> dict[str, int]:
         return dict(self.matches)
 
-    def lose(self, match: str, answer: AppendResult) -> None:
+    def lose_match(self, match: str, answer: AppendResult) -> None:
         del self.matches[match]
         self.lost.append((match, answer))
 
-    def beat_confirmed(self) -> None: ...
+    def on_beat_confirmed(self) -> None: ...
 
-    def speak_again(self) -> None:
+    def on_lease_regained(self) -> None:
         self.spoke += 1
 
-    def obey(self, order: str) -> None: ...
+    def obey_order(self, order: str) -> None: ...
 
 
 class Fences:
@@ -135,9 +135,9 @@ class Fences:
         return AppendResult.FENCED if match in self.not_ours else AppendResult.OK
 
 
-def present(owner: Owner, fences: Any, clock: Clock) -> tuple[Presence, Lease]:
+def present(owner: Owner, fences: Any, clock: Clock) -> tuple[HeartbeatSender, Lease]:
     lease = Lease(clock)
-    return Presence(owner, fences, lease), lease
+    return HeartbeatSender(owner, fences, lease), lease
 
 
 async def settled() -> None:
@@ -148,7 +148,7 @@ async def settled() -> None:
 async def test_after_silence_every_fence_is_asked_before_a_word_is_said() -> None:
     owner, fences, clock = Owner("a", "b", "c"), Fences("b"), Clock()
     presence, lease = present(owner, fences, clock)
-    await presence.beat_once()
+    await presence.send_heartbeat()
     assert not lease.holds()
     await settled()
     assert (sorted(fences.asked), owner.lost, owner.spoke, lease.holds()) == (
@@ -163,7 +163,7 @@ async def test_a_match_that_comes_in_between_is_asked_too() -> None:
     owner, fences, clock = Owner("a"), Fences(), Clock()
     fences.hook = lambda: owner.matches.setdefault("late", 1)
     presence, lease = present(owner, fences, clock)
-    await presence.beat_once()
+    await presence.send_heartbeat()
     await settled()
     assert sorted(fences.asked) == ["a", "late"]
     assert lease.holds()
@@ -177,11 +177,11 @@ async def test_who_stalls_while_it_asks_begins_anew() -> None:
         clock.now += 2 * LEASE_S
 
     fences.hook = stall
-    await presence.beat_once()
+    await presence.send_heartbeat()
     await settled()
     assert (owner.spoke, lease.holds()) == (0, False)
     fences.hook = None
-    await presence.beat_once()
+    await presence.send_heartbeat()
     await settled()
     assert (fences.asked, owner.spoke, lease.holds()) == (["a", "a"], 1, True)
 
@@ -190,7 +190,7 @@ async def test_as_long_as_no_heartbeat_is_confirmed_nothing_is_asked() -> None:
     owner, fences, clock = Owner("a"), Fences(), Clock()
     presence, lease = present(owner, fences, clock)
     fences.is_away = True
-    await presence.beat_once()
+    await presence.send_heartbeat()
     await settled()
     assert (fences.asked, lease.holds()) == ([], False)
 
@@ -200,7 +200,7 @@ Free = st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 50), min_size=1
 
 @given(free=Free, count=st.integers(0, 100))
 def test_an_estate_is_shared_whole_once_and_by_what_is_free(free: dict[str, int], count: int) -> None:
-    parts = {name: list(share(range(count), free, name)) for name in free}
+    parts = {name: list(share_of(range(count), free, name)) for name in free}
     taken = sorted(match for part in parts.values() for match in part)
     assert taken == list(range(min(count, sum(free.values()))))
     assert all(len(part) <= free[name] for name, part in parts.items())
@@ -208,7 +208,7 @@ def test_an_estate_is_shared_whole_once_and_by_what_is_free(free: dict[str, int]
     assert all(abs(len(part) - ideal[name]) <= 1 for name, part in parts.items())
 
 
-async def opened(store: Store, flusher: Flusher, **meta: bytes) -> tuple[Opening, Any]:
+async def opened(store: Store, flusher: Flusher, **meta: bytes) -> tuple[MatchClaims, Any]:
     """A new match with its job, and who is to open it."""
     setup = setup_of()
     await store.matches.create(setup.match, {"setup": canonical(setup.to_json()), "state": "SEATING", **meta})
@@ -217,8 +217,8 @@ async def opened(store: Store, flusher: Flusher, **meta: bytes) -> tuple[Opening
     return opening(store, flusher), job
 
 
-def opening(store: Store, flusher: Flusher, owner: str = "a") -> Opening:
-    return Opening(owner, store, flusher, Delivery(store, 60))
+def opening(store: Store, flusher: Flusher, owner: str = "a") -> MatchClaims:
+    return MatchClaims(owner, store, flusher, Delivery(store, 60))
 
 
 async def die(
@@ -226,7 +226,7 @@ async def die(
 ) -> VoidReason | None:
     """The owner has died in that way; what the heir is to do with the match."""
     fence = await store.journal.fence(job.match)
-    owned = await opening(store, flusher, heir).claim(Estate(job, "a", fence, death))
+    owned = await opening(store, flusher, heir).claim_match(UnownedMatch(job, "a", fence, death))
     assert owned
     return owned.void
 
@@ -260,7 +260,7 @@ async def test_what_the_old_owner_writes_until_the_fence_is_set_is_known_to_the_
     store: Store, flusher: Flusher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, job = await opened(store, flusher)
-    assert await ours.claim(Estate(job, "a", None))
+    assert await ours.claim_match(UnownedMatch(job, "a", None))
     fence = await store.journal.fence(job.match)
     sat = encode(Sat(seq=1, at_ms=5, seat=Seat(0), nonce=None))
     claim = store.journal.claim
@@ -270,7 +270,7 @@ async def test_what_the_old_owner_writes_until_the_fence_is_set_is_known_to_the_
         return await claim(*args, **options)
 
     monkeypatch.setattr(store.journal, "claim", claimed)
-    heir = await opening(store, flusher, "b").claim(Estate(job, "a", fence, Death.SOON))
+    heir = await opening(store, flusher, "b").claim_match(UnownedMatch(job, "a", fence, Death.SOON))
     assert heir
     assert (heir.epoch, heir.match.position.seq) == (2, 1)
 
@@ -321,7 +321,7 @@ async def test_handing_over_is_no_death(store: Store, flusher: Flusher) -> None:
 async def test_what_another_version_wrote_is_left_to_it(store: Store, flusher: Flusher) -> None:
     ours, job = await opened(store, flusher, format=b"seatwise.journal/2")
     with pytest.raises(UnknownFormat):
-        await ours.claim(Estate(job, "a", None))
+        await ours.claim_match(UnownedMatch(job, "a", None))
     assert await store.journal.fence(job.match) is None
 
 
@@ -330,7 +330,7 @@ async def test_rules_of_another_version_are_left_to_it(store: Store, flusher: Fl
     await store.matches.create("matches/newer", {"setup": json.dumps(setup), "state": "SEATING"})
     ours, job = await opened(store, flusher)
     with pytest.raises(UnknownFormat):
-        await ours.claim(Estate(type(job)("1-0", "matches/newer"), "a", None))
+        await ours.claim_match(UnownedMatch(type(job)("1-0", "matches/newer"), "a", None))
 
 
 async def test_a_match_with_a_deck_that_is_not_here_is_left_to_those_who_have_it(
@@ -341,7 +341,7 @@ async def test_a_match_with_a_deck_that_is_not_here_is_left_to_those_who_have_it
     await store.matches.create("matches/theirs", {"setup": json.dumps(setup), "state": "SEATING"})
     ours, job = await opened(store, flusher)
     with pytest.raises(UnknownFormat, match="deck"):
-        await ours.claim(Estate(type(job)("1-0", "matches/theirs"), "a", None))
+        await ours.claim_match(UnownedMatch(type(job)("1-0", "matches/theirs"), "a", None))
     assert await store.journal.fence("matches/theirs") is None
 
 
@@ -349,13 +349,13 @@ async def test_what_a_failover_forgot_is_written_again_under_an_epoch_that_nobod
     store: Store, flusher: Flusher, redis_client: Redis
 ) -> None:
     ours, job = await opened(store, flusher)
-    owned = await ours.claim(Estate(job, "a", None))
+    owned = await ours.claim_match(UnownedMatch(job, "a", None))
     assert owned
     sat = encode(Sat(seq=1, at_ms=5, seat=Seat(0), nonce=None))
     assert await flusher.append_and_wait(job.match, 1, "a", 1, [sat]) is AppendResult.OK
     await redis_client.flushall()
     assert await store.journal.confirm(job.match, 1, "a") is AppendResult.LOST
-    again = await ours.reclaim(owned.match.setup, 1)
+    again = await ours.reclaim_match(owned.match.setup, 1)
     assert again
     assert (again.epoch, again.match.position.seq) == (2, 1)
     assert await store.journal.read(job.match) == [sat]

@@ -69,7 +69,7 @@ async def test_a_bot_that_comes_back_to_a_full_house_takes_its_own_place(
         while bot.bot not in house.server.referee.streams:  # noqa: ASYNC110  # there is no event to wait for
             await asyncio.sleep(0.01)
     monkeypatch.setattr(lobby, "MOST_PRESENT", 1)
-    monkeypatch.setattr(streams, "MOST_STREAMS", 1)
+    monkeypatch.setattr(stream_registry, "MOST_STREAMS", 1)
     if whose == "own":
         bot.play()
         await bot.attend()

@@ -21,8 +21,8 @@ from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import CREATED, QUEUES, time_control_for
 from seatwise_server.lobby.seating import Seating, new_match_name
 from seatwise_server.play.delivery import Delivery, end_of
-from seatwise_server.play.match_claims import Opening
-from seatwise_server.play.takeover import Estate
+from seatwise_server.play.match_claims import MatchClaims
+from seatwise_server.play.takeover import UnownedMatch
 from seatwise_server.store import Attendance, Flusher, Job, Store, keys, now_ms
 from seatwise_server.store.errors import MatchRetired, ProposalExpired
 
@@ -129,7 +129,7 @@ async def play_out(store: Store) -> str:
     desk.play_out()
     epoch = await store.journal.claim(job.match, "referee", 0)
     end = end_of(setup, [encode(entry) for entry in desk.journal])
-    assert await Delivery(store, KEEP_S).deliver(setup, epoch, "referee", end)
+    assert await Delivery(store, KEEP_S).deliver_match(setup, epoch, "referee", end)
     await store.jobs.done(job.job_id)
     return job.match
 
@@ -444,8 +444,8 @@ async def test_the_job_of_a_dropped_match_is_done_with(store: Store, flusher: Fl
     await store.jobs.push(match)
     [job] = await store.jobs.take("a", 1, 100)
     await store.matches.drop_unowned(match)
-    opening = Opening("a", store, flusher, Delivery(store, KEEP_S))
-    assert await opening.claim(Estate(Job(job.job_id, match), "a", None)) is None
+    opening = MatchClaims("a", store, flusher, Delivery(store, KEEP_S))
+    assert await opening.claim_match(UnownedMatch(Job(job.job_id, match), "a", None)) is None
     assert await store.jobs.waiting() == 0
 
 

@@ -39,7 +39,7 @@ async def after_failover(room: Room, entries: list[Any]) -> tuple[Room, list[Lin
     """Another owner opens the match from this journal."""
     written = [encode(entry) for entry in entries]
     heir = Room(setup=room.setup, position=replay(room.setup, entries).position, epoch=2, written=written)
-    heir.table.open()
+    heir.table.start_clocks()
     await heir.pass_ms(10)
     return heir, [heir.link(seat) for seat in range(2)]
 
@@ -80,7 +80,7 @@ async def test_a_receipt_that_the_journal_has_proves_nothing() -> None:
     assert links[heir.asked].new("update")
 
 
-OTHERS = Receipts(b"another key", [b"entry"]).of(1)
+OTHERS = Receipts(b"another key", [b"entry"]).receipt_of(1)
 
 
 @pytest.mark.parametrize("receipt", [b"x", b"x" * 16, b"x" * 1000, b"", OTHERS, OTHERS[:8]])
@@ -97,7 +97,7 @@ ENTRIES = [b"one", b"two", b"three"]
 
 
 def test_a_receipt_holds_as_long_as_its_entry_and_all_before_it_are_there() -> None:
-    given = [Receipts(KEY, ENTRIES).of(seq) for seq in range(4)]
+    given = [Receipts(KEY, ENTRIES).receipt_of(seq) for seq in range(4)]
     assert len({*given}) == 4
     assert [Receipts(KEY, ENTRIES).prove_loss(each) for each in given] == [False] * 4
     assert [Receipts(KEY, ENTRIES[:2]).prove_loss(each) for each in given] == [False, False, False, True]
@@ -112,8 +112,10 @@ def test_a_receipt_holds_as_long_as_its_entry_and_all_before_it_are_there() -> N
 def test_an_entry_has_the_same_receipt_whoever_writes_it_and_however() -> None:
     added = Receipts(KEY)
     for entry in ENTRIES:
-        added.add(entry)
-    assert [added.of(seq) for seq in range(4)] == [Receipts(KEY, ENTRIES).of(seq) for seq in range(4)]
+        added.add_entry(entry)
+    assert [added.receipt_of(seq) for seq in range(4)] == [
+        Receipts(KEY, ENTRIES).receipt_of(seq) for seq in range(4)
+    ]
 
 
 def test_what_another_seat_was_refused_is_in_no_receipt_but_its_own() -> None:
@@ -122,11 +124,11 @@ def test_what_another_seat_was_refused_is_in_no_receipt_but_its_own() -> None:
         for each in "ab"
     ]
     one, other = (Receipts(KEY, [b"one", it, b"three"]) for it in refused)
-    assert [one.of(seq) == other.of(seq) for seq in (1, 2, 3)] == [True, False, True]
-    assert other.prove_loss(one.of(2))
+    assert [one.receipt_of(seq) == other.receipt_of(seq) for seq in (1, 2, 3)] == [True, False, True]
+    assert other.prove_loss(one.receipt_of(2))
 
 
 def test_a_mark_is_found_only_where_one_begins() -> None:
     receipts = Receipts(KEY, ENTRIES)
     shifted = bytes(receipts._marks[4:12])
-    assert receipts.prove_loss(shifted + receipts._seal(shifted))
+    assert receipts.prove_loss(shifted + receipts._seal_mark(shifted))

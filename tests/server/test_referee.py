@@ -11,11 +11,11 @@ from one_match import setup_of
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.journal import canonical
 from seatwise_referee.setup import Setup
-from seatwise_server.play.delivery import Delivery, End
-from seatwise_server.play.lag import Lag
-from seatwise_server.play.match_claims import Opening
-from seatwise_server.play.referee import Place, Referee
-from seatwise_server.play.takeover import Estate
+from seatwise_server.play.delivery import Delivery, MatchEnd
+from seatwise_server.play.lag import EventLoopLag
+from seatwise_server.play.match_claims import MatchClaims
+from seatwise_server.play.referee import Referee, RefereeIdentity
+from seatwise_server.play.takeover import UnownedMatch
 from seatwise_server.store import AppendResult, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.journal import Journal
@@ -26,9 +26,9 @@ class Interrupted(Delivery):
 
     referee: Referee
 
-    async def deliver(self, setup: Setup, epoch: int, owner: str, end: End) -> bool:
-        delivered = await super().deliver(setup, epoch, owner, end)
-        self.referee.lose(setup.match, AppendResult.FENCED)
+    async def deliver(self, setup: Setup, epoch: int, owner: str, end: MatchEnd) -> bool:
+        delivered = await super().deliver_match(setup, epoch, owner, end)
+        self.referee.lose_match(setup.match, AppendResult.FENCED)
         await asyncio.sleep(0.01)
         return delivered
 
@@ -36,27 +36,31 @@ class Interrupted(Delivery):
 async def at_work(store: Store, flusher: Flusher) -> Referee:
     """A referee that may speak, and has one match."""
     referee = new_referee(store, flusher)
-    await referee.open(await estate(store))
+    await referee.open_match(await estate(store))
     return referee
 
 
 def new_referee(store: Store, flusher: Flusher) -> Referee:
     """That may speak."""
     Interrupted.referee = referee = Referee(
-        Place("a", "", 10), store, flusher, Lag(asyncio.get_running_loop()), Interrupted(store, 60)
+        RefereeIdentity("a", "", 10),
+        store,
+        flusher,
+        EventLoopLag(asyncio.get_running_loop()),
+        Interrupted(store, 60),
     )
-    referee.lease.confirmed(referee.lease.now)
-    assert referee.lease.renew()
+    referee.lease.note_confirmed(referee.lease.now)
+    assert referee.lease.renew_lease()
     return referee
 
 
-async def estate(store: Store, **meta: str) -> Estate:
+async def estate(store: Store, **meta: str) -> UnownedMatch:
     """A match that nobody has yet."""
     setup = setup_of()
     await store.matches.create(setup.match, {"setup": canonical(setup.to_json()), "state": "SEATING", **meta})
     await store.jobs.push(setup.match)
     [job] = await store.jobs.take("a", 1, 100)
-    return Estate(job, "a", None)
+    return UnownedMatch(job, "a", None)
 
 
 async def done(referee: Referee) -> None:
@@ -71,7 +75,7 @@ async def test_a_match_that_is_retired_and_missed_at_once_is_done_with(
 ) -> None:
     referee = await at_work(store, flusher)
     [table] = referee.tables.values()
-    table.void(VoidReason.ABORTED)
+    table.void_match(VoidReason.ABORTED)
     await done(referee)
     assert (referee.tables, referee._jobs, await store.jobs.waiting()) == ({}, {}, 0)
 
@@ -82,7 +86,7 @@ async def test_an_old_table_that_is_let_go_takes_no_new_one_with_it(store: Store
     new = referee.tables[match] = type(old)(
         old.match, 2, "a", old._journal, old._lag, lambda _: None, lambda _: None
     )
-    referee._let_go(old)
+    referee._release_table(old)
     assert (old.is_closed, new.is_closed, referee.tables) == (True, False, {match: new})
 
 
@@ -90,16 +94,16 @@ async def test_an_end_that_is_asked_for_while_a_match_is_claimed_is_heard_of(
     store: Store, flusher: Flusher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     referee, found = new_referee(store, flusher), await estate(store)
-    claim, match = Opening.claim, found.job.match
+    claim, match = MatchClaims.claim_match, found.job.match
 
-    async def claimed(opening: Opening, estate: Estate) -> Any:
+    async def claimed(opening: MatchClaims, estate: UnownedMatch) -> Any:
         owned = await claim(opening, estate)
         await store.matches.ask_abort(match, "now")
-        referee.obey(f"abort {match}")
+        referee.obey_order(f"abort {match}")
         return owned
 
-    monkeypatch.setattr(Opening, "claim", claimed)
-    await referee.open(found)
+    monkeypatch.setattr(MatchClaims, "claim_match", claimed)
+    await referee.open_match(found)
     async with asyncio.timeout(5):
         while referee.tables:  # noqa: ASYNC110  # nobody tells
             await asyncio.sleep(0.01)
@@ -115,13 +119,13 @@ async def test_a_match_is_not_forgotten_when_the_store_goes_while_it_is_made_sur
     monkeypatch.setattr(referee.lease, "holds", lambda: False)
     monkeypatch.setattr(Journal, "confirm", gone)
     with pytest.raises(StoreUnavailable):
-        await referee.open(found)
-    assert not referee.has(found.job.match)
+        await referee.open_match(found)
+    assert not referee.has_match(found.job.match)
     monkeypatch.undo()
     fence = await store.journal.fence(found.job.match)
-    await referee.open(found._replace(fence=fence))
-    assert referee.owned() == {found.job.match: 2}
-    await referee.stop()
+    await referee.open_match(found._replace(fence=fence))
+    assert referee.owned_matches() == {found.job.match: 2}
+    await referee.hand_over_matches()
 
 
 async def gone(*_: Any) -> None:
@@ -132,9 +136,9 @@ async def test_a_match_of_another_version_is_given_back_once_and_keeps_nobody_fr
     store: Store, flusher: Flusher
 ) -> None:
     referee, found = new_referee(store, flusher), await estate(store, format="seatwise.journal/99")
-    await referee.open(found)
-    await referee.open(found)
-    assert (referee.has(found.job.match), len(referee._leaving), referee.hosted) == (True, 1, 0)
+    await referee.open_match(found)
+    await referee.open_match(found)
+    assert (referee.has_match(found.job.match), len(referee._leaving), referee.open_matches) == (True, 1, 0)
     async with asyncio.timeout(1):
-        await referee.stop()
+        await referee.hand_over_matches()
     assert await store.jobs.waiting() == 1

@@ -174,7 +174,7 @@ async def test_when_tables_are_full_bots_wait_in_their_queue_and_know_their_plac
 @pytest.fixture
 def _full(monkeypatch):
     monkeypatch.setattr(lobby, "MOST_PRESENT", 0)
-    monkeypatch.setattr(streams, "MOST_STREAMS", 0)
+    monkeypatch.setattr(stream_registry, "MOST_STREAMS", 0)
     monkeypatch.setattr(matches, "MOST_WAITING", 0)
 
 

@@ -15,7 +15,7 @@ from virtual import in_virtual_time, running, settle
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_server.play.outbox import MOST_ANSWERS
 from seatwise_server.play.play_stream import BLOCKED_S, PING_S, ROUND_TRIPS, PlayStream
-from seatwise_server.play.stream_registry import Streams
+from seatwise_server.play.stream_registry import PlayStreams
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.play_servicer import PlayServicer
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 async def pong(link: Link, after_ms: float) -> None:
     """Measures a round trip of so long."""
     link.new()
-    link.stream.watch()
+    link.stream.check_reader()
     await asyncio.sleep(after_ms / 1000)
     (ping,) = link.new("ping")
     link.send(pb.PlayRequestItem(pong=pb.Pong(number=ping.number)))
@@ -66,9 +66,9 @@ async def test_a_pong_to_no_ping_and_a_second_one_count_for_nothing() -> None:
 async def test_a_later_pong_answers_the_earlier_pings_too() -> None:
     """Or a bot could keep an early ping to answer it late."""
     link = Room().link(0)
-    link.stream.watch()
+    link.stream.check_reader()
     await asyncio.sleep(0.03)
-    link.stream.watch()
+    link.stream.check_reader()
     await asyncio.sleep(0.04)
     first, second = link.new("ping")
     for ping in (second, first):
@@ -80,7 +80,7 @@ async def test_a_later_pong_answers_the_earlier_pings_too() -> None:
 async def test_a_bot_that_never_answers_is_asked_eight_times() -> None:
     link = Room().link(0)
     for _ in range(50):
-        link.stream.watch()
+        link.stream.check_reader()
         await asyncio.sleep(PING_S)
     assert len(link.new("ping")) == ROUND_TRIPS
 
@@ -154,10 +154,10 @@ async def test_a_stream_whose_bot_does_not_read_is_ended() -> None:
     link = Room().link(0)
     link.stop_reading()
     for _ in range(int(BLOCKED_S / PING_S) + 1):
-        link.stream.watch()
+        link.stream.check_reader()
         await asyncio.sleep(PING_S)
         assert not link.is_over
-    link.stream.watch()
+    link.stream.check_reader()
     await settle()
     assert link.is_over
     assert link.stream.refusal
@@ -169,7 +169,7 @@ async def test_a_blocked_writer_is_sent_no_more_pings() -> None:
     link = Room().link(0)
     link.stop_reading()
     for _ in range(5):
-        link.stream.watch()
+        link.stream.check_reader()
         await asyncio.sleep(0.5)
     link.read_on()
     await settle()
@@ -208,11 +208,11 @@ async def test_a_stream_that_may_not_speak_is_silent_until_it_may_again() -> Non
     raws = await written(stream)
     may_speak.holds = False
     for number in range(3):
-        stream.outbox.answer(b"answer %d" % number, at_once=True)
+        stream.outbox.add_answer(b"answer %d" % number, at_once=True)
         await asyncio.sleep(1)
     assert raws == []
     may_speak.holds = True
-    stream.outbox.wake()
+    stream.outbox.wake_writer()
     await settle()
     assert len(raws) == 1
     assert all(b"answer %d" % number in raws[0] for number in range(3))
@@ -224,10 +224,10 @@ async def test_a_stream_that_is_cut_says_no_word_of_what_is_unwritten() -> None:
     stream = PlayStream("bots/a/versions/1", may_speak)
     raws = await written(stream)
     may_speak.holds = False
-    stream.outbox.answer(b"answer", at_once=True)
-    stream.cut(Refusal("MATCH_MOVED", "another referee has it"))
+    stream.outbox.add_answer(b"answer", at_once=True)
+    stream.cut_off(Refusal("MATCH_MOVED", "another referee has it"))
     may_speak.holds = True
-    stream.outbox.wake()
+    stream.outbox.wake_writer()
     await settle()
     assert raws == []
     assert stream.refusal
@@ -288,9 +288,9 @@ class Said:
 
 
 @contextmanager
-def a_door(room: Room, streams: Streams | None = None) -> Iterator[tuple[FakeContext, Said]]:
+def a_door(room: Room, streams: PlayStreams | None = None) -> Iterator[tuple[FakeContext, Said]]:
     """The real door of PlayService before this room's table."""
-    house = Streams() if streams is None else streams
+    house = PlayStreams() if streams is None else streams
     lease = SimpleNamespace(holds=lambda: True)
     referee: Any = SimpleNamespace(intake=room.intake, streams=house, lease=lease)
     authenticator: Any = FakeAuthenticator(room.setup.bots[0])
@@ -340,9 +340,9 @@ async def test_one_stream_that_floods_does_not_hold_up_another() -> None:
 
 @in_virtual_time
 async def test_a_newer_stream_of_a_bot_replaces_the_older() -> None:
-    house, older, newer = Streams(), PlayStream("bots/a/versions/1"), PlayStream("bots/a/versions/1")
+    house, older, newer = PlayStreams(), PlayStream("bots/a/versions/1"), PlayStream("bots/a/versions/1")
     other = PlayStream("bots/b/versions/1")
-    with house.attached(older), house.attached(other), house.attached(newer):
+    with house.attach_stream(older), house.attach_stream(other), house.attach_stream(newer):
         assert older.refusal
         assert older.refusal.reason == "REPLACED"
         assert not newer.is_ending
@@ -352,37 +352,37 @@ async def test_a_newer_stream_of_a_bot_replaces_the_older() -> None:
 @in_virtual_time
 async def test_what_comes_late_on_an_older_stream_takes_nothing_from_the_newer() -> None:
     """It was under way when the link was given up."""
-    room, house = Room(), Streams()
+    room, house = Room(), PlayStreams()
     with a_door(room, house) as (context, said):
         context.may_write.clear()
         said.say(pb.PlayRequestItem())
         await settle()
         newer = room.link(0)
-        with house.attached(newer.stream):
+        with house.attach_stream(newer.stream):
             newer.sit(0)
             said.say(pb.PlayRequestItem(match=room.table.name, seat=0, sit=pb.Sit()))
             await settle()
-            assert room.table.sits(0, newer.stream.outbox)
+            assert room.table.sits_through(0, newer.stream.outbox)
 
 
 @in_virtual_time
 async def test_the_end_of_an_older_stream_leaves_the_newer_its_seats() -> None:
-    room, house = Room(), Streams()
+    room, house = Room(), PlayStreams()
     links = await room.seat_all()
     older, newer = links[0].stream, room.link(0)
-    with house.attached(newer.stream):
-        with house.attached(older):
+    with house.attach_stream(newer.stream):
+        with house.attach_stream(older):
             newer.sit(0)
-        assert room.table.sits(0, newer.stream.outbox)
-    assert not room.table.sits(0, newer.stream.outbox)
-    assert room.table.sits(1, links[1].stream.outbox)
+        assert room.table.sits_through(0, newer.stream.outbox)
+    assert not room.table.sits_through(0, newer.stream.outbox)
+    assert room.table.sits_through(1, links[1].stream.outbox)
 
 
 @in_virtual_time
 async def test_time_is_that_of_the_loop() -> None:
     """A stream must never look at another clock, or round trips would be of two of them."""
     link = Room().link(0)
-    link.stream.watch()
+    link.stream.check_reader()
     running().stand_still(0.25)
     await settle()
     link.send(pb.PlayRequestItem(pong=pb.Pong(number=1)))

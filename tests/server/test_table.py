@@ -16,9 +16,9 @@ from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode
 from seatwise_referee.match import replay
-from seatwise_server.play.lag import BREAKS_S
+from seatwise_server.play.lag import LINK_BREAKING_S
 from seatwise_server.play.outbox import SWEEP_S
-from seatwise_server.play.table import MOST_WAITING, NOTICED_S, Table
+from seatwise_server.play.table import LINK_LOSS_NOTICED_S, MOST_WAITING_COMMANDS, Table
 
 if TYPE_CHECKING:
     from room import Link
@@ -83,7 +83,7 @@ async def test_the_outbox_holds_no_view_of_what_is_not_in_the_journal() -> None:
     links[other].sit(other)
     room.journal.hold()
     links[mover].submit(mover, room.legal_move(), room.prompt, "r1")
-    draft = links[other].stream.outbox.drain()
+    draft = links[other].stream.outbox.take_draft()
     (update,) = [pb.PlayResponseItem.FromString(item).update for item in draft.items]
     assert not update.ugo.trick
     assert draft.prompts == []
@@ -200,7 +200,7 @@ async def test_more_than_eight_that_wait_are_too_many() -> None:
     mover, other, prompt = room.asked, room.other, room.prompt
     room.journal.hold()
     links[mover].submit(mover, room.legal_move(), prompt, "first")  # on its way to the journal
-    for number in range(MOST_WAITING + 3):
+    for number in range(MOST_WAITING_COMMANDS + 3):
         links[mover].submit(mover, room.legal_move(), prompt, f"r{number}")
     links[mover].resign(mover)
     links[other].submit(other, room.legal_move(), prompt, "of another")
@@ -214,7 +214,7 @@ async def test_more_than_eight_that_wait_are_too_many() -> None:
     later = links[mover].new()
     assert [item.move_accepted.request_id for item in later if item.HasField("move_accepted")] == ["first"]
     assert [item.move_rejected.request_id for item in later if item.HasField("move_rejected")] == [
-        f"r{number}" for number in range(MOST_WAITING)
+        f"r{number}" for number in range(MOST_WAITING_COMMANDS)
     ]
     assert not room.entries("resigned")
 
@@ -222,13 +222,13 @@ async def test_more_than_eight_that_wait_are_too_many() -> None:
 @in_virtual_time
 async def test_sitting_down_a_thousand_times_at_once_is_too_many_too() -> None:
     room = Room()
-    room.table.open()
+    room.table.start_clocks()
     link = room.link(0)
     room.journal.hold()
     for _ in range(1000):
         link.sit(0)
     await settle()
-    assert len(room.table._inbox) <= MOST_WAITING
+    assert len(room.table._inbox) <= MOST_WAITING_COMMANDS
     assert set(reasons(link.new("move_rejected"))) == {"TOO_MANY"}
     room.journal.release()
     await room.pass_ms(10)
@@ -332,8 +332,8 @@ async def test_a_fenced_table_takes_nothing_more() -> None:
     await room.pass_ms(10)
     calls = len(room.journal.appends)
     links[room.other].resign(room.other)
-    room.table.void(VoidReason.ABORTED)
-    room.table.thaw(1.0)
+    room.table.void_match(VoidReason.ABORTED)
+    room.table.resume_after_gap(1.0)
     await room.pass_ms(LIMIT_MS * 4)
     assert len(room.journal.appends) == calls
     assert len(room.entries()) == 3
@@ -347,7 +347,7 @@ async def test_a_new_owner_says_so_first_and_asks_again_in_full() -> None:
     await room.pass_ms(700)
     heir = Room(setup=room.setup, position=replay(room.setup, room.entries()).position, epoch=2)
     heir.journal.start_with(heir.table.name, map(encode, room.entries()))
-    heir.table.open()
+    heir.table.start_clocks()
     await heir.pass_ms(10)
     assert (heir.entries()[-1].kind, heir.entries()[-1].epoch) == ("taken_over", 2)
     assert (heir.asked, heir.prompt) == (room.asked, room.prompt)
@@ -366,7 +366,7 @@ async def test_who_finds_the_new_owner_late_is_not_charged_for_the_search() -> N
     await room.seat_all()
     heir = Room(setup=room.setup, position=replay(room.setup, room.entries()).position, epoch=2)
     heir.journal.start_with(heir.table.name, map(encode, room.entries()))
-    heir.table.open()
+    heir.table.start_clocks()
     await heir.pass_ms(LIMIT_MS + 500)
     link = heir.link(heir.asked)
     link.sit(heir.asked)
@@ -382,7 +382,7 @@ async def test_a_match_that_is_over_has_nothing_to_open() -> None:
     room = Room()
     await room.play_out(await room.seat_all())
     heir = Room(setup=room.setup, position=replay(room.setup, room.entries()).position, epoch=2)
-    heir.table.open()
+    heir.table.start_clocks()
     await heir.pass_ms(10)
     assert heir.ended == [heir.table]
     assert heir.journal.appends == []
@@ -462,7 +462,7 @@ async def test_who_lost_its_link_while_we_stood_still_is_not_charged_for_coming_
     room = Room()
     links = await room.seat_all()
     await room.pass_ms(100)
-    room.loop.stand_still(BREAKS_S + 1)
+    room.loop.stand_still(LINK_BREAKING_S + 1)
     links[room.asked].hang_up()
     await room.pass_ms(LIMIT_MS + 500)
     assert room.entries()[-1].kind == "dealt"
@@ -476,12 +476,12 @@ async def test_who_lost_its_link_while_we_stood_still_is_not_charged_for_coming_
 
 
 @in_virtual_time
-@pytest.mark.parametrize("stall_s", [0.5, BREAKS_S + 1])
+@pytest.mark.parametrize("stall_s", [0.5, LINK_BREAKING_S + 1])
 async def test_who_hangs_up_later_is_charged_for_it(stall_s: float) -> None:
     room = Room()
     links = await room.seat_all()
     room.loop.stand_still(stall_s)
-    await room.pass_ms(NOTICED_S * 1000 if stall_s > BREAKS_S else 10)
+    await room.pass_ms(LINK_LOSS_NOTICED_S * 1000 if stall_s > LINK_BREAKING_S else 10)
     await room.move(links)
     links[room.asked].hang_up()
     await room.pass_ms(LIMIT_MS + 500)
@@ -610,7 +610,7 @@ async def test_while_the_store_is_away_nobody_runs_out_of_time() -> None:
     await room.pass_ms(20_000)
     assert len(room.entries()) == 3
     room.journal.healthy = True
-    room.table.thaw(20.0)
+    room.table.resume_after_gap(20.0)
     await room.pass_ms(10)
     (frozen,) = room.entries("frozen")
     assert (frozen.why, frozen.ms) == ("STORE", 20_000)
@@ -632,7 +632,7 @@ async def test_a_move_made_while_the_store_was_away_is_charged_what_was_before()
     await room.pass_ms(5000)
     assert links[mover].new() == []
     room.journal.healthy = True
-    room.table.thaw(5.3)
+    room.table.resume_after_gap(5.3)
     room.journal.release()
     await room.pass_ms(SWEEP_MS)
     assert kinds(links[mover].new()) == ["move_accepted"]
@@ -683,7 +683,7 @@ async def test_the_measured_round_trip_is_taken_off_and_told() -> None:
     links = await room.seat_all()
     other = room.other
     for round_trip_ms in (90, 45, 60):
-        links[other].stream.watch()
+        links[other].stream.check_reader()
         await room.pass_ms(round_trip_ms)
         ping = links[other].new("ping")[-1]
         links[other].send(pb.PlayRequestItem(pong=pb.Pong(number=ping.number)))
@@ -704,7 +704,7 @@ async def test_the_allowance_has_a_cap() -> None:
     room = Room(allowance_cap_ms=70)
     links = await room.seat_all()
     other = room.other
-    links[other].stream.watch()
+    links[other].stream.check_reader()
     await room.pass_ms(180)
     links[other].send(pb.PlayRequestItem(pong=pb.Pong(number=links[other].new("ping")[0].number)))
     await room.move(links)
@@ -715,7 +715,7 @@ async def test_the_allowance_has_a_cap() -> None:
 @in_virtual_time
 async def test_the_deal_waits_for_all_but_not_for_ever() -> None:
     room = Room(3, setup_ms=5000)
-    room.table.open()
+    room.table.start_clocks()
     for seat in (0, 2):
         room.link(seat).sit(seat)
     await room.pass_ms(4990)
@@ -729,7 +729,7 @@ async def test_the_deal_waits_for_all_but_not_for_ever() -> None:
 @in_virtual_time
 async def test_a_match_to_which_nobody_comes_is_void() -> None:
     room = Room(setup_ms=5000)
-    room.table.open()
+    room.table.start_clocks()
     room.link(0).sit(0)
     await room.pass_ms(5010)
     assert room.entries()[-1].reason == "TOO_FEW_SAT"
@@ -887,7 +887,7 @@ async def test_the_end_comes_after_the_last_view() -> None:
     for link in links:
         link.new()
     room.tell_end()
-    room.table.close()
+    room.table.close_table()
     await settle()
     for link in links:
         items = link.new()
@@ -909,7 +909,7 @@ async def test_who_does_not_read_when_the_match_ends_is_shown_its_end_later() ->
     links[0].sit(0)  # this one blocks the writer
     await settle()
     room.tell_end()
-    room.table.close()
+    room.table.close_table()
     await room.pass_ms(1000)
     links[0].read_on()
     await settle()
@@ -941,7 +941,7 @@ async def test_the_end_is_told_once_however_often_a_bot_that_does_not_read_asks(
     await settle()
     for _ in range(10_000):
         late.sit(1)
-    assert len(late.stream.outbox.drain().items) == 2
+    assert len(late.stream.outbox.take_draft().items) == 2
 
 
 @in_virtual_time
@@ -962,7 +962,7 @@ async def test_a_voided_match_is_over_at_once_and_once() -> None:
     room = Room()
     links = await room.seat_all()
     for _ in range(2):
-        room.table.void(VoidReason.ABORTED)
+        room.table.void_match(VoidReason.ABORTED)
     await room.pass_ms(10)
     assert [entry.reason for entry in room.entries("voided")] == ["ABORTED"]
     assert room.ended == [room.table]
@@ -979,7 +979,7 @@ async def test_a_closed_table_does_nothing_more() -> None:
     room.journal.hold()
     links[mover].submit(mover, room.legal_move(), room.prompt, "r1")
     links[mover].resign(mover)
-    room.table.close()
+    room.table.close_table()
     room.journal.release()
     await room.pass_ms(LIMIT_MS * 4)
     assert [link.new() for link in links] == [[], []]
@@ -992,7 +992,7 @@ async def test_a_closed_table_is_forgotten_by_the_streams_that_sat_there() -> No
     room = Room()
     links = await room.seat_all()
     assert [len(link.stream.outbox.seats) for link in links] == [1, 1]
-    room.table.close()
+    room.table.close_table()
     assert [len(link.stream.outbox.seats) for link in links] == [0, 0]
 
 
@@ -1038,7 +1038,7 @@ async def test_what_waits_when_a_match_fails_is_answered_by_its_end(monkeypatch:
         for seat in (mover, mover, other):
             links[seat].submit(seat, room.legal_move(), room.prompt, "r2")
         links[other].resign(other)
-        room.table.thaw(0.5)
+        room.table.resume_after_gap(0.5)
         break_rules(room, broken)
         room.journal.release()
         await room.pass_ms(10)
@@ -1068,20 +1068,20 @@ async def test_the_log_tells_no_card_and_no_seed() -> None:
 @in_virtual_time
 async def test_a_seat_belongs_to_its_bot() -> None:
     table: Table = Room(3).table
-    assert table.owns("bots/b1/versions/1", 1)
+    assert table.is_seat_of("bots/b1/versions/1", 1)
     for bot, seat in (
         ("bots/b1/versions/1", 2),
         ("bots/b1/versions/1", -2),
         ("bots/b2/versions/1", 3),
         ("", 0),
     ):
-        assert not table.owns(bot, seat)
+        assert not table.is_seat_of(bot, seat)
 
 
 @in_virtual_time
 async def test_a_nonce_counts_the_first_time_only() -> None:
     room = Room()
-    room.table.open()
+    room.table.start_clocks()
     link = room.link(0)
     for nonce in (bytes(31), bytes([1]) * 32, bytes([2]) * 32):
         link.send(pb.PlayRequestItem(match=room.table.name, seat=0, sit=pb.Sit(nonce=nonce)))

@@ -19,7 +19,7 @@ from seatwise_referee.match import replay
 from seatwise_referee.position import after, first_position
 from seatwise_referee.verify import verify_line
 from seatwise_server.play.outbox import MOST_ANSWERS
-from seatwise_server.play.table import MOST_WAITING
+from seatwise_server.play.table import MOST_WAITING_COMMANDS
 
 MOST_STEPS = 500
 
@@ -45,7 +45,7 @@ class Evening:
         """When the store went."""
 
     async def play(self) -> None:
-        self.room.table.open()
+        self.room.table.start_clocks()
         if self.chance.random() < 0.9:
             for seat in range(self.seats):
                 await self.sit(seat)
@@ -70,7 +70,7 @@ class Evening:
         for link in self.links:
             if link:
                 assert len(link.stream.outbox._answers) < 2 * MOST_ANSWERS
-        assert len(self.room.table._inbox) <= self.seats * MOST_WAITING + 8
+        assert len(self.room.table._inbox) <= self.seats * MOST_WAITING_COMMANDS + 8
 
     def linked(self) -> list[tuple[int, Link]]:
         return [(seat, link) for seat, link in enumerate(self.links) if link]
@@ -122,7 +122,7 @@ class Evening:
 
     async def measure(self) -> None:
         for _, link in self.linked():
-            link.stream.watch()
+            link.stream.check_reader()
             pings = [item.ping.number for item in link.items() if item.HasField("ping")]
             if pings:
                 link.send(pb.PlayRequestItem(pong=pb.Pong(number=self.chance.choice(pings[-3:]))))
@@ -146,7 +146,7 @@ class Evening:
             gap_s, self.away_since = self.room.loop.time() - self.away_since, None
             if not self.room.journal.healthy:
                 self.room.journal.healthy = True
-                self.room.table.thaw(gap_s)
+                self.room.table.resume_after_gap(gap_s)
             self.room.journal.release()
         await settle()
 
@@ -154,7 +154,7 @@ class Evening:
         for seat, link in self.linked()[:1]:
             link.resign(seat)
         if self.chance.random() < 0.1:
-            self.room.table.void(VoidReason.ABORTED)
+            self.room.table.void_match(VoidReason.ABORTED)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -223,7 +223,7 @@ async def test_an_heir_goes_on_from_any_moment() -> None:
         position = replay(evening.room.setup, entries[:seq]).position
         heir = Room(setup=evening.room.setup, position=position, epoch=2)
         heir.journal.start_with(heir.table.name, map(encode, entries[:seq]))
-        heir.table.open()
+        heir.table.start_clocks()
         links = [heir.link(seat) for seat in range(evening.seats)]
         for seat, link in enumerate(links):
             link.sit(seat)

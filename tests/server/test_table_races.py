@@ -11,9 +11,9 @@ from virtual import in_virtual_time
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.games.ubongo import CALL, Lay, OfferEnd, Placement
-from seatwise_server.play.lag import BOUND_S
+from seatwise_server.play.lag import STALL_BOUND_S
 from seatwise_server.play.outbox import SWEEP_S
-from seatwise_server.play.table import MOST_WAITING
+from seatwise_server.play.table import MOST_WAITING_COMMANDS
 
 if TYPE_CHECKING:
     from room import Link
@@ -85,14 +85,14 @@ async def test_layouts_wait_in_the_inbox_like_any_command_and_more_than_eight_ar
     links = await room.seat_all()
     room.journal.hold()
     err(room, links[1], 1)  # on its way to the journal
-    for number in range(MOST_WAITING + 3):
+    for number in range(MOST_WAITING_COMMANDS + 3):
         lay(room, links[0], 0, number % SEVEN, f"lay {number}")
     await room.pass_ms(5)
-    assert len(room.table._inbox) == MOST_WAITING
+    assert len(room.table._inbox) == MOST_WAITING_COMMANDS
     assert rejections(links[0]) == ["TOO_MANY"] * 3
     room.journal.release()
     await room.pass_ms(5)
-    assert room.match.view(None).laid == ((MOST_WAITING - 1) % SEVEN, 0)
+    assert room.match.view(None).laid == ((MOST_WAITING_COMMANDS - 1) % SEVEN, 0)
     assert links[0].new() == []
 
 
@@ -190,9 +190,9 @@ async def test_of_a_stall_the_window_has_no_more_than_the_bound_for_the_rest_is_
     room.loop.stand_still(5.0)
     await room.pass_ms(10)
     links[0].submit(0, CALL, room.prompt, "call")
-    await room.pass_ms(BOUND_S * 1000 + RELEASE_MS)
+    await room.pass_ms(STALL_BOUND_S * 1000 + RELEASE_MS)
     (entry,) = room.entries("called")
-    assert entry.window_ms == BOUND_S * 1000
+    assert entry.window_ms == STALL_BOUND_S * 1000
     assert entry.calls[0].charge.charged_ms == pytest.approx(520, abs=25)
 
 

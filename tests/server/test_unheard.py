@@ -14,7 +14,7 @@ from virtual import in_virtual_time, running
 
 from seatwise_referee.journal import encode
 from seatwise_referee.match import replay
-from seatwise_server.play.seat_offers import HEARD_S, MOST_UNHEARD_S, Offering
+from seatwise_server.play.seat_offers import LOBBY_LOOK_S, MOST_UNHEARD_S, SeatOffers
 from seatwise_server.store import Attendance, Store
 from seatwise_server.store.attendance import LEASE_MS
 from seatwise_server.store.errors import StoreUnavailable
@@ -44,10 +44,10 @@ def opened(room: Room) -> Lobbies:
     """The table is open, its seats are offered, and it is watched as a referee watches it."""
     lobbies = Lobbies()
     store: Any = SimpleNamespace(attendances=lobbies)
-    waiting = Offering("me", "", store).wait_for_lobbies
-    room.table.open()
+    waiting = SeatOffers("me", "", store).wait_for_lobbies
+    room.table.start_clocks()
     tasks: list[asyncio.Task[None]] = []  # kept, or it might be forgotten by the loop
-    running().call_later(HEARD_S, lambda: tasks.append(asyncio.create_task(waiting(room.table))))
+    running().call_later(LOBBY_LOOK_S, lambda: tasks.append(asyncio.create_task(waiting(room.table))))
     return lobbies
 
 

@@ -11,7 +11,7 @@ from virtual import in_virtual_time
 from seatwise_referee import record
 from seatwise_referee.journal import canonical, encode
 from seatwise_server.play.delivery import end_of
-from seatwise_server.play.spectating import Watch
+from seatwise_server.play.spectating import MatchWatcher
 from seatwise_server.store import MatchMeta
 
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ class Spectator:
 
     def __init__(self, store: Any) -> None:
         self.shown: list[pb.WatchMatchResponse] = []
-        self.task = asyncio.create_task(self._watch(Watch(store), store.desk.setup.match))
+        self.task = asyncio.create_task(self._watch(MatchWatcher(store), store.desk.setup.match))
 
-    async def _watch(self, watch: Watch, name: str) -> None:
+    async def _watch(self, watch: MatchWatcher, name: str) -> None:
         self.shown = []
-        async for response in watch.follow(name):
+        async for response in watch.follow_match(name):
             self.shown.append(response)
 
     async def new(self) -> list[pb.WatchMatchResponse]:
@@ -169,7 +169,7 @@ async def test_a_voided_match_ends_the_watch_and_has_no_last_view() -> None:
 @in_virtual_time
 async def test_an_unknown_match_shows_nothing() -> None:
     _, store, _ = dealt()
-    assert [each async for each in Watch(store).follow("matches/none")] == []  # type: ignore[arg-type]
+    assert [each async for each in MatchWatcher(store).follow_match("matches/none")] == []  # type: ignore[arg-type]
 
 
 def test_the_record_is_complete_enough_to_be_watched() -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from seatwise_server.config import Config
-from seatwise_server.play.lag import Lag
+from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.refusal import Refusal
 from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, Role
 from seatwise_server.services.authentication import Authenticator
@@ -48,7 +48,7 @@ class Server:
         self.flusher = Flusher.of(client, Listeners(on_up=self._store_came))
         common = self._common()
         self.flusher.start()
-        common.lag.start()
+        common.lag.start_beat()
         self._open_streams = common.open_streams
         self._roles = list(self._made(common))
         for role in self._roles:
@@ -67,7 +67,7 @@ class Server:
             flusher=self.flusher,
             authenticator=Authenticator(self.store.bots, ADMIN_TOKEN),
             open_streams=OpenStreams(self.store.bots),
-            lag=Lag(self.loop),
+            lag=EventLoopLag(self.loop),
             durability="fsync",
             is_alone=False,
         )

@@ -21,7 +21,7 @@ from seatwise_server.store.group_commit.writer import AppendResult
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class MatchEnd:
     """A match that is over, as all are to be told."""
 
     message: pb.MatchEnded
@@ -32,7 +32,7 @@ class End:
     """Bots for which it is void: they never sat down."""
 
 
-def end_of(setup: Setup, journal: Sequence[bytes]) -> End:
+def end_of(setup: Setup, journal: Sequence[bytes]) -> MatchEnd:
     """The end of a match whose journal is complete.
 
     Of a match that was voided because its journal cannot be read, only the last entry is looked at.
@@ -41,15 +41,15 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> End:
     last = decode(journal[-1])
     if isinstance(last, Finished):
         written = record.write(setup, journal)
-        return End(encode_match_ended(last, seed, written.chain), written.line, MatchState.FINISHED)
+        return MatchEnd(encode_match_ended(last, seed, written.chain), written.line, MatchState.FINISHED)
     assert isinstance(last, Voided), f"{setup.match} is not over"
-    absent = _absent(setup, journal) if last.reason == VoidReason.TOO_FEW_SAT else ()
+    absent = _absent_seats(setup, journal) if last.reason == VoidReason.TOO_FEW_SAT else ()
     message = encode_match_ended(last, seed)
     message.absent_seats.extend(absent)
-    return End(message, b"", MatchState.VOIDED, tuple(setup.bots[seat] for seat in absent))
+    return MatchEnd(message, b"", MatchState.VOIDED, tuple(setup.bots[seat] for seat in absent))
 
 
-def _absent(setup: Setup, journal: Sequence[bytes]) -> tuple[int, ...]:
+def _absent_seats(setup: Setup, journal: Sequence[bytes]) -> tuple[int, ...]:
     taken = {entry.seat for entry in map(decode, journal) if isinstance(entry, Sat)}
     return tuple(seat for seat in range(len(setup.bots)) if seat not in taken)
 
@@ -87,7 +87,7 @@ class Delivery:
         result = meta.fields.get("result")
         return pb.MatchEnded.FromString(result) if result else None
 
-    async def deliver(self, setup: Setup, epoch: int, owner: str, end: End) -> bool:
+    async def deliver_match(self, setup: Setup, epoch: int, owner: str, end: MatchEnd) -> bool:
         """Keeps the record and frees the bots; False if the match belongs to somebody else now."""
         if end.absent and setup.competition.startswith(
             LADDER_PREFIX
@@ -99,27 +99,27 @@ class Delivery:
         if answer is AppendResult.FENCED:
             return False
         await self.store.matches.forget_later(setup.match, self.keep_s)
-        await self._conclude(setup, end.message)
+        await self._conclude_match(setup, end.message)
         return True
 
-    async def conclude(self, setup: Setup) -> None:
+    async def conclude_delivery(self, setup: Setup) -> None:
         """What an owner may have left undone that died after it had delivered the record."""
         meta = await self.store.matches.get(setup.match)
         if meta and "result" in meta.fields:
-            await self._conclude(setup, pb.MatchEnded.FromString(meta.fields["result"]))
+            await self._conclude_match(setup, pb.MatchEnded.FromString(meta.fields["result"]))
         else:
             await self.store.seats.release_all(setup.match, setup.bots)
 
-    async def _conclude(self, setup: Setup, end: pb.MatchEnded) -> None:
+    async def _conclude_match(self, setup: Setup, end: pb.MatchEnded) -> None:
         """What is due once the record is kept; each step may be repeated. Last the bots are free for another match."""
         if setup.competition:
-            await self._count(setup, end)
+            await self._append_result(setup, end)
         if place := setup.deal_set:
             state = MatchState.VOIDED if end.void_reason else MatchState.FINISHED
             await self.store.sets.end(place.name, place.number, setup.match, state, self.keep_s)
         await self.store.seats.release_all(setup.match, setup.bots)
 
-    async def _count(self, setup: Setup, end: pb.MatchEnded) -> None:
+    async def _append_result(self, setup: Setup, end: pb.MatchEnded) -> None:
         """A void match counts for nobody; but a league plays it again, so which they were has to be known."""
         if not end.void_reason:
             await self.store.results.append(setup.competition, result_of(setup, end))

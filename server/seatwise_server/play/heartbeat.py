@@ -14,13 +14,13 @@ from seatwise_server.store.errors import StoreUnavailable
 BEAT_S = 1.0
 RETRY_S = 0.2
 ORDERS_BLOCK_MS = 1000
-AT_ONCE = 64
+CONFIRMATIONS_AT_ONCE = 64
 """Fences that are confirmed at the same time."""
 
 log = structlog.get_logger()
 
 
-class Owner(Protocol):
+class HeartbeatOwner(Protocol):
     """A referee, as its presence sees it."""
 
     @property
@@ -39,64 +39,68 @@ class Owner(Protocol):
         ...
 
     @property
-    def free(self) -> int:
+    def free_tables(self) -> int:
         """How many more matches it takes."""
         ...
 
-    def owned(self) -> dict[str, int]:
+    def owned_matches(self) -> dict[str, int]:
         """Its matches, with their epochs."""
         ...
 
-    def lose(self, match: str, answer: AppendResult) -> None:
+    def lose_match(self, match: str, answer: AppendResult) -> None:
         """It is another's, or forgotten."""
         ...
 
-    def beat_confirmed(self) -> None:
+    def on_beat_confirmed(self) -> None:
         """Others know that it lives, and it may speak."""
         ...
 
-    def speak_again(self) -> None:
+    def on_lease_regained(self) -> None:
         """The lease holds again."""
         ...
 
-    def obey(self, order: str) -> None:
+    def obey_order(self, order: str) -> None:
         """An order has come."""
         ...
 
 
-class Presence:
+class HeartbeatSender:
     """One for each referee process."""
 
-    def __init__(self, owner: Owner, store: Store, lease: Lease) -> None:
+    def __init__(self, owner: HeartbeatOwner, store: Store, lease: Lease) -> None:
         self._owner = owner
         self._store = store
         self._lease = lease
         self._regaining: asyncio.Task[None] | None = None
 
-    async def beat(self) -> None:
+    async def run_heartbeat(self) -> None:
         """A heartbeat a second. Runs until cancelled."""
         try:
             while True:
                 began = self._lease.now
-                await self.beat_once()
+                await self.send_heartbeat()
                 await asyncio.sleep(max(RETRY_S, BEAT_S - (self._lease.now - began)))
         finally:
             if self._regaining:
                 self._regaining.cancel()
 
-    async def beat_once(self) -> None:
+    async def send_heartbeat(self) -> None:
         """Shows that we live; if we were silent, begins to find out whether we may speak again."""
         owner, sent = self._owner, self._lease.now
         try:
             await self._store.processes.beat(
-                owner.name, owner.address, len(owner.owned()), owner.free, is_draining=owner.is_draining
+                owner.name,
+                owner.address,
+                len(owner.owned_matches()),
+                owner.free_tables,
+                is_draining=owner.is_draining,
             )
         except StoreUnavailable:
             log.debug("heartbeat_missed")
             return
-        self._lease.confirmed(sent)
+        self._lease.note_confirmed(sent)
         if self._lease.holds():
-            owner.beat_confirmed()
+            owner.on_beat_confirmed()
         elif self._regaining is None or self._regaining.done():
             self._regaining = asyncio.create_task(self._regain())
 
@@ -104,33 +108,33 @@ class Presence:
         """Asks of every match whether it is still ours, those that come in between too; then speaks again."""
         breaks, sure = self._lease.breaks, set[tuple[str, int]]()
         try:
-            while unsure := self._owner.owned().items() - sure:
-                await self._make_sure(unsure)
+            while unsure := self._owner.owned_matches().items() - sure:
+                await self._confirm_fences(unsure)
                 sure |= unsure
         except StoreUnavailable:
             return  # the next heartbeat begins anew
-        if breaks == self._lease.breaks and self._lease.renew():
-            log.info("lease_held", matches=len(self._owner.owned()))
-            self._owner.speak_again()
+        if breaks == self._lease.breaks and self._lease.renew_lease():
+            log.info("lease_held", matches=len(self._owner.owned_matches()))
+            self._owner.on_lease_regained()
 
-    async def _make_sure(self, matches: set[tuple[str, int]]) -> None:
-        turn = asyncio.Semaphore(AT_ONCE)
+    async def _confirm_fences(self, matches: set[tuple[str, int]]) -> None:
+        turn = asyncio.Semaphore(CONFIRMATIONS_AT_ONCE)
 
         async def ask(match: str, epoch: int) -> None:
             async with turn:
                 answer = await self._store.journal.confirm(match, epoch, self._owner.name)
-            if answer is not AppendResult.OK and self._owner.owned().get(match) == epoch:
-                self._owner.lose(match, answer)
+            if answer is not AppendResult.OK and self._owner.owned_matches().get(match) == epoch:
+                self._owner.lose_match(match, answer)
 
         await asyncio.gather(*[ask(*each) for each in matches])
 
-    async def listen(self) -> None:
+    async def listen_for_orders(self) -> None:
         """Obeys orders as they come. Runs until cancelled."""
         last = "0"
         while True:
             try:
                 for order in await self._store.processes.orders(self._owner.name, last, ORDERS_BLOCK_MS):
-                    self._owner.obey(order.order.decode())
+                    self._owner.obey_order(order.order.decode())
                     last = order.order_id
             except StoreUnavailable:
                 await asyncio.sleep(BEAT_S)

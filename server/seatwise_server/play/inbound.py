@@ -26,7 +26,7 @@ Ended = Callable[[str, str, int], Awaitable[pb.MatchEnded | None]]
 """Match, bot and seat to the end of the match, if it is over and the seat is the bot's."""
 
 
-class Intake:
+class InboundItems:
     """One for each referee process."""
 
     def __init__(self, tables: Mapping[str, Table], ended: Ended) -> None:
@@ -34,64 +34,66 @@ class Intake:
         self._ended = ended
         self._lookups: set[asyncio.Task[None]] = set()
 
-    def take(self, stream: PlayStream, item: pb.PlayRequestItem | None, at: float) -> None:
+    def dispatch_item(self, stream: PlayStream, item: pb.PlayRequestItem | None, at: float) -> None:
         """One item that arrived at `at`. Whatever is wrong with it is answered, and harms nobody else."""
         if item is None:
-            _reject(stream, pb.PlayRequestItem(), "MALFORMED", "these bytes are no PlayRequestItem")
+            _reject_item(stream, pb.PlayRequestItem(), "MALFORMED", "these bytes are no PlayRequestItem")
             return
         action = item.WhichOneof("action")
         if action == "pong":
-            stream.pong(item.pong.number, at)
+            stream.on_pong(item.pong.number, at)
         elif action is None:
-            _reject(stream, item, "MALFORMED", "the item has no action")
+            _reject_item(stream, item, "MALFORMED", "the item has no action")
         else:
-            self._take_for_seat(stream, item, action, at)
+            self._dispatch_to_seat(stream, item, action, at)
 
-    def _take_for_seat(self, stream: PlayStream, item: pb.PlayRequestItem, action: str, at: float) -> None:
+    def _dispatch_to_seat(self, stream: PlayStream, item: pb.PlayRequestItem, action: str, at: float) -> None:
         table = self._tables.get(item.match)
         if table is None:
-            self._look_up(stream, item)
-        elif not table.owns(stream.bot, item.seat):
+            self._look_up_match(stream, item)
+        elif not table.is_seat_of(stream.bot, item.seat):
             _reject_not_yours(stream, item)
         elif action == "sit":
-            self._sit(stream, table, item, at)
-        elif not table.sits(item.seat, stream.outbox):
-            _reject(stream, item, "NOT_SEATED", "sit down on this stream first")
+            self._sit_down(stream, table, item, at)
+        elif not table.sits_through(item.seat, stream.outbox):
+            _reject_item(stream, item, "NOT_SEATED", "sit down on this stream first")
         elif action == "resign":
-            table.resign(item.seat, at)
+            table.resign_seat(item.seat, at)
         else:
-            self._submit(stream, table, item, at)
+            self._submit_move(stream, table, item, at)
 
-    def _sit(self, stream: PlayStream, table: Table, item: pb.PlayRequestItem, at: float) -> None:
+    def _sit_down(self, stream: PlayStream, table: Table, item: pb.PlayRequestItem, at: float) -> None:
         nonce = item.sit.nonce
         if len(nonce) not in (0, NONCE_BYTES):
-            _reject(
+            _reject_item(
                 stream, item, "MALFORMED", f"a nonce has {NONCE_BYTES} bytes, or none; this has {len(nonce)}"
             )
             return
         every_change = item.sit.updates == pb.Sit.UPDATES_EVERY_CHANGE
-        stream.sat()
-        table.sit(item.seat, nonce, every_change, stream.outbox, at, item.sit.receipt)
+        stream.ping_first()
+        table.sit_down(item.seat, nonce, every_change, stream.outbox, at, item.sit.receipt)
 
-    def _submit(self, stream: PlayStream, table: Table, item: pb.PlayRequestItem, at: float) -> None:
+    def _submit_move(self, stream: PlayStream, table: Table, item: pb.PlayRequestItem, at: float) -> None:
         asked = item.submit_move
         if not 1 <= len(asked.request_id) <= LONGEST_REQUEST_ID:
-            _reject(stream, item, "MALFORMED", f"a request_id has 1 to {LONGEST_REQUEST_ID} characters")
+            _reject_item(stream, item, "MALFORMED", f"a request_id has 1 to {LONGEST_REQUEST_ID} characters")
             return
         game = table.match.setup.game
         try:
-            move = _move(asked, game)
+            move = _decode_move(asked, game)
         except WrongGame:
-            _reject(stream, item, "WRONG_GAME", f"this match plays {game}; set the move's field {game!r}")
+            _reject_item(
+                stream, item, "WRONG_GAME", f"this match plays {game}; set the move's field {game!r}"
+            )
         except MalformedMove as malformed:
-            _reject(stream, item, "MALFORMED", str(malformed))
+            _reject_item(stream, item, "MALFORMED", str(malformed))
         else:
-            table.submit(item.seat, asked.prompt, asked.request_id, move, at)
+            table.submit_move(item.seat, asked.prompt, asked.request_id, move, at)
 
-    def _look_up(self, stream: PlayStream, item: pb.PlayRequestItem) -> None:
+    def _look_up_match(self, stream: PlayStream, item: pb.PlayRequestItem) -> None:
         """No table here: the match may be over, elsewhere, or nobody's. Only the store knows."""
         if stream.lookups >= MOST_LOOKUPS:
-            _reject(
+            _reject_item(
                 stream, item, "TOO_MANY", f"more than {MOST_LOOKUPS} questions about other matches are open"
             )
             return
@@ -106,7 +108,7 @@ class Intake:
         except NotYourSeat:
             _reject_not_yours(stream, item)
         except StoreUnavailable:
-            _reject(stream, item, "NOT_HERE", "the store does not answer just now; ask again")
+            _reject_item(stream, item, "NOT_HERE", "the store does not answer just now; ask again")
         else:
             _answer_end(stream, item, end)
         finally:
@@ -121,7 +123,7 @@ class NotYourSeat(ValueError):
     """No such match or seat, or it is not the bot's."""
 
 
-def _move(asked: pb.SubmitMove, game: str) -> Any:
+def _decode_move(asked: pb.SubmitMove, game: str) -> Any:
     codec = CODECS[game]
     field = asked.WhichOneof("move")
     if field == codec.field:
@@ -135,21 +137,21 @@ def _move(asked: pb.SubmitMove, game: str) -> Any:
 
 def _answer_end(stream: PlayStream, item: pb.PlayRequestItem, end: pb.MatchEnded | None) -> None:
     if end is None:
-        _reject(
+        _reject_item(
             stream, item, "NOT_HERE", "the match is at another referee, or not open yet; wait for an offer"
         )
     elif item.HasField("sit"):
-        head = play_messages.head(item.match, item.seat, 0)
-        stream.outbox.answer(play_messages.ended(head, end), at_once=True)
+        head = play_messages.encode_head(item.match, item.seat, 0)
+        stream.outbox.add_answer(play_messages.encode_ended(head, end), at_once=True)
     else:
-        _reject(stream, item, "MATCH_OVER", "the match is over")
+        _reject_item(stream, item, "MATCH_OVER", "the match is over")
 
 
 def _reject_not_yours(stream: PlayStream, item: pb.PlayRequestItem) -> None:
-    _reject(stream, item, "NOT_YOUR_SEAT", "there is no such match, or its seat is not this bot's")
+    _reject_item(stream, item, "NOT_YOUR_SEAT", "there is no such match, or its seat is not this bot's")
 
 
-def _reject(stream: PlayStream, item: pb.PlayRequestItem, reason: str, message: str) -> None:
+def _reject_item(stream: PlayStream, item: pb.PlayRequestItem, reason: str, message: str) -> None:
     request_id = item.submit_move.request_id[:LONGEST_REQUEST_ID] if item.HasField("submit_move") else ""
-    head = play_messages.head(item.match[:LONGEST_REQUEST_ID], item.seat, 0)
-    stream.outbox.answer(play_messages.rejected(head, request_id, reason, message), at_once=True)
+    head = play_messages.encode_head(item.match[:LONGEST_REQUEST_ID], item.seat, 0)
+    stream.outbox.add_answer(play_messages.encode_rejected(head, request_id, reason, message), at_once=True)

@@ -10,20 +10,20 @@ import asyncio
 from collections import deque
 from math import ceil, inf
 
-BEAT_S = 0.02
-BOUND_S = 0.05
+LAG_BEAT_S = 0.02
+STALL_BOUND_S = 0.05
 """Delays up to here are the usual jitter of a busy loop and stay within the grace."""
 SECOND_S = 1.0
-BREAKS_S = 2.0
+LINK_BREAKING_S = 2.0
 """A standstill of this length breaks links: nobody heard our pings, or bots gave us up."""
 
 
-class Lag:
+class EventLoopLag:
     """Adds up the stalls of one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._expected = loop.time() + BEAT_S
+        self._expected = loop.time() + LAG_BEAT_S
         self._timer: asyncio.TimerHandle | None = None
         self.stalled_s = 0.0
         """All stalls so far; whoever reckons with them remembers the last figure he saw."""
@@ -34,25 +34,25 @@ class Lag:
         self._delays: deque[tuple[float, float]] = deque()
         """When each was seen, and how long it was; none is longer than the one before."""
 
-    def start(self) -> None:
+    def start_beat(self) -> None:
         """Beats until `stop`."""
-        self._expected = self._loop.time() + BEAT_S
-        self._timer = self._loop.call_at(self._expected, self._beat)
+        self._expected = self._loop.time() + LAG_BEAT_S
+        self._timer = self._loop.call_at(self._expected, self._on_beat)
 
-    def stop(self) -> None:
+    def stop_beat(self) -> None:
         """No more beats."""
         if self._timer:
             self._timer.cancel()
 
-    def notice(self, now: float) -> float:
+    def note_stall(self, now: float) -> float:
         """All stalls so far, with one that no beat has seen yet."""
         late = now - self._expected
-        if late > BOUND_S:
+        if late > STALL_BOUND_S:
             self.stalled_s += late
             self.stalled_until = now
-            self.broke_at = now if late >= BREAKS_S else self.broke_at
-            self._saw(now, late)
-            self._expected = now + BEAT_S
+            self.broke_at = now if late >= LINK_BREAKING_S else self.broke_at
+            self._note_delay(now, late)
+            self._expected = now + LAG_BEAT_S
         return self.stalled_s
 
     @property
@@ -68,16 +68,16 @@ class Lag:
         while self._delays and self._delays[0][0] < now - SECOND_S:
             self._delays.popleft()
         longest_s = max(now - self._expected, self._delays[0][1] if self._delays else 0.0)
-        return ceil(min(longest_s, BOUND_S) * 1000)
+        return ceil(min(longest_s, STALL_BOUND_S) * 1000)
 
-    def _saw(self, now: float, late: float) -> None:
+    def _note_delay(self, now: float, late: float) -> None:
         while self._delays and self._delays[-1][1] <= late:
             self._delays.pop()
         self._delays.append((now, late))
 
-    def _beat(self) -> None:
+    def _on_beat(self) -> None:
         now = self._loop.time()
-        self.notice(now)
-        self._saw(now, max(0.0, now - self._expected))
-        self._expected = now + BEAT_S
-        self._timer = self._loop.call_at(self._expected, self._beat)
+        self.note_stall(now)
+        self._note_delay(now, max(0.0, now - self._expected))
+        self._expected = now + LAG_BEAT_S
+        self._timer = self._loop.call_at(self._expected, self._on_beat)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 LEASE_S = 5.0
-MARGIN_S = 1.0
+LEASE_MARGIN_S = 1.0
 """For clocks that do not run alike, and for what is on its way to the transport."""
 
 
@@ -19,7 +19,7 @@ class Lease:
 
     def __init__(self, clock: Callable[[], float], lease_s: float = LEASE_S) -> None:
         self._clock = clock
-        self._certain_s = lease_s - MARGIN_S
+        self._certain_s = lease_s - LEASE_MARGIN_S
         self._until = clock()
         self._holds = False
         self.lapses = 0
@@ -47,7 +47,7 @@ class Lease:
             self.silent_since = self._until
         return self._holds
 
-    def confirmed(self, sent: float) -> None:
+    def note_confirmed(self, sent: float) -> None:
         """A heartbeat that was sent then has been confirmed."""
         self.holds()  # what was lost before is not to be found again by this alone
         self.breaks += self._clock() >= self._until
@@ -60,7 +60,7 @@ class Lease:
             self.lapses += 1
             self.silent_since = self._clock()
 
-    def renew(self) -> bool:
+    def renew_lease(self) -> bool:
         """All fences are confirmed to be ours; False when the lease is too old again meanwhile."""
         self._holds = self._clock() < self._until
         return self._holds

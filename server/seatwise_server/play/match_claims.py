@@ -18,7 +18,7 @@ from seatwise_referee.match import Match, replay
 from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_server.play.delivery import Delivery
-from seatwise_server.play.takeover import Estate
+from seatwise_server.play.takeover import UnownedMatch
 from seatwise_server.store import Death, Flusher, MatchMeta, Store
 from seatwise_server.store.errors import FenceLost, MatchRetired
 
@@ -26,7 +26,7 @@ MOST_DEATHS = 3
 """A match with which owners died so often soon after they had it, and that got nowhere in between, is taken for the cause."""
 MOST_DEATHS_IN_ALL = 12
 """The same, whenever they died: who kills many servers at random must not be taken for a match that does."""
-NOWHERE = (TakenOver, Frozen, Rejected)
+IDLE_ENTRIES = (TakenOver, Frozen, Rejected)
 """Entries with which a match gets nowhere."""
 
 log = structlog.get_logger()
@@ -37,7 +37,7 @@ class UnknownFormat(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class OwnedMatch:
     """A match that is ours."""
 
     match: Match
@@ -54,7 +54,7 @@ class Owned:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class MatchClaims:
     """How one referee comes by its matches."""
 
     owner: str
@@ -62,7 +62,7 @@ class Opening:
     flusher: Flusher
     delivery: Delivery
 
-    async def claim(self, estate: Estate) -> Owned | None:
+    async def claim_match(self, estate: UnownedMatch) -> OwnedMatch | None:
         """The match, ours from now on; None if it is not to be had. Raises UnknownFormat, and changes nothing."""
         job = estate.job
         meta = await self.store.matches.get(job.match)
@@ -70,15 +70,15 @@ class Opening:
             log.warning("job_dropped", match=job.match)
             await self.store.jobs.done(job.job_id)
             return None
-        setup = _setup(meta)
+        setup = _parse_setup(meta)
         epoch = await self._set_fence(setup, estate)
         if epoch is None:
             return None
-        journal = await self._read(setup.match, epoch)
+        journal = await self._read_journal(setup.match, epoch)
         is_poisoned = await self._is_poisoned(estate, epoch, journal)
-        return self._replayed(setup, epoch, journal, _verdict("abort" in meta.fields, is_poisoned))
+        return self._replay(setup, epoch, journal, _void_reason("abort" in meta.fields, is_poisoned))
 
-    async def _set_fence(self, setup: Setup, estate: Estate) -> int | None:
+    async def _set_fence(self, setup: Setup, estate: UnownedMatch) -> int | None:
         """The new epoch; None if the match is another's, or over."""
         job, fence = estate.job, estate.fence
         expected, confirmed = (fence.epoch, fence.confirmed) if fence else (0, None)
@@ -86,39 +86,39 @@ class Opening:
         try:
             return await claim(job.match, self.owner, expected, confirmed, estate.death)
         except MatchRetired:
-            await self.delivery.conclude(setup)
+            await self.delivery.conclude_delivery(setup)
             await self.store.jobs.done(job.job_id)
         except FenceLost as lost:
             log.info("match_belongs_to_another", match=job.match, owner=lost.owner)
         return None
 
-    async def _is_poisoned(self, estate: Estate, epoch: int, journal: list[bytes]) -> bool:
+    async def _is_poisoned(self, estate: UnownedMatch, epoch: int, journal: list[bytes]) -> bool:
         """Whether too many owners have died with the match since it last got on."""
         fence = estate.fence
         if fence is None:
             return False
         deaths = fence.deaths + (estate.death is not Death.NONE)
         late = fence.late + (estate.death is Death.LATE)
-        if deaths > 1 and _got_on(journal, fence.epoch):
+        if deaths > 1 and _has_progressed(journal, fence.epoch):
             await self.store.journal.pardon(estate.job.match, epoch, self.owner)
             return False
-        died_at_it = deaths - late >= MOST_DEATHS and _in_vain(journal) >= MOST_DEATHS - 1
+        died_at_it = deaths - late >= MOST_DEATHS and _takeovers_without_progress(journal) >= MOST_DEATHS - 1
         return died_at_it or deaths >= MOST_DEATHS_IN_ALL
 
-    async def _read(self, match: str, epoch: int) -> list[bytes]:
+    async def _read_journal(self, match: str, epoch: int) -> list[bytes]:
         await self.flusher.wait_for_replicas(match)
         journal = await self.store.journal.read(match)
         self.flusher.keep_tail(match, epoch, self.owner, journal)
         return journal
 
-    def _replayed(self, setup: Setup, epoch: int, journal: list[bytes], void: VoidReason | None) -> Owned:
+    def _replay(self, setup: Setup, epoch: int, journal: list[bytes], void: VoidReason | None) -> OwnedMatch:
         try:
-            return Owned(replay(setup, map(decode, journal)), epoch, void, journal)
+            return OwnedMatch(replay(setup, map(decode, journal)), epoch, void, journal)
         except (BadEntry, IllegalMove):
             log.exception("journal_unplayable", match=setup.match)
-            return Owned(_unplayed(setup, len(journal)), epoch, VoidReason.UNPLAYABLE, journal)
+            return OwnedMatch(_unplayable_match(setup, len(journal)), epoch, VoidReason.UNPLAYABLE, journal)
 
-    async def reclaim(self, setup: Setup, epoch: int) -> Owned | None:
+    async def reclaim_match(self, setup: Setup, epoch: int) -> OwnedMatch | None:
         """A match that was ours at this epoch until Redis forgot it, whole again; None if it is another's by now."""
         entries = self.flusher.tail_entries(setup.match)
         try:
@@ -129,10 +129,10 @@ class Opening:
         if not (await self.flusher.rewrite_missing(setup.match)).is_kept:
             return None
         log.warning("match_reclaimed", match=setup.match, epoch=fresh, entries=len(entries))
-        return Owned(replay(setup, map(decode, entries)), fresh, None, entries)
+        return OwnedMatch(replay(setup, map(decode, entries)), fresh, None, entries)
 
 
-def _setup(meta: MatchMeta) -> Setup:
+def _parse_setup(meta: MatchMeta) -> Setup:
     written = meta.fields.get("format", JOURNAL_FORMAT.encode()).decode()
     if written != JOURNAL_FORMAT:
         raise UnknownFormat(f"its journal is written as {written}")
@@ -147,30 +147,30 @@ def _setup(meta: MatchMeta) -> Setup:
     return setup
 
 
-def _got_on(journal: Sequence[bytes], epoch: int) -> bool:
+def _has_progressed(journal: Sequence[bytes], epoch: int) -> bool:
     """Whether the owner at that epoch brought the match any further: then the deaths before that were not its doing."""
-    opened = (entry.epoch for entry in _backwards(journal) if isinstance(entry, TakenOver))
-    return not _in_vain(journal) and next(opened, 1) == epoch
+    opened = (entry.epoch for entry in _decode_backwards(journal) if isinstance(entry, TakenOver))
+    return not _takeovers_without_progress(journal) and next(opened, 1) == epoch
 
 
-def _in_vain(journal: Sequence[bytes]) -> int:
+def _takeovers_without_progress(journal: Sequence[bytes]) -> int:
     """How many owners have taken the match over since it last got on."""
-    since = takewhile(lambda entry: isinstance(entry, NOWHERE), _backwards(journal))
+    since = takewhile(lambda entry: isinstance(entry, IDLE_ENTRIES), _decode_backwards(journal))
     return sum(isinstance(entry, TakenOver) for entry in since)
 
 
-def _backwards(journal: Sequence[bytes]) -> Iterator[Entry]:
+def _decode_backwards(journal: Sequence[bytes]) -> Iterator[Entry]:
     """What stands in it, from its end to the last entry that nobody can read."""
     with suppress(BadEntry):
         yield from map(decode, reversed(journal))
 
 
-def _verdict(is_aborted: bool, is_poisoned: bool) -> VoidReason | None:
+def _void_reason(is_aborted: bool, is_poisoned: bool) -> VoidReason | None:
     if is_aborted:
         return VoidReason.ABORTED
     return VoidReason.POISONED if is_poisoned else None
 
 
-def _unplayed(setup: Setup, seq: int) -> Match:
+def _unplayable_match(setup: Setup, seq: int) -> Match:
     """A match that can only be voided, for its journal cannot be replayed."""
     return Match(setup, first_position(setup)._replace(seq=seq))

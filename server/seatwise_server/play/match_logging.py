@@ -8,12 +8,12 @@ from seatwise.v1 import play_service_pb2
 from seatwise_referee.match_state import MatchState
 from seatwise_server.counts import COUNTS
 from seatwise_server.play.table import Table
-from seatwise_server.play.takeover import Estate
+from seatwise_server.play.takeover import UnownedMatch
 
 log = structlog.get_logger()
 
 
-def log_opened(table: Table, estate: Estate) -> None:
+def log_opened(table: Table, estate: UnownedMatch) -> None:
     """A new match, or one whose owner before is no more."""
     before = estate.fence.owner if estate.fence else ""
     event = "match_taken_over" if before else "match_opened"

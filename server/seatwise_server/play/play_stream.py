@@ -47,9 +47,9 @@ class PlayStream:
         self._writer = asyncio.current_task()
         try:
             while not self.is_ending:
-                await self.outbox.due()
-                await self._write(write)
-            await self._write(write)
+                await self.outbox.wait_until_due()
+                await self._write_draft(write)
+            await self._write_draft(write)
         except asyncio.CancelledError:
             if self.refusal is None:
                 raise
@@ -57,56 +57,56 @@ class PlayStream:
             self._writer = None
         return self.refusal
 
-    async def _write(self, write: Callable[[bytes], Awaitable[object]]) -> None:
+    async def _write_draft(self, write: Callable[[bytes], Awaitable[object]]) -> None:
         if not self._may_speak():
-            self.outbox.hush()
+            self.outbox.hold_writes()
             return
-        draft = self.outbox.drain()
+        draft = self.outbox.take_draft()
         if not draft.items:
             return
         self._write_began = self._loop.time()
-        await write(play_messages.response(draft.items))
+        await write(play_messages.encode_response(draft.items))
         self._write_began = None
         for table, seat, prompt in draft.prompts:
-            table.handed(seat, prompt, self.allowance_ms)
+            table.on_prompt_delivered(seat, prompt, self.allowance_ms)
 
     def end(self, why: Refusal | None) -> None:
         """Lets the writer write what there is, if that is read soon; `None` when the bot says no more."""
         if not self.is_ending:
             self.is_ending, self.refusal = True, why
-            self.outbox.wake()
+            self.outbox.wake_writer()
             if why:
                 self._loop.call_later(LAST_WORD_S, self._stop_writing)
 
-    def cut(self, why: Refusal) -> None:
+    def cut_off(self, why: Refusal) -> None:
         """Ends it without a word of what is still unwritten."""
-        self.outbox.clear()
+        self.outbox.discard_all()
         self.end(why)
 
     def _stop_writing(self) -> None:
         if self._writer:
             self._writer.cancel()
 
-    def watch(self) -> None:
+    def check_reader(self) -> None:
         """To be called every `PING_S`: measures the round trip, and ends a stream that is not read."""
         now = self._loop.time()
         if self._write_began is not None and now - self._write_began > BLOCKED_S:
             self.end(Refusal("SLOW_READER", f"nothing was read for {BLOCKED_S:.0f} s"))
             self._stop_writing()
         elif self._write_began is None and len(self._pings) < ROUND_TRIPS:
-            self._ping(now)
+            self._send_ping(now)
 
-    def sat(self) -> None:
+    def ping_first(self) -> None:
         """The bot sits down somewhere: its round trip is wanted before it answers anything."""
         if not self._ping_number:
-            self._ping(self._loop.time())
+            self._send_ping(self._loop.time())
 
-    def _ping(self, now: float) -> None:
+    def _send_ping(self, now: float) -> None:
         self._ping_number += 1
         self._pings[self._ping_number] = now
-        self.outbox.answer(play_messages.ping(self._ping_number), at_once=True)
+        self.outbox.add_answer(play_messages.encode_ping(self._ping_number), at_once=True)
 
-    def pong(self, number: int, at: float) -> None:
+    def on_pong(self, number: int, at: float) -> None:
         """The bot has answered a ping; an answer to no ping counts for nothing."""
         sent = self._pings.pop(number, None)
         if sent is not None:
@@ -114,4 +114,4 @@ class PlayStream:
             is_first = not self._round_trips
             self._round_trips.append(int((at - sent) * 1000))
             for table, seat in list(self.outbox.seats) if is_first else ():
-                table.measured(seat, self._round_trips[0])
+                table.on_round_trip(seat, self._round_trips[0])

@@ -31,36 +31,36 @@ class Receipts:
         self._public = bytes(MARK_BYTES)
         """Of the last entry that every seat may know of."""
         for entry in journal:
-            self.add(entry)
+            self.add_entry(entry)
         self._behind = max(0, seq + 1 - len(self._marks) // MARK_BYTES)
         """Entries up to `seq` that are not known; none, unless a match is begun in its midst."""
         self._last = (-1, b"")
         """The last receipt that was given, and of which entry: a move's is asked for by several."""
 
-    def add(self, entry: bytes) -> None:
+    def add_entry(self, entry: bytes) -> None:
         """One more is in the journal."""
         mark = blake2b(self._public + entry, key=self._key, digest_size=MARK_BYTES).digest()
         self._marks += mark
         if _REJECTED not in entry:
             self._public = mark
 
-    def of(self, seq: int) -> bytes:
+    def receipt_of(self, seq: int) -> bytes:
         """Proves that entry `seq` was in the journal, and tells nothing else: not even the number."""
         if self._last[0] != seq:
             at = max(0, seq - self._behind) * MARK_BYTES
             mark = bytes(self._marks[at : at + MARK_BYTES])
-            self._last = (seq, mark + self._seal(mark))
+            self._last = (seq, mark + self._seal_mark(mark))
         return self._last[1]
 
     def prove_loss(self, receipt: bytes) -> bool:
         """Whether it is of an entry that is not in the journal (any more). What is no receipt of ours proves nothing."""
         mark, seal = receipt[:MARK_BYTES], receipt[MARK_BYTES:]
-        return hmac.compare_digest(seal, self._seal(mark)) and not self._has(mark)
+        return hmac.compare_digest(seal, self._seal_mark(mark)) and not self._has_mark(mark)
 
-    def _seal(self, mark: bytes) -> bytes:
+    def _seal_mark(self, mark: bytes) -> bytes:
         return blake2b(mark, key=self._key, digest_size=SEAL_BYTES, person=b"seal").digest()
 
-    def _has(self, mark: bytes) -> bool:
+    def _has_mark(self, mark: bytes) -> bool:
         at = self._marks.rfind(mark)
         while at > 0 and at % MARK_BYTES:
             at = self._marks.rfind(mark, 0, at + MARK_BYTES - 1)

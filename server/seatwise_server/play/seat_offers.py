@@ -9,29 +9,29 @@ from dataclasses import dataclass
 from seatwise.codec.offer import encode_offer
 from seatwise_referee.match_state import MatchState
 from seatwise_server.play.table import Table
-from seatwise_server.play.takeover import Estate
+from seatwise_server.play.takeover import UnownedMatch
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 
 RETRY_S = 0.5
-HEARD_S = 4.0
+LOBBY_LOOK_S = 4.0
 """By then a lobby that lives has looked after all its bots, and told them of their seats."""
-LOOK_S = 1.0
+UNHEARD_CHECK_S = 1.0
 MOST_UNHEARD_S = 30.0
 """A bot of which no lobby knows for so long is gone."""
 GIVE_BACK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Offering:
+class SeatOffers:
     """What one referee tells."""
 
     owner: str
     address: str
     store: Store
 
-    async def introduce(self, table: Table, estate: Estate) -> None:
+    async def offer_new_owner(self, table: Table, estate: UnownedMatch) -> None:
         """Offers the seats, and notes whose the match is: until it is done, or there is no need."""
         is_new = estate.fence is None
         while not (table.is_closed or table.match.is_over):
@@ -51,18 +51,18 @@ class Offering:
 
         To be begun `HEARD_S` after the seats were offered.
         """
-        opened_s = asked_s = _now() - HEARD_S
-        while table.awaited and not table.is_closed and _now() - opened_s < MOST_UNHEARD_S:
+        opened_s = asked_s = _now() - LOBBY_LOOK_S
+        while table.awaited_bots and not table.is_closed and _now() - opened_s < MOST_UNHEARD_S:
             with suppress(StoreUnavailable):
-                unheard, since_s, asked_s = await self._unheard(table, opened_s), asked_s, _now()
+                unheard, since_s, asked_s = await self._bots_without_lobby(table, opened_s), asked_s, _now()
                 if unheard:
-                    table.wait_on(unheard, int((asked_s - since_s) * 1000))
-            await asyncio.sleep(LOOK_S)
+                    table.wait_for_bots(unheard, int((asked_s - since_s) * 1000))
+            await asyncio.sleep(UNHEARD_CHECK_S)
 
-    async def _unheard(self, table: Table, since_s: float) -> list[str]:
-        kept_ms = await self.store.attendances.kept_ms(table.awaited)
+    async def _bots_without_lobby(self, table: Table, since_s: float) -> list[str]:
+        kept_ms = await self.store.attendances.kept_ms(table.awaited_bots)
         age_ms = (_now() - since_s) * 1000
-        return [bot for bot in table.awaited if kept_ms.get(bot, age_ms) >= age_ms]
+        return [bot for bot in table.awaited_bots if kept_ms.get(bot, age_ms) >= age_ms]
 
     async def _offer_seats(self, table: Table) -> None:
         setup, epoch = table.match.setup, table.epoch
@@ -77,7 +77,7 @@ class Offering:
         with suppress(StoreUnavailable):
             await self.store.matches.set_state(table.name, table.epoch, self.owner, MatchState.RUNNING)
 
-    async def leave(self, job: Job) -> None:
+    async def give_back_later(self, job: Job) -> None:
         """For a referee that knows the rules of it; not at once, or this one would take it again and again."""
         await asyncio.sleep(GIVE_BACK_S)
         await self.give_back(job)

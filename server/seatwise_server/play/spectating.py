@@ -16,16 +16,16 @@ from seatwise_server import resources
 from seatwise_server.play import play_messages
 from seatwise_server.store import MatchMeta, Store
 
-BLOCK_MS = 1000
+TAIL_BLOCK_MS = 1000
 
 
-class Watch:
+class MatchWatcher:
     """For any number of spectators, each with a tail of its own."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def follow(self, name: str) -> AsyncIterator[pb.WatchMatchResponse]:
+    async def follow_match(self, name: str) -> AsyncIterator[pb.WatchMatchResponse]:
         """The match as it stands, then each change, then its end."""
         meta = await self._store.matches.get(name)
         if meta is None:
@@ -34,30 +34,30 @@ class Watch:
         setup = Setup.from_json(json.loads(meta.fields["setup"]))
         position, state = first_position(setup), meta.state
         while not position.end and meta and "result" not in meta.fields:
-            found = await self._store.journal.tail(name, position.seq, BLOCK_MS)
-            position, news_ms = through(position, map(decode, found), setup)
+            found = await self._store.journal.tail(name, position.seq, TAIL_BLOCK_MS)
+            position, news_ms = fold_entries(position, map(decode, found), setup)
             if news_ms is not None:
-                yield seen(position, setup, news_ms)
+                yield spectator_view(position, setup, news_ms)
             meta = await self._store.matches.get(name)
             if meta and meta.state != state and "result" not in meta.fields:
                 state = meta.state
                 yield pb.WatchMatchResponse(match=resources.match(meta))
-        last = await self._delivered(name)
-        position, news_ms = through(position, await self._rest(name, position), setup)
+        last = await self._wait_for_result(name)
+        position, news_ms = fold_entries(position, await self._read_rest(name, position), setup)
         if news_ms is not None:
-            yield seen(position, setup, news_ms)
+            yield spectator_view(position, setup, news_ms)
         if last and last.state != state:
             yield pb.WatchMatchResponse(match=resources.match(last))
 
-    async def _delivered(self, name: str) -> MatchMeta | None:
+    async def _wait_for_result(self, name: str) -> MatchMeta | None:
         """The match with its result; delivery follows the last entry within a moment."""
         while True:
             meta = await self._store.matches.get(name)
             if meta is None or "result" in meta.fields:
                 return meta
-            await asyncio.sleep(BLOCK_MS / 1000 / 4)
+            await asyncio.sleep(TAIL_BLOCK_MS / 1000 / 4)
 
-    async def _rest(self, name: str, position: Position) -> list[Entry]:
+    async def _read_rest(self, name: str, position: Position) -> list[Entry]:
         """What came so quickly that the journal had given way to the record before it was read."""
         kept = None if position.end else await self._store.matches.record(name)
         if not kept:
@@ -65,7 +65,7 @@ class Watch:
         return [entry_from_json(each) for each in json.loads(kept)["entries"][position.seq :]]
 
 
-def through(position: Position, entries: Iterable[Entry], setup: Setup) -> tuple[Position, int | None]:
+def fold_entries(position: Position, entries: Iterable[Entry], setup: Setup) -> tuple[Position, int | None]:
     """The position after these entries, and when the last of them happened that a spectator may know of.
 
     A rejection is between the referee and its seat; a response that changes nothing would tell of it.
@@ -78,11 +78,11 @@ def through(position: Position, entries: Iterable[Entry], setup: Setup) -> tuple
     return position, news_ms
 
 
-def seen(position: Position, setup: Setup, at_ms: int) -> pb.WatchMatchResponse:
+def spectator_view(position: Position, setup: Setup, at_ms: int) -> pb.WatchMatchResponse:
     """What a spectator sees of a position."""
     response = pb.WatchMatchResponse(at_ms=at_ms)
     if position.state is not None:
         codec = CODECS[setup.game]
         view = codec.encode_view(GAMES[setup.game].view(position.state, None))
-        response.MergeFromString(play_messages.field(codec.number, view))
+        response.MergeFromString(play_messages.encode_field(codec.number, view))
     return response

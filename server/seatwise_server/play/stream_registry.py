@@ -14,7 +14,7 @@ MOST_STREAMS = 20_000
 """Bots that one referee listens to."""
 
 
-class Streams:
+class PlayStreams:
     """One for each referee process."""
 
     def __init__(self) -> None:
@@ -26,12 +26,12 @@ class Streams:
     def __contains__(self, bot: str) -> bool:
         return bot in self._streams
 
-    def get(self, bot: str) -> PlayStream | None:
+    def get_stream(self, bot: str) -> PlayStream | None:
         """The bot's stream, if it has one."""
         return self._streams.get(bot)
 
     @contextmanager
-    def attached(self, stream: PlayStream) -> Iterator[None]:
+    def attach_stream(self, stream: PlayStream) -> Iterator[None]:
         """As long as this lasts the stream is the bot's at this referee; an older one is replaced."""
         older = self._streams.get(stream.bot)
         if older is None and len(self._streams) >= MOST_STREAMS:
@@ -45,24 +45,24 @@ class Streams:
             if self._streams.get(stream.bot) is stream:
                 del self._streams[stream.bot]
             for table, seat in list(stream.outbox.seats):
-                table.leave(seat, stream.outbox)
+                table.drop_link(seat, stream.outbox)
 
-    async def watch(self) -> None:
+    async def watch_streams(self) -> None:
         """Measures round trips and ends streams that are not read. Runs until cancelled."""
         while True:
             await asyncio.sleep(PING_S)
             for stream in list(self._streams.values()):
-                stream.watch()
+                stream.check_reader()
 
-    def wake(self) -> None:
+    def wake_writers(self) -> None:
         """What was held back may be written."""
         for stream in list(self._streams.values()):
-            stream.outbox.wake()
+            stream.outbox.wake_writer()
 
-    def cut(self, table: Table) -> None:
+    def cut_streams(self, table: Table) -> None:
         """Whoever sat here must not hear what we had yet to say of a match that is another's."""
         moved = "another referee has a match of this stream; come back for the others"
         for seat, bot in enumerate(table.match.setup.bots):
             stream = self._streams.get(bot)
-            if stream and table.sits(seat, stream.outbox):
-                stream.cut(Refusal("MATCH_MOVED", moved, match=table.name))
+            if stream and table.sits_through(seat, stream.outbox):
+                stream.cut_off(Refusal("MATCH_MOVED", moved, match=table.name))

@@ -37,7 +37,7 @@ class PlayServicer:
         """One stream, from its first byte to its last."""
         caller = await authorize_call(self._authenticator, METHOD, context)
         stream = PlayStream(caller.bot, self._referee.lease.holds)
-        with self._open_streams.track(caller, stream), self._referee.streams.attached(stream):
+        with self._open_streams.track(caller, stream), self._referee.streams.attach_stream(stream):
             reader = asyncio.create_task(self._read(raws, stream))
             reader.add_done_callback(lambda _: stream.end(None))
             try:
@@ -56,9 +56,9 @@ class PlayServicer:
             at = loop.time()
             for count, item in enumerate(play_requests.read_items(raw), start=1):
                 if stream.outbox.is_full:
-                    await stream.outbox.room()
+                    await stream.outbox.wait_for_room()
                 if stream.is_ending:  # what comes late must not undo what came on a newer one
                     return
-                self._referee.intake.take(stream, item, at)
+                self._referee.intake.dispatch_item(stream, item, at)
                 if count % ITEMS_PER_TURN == 0:
                     await asyncio.sleep(0)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.seating import Seating
-from seatwise_server.play.spectating import Watch
+from seatwise_server.play.spectating import MatchWatcher
 from seatwise_server.services.admin import AdminService
 from seatwise_server.services.bots import BotService
 from seatwise_server.services.deal_sets import DealSetRegistry
@@ -31,7 +31,7 @@ def new_operations(
     return operations_of(
         {
             "seatwise.v1.AdminService": AdminService(store, Aborting(store, seating)),
-            "seatwise.v1.MatchService": MatchService(store, seating, wake_pairing, Watch(store), sets),
+            "seatwise.v1.MatchService": MatchService(store, seating, wake_pairing, MatchWatcher(store), sets),
             "seatwise.v1.BotService": BotService(store),
             "seatwise.v1.GameService": GameService(),
             "seatwise.v1.LadderService": LadderService(store),

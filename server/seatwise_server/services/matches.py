@@ -14,7 +14,7 @@ from seatwise_server import resources
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.queue import CREATED
 from seatwise_server.lobby.seating import Seating, match_name_for, new_match_name
-from seatwise_server.play.spectating import Watch
+from seatwise_server.play.spectating import MatchWatcher
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import bot_not_found
@@ -43,7 +43,12 @@ class MatchService:
     """See match_service.proto."""
 
     def __init__(
-        self, store: Store, seating: Seating, wake: Callable[[], None], watch: Watch, sets: DealSetRegistry
+        self,
+        store: Store,
+        seating: Seating,
+        wake: Callable[[], None],
+        watch: MatchWatcher,
+        sets: DealSetRegistry,
     ) -> None:
         self._store = store
         self._seating = seating
@@ -117,7 +122,7 @@ class MatchService:
         """See match_service.proto."""
         await self._sets.check_is_over(await self._get_message(request.name))
         with self._spectators.reserve_stream():
-            async for seen in self._watch.follow(request.name):
+            async for seen in self._watch.follow_match(request.name):
                 seen.send_time.CopyFrom(_now())
                 yield seen
 
