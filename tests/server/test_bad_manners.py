@@ -96,7 +96,7 @@ async def test_the_items_of_one_message_are_taken_a_few_at_a_time(house, monkeyp
             await asyncio.sleep(0)
 
     clean = PlayStream.on_pong
-    monkeypatch.setattr(PlayStream, "pong", lambda *args: (taken.update([turn]), clean(*args)))
+    monkeypatch.setattr(PlayStream, "on_pong", lambda *args: (taken.update([turn]), clean(*args)))
     turns = asyncio.create_task(count_turns())
     flooding = (await house.bot()).play(pongs=False)
     await flooding.send_raw(field_of(1, item("", 0, pong=play_service_pb2.Pong()).SerializeToString()) * MANY)
