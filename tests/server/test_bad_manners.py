@@ -129,10 +129,10 @@ async def test_of_fifty_streams_at_once_one_stays_and_the_others_are_told_so(hou
     streams = {asyncio.create_task(each.end()): each for each in [bot.play() for _ in range(50)]}
     ended: set[asyncio.Task[Refused]] = set()
     while len(ended) < len(streams) - 1:
-        done, _ = await asyncio.wait(stream_registry.keys() - ended, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(streams.keys() - ended, return_when=asyncio.FIRST_COMPLETED)
         ended |= done
     assert {task.result().reason for task in ended} == {"REPLACED"}
-    [(left, stays)] = [(task, each) for task, each in stream_registry.items() if task not in ended]
+    [(left, stays)] = [(task, each) for task, each in streams.items() if task not in ended]
     await stays.send(item("matches/none", 0, resign=Resign()))
     await stays.receive("matches/none", 0)
     left.cancel()
