@@ -713,7 +713,7 @@ FAULTS: tuple[Fault, ...] = (
         TABLE,
         "        if place.outbox:\n            item = play_messages.encode_rejected(place.head, request_id, reason, message)\n",
         "        if place.outbox:\n            if self.match.position.state:\n"
-        "                place.outbox.answer(items.ping(self.match.position.state.hands[-1] & 1), at_once=True)\n"
+        "                place.outbox.add_answer(play_messages.encode_ping(self.match.position.state.hands[-1] & 1), at_once=True)\n"
         "            item = play_messages.encode_rejected(place.head, request_id, reason, message)\n",
         (WIRE,),
     ),
