@@ -1497,6 +1497,13 @@ FAULTS: tuple[Fault, ...] = (
     ),
     # Matches stay on the books
     Fault(
+        "a match leaves the list when it is over",
+        f"{SCRIPTS}/match_forget.lua",
+        "'-inf', string.format('%d', now), 'BYSCORE'",
+        "'-inf', '+inf', 'BYSCORE'",
+        (f"{SIMULATION}[4]",),
+    ),
+    Fault(
         "a match that an owner has had is dropped",
         f"{SCRIPTS}/match_drop.lua",
         "if is_owned then return 0 end\n",
@@ -1535,14 +1542,14 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the heir of a proposal seats a match that is over once more",
         "server/seatwise_server/lobby/proposals.py",
-        "        if proposal and await self.close_if_owned(queue, proposal):\n",
+        "        if proposal and await self.close_if_handed_over(queue, proposal):\n",
         "        if False:\n",
         (PROPOSALS,),
     ),
     Fault(
         "a created match that is over is seated once more",
         "server/seatwise_server/lobby/pairing.py",
-        "if proposal is None or await self._proposals.close_if_owned(CREATED, proposal):",
+        "if proposal is None or await self._proposals.close_if_handed_over(CREATED, proposal):",
         "if proposal is None:",
         (PROPOSALS,),
     ),
@@ -1579,6 +1586,27 @@ FAULTS: tuple[Fault, ...] = (
         f"{SCRIPTS}/match_create.lua",
         ">= tonumber(ARGV[1]) then return {-2, ''} end",
         ">= tonumber(ARGV[1]) then end",
+        (PROPOSALS,),
+    ),
+    Fault(
+        "a lobby that comes too late makes a job for a match of its heir",
+        f"{SCRIPTS}/job_push.lua",
+        "if is_late then return false end\n",
+        "",
+        (PROPOSALS,),
+    ),
+    Fault(
+        "the heir of a proposal seats a bot that has left",
+        "server/seatwise_server/lobby/seating.py",
+        "missing = await self._gone(held)",
+        "missing = None",
+        (PROPOSALS,),
+    ),
+    Fault(
+        "the heir of a proposal takes back a match that waits for a referee",
+        "server/seatwise_server/lobby/seating.py",
+        "return await self._store.jobs.is_open(match) or await",
+        "return await",
         (PROPOSALS,),
     ),
     Fault(

@@ -38,7 +38,7 @@ class World:
     async def missing(self, bots: Sequence[str]) -> str | None:
         return next((bot for bot in bots if not self.places[bot]), None)
 
-    async def close_if_owned(self, _: str, __: Proposal) -> bool:
+    async def close_if_handed_over(self, _: str, __: Proposal) -> bool:
         return False
 
     async def seat_created(self, proposal: Proposal, bots: Sequence[str]) -> str | None:

@@ -253,6 +253,36 @@ async def test_a_match_that_came_to_nothing_leaves_nothing(
     await check_nothing_is_left(store, way)
 
 
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_bot_that_left_while_its_seat_was_a_dead_lobbys_is_not_seated_by_the_heir(
+    store: Store, heir: Pairing, way: str
+) -> None:
+    """It was told of no seat; a match without it would say that it never sat down."""
+    await wait_for_a_match(store, way)
+    with pytest.raises(Killed):
+        await lobby_that_stops(store, "jobs", "push", kill)._pass()
+    assert [await store.seats.count(bot) for bot in BOTS] == [1, 1]
+    await store.attendances.leave(BOTS[0], BOTS[0])
+    await heir.take_up_unfinished()
+    assert [await store.seats.count(bot) for bot in BOTS] == [0, 0]
+    assert (await store.jobs.waiting(), await store.queues.unfinished(way)) == (0, [])
+    if way == CREATED:
+        assert await store.queues.count(CREATED) == 1, "it waits for its bots as before"
+    else:
+        assert [each.bot for each in await store.queues.waiting(way)] == [BOTS[1]]
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_match_that_waits_for_a_referee_is_left_to_it(store: Store, heir: Pairing, way: str) -> None:
+    await wait_for_a_match(store, way)
+    with pytest.raises(Killed):
+        await lobby_that_stops(store, "queues", "seated", kill)._pass()
+    await store.attendances.leave(BOTS[0], BOTS[0])
+    await heir.take_up_unfinished()
+    assert [await store.seats.count(bot) for bot in BOTS] == [1, 1]
+    assert (await store.jobs.waiting(), await store.queues.unfinished(way)) == (1, [])
+
+
 @pytest.mark.parametrize(("part", "step"), [("matches", "drop_unowned"), ("queues", "dissolve")])
 async def test_what_a_dead_lobby_left_of_giving_up_its_heir_does(
     store: Store, heir: Pairing, redis_client: Redis, part: str, step: str
@@ -330,9 +360,6 @@ async def test_what_a_lobby_does_too_late_harms_no_match_of_its_heir(
     async with asyncio.timeout(5):
         await passing
     if is_finished:
-        if step == "push":  # a job of a match that is over is done with by the next referee
-            [job] = await store.jobs.take("referee", 9, 1_000)
-            await store.jobs.done(job.job_id)
         await check_on_the_books(store, match)
         await check_nothing_is_left(store, way)
     else:

@@ -8,6 +8,8 @@ from simulation.world import Climate, Outcome, play
 
 LOBBIES_AND_LINKS = ("kill a lobby", "stall a lobby", "cut a bot's links", "block a bot")
 """What a bot may need seconds to get over: while the lobby is gone nobody tells it where its match is now."""
+SEATING = ("kill a lobby on the path of seating", "stop a lobby on the path of seating")
+"""Where bots wait in a queue; elsewhere they would only take turns from other faults."""
 BAD_BOTS = ("kill a bot", "stop a bot")
 OFTEN_S, SELDOM_S = 1.5, 8.0
 PATIENT_MS, HASTY_MS = 20_000, 3_000
@@ -21,7 +23,7 @@ def world_of(seed: int, keeps_log: bool = False) -> Outcome:
 def climate_of(seed: int) -> Climate:
     """The kinds take turns; which faults there are is drawn, for too many at once hide each other."""
     chance = Chance(f"{seed}/climate")
-    return (calm, hasty, patient, patient)[seed % 4](chance)
+    return (calm, hasty, patient, patient, queueing)[seed % 5](chance)
 
 
 def calm(chance: Chance) -> Climate:
@@ -38,16 +40,30 @@ def hasty(chance: Chance) -> Climate:
 
 def patient(chance: Chance) -> Climate:
     """Whatever may happen happens, and every clock outlasts it; some bots come and go."""
-    faults = _drawn(chance, list(FAULTS))
+    faults = _drawn(chance, [kind for kind in FAULTS if kind not in SEATING])
     return Climate(
         "patient", faults, PATIENT_MS, bad_bots=chance.randrange(3), lobbies=chance.randint(1, 2),
         referees=chance.randint(2, 3), longest_block_s=chance.choice((1.0, 8.0)),
     )  # fmt: skip
 
 
+def queueing(chance: Chance) -> Climate:
+    """Bots wait in a queue, play, and wait again; lobbies die or stand still between any two steps of seating.
+
+    It lasts long enough for proposals to be adopted, some of them after their matches are over.
+    """
+    others = [kind for kind in set_of_hasty() if chance.happens(0.1)]
+    faults = {kind: chance.uniform(2, 4) for kind in SEATING}
+    faults |= {kind: chance.uniform(4, 12) for kind in others}
+    return Climate(
+        "queueing", faults, HASTY_MS, matches=0, within_s=45.0, lobbies=4, bots=6, queue="casual-2",
+        least_up={"lobby": 1}, most_at_once=chance.randint(1, 2),
+    )  # fmt: skip
+
+
 def set_of_hasty() -> list[str]:
     """Faults of the house alone."""
-    return [kind for kind in FAULTS if kind not in (*LOBBIES_AND_LINKS, *BAD_BOTS)]
+    return [kind for kind in FAULTS if kind not in (*LOBBIES_AND_LINKS, *SEATING, *BAD_BOTS)]
 
 
 def _drawn(chance: Chance, kinds: list[str]) -> dict[str, float]:

@@ -113,8 +113,8 @@ class Loop(asyncio.BaseEventLoop):
         self.is_dead = False
         self.stopped: list[asyncio.Handle] | None = None
         """While it stands still: what is due."""
-        self.killed_in: int | None = None
-        """After so many steps more it is killed."""
+        self._steps_left: int | None = None
+        self._strike: Act = _nothing
         self.on_killed: Act = _nothing
         self.connect: Callable[..., Coroutine[Any, Any, tuple[Any, Any]]] | None = None
         """Its way to the network."""
@@ -188,12 +188,17 @@ class Loop(asyncio.BaseEventLoop):
         due, self.stopped = self.stopped or [], None
         self.clock.ready.extend(due)
 
+    def after_steps(self, steps: int, act: Act) -> None:
+        """Something happens to the process after so many steps more; it replaces what was to happen before."""
+        self._steps_left, self._strike = steps, act
+
     def stepped(self) -> None:
         """One callback has run."""
-        if self.killed_in is not None:
-            self.killed_in -= 1
-            if self.killed_in < 0:
-                self.kill()
+        if self._steps_left is not None:
+            self._steps_left -= 1
+            if self._steps_left < 0:
+                self._steps_left = None
+                self._strike()
 
 
 def _nothing() -> None:

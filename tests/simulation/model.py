@@ -13,6 +13,7 @@ from typing import Any
 from seatwise.v1.match_pb2 import Ending
 from seatwise.v1.play_service_pb2 import MatchEnded, SubmitMove
 from seatwise_referee.verify import verify_line
+from simulation.players import Books
 from simulation.witness import Seen
 
 COLOURS = "RBGYK"
@@ -45,6 +46,18 @@ def wrongs_of(
     entries = entries_of(seen.journals[0])
     for text in _all_wrongs(seen, entries, record, is_blameless):
         yield f"{match}: {text}"
+
+
+def wrongs_of_books(over: Mapping[str, str], books: Books) -> Iterator[str]:
+    """All that is wrong with what the doors say of matches; `over` has FINISHED or VOIDED of those that are over."""
+    for match, state in over.items():
+        if (found := books.states.get(match)) != state:
+            yield f"{match} is {state}, and GetMatch says {found or 'NOT_FOUND'}"
+        if (match in books.records) != (state == "FINISHED"):
+            yield f"{match} is {state}, and GetRecord gives {'a' if match in books.records else 'no'} record"
+        if match not in books.listed:
+            yield f"{match} is {state}, and ListMatches does not have it"
+    yield from (f"{match} is listed, and nobody has played it" for match in books.listed if match not in over)
 
 
 def _all_wrongs(

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from seatwise.bot import Bot
-from seatwise.errors import SeatwiseError
+from seatwise.errors import RefusedError, SeatwiseError
 from seatwise.link.attendance import Attendance, Plan
 from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise.ubongo import Layout, OfferEnd, fitting_places
 from seatwise.ubongo import View as Hand
 from seatwise.ugo import Card, View
-from seatwise.v1 import match_service_pb2, time_control_pb2
+from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
 from simulation.chance import Chance
 from simulation.clock import Loop
 from simulation.rpc import Exchange, Wire, unary
 from simulation.servers import ADMIN_TOKEN
 
 LOBBY = "lobby:7433"
-CREATE = "/seatwise.v1.MatchService/CreateMatch"
+SERVICE = "/seatwise.v1.MatchService"
 TRIES = 3
 
 
@@ -79,6 +81,7 @@ class Seated:
         game: str,
         queues: tuple[str, ...],
         habits: dict[str, float],
+        most_at_once: int,
         on_result: Callable[[Result], None],
         on_failed: Callable[[str], None],
     ) -> None:
@@ -89,7 +92,7 @@ class Seated:
         self._on_failed = on_failed
 
         player = type("Player", (Player,), {"_lots": chance, **habits})
-        self._plan = Plan(player, game, queues, 8, None, on_result)
+        self._plan = Plan(player, game, queues, most_at_once, None, on_result)
         loop.create_task(self._run())
 
     async def _run(self) -> None:
@@ -101,12 +104,26 @@ class Seated:
         self.has_left = True
 
 
+@dataclass
+class Books:
+    """What the doors say of matches."""
+
+    states: dict[str, str] = field(default_factory=dict)
+    """By GetMatch."""
+    records: set[str] = field(default_factory=set)
+    """Matches whose record GetRecord gives."""
+    listed: list[str] = field(default_factory=list)
+    """By ListMatches."""
+
+
 class Office:
-    """Has matches made, one after the other, and repeats what was not answered."""
+    """Has matches made, one after the other, and looks matches up; it repeats what was not answered."""
 
     def __init__(self, loop: Loop, exchange: Exchange, chance: Chance) -> None:
         self.made: list[str] = []
         self.is_done = False
+        self.books: Books | None = None
+        """What was found when matches were looked up."""
         self._loop = loop
         self._exchange = exchange
         self._chance = chance
@@ -122,16 +139,44 @@ class Office:
         self.is_done = True
 
     async def _make(self, request: match_service_pb2.CreateMatchRequest) -> None:
-        response = match_service_pb2.CreateMatchResponse
+        answer = await self._ask("CreateMatch", request, match_service_pb2.CreateMatchResponse)
+        self.made.append(answer.match.name)
+
+    async def _ask(self, method: str, request: Any, response: Any, *gives_up: str) -> Any:
+        """The answer, however often it takes; None where it is refused for one of these reasons."""
         while True:
             try:
-                answer = await unary(
-                    self._exchange, self._loop, LOBBY, CREATE, request, response, ADMIN_TOKEN
+                return await unary(
+                    self._exchange, self._loop, LOBBY, f"{SERVICE}/{method}", request, response, ADMIN_TOKEN
                 )
-                self.made.append(answer.match.name)
-                return
-            except SeatwiseError:
+            except SeatwiseError as error:
+                if isinstance(error, RefusedError) and error.reason in gives_up:
+                    return None
                 await asyncio.sleep(self._chance.uniform(0, 1))
+
+    def look_up(self, matches: Iterable[str]) -> None:
+        """Each of these, and all that are listed."""
+        self._loop.create_task(self._look_up(list(matches)))
+
+    async def _look_up(self, matches: Sequence[str]) -> None:
+        pb, books = match_service_pb2, Books()
+        for name in matches:
+            if found := await self._ask(
+                "GetMatch", pb.GetMatchRequest(name=name), pb.GetMatchResponse, "NOT_FOUND"
+            ):
+                books.states[name] = match_pb2.Match.State.Name(found.match.state).removeprefix("STATE_")
+            request = pb.GetRecordRequest(name=name)
+            if await self._ask(
+                "GetRecord", request, pb.GetRecordResponse, "NOT_FOUND", "MATCH_VOIDED", "MATCH_NOT_OVER"
+            ):
+                books.records.add(name)
+        token = None
+        while token != "":
+            request = pb.ListMatchesRequest(page_size=200, page_token=token or "")
+            page = await self._ask("ListMatches", request, pb.ListMatchesResponse)
+            books.listed += [match.name for match in page.matches]
+            token = page.next_page_token
+        self.books = books
 
 
 def wanted(game: str, bots: Sequence[str], number: int, card_ms: int) -> match_service_pb2.CreateMatchRequest:

@@ -20,6 +20,10 @@ Fault = Callable[["Weather"], "str | None"]
 LONGEST_PATH = 40
 """Steps of a process from a move that comes in to the last thing that comes of it."""
 PLACES = ("received", "written")
+SEATING_PATH = 25
+"""Steps of a lobby from one script on the path of seating to the next."""
+SEATING_PLACES = {"proposed": 1, "created": 1, "reserved": 1, "released": 1, "dropped": 1, "pushed": 3}
+"""Where a proposal may be, each a script that Redis has just run, and how often a lobby is struck there."""
 
 
 class Weather:
@@ -33,7 +37,7 @@ class Weather:
         """Where on the path of a move a referee was killed: the place, and so many steps behind it."""
         self._kinds = kinds
         """Kind to the mean of the seconds between two of them."""
-        self._armed: list[tuple[str, str, Callable[[], None]]] = []
+        self._armed: list[tuple[str, str, Callable[[str], None]]] = []
 
     def begin(self) -> None:
         """From now on."""
@@ -70,16 +74,16 @@ class Weather:
     # On the path of an append
 
     def reached(self, host: str, place: str) -> None:
-        """A move of this referee's has come to that place of its path: who has a crash coming may get it now."""
+        """A move, or a match, has come to that place of its path on this host: it may get a crash that is due there."""
         for number, (waits, where, strike) in enumerate(self._armed):
-            if (waits, where) == (host, place):
+            if where == place and host.startswith(waits):
                 del self._armed[number]
-                strike()
+                strike(host)
                 return
 
-    def arm(self, host: str, place: str, strike: Callable[[], None]) -> None:
-        """At the next move that comes there."""
-        self._armed.append((host, place, strike))
+    def arm(self, hosts: str, place: str, strike: Callable[[str], None]) -> None:
+        """At the next move, or match, that comes there on a host whose name begins so; `strike` is told the host."""
+        self._armed.append((hosts, place, strike))
 
 
 def _kill_on_path(weather: Weather) -> str | None:
@@ -94,9 +98,9 @@ def _kill_on_path(weather: Weather) -> str | None:
     place, steps = weather.chance.choice(PLACES), weather.chance.randrange(LONGEST_PATH)
     loop = slot.server.loop
 
-    def strike() -> None:
+    def strike(_: str) -> None:
         if not loop.is_dead:
-            loop.killed_in = steps
+            loop.after_steps(steps, loop.kill)
             weather.struck.add((place, steps))
 
     weather.arm(slot.host, place, strike)
@@ -125,6 +129,39 @@ def _stop(role: str, least: float, most: float) -> Fault:
         return f"{slot.server.name} for {seconds:.2f} s"
 
     return stop
+
+
+def _strike_seating(strike: Callable[[Weather, Slot], str]) -> Fault:
+    """The next lobby for which a script of seating is run is struck so many steps later, if another one is up then."""
+
+    def arm(weather: Weather) -> str | None:
+        [place] = weather.chance.choices(list(SEATING_PLACES), list(SEATING_PLACES.values()))
+        steps = weather.chance.choice((0, weather.chance.randrange(SEATING_PATH)))
+
+        def reached(host: str) -> None:
+            [slot] = [slot for slot in weather.world.slots if slot.host == host]
+            slot.server.loop.after_steps(steps, lambda: act(slot))
+
+        def act(slot: Slot) -> None:
+            if weather._slot("lobby") and not weather.is_over:
+                weather.happened(f"a lobby is struck when a match is {place}", strike(weather, slot))
+
+        weather.arm("lobby", place, reached)
+        return f"{steps} steps after the next is {place}"
+
+    return arm
+
+
+def _kill_seating(_: Weather, slot: Slot) -> str:
+    slot.server.loop.kill()
+    return f"{slot.host} is killed"
+
+
+def _stop_seating(weather: Weather, slot: Slot) -> str:
+    """For about as long as it takes another lobby to adopt the proposal, and its match to be over."""
+    seconds = weather.seconds(12, 25)
+    slot.stands_still(seconds)
+    return f"{slot.host} stands still for {seconds:.2f} s"
 
 
 def _leave(weather: Weather) -> str | None:
@@ -218,6 +255,8 @@ FAULTS: dict[str, Fault] = {
     "stop a referee in order": _leave,
     "kill a lobby": _kill("lobby"),
     "stall a lobby": _stop("lobby", 0.1, 3),
+    "kill a lobby on the path of seating": _strike_seating(_kill_seating),
+    "stop a lobby on the path of seating": _strike_seating(_stop_seating),
     "cut links to Redis": _cut_redis,
     "lose a reply of Redis": _lose_reply,
     "restart Redis": _restart_redis,

@@ -13,7 +13,7 @@ from typing import Any
 
 from seatwise.result import Result
 from seatwise.v1.lobby_service_pb2 import AttendResponse
-from seatwise.v1.play_service_pb2 import MoveRejected, PlayRequest, PlayResponse
+from seatwise.v1.play_service_pb2 import MatchEnded, MoveRejected, PlayRequest, PlayResponse
 from seatwise_server.store import keys
 from simulation.redis_model import Redis, Stream
 
@@ -35,6 +35,13 @@ class Seen:
     """What was there when the record took its place; one, if all is well."""
     epoch: int = 0
     """The highest that was seen."""
+
+    @property
+    def state(self) -> str:
+        """FINISHED or VOIDED, of a match that is over."""
+        if self.journals:
+            return "FINISHED" if b'"kind":"finished"' in self.journals[0][-1] else "VOIDED"
+        return "VOIDED" if any(MatchEnded.FromString(raw).void_reason for raw in self.ends) else "FINISHED"
 
 
 class Witness:
@@ -156,7 +163,9 @@ class Witness:
             self.wrong(f"{host} appends to {command[4].decode()} as {asks}, and it is {fence}")
 
     def unlinked(self, key: bytes, value: Any) -> None:
-        """A key is dropped: a journal gives way to the record."""
+        """A key is dropped: a journal gives way to the record, and no meta of a match that has had an owner goes."""
+        if key.endswith(b":meta") and self._redis.peek(key.decode().removesuffix("meta") + "fence"):
+            self.wrong(f"{key.decode()} is dropped, and the match has had an owner")
         if isinstance(value, Stream) and key.endswith(b":journal"):
             match = key.decode().partition("{match:")[2].partition("}")[0]
             journal = [value.fields[each][1] for each in value.ids]

@@ -29,9 +29,9 @@ from seatwise_server.store.redis import scripts
 from seatwise_server.store.tokens import new_token
 from simulation.chance import Chance, seeded
 from simulation.clock import Clock, Loop, OutOfTime, Task
-from simulation.model import entries_of, wrongs_of
+from simulation.model import entries_of, wrongs_of, wrongs_of_books
 from simulation.network import Network
-from simulation.players import LOBBY, Office, Seated, wanted
+from simulation.players import LOBBY, Books, Office, Seated, wanted
 from simulation.redis_host import RedisHost
 from simulation.rpc import Call, Exchange
 from simulation.servers import Server
@@ -43,6 +43,7 @@ LATE_S = 6.0
 """So much longer than matches are made the weather lasts."""
 LONGEST_S = 300.0
 LEAVE_S = 60.0
+CALM_S = 6.0
 LEFT_BEHIND = (":seats", ":offers", ":waiting", ":seating", ":journal")
 """Keys of which there must be none when all is over."""
 
@@ -63,6 +64,10 @@ class Climate:
     bad_bots: int = 0
     least_up: dict[str, int] = field(default_factory=dict)
     longest_block_s: float = 1.0
+    queue: str = ""
+    """In which bots wait for matches; empty where all matches are created by name."""
+    most_at_once: int = 8
+    """Matches that a bot plays at once."""
 
 
 @dataclass
@@ -169,8 +174,8 @@ class Place:
         if not self.is_good:
             habits |= {"_doze": 0.05, "_doze_s": world.climate.card_ms / 500}
         self.seated = Seated(
-            loop, world.exchange, self._token, self._chance, game=self.game, queues=(), habits=habits,
-            on_result=lambda result: world.witness.result(process, result), on_failed=world.witness.wrong,
+            loop, world.exchange, self._token, self._chance, game=self.game, queues=world.queues_of(self.game),
+            habits=habits, most_at_once=world.climate.most_at_once, on_result=lambda result: world.witness.result(process, result), on_failed=world.witness.wrong,
         )  # fmt: skip
         self.seated.wire.on_call = self._called
         self.seated.wire.on_told = lambda told: world.witness.told(self.host, told)
@@ -203,6 +208,7 @@ class World:
         self.least_up = climate.least_up
         self.longest_block_s = climate.longest_block_s
         self.is_closing = False
+        self._calm_since = self.clock.now
         self.loops: list[Loop] = []
         self.weather = Weather(self, self.chance.of("weather"), climate.faults)
         self.redis.on_command = self._on_command
@@ -242,12 +248,19 @@ class World:
         self.redis.model.call(b"EVAL", source, b"1", registration, b"the owner", hashed, b"the request")
         return token
 
+    def queues_of(self, game: str) -> tuple[str, ...]:
+        """In which a bot of that game waits."""
+        return (self.climate.queue,) if self.climate.queue and game == "ugo" else ()
+
     def _on_command(self, host: str, command: list[bytes], answer: Any) -> None:
-        if command[0] == b"EVALSHA" and command[3].endswith(b":fence"):
+        if command[0] != b"EVALSHA":
+            return
+        if command[3].endswith(b":fence"):
             self.witness.note(host, command[3].decode(), answer)
-            if command[1] == _APPEND:
-                self.witness.appended(host, command, answer)
-                self.weather.reached(host, "written")
+        if command[1] == _APPEND:
+            self.witness.appended(host, command, answer)
+        if place := _PLACES.get(command[1]):
+            self.weather.reached(host, place)
 
     # Its course
 
@@ -263,13 +276,15 @@ class World:
         self._run("the fair", lambda: self._is_over() or self._is_late(), LONGEST_S)
         self.weather.is_over = True
         self._run("the last matches", self._is_over, LONGEST_S)
+        if self.climate.queue:
+            self._run("clearing up", self._is_calm, LEAVE_S)
         self._leave()
 
     def _is_late(self) -> bool:
         return self.clock.now > 1000 + SETTLE_S + self.climate.within_s + LATE_S
 
     def _is_over(self) -> bool:
-        if not self.office.is_done:
+        if not self.office.is_done or (self.climate.queue and not self._is_late()):
             return False
         return all(self.witness.matches[match].journals for match in self.office.made)
 
@@ -298,13 +313,21 @@ class World:
         self._run("going home", lambda: all(bot.seated.has_left for bot in self.bots), LEAVE_S)
         self._run("being idle", self._is_idle, LEAVE_S)
         self.check_left_behind()
+        self._check_books()
         self.is_closing = True
         for slot in self.slots:
             slot.server.leave(lambda: None)
         self._run("the end", lambda: all(slot.server.has_left for slot in self.slots), LEAVE_S)
 
+    def _is_calm(self) -> bool:
+        """All processes have been up for long enough that bots have found a lobby: one that leaves is told of its seats."""
+        if not all(slot.is_up for slot in self.slots):
+            self._calm_since = self.clock.now
+        return self.clock.now > self._calm_since + CALM_S
+
     def _is_idle(self) -> bool:
-        return all(slot.is_up and _is_idle(slot.server) for slot in self.slots)
+        is_seating = any(key.endswith(":seating") for key in self.redis.model.names())
+        return not is_seating and all(slot.is_up and _is_idle(slot.server) for slot in self.slots)
 
     # Its end
 
@@ -314,11 +337,23 @@ class World:
             if slot.server.referee:
                 self._check_referee(slot)
         for key in self.redis.model.names():
-            if key.endswith(LEFT_BEHIND):
+            if key.endswith(LEFT_BEHIND) and key != keys.queue_waiting(
+                self.climate.queue
+            ):  # who has left may stand there
                 self.witness.wrong(f"left in Redis: {key}")
         for key in (keys.JOB_MARKERS, keys.JOB_STREAM):
             if (left := self.redis.model.peek(key)) and (key == keys.JOB_MARKERS or left.ids):
                 self.witness.wrong(f"left in Redis: {key} {left}")
+
+    def _check_books(self) -> None:
+        """GetMatch, GetRecord and ListMatches know every match that is over, and no other."""
+        over = {
+            match: seen.state for match, seen in self.witness.matches.items() if seen.journals or seen.ends
+        }
+        self.office.look_up(over)
+        self._run("looking matches up", lambda: self.office.books is not None, LEAVE_S)
+        for wrong in wrongs_of_books(over, self.office.books or Books()):
+            self.witness.wrong(wrong)
 
     def _check_referee(self, slot: Slot) -> None:
         server = slot.server
@@ -338,6 +373,8 @@ class World:
         blameless = {bot.bot for bot in self.bots if bot.is_good}
         for match, seen in self.witness.matches.items():
             meta = self.redis.model.peek(keys.match_meta(match))
+            if meta is None:
+                continue  # which is wrong, and has been said
             setup = json.loads(meta[b"setup"])
             bots = [seat["bot"] for seat in setup["seats"]] if "seats" in setup else setup["bots"]
             packed = self.redis.model.peek(keys.match_record(match))
@@ -370,6 +407,14 @@ def _is_idle(server: Server) -> bool:
 
 
 _APPEND = scripts.script_named("append").sha.encode()
+_PLACES = {
+    scripts.script_named(name).sha.encode(): place
+    for name, place in {
+        "append": "written", "queue_take": "proposed", "match_create": "created", "seat_reserve": "reserved",
+        "seat_release": "released", "match_drop": "dropped", "job_push": "pushed",
+    }.items()
+}  # fmt: skip
+"""Where a process is on its path, by the script that Redis has run for it."""
 
 
 def play(seed: int, climate: Climate, *, keeps_log: bool = False) -> Outcome:
@@ -385,7 +430,7 @@ def play(seed: int, climate: Climate, *, keeps_log: bool = False) -> Outcome:
             world.check()
             counts, wrongs = world.witness.counts, world.witness.wrongs
             outcome = Outcome(
-                seed, climate.name, world.witness.digest, wrongs, counts, len(world.office.made),
+                seed, climate.name, world.witness.digest, wrongs, counts, sum(bool(seen.journals) for seen in world.witness.matches.values()),
                 sum(len(seen.accepted) for seen in world.witness.matches.values()), world.weather.struck, clock.now - 1000, clock.steps, world.witness.log or [],
             )  # fmt: skip
             world.forget()

@@ -171,7 +171,7 @@ class Pairing:
         if missing := await self._seating.missing(bots):
             return missing
         proposal = await self._store.queues.pick(CREATED, match)
-        if proposal is None or await self._proposals.close_if_owned(CREATED, proposal):
+        if proposal is None or await self._proposals.close_if_handed_over(CREATED, proposal):
             return None
         return await self._proposals.seat_created(proposal, bots)
 

@@ -47,23 +47,26 @@ class Proposals:
         if missing:
             return await self._give_up(kind.queue, proposal, missing)
         await asyncio.gather(
-            self._hand_over(kind.queue, proposal.match, bots),
+            self._hand_over(kind.queue, proposal, bots),
             self._wait_on(kind.queue, [waiting.bot for waiting in proposal.bots]),
         )
         return True
 
     async def seat_created(self, proposal: Proposal, bots: Sequence[str]) -> str | None:
         """The same for a match by name; the bot that is not to be had, for whom it goes on waiting where it stood."""
-        match = proposal.match
         try:
-            missing = await self._seating.reserve(match, bots, _until_ms(proposal))
+            return await self._seat_created(proposal, bots)
         except ProposalExpired:
-            log.warning("proposal_left_to_others", match=match, queue=CREATED)
+            log.warning("proposal_left_to_others", match=proposal.match, queue=CREATED)
             return None
+
+    async def _seat_created(self, proposal: Proposal, bots: Sequence[str]) -> str | None:
+        match = proposal.match
+        missing = await self._seating.reserve(match, bots, _until_ms(proposal))
         if missing:
             await self._store.queues.dissolve(CREATED, match, proposal.bots)
         elif bots:
-            await self._hand_over(CREATED, match, bots)
+            await self._hand_over(CREATED, proposal, bots)
         else:
             await self._store.queues.seated(CREATED, match)
         return missing
@@ -81,19 +84,19 @@ class Proposals:
     async def adopt(self, queue: str, match: str) -> Proposal | None:
         """A proposal that another lobby has left, to be seated; None if it is too new, gone, or closed now."""
         proposal = await self._store.queues.adopt(queue, match, OLD_MS)
-        if proposal and await self.close_if_owned(queue, proposal):
+        if proposal and await self.close_if_handed_over(queue, proposal):
             return None
         return proposal
 
-    async def close_if_owned(self, queue: str, proposal: Proposal) -> bool:
-        """Closes the proposal if a referee has, or has had, its match: its lobby died before its last step."""
-        if not await self._seating.is_owned(proposal.match):
+    async def close_if_handed_over(self, queue: str, proposal: Proposal) -> bool:
+        """Closes the proposal if its match is, or was, a referee's: its lobby died before its last step."""
+        if not await self._seating.is_handed_over(proposal.match):
             return False
         await self._close(queue, proposal)
         return True
 
     async def _close(self, queue: str, proposal: Proposal) -> None:
-        """Touches no seat: those of a match that has had an owner are its referee's to free."""
+        """Touches no seat: those of a match that was handed over are its referee's to free."""
         if queue != CREATED:  # there a match waits, and no bot
             await self._wait_on(queue, [waiting.bot for waiting in proposal.bots])
         await self._store.queues.seated(queue, proposal.match)
@@ -104,11 +107,11 @@ class Proposals:
         room = await self._store.seats.room(bots, queue)
         await self._store.queues.enter_all(queue, [bot for bot, free in zip(bots, room, strict=True) if free])
 
-    async def _hand_over(self, queue: str, match: str, bots: Sequence[str]) -> None:
-        """All seats are held: the match is a referee's from now on, however late it is. A repeat does no harm."""
-        await self._seating.hand_to_referee(match)
-        await self._store.queues.seated(queue, match)
-        log.info("match_paired", match=match, queue=queue, bots=list(bots))
+    async def _hand_over(self, queue: str, proposal: Proposal, bots: Sequence[str]) -> None:
+        """All seats are held: the match is a referee's from now on."""
+        await self._seating.hand_to_referee(proposal.match, _until_ms(proposal))
+        await self._store.queues.seated(queue, proposal.match)
+        log.info("match_paired", match=proposal.match, queue=queue, bots=list(bots))
 
     async def _reserve(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> str | None:
         """Writes the match down before its seats are taken, so that no seat is held for a match unknown.

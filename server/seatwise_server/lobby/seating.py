@@ -16,7 +16,7 @@ from seatwise_referee.journal import canonical
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.shuffle import SEED_BYTES
-from seatwise_server.store import Store
+from seatwise_server.store import Reservation, Store
 
 log = structlog.get_logger()
 
@@ -86,9 +86,12 @@ class Seating:
         """
         return await self._store.matches.drop_unowned(match, until_ms)
 
-    async def is_owned(self, match: str) -> bool:
-        """Whether a referee has, or has had, the match."""
-        return await self._store.journal.fence(match) is not None
+    async def is_handed_over(self, match: str) -> bool:
+        """Whether the match has a job, or has had one that a referee took.
+
+        The job is looked for first: when it is done, its referee has left a fence.
+        """
+        return await self._store.jobs.is_open(match) or await self._store.journal.fence(match) is not None
 
     async def missing(self, bots: Sequence[str]) -> str | None:
         """A bot that has not as many places free as it has seats among these; none if all could be seated."""
@@ -105,16 +108,27 @@ class Seating:
         """
         wanted = sorted((bot, seat) for seat, bot in enumerate(bots))
         answers = await self._store.seats.reserve_all(match, wanted, until_ms)
-        refused = [(bot, why) for (bot, _), why in zip(wanted, answers, strict=True) if not why.holds]
-        if not refused:
+        answered = list(zip((bot for bot, _ in wanted), answers, strict=True))
+        missing = next((bot for bot, why in answered if not why.holds), None)
+        if missing is None:
+            held = [bot for bot, why in answered if why is Reservation.ALREADY]
+            missing = await self._gone(held)
+        if missing is None:
             return None
         await self._store.seats.release_all(match, bots, until_ms)
-        log.debug("seat_not_to_be_had", match=match, bot=refused[0][0], why=refused[0][1].name)
-        return refused[0][0]
+        log.debug("seat_not_to_be_had", match=match, bot=missing, why=dict(answered)[missing].name)
+        return missing
 
-    async def hand_to_referee(self, match: str) -> None:
-        """From here on the match is a referee's."""
-        await self._store.jobs.push(match)
+    async def _gone(self, bots: Sequence[str]) -> str | None:
+        """One of these that is not present: its seat was reserved by a lobby that died, and it has left since."""
+        if not bots:
+            return None
+        present = await self._store.attendances.present(bots)
+        return next((bot for bot in bots if bot not in present), None)
+
+    async def hand_to_referee(self, match: str, until_ms: int | None = None) -> None:
+        """From here on the match is a referee's. Raises ProposalExpired at `until_ms` of Redis's clock or later."""
+        await self._store.jobs.push(match, until_ms)
 
     async def setup_of(self, match: str) -> Setup | None:
         """The match as it was created, or `None`."""

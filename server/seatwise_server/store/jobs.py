@@ -10,6 +10,7 @@ from typing import Any
 from redis.exceptions import ResponseError
 
 from seatwise_server.store import keys
+from seatwise_server.store.errors import ProposalExpired
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, Client, as_pairs, call, call_blocking
 
@@ -32,12 +33,22 @@ class Jobs:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def push(self, match: str) -> str:
-        """The id of the match's job, made if there is none; a match whose job is done gets a new one."""
+    async def push(self, match: str, until_ms: int | None = None) -> str:
+        """The id of the match's job, made if there is none; a match whose job is done gets a new one.
+
+        Raises ProposalExpired when there is none and it is `until_ms`, in milliseconds of Redis's clock, or later.
+        """
+        args = (match,) if until_ms is None else (match, until_ms)
         answer = await scripts.run_script(
-            self._client, "job_push", [keys.JOB_STREAM, keys.JOB_MARKERS], match
+            self._client, "job_push", [keys.JOB_STREAM, keys.JOB_MARKERS], *args
         )
+        if answer is None:
+            raise ProposalExpired(match)
         return str(answer.decode())
+
+    async def is_open(self, match: str) -> bool:
+        """Whether the match has a job that is not done, taken or not."""
+        return bool(await call(self._client, "HEXISTS", keys.JOB_MARKERS, match))
 
     async def take(self, consumer: str, count: int, block_ms: int) -> list[Job]:
         """Jobs that nobody has taken, waiting at most 5 s for the first; empty when none came.
