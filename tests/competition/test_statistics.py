@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import subprocess
+import sys
 from random import Random
 
 import pytest
@@ -233,3 +237,40 @@ def test_places_and_orders_are_probabilities() -> None:
 
 def test_nothing_played_has_no_order() -> None:
     assert bootstrap_orders([]).draws == 0
+
+
+# The same log, the same digits
+
+
+FIGURES = """
+import json, sys
+from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.statistics.bootstrap import bootstrap_orders
+from seatwise_server.competition.statistics.fairness import check_fairness
+from seatwise_server.competition.statistics.luck_correction import correct_by_other_tables, uncorrected_points
+from seatwise_server.competition.statistics.season_statistics import compare_pairs, estimate_entrant_means
+
+results = list(map(LoggedResult.from_json, json.load(sys.stdin)))
+points = correct_by_other_tables(results, uncorrected_points(results), 0.45)
+means = [sorted(estimate_entrant_means(results, each).items()) for each in (None, points)]
+print(means, compare_pairs(results, points), bootstrap_orders(results, points), check_fairness(results))
+"""
+
+
+def test_every_process_finds_the_same_digits() -> None:
+    """Each process has a hash seed of its own, and with it another order of sets of texts."""
+    matches = RoundRobin(tuple("abcdefg"), 3, 20, Duplicate.TRAVELLING).all_matches()
+    results = season(matches, dict.fromkeys("abcdefg", 0.0), Random(3))
+    log = json.dumps([result.to_json() for result in results])
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", FIGURES],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            input=log,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert told[0] == told[1]

@@ -62,10 +62,14 @@ def estimate_entrant_means(
 
 
 def _deal_contributions(own: Mapping[str, float], matches: int, points: CorrectedPoints) -> Iterable[float]:
-    """Yield what each deal has added to a bot's mean, by the bot's own matches and by the shift of all bots."""
+    """Yield what each deal has added to a bot's mean, by the bot's own matches and by the shift of all bots.
+
+    Deals come in the order of the log. A set of them would have another order in each process, and so would the last digits
+    of the sum.
+    """
     return (
         own.get(deal, 0.0) / matches + points.common_shifts.get(deal, 0.0)
-        for deal in own.keys() | points.common_shifts.keys()
+        for deal in dict.fromkeys((*own, *points.common_shifts))
     )
 
 
