@@ -7,12 +7,12 @@ from itertools import count
 from typing import Any
 
 from seatwise_referee import record
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.effects import Effect, Record
 from seatwise_referee.game import Json, Seat
 from seatwise_referee.journal import Entry
 from seatwise_referee.match import Match
 from seatwise_referee.setup import Setup
+from seatwise_referee.time_control import TimeControl
 
 SEED = bytes(range(32))
 FREE_MS, BANK_MS, GRACE_MS = 1000, 500, 50

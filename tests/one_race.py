@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from one_match import SEED, Desk
 from ubongo_positions import wrong
 
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.effects import Accept, Changed, Reject, Show, WakeAt
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import CALL, Lay, OfferEnd, fitting_places, symbols_in
 from seatwise_referee.match import Match, replay
 from seatwise_referee.setup import Setup
+from seatwise_referee.time_control import TimeControl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

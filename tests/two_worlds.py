@@ -18,7 +18,6 @@ from room import Link, Room
 from structlog.testing import capture_logs
 
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.effects import Record
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
@@ -26,6 +25,7 @@ from seatwise_referee.journal import encode
 from seatwise_referee.match import Match
 from seatwise_referee.position import Answer, Position, SeatState, after
 from seatwise_referee.setup import Setup
+from seatwise_referee.time_control import TimeControl
 from seatwise_server.play import play_messages, spectating
 from seatwise_server.play.delivery import end_of
 

@@ -18,7 +18,6 @@ from seatwise.offer import Offer
 from seatwise.result import Result, result_of
 from seatwise.standings import PlayedMatch
 from seatwise_referee import record
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.effects import Effect, Record, WakeAt
 from seatwise_referee.game import Prompt, Seat
 from seatwise_referee.games.registry import GAMES
@@ -26,6 +25,7 @@ from seatwise_referee.journal import Entry, Finished, Voided, encode
 from seatwise_referee.match import Match
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment
+from seatwise_referee.time_control import TimeControl
 
 FREE_MS = 60_000
 """No bot runs out of it: the clock of a local table stops before that."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Options, Seat
+from seatwise_referee.time_control import TimeControl
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Prompt, Seat
 from seatwise_referee.journal import Charge
+from seatwise_referee.time_control import TimeControl
 
 
 @dataclass(slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Json, Options
 from seatwise_referee.shuffle import deal_seed, deal_seed_of_set
+from seatwise_referee.time_control import TimeControl
 
 JOURNAL_FORMAT = "seatwise.journal/1"
 """How setups and entries are written. It changes when an older referee could not go on from a newer journal."""

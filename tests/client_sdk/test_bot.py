@@ -11,10 +11,10 @@ import pytest
 from seatwise import BadAnswerError, Bot, Card, UsageError, View
 from seatwise.bot import check_bot, is_async, new_bot, question
 from seatwise.offer import Offer
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import Arrange, Play
+from seatwise_referee.time_control import TimeControl
 
 R3, R5, B5, G1 = map(Card.parse, ("R3", "R5", "B5", "G1"))
 

@@ -24,7 +24,6 @@ from seatwise.codec.ugo import decode_move, decode_view, encode_move, encode_vie
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.offer import Offer
 from seatwise.v1 import match_pb2, play_service_pb2, time_control_pb2
-from seatwise_referee.clock import BadTimeControl, TimeControl
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
@@ -32,6 +31,7 @@ from seatwise_referee.games.ugo import CARDS, Arrange, Kingdom, Play, Trick, Vie
 from seatwise_referee.journal import Finished, Voided
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
+from seatwise_referee.time_control import BadTimeControl, TimeControl
 
 GAME = GAMES["ugo"]
 cards = st.sampled_from(CARDS)

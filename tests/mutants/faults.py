@@ -509,10 +509,10 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the bank is not drawn",
-        "referee/seatwise_referee/clock.py",
+        "referee/seatwise_referee/time_control.py",
         "max(0, charged_ms - self.free_ms[pace])",
         "0",
-        ("tests/referee/test_clock.py",),
+        ("tests/referee/test_time_control.py",),
     ),
     Fault(
         "an uncounted strike",

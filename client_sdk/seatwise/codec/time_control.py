@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 
 from seatwise.v1 import time_control_pb2
-from seatwise_referee.clock import BadTimeControl, TimeControl
+from seatwise_referee.time_control import BadTimeControl, TimeControl
 
 _NUMBERS = tuple(each.name for each in fields(TimeControl) if each.name != "free_ms")
 

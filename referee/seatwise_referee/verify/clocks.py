@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Frozen
+from seatwise_referee.time_control import TimeControl
 from seatwise_referee.verify.fault import BadRecord
 from seatwise_referee.verify.question import Question
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, cast
 
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import IllegalMove, Json, RaceGame, Seat
 from seatwise_referee.journal import Charge, Defaulted, DefaultMove, DefaultReason, canonical
 from seatwise_referee.position import AnyGame, Position
+from seatwise_referee.time_control import TimeControl
 from seatwise_referee.verify.clocks import Times, check_charge, check_out_of_time
 from seatwise_referee.verify.fault import BadRecord, quoted
 from seatwise_referee.verify.question import Question, check_asked, check_no_race

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from seatwise_referee.clock import BadTimeControl, TimeControl
 from seatwise_referee.game import BadOptions, Json
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Entry, Sat, canonical
 from seatwise_referee.record import FORMAT
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import commitment, seed_in_set
+from seatwise_referee.time_control import BadTimeControl, TimeControl
 from seatwise_referee.verify.fault import BadRecord, quoted
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Dealt, Defaulted, DefaultReason, Entry, Finished, Forfeited, Rejected
 from seatwise_referee.match import FEWEST_SEATS
 from seatwise_referee.position import Position
+from seatwise_referee.time_control import TimeControl
 from seatwise_referee.verify.fault import BadRecord
 
 

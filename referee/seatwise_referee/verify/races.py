@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import IllegalMove, RaceGame, Seat
 from seatwise_referee.journal import Agreed, AgreedReason, Called, Charge, RaceCall
+from seatwise_referee.time_control import TimeControl
 from seatwise_referee.verify.clocks import Times, check_charge, check_in_time, check_out_of_time
 from seatwise_referee.verify.fault import BadRecord, quoted
 from seatwise_referee.verify.question import Question, check_asked, check_race

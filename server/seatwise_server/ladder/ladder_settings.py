@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Options
 from seatwise_referee.journal import canonical
+from seatwise_referee.time_control import TimeControl
 from seatwise_server.ladder.ladder_pairing import PairingRules
 
 LADDER_PREFIX = "ladders/"

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any
 
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import canonical
+from seatwise_referee.time_control import TimeControl
 from seatwise_server.competition.schedules.schedule import Duplicate
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 

@@ -8,9 +8,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from seatwise_referee.clock import LONGEST_MS, TimeControl
 from seatwise_referee.game import BadOptions
 from seatwise_referee.games.registry import GAMES
+from seatwise_referee.time_control import LONGEST_MS, TimeControl
 from seatwise_server.competition.schedules.schedule import BadSchedule
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 from seatwise_server.league.entrants import read_entrants

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Options
 from seatwise_referee.games.registry import GAMES
+from seatwise_referee.time_control import TimeControl
 
 CREATED = "~created"
 """The queue of matches that were created by name and wait for their bots; no bot can ask for it."""

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 import structlog
 
-from seatwise_referee.clock import TimeControl
 from seatwise_referee.game import Options
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import canonical
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.shuffle import SEED_BYTES
+from seatwise_referee.time_control import TimeControl
 from seatwise_server.store import Reservation, Store
 
 log = structlog.get_logger()

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from seatwise.codec.time_control import requested_time_control
 from seatwise.v1 import time_control_pb2
-from seatwise_referee.clock import BadTimeControl, TimeControl
 from seatwise_referee.game import BadOptions, Options
 from seatwise_referee.games.registry import GAMES
+from seatwise_referee.time_control import BadTimeControl, TimeControl
 from seatwise_server.lobby.queue import time_control_for
 from seatwise_server.refusal import Refusal
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatwise_referee.clock import LONGEST_MS, BadTimeControl, TimeControl
+from seatwise_referee.time_control import LONGEST_MS, BadTimeControl, TimeControl
 
 LIMITS = TimeControl(free_ms={"card": 1000, "arrange": 400}, bank_ms=500, grace_ms=50)
 NUMBERS = [name for name in LIMITS.to_json() if name != "free_ms"]
