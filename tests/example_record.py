@@ -40,7 +40,7 @@ def _answer(desk: Desk, step: int) -> None:
         desk.now += 6
     elif step == 4:
         desk.now += 480
-        desk.do(desk.match.freeze(460, "STALL", desk.now))
+        desk.do(desk.match.note_standstill(460, "STALL", desk.now))
     elif step == 6:
         desk.now += 1200  # out of the bank
     elif step == 9:

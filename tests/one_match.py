@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 
 from seatwise_referee import record
-from seatwise_referee.effects import Effect, Record
+from seatwise_referee.effects import Effect, WriteEntry
 from seatwise_referee.game import Json, Seat
 from seatwise_referee.journal import Entry
 from seatwise_referee.match import Match
@@ -57,9 +57,9 @@ class Desk:
     def do(self, effects: Iterable[Effect]) -> list[Effect]:
         """Writes and confirms; all effects, those of the confirmation too."""
         effects = list(effects)
-        written = [effect.entry for effect in effects if isinstance(effect, Record)]
+        written = [effect.entry for effect in effects if isinstance(effect, WriteEntry)]
         self.journal.extend(written)
-        return [*effects, *self.match.confirm(self.now)] if written else effects
+        return [*effects, *self.match.confirm_entries(self.now)] if written else effects
 
     @property
     def asked(self) -> Seat:
@@ -102,7 +102,7 @@ class Desk:
         mover = self.asked if seat is None else Seat(seat)
         move = self.default_move() if move is None else move
         request_id = request_id or f"r{next(self._requests)}"
-        return self.do(self.match.submit(mover, self.prompt, request_id, move, self.now))
+        return self.do(self.match.submit_move(mover, self.prompt, request_id, move, self.now))
 
     def submit_illegal(self) -> list[Effect]:
         """The asked seat moves against the rules."""
@@ -110,7 +110,7 @@ class Desk:
 
     def hand(self, allowance_ms: int = 0) -> None:
         """The open prompt reaches the transport."""
-        self.match.handed(self.asked, self.prompt, self.now, allowance_ms)
+        self.match.note_delivery(self.asked, self.prompt, self.now, allowance_ms)
 
     def tick(self) -> list[Effect]:
         """The timer rings."""

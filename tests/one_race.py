@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from one_match import SEED, Desk
 from ubongo_positions import wrong
 
-from seatwise_referee.effects import Accept, Changed, Reject, Show, WakeAt
+from seatwise_referee.effects import AcceptMove, RejectRequest, ShowChange, ShowView, WakeAt
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import CALL, Lay, OfferEnd, fitting_places, symbols_in
-from seatwise_referee.match import Match, replay
+from seatwise_referee.match import Match, replay_match
 from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import TimeControl
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from seatwise_referee.effects import Effect
     from seatwise_referee.games.ubongo import Layout, Side, State
-    from seatwise_referee.match import Update
+    from seatwise_referee.match import SeatUpdate
 
 BUILD_MS, GRACE_MS, WINDOW_MS = 10_000, 50, 5
 ROUND_MS = BUILD_MS + GRACE_MS
@@ -105,7 +105,7 @@ class RaceDesk(Desk):
         for effect in done:
             if isinstance(effect, WakeAt):
                 self.wake = effect.at_ms
-            elif isinstance(effect, Accept | Reject | Show | Changed):
+            elif isinstance(effect, AcceptMove | RejectRequest | ShowView | ShowChange):
                 self.told.append((self.now, effect))
         return done
 
@@ -118,7 +118,7 @@ class RaceDesk(Desk):
 
     def hand_to(self, seat: int, allowance_ms: int | None = 0) -> None:
         """The prompt reaches this seat's transport."""
-        self.do(self.match.handed(Seat(seat), self.prompt, self.now, allowance_ms))
+        self.do(self.match.note_delivery(Seat(seat), self.prompt, self.now, allowance_ms))
 
     def at(self, now: int) -> RaceDesk:
         """It is so late, and no timer has rung."""
@@ -134,11 +134,11 @@ class RaceDesk(Desk):
 
     def stand_still(self, ms: int, why: str = "STALL") -> None:
         """We have stood still for so long until now."""
-        self.do(self.match.freeze(ms, why, self.now))
+        self.do(self.match.note_standstill(ms, why, self.now))
 
     def take_over(self, *away: int) -> None:
         """Another referee goes on from the journal; these seats' bots are not there yet."""
-        self.match = replay(self.setup, self.journal)
+        self.match = replay_match(self.setup, self.journal)
         self.do(self.match.take_over(self.match.position.epoch + 1, self.now, map(Seat, away)))
 
     # The seats
@@ -201,12 +201,12 @@ class RaceDesk(Desk):
         return [
             (now, str(getattr(effect, "reason", "ACCEPTED")))
             for now, effect in self.told
-            if isinstance(effect, Accept | Reject) and effect.seat == seat
+            if isinstance(effect, AcceptMove | RejectRequest) and effect.seat == seat
         ]
 
-    def update(self, seat: int) -> Update:
+    def update(self, seat: int) -> SeatUpdate:
         """What the seat would be told now."""
-        return self.match.update(Seat(seat), self.now)
+        return self.match.update_for(Seat(seat), self.now)
 
 
 def ready(*seats: int, tables: int = 2, **how: Any) -> RaceDesk:

@@ -8,7 +8,7 @@ from one_match import Desk
 from race_scenes import RACES
 
 from seatwise_referee.game import Seat
-from seatwise_referee.match import replay
+from seatwise_referee.match import replay_match
 
 OUT_OF_TIME_MS = 5000
 
@@ -81,7 +81,7 @@ def stood_still() -> Desk:
     desk.hand(allowance_ms=15)
     for ms, why in ((900, "STALL"), (300, "STORE")):
         desk.now += 800
-        desk.do(desk.match.freeze(ms, why, desk.now))
+        desk.do(desk.match.note_standstill(ms, why, desk.now))
     desk.now += 900
     desk.submit()
     desk.play_out(ms_each=2)
@@ -106,7 +106,7 @@ def taken_over() -> Desk:
 
 
 def _take_over(desk: Desk) -> None:
-    desk.match = replay(desk.setup, desk.journal)
+    desk.match = replay_match(desk.setup, desk.journal)
     desk.do(desk.match.take_over(desk.match.position.epoch + 1, desk.now))
 
 
@@ -139,7 +139,7 @@ def _something(desk: Desk, step: int) -> None:
         return
     elif step % 11 == 0:
         desk.now += 700
-        desk.do(desk.match.freeze(650, "STALL", desk.now))
+        desk.do(desk.match.note_standstill(650, "STALL", desk.now))
     if not desk.match.is_over:
         desk.submit()
 

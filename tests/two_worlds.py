@@ -18,12 +18,12 @@ from room import Link, Room
 from structlog.testing import capture_logs
 
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.effects import Record
+from seatwise_referee.effects import WriteEntry
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode
 from seatwise_referee.match import Match
-from seatwise_referee.position import Answer, Position, SeatState, after
+from seatwise_referee.position import Position, RequestReply, SeatState, position_after
 from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import TimeControl
 from seatwise_server.play import play_messages, spectating
@@ -107,13 +107,13 @@ class Course:
             self.submit(seat, prompt.number, move)
 
     def submit(self, seat: Seat, prompt: int, move: Any) -> None:
-        self.do(self.match.submit(seat, prompt, f"m{self.match.position.seq}", move, self.now))
+        self.do(self.match.submit_move(seat, prompt, f"m{self.match.position.seq}", move, self.now))
 
     def do(self, effects: list[Effect]) -> None:
-        written = [effect.entry for effect in effects if isinstance(effect, Record)]
+        written = [effect.entry for effect in effects if isinstance(effect, WriteEntry)]
         self.entries += written
         if written:
-            self.match.confirm(self.now)
+            self.match.confirm_entries(self.now)
 
 
 def twin_of(moment: Moment, viewer: Seat | None, chance: Random) -> Position:
@@ -136,7 +136,7 @@ def elsewhere(seat: SeatState, seq: int, chance: Random) -> SeatState:
         strikes=chance.randrange(PLENTY // 2),
         rejections=chance.randrange(PLENTY // 2),
         charged_ms=chance.randrange(FREE_MS),
-        answer=Answer(chance.randrange(99), "other", "ILLEGAL", "no", 0),
+        reply=RequestReply(chance.randrange(99), "other", "ILLEGAL", "no", 0),
         rejected_seq=chance.randrange(seq + 1),
         late_prompt=chance.choice([None, chance.randrange(1, 99)]),
     )
@@ -221,14 +221,14 @@ async def _world(moment: Moment, position: Position, plan: Plan) -> World:
         whole = what_is_seen(room, position, links, plan, log)
     journal = list(map(encode, room.entries()))
     end = end_of(room.setup, journal).message if room.match.is_over else None
-    return World(quiet, whole, room.match.view(plan.viewer), end)
+    return World(quiet, whole, room.match.view_for(plan.viewer), end)
 
 
 def what_is_seen(room: Room, position: Position, links: list[Link], plan: Plan, log: list[Any]) -> Seen:
     messages = [] if plan.viewer is None else list(links[plan.viewer].messages)
     watched = [spectating.spectator_view(position, room.setup, position.at_ms).SerializeToString()]
     for entry in room.entries()[position.seq :]:
-        position = after(position, entry, room.setup, room.match.game)
+        position = position_after(position, entry, room.setup, room.match.game)
         watched.append(spectating.spectator_view(position, room.setup, entry.at_ms).SerializeToString())
     return Seen(messages, watched, list(log))
 

@@ -18,7 +18,7 @@ from seatwise.offer import Offer
 from seatwise.result import Result, result_of
 from seatwise.standings import PlayedMatch
 from seatwise_referee import record
-from seatwise_referee.effects import Effect, Record, WakeAt
+from seatwise_referee.effects import Effect, WakeAt, WriteEntry
 from seatwise_referee.game import Prompt, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Entry, Finished, Voided, encode
@@ -124,9 +124,9 @@ class LocalTable:
         self._perform(self._match.sit(seat, player.nonce, self._now_ms))
 
     def _ask(self, seat: Seat, prompt: Prompt) -> None:
-        self._perform(self._match.handed(seat, prompt.number, self._now_ms))
+        self._perform(self._match.note_delivery(seat, prompt.number, self._now_ms))
         self._moves[seat] += 1
-        view = self._match.view(seat)
+        view = self._match.view_for(seat)
         started_ns = perf_counter_ns()
         try:
             move = self._wait(question(self._bots[seat], prompt.pace, view))
@@ -138,13 +138,13 @@ class LocalTable:
             self._run_out_of_time()
             return
         self._spend(seat, perf_counter_ns() - started_ns)
-        self._perform(self._match.submit(seat, prompt.number, str(prompt.number), move, self._now_ms))
+        self._perform(self._match.submit_move(seat, prompt.number, str(prompt.number), move, self._now_ms))
 
     def _race(self, prompt: Prompt) -> None:
         """Play a round in which all seats build at once, in virtual time."""
         start_ms = self._now_ms
         for seat in sorted(prompt.seats):
-            self._perform(self._match.handed(seat, prompt.number, start_ms))
+            self._perform(self._match.note_delivery(seat, prompt.number, start_ms))
         builders = list(filter(None, map(self._builder, sorted(prompt.seats))))
 
         def submit(seat: Seat, move: Any, at_ms: int) -> None:
@@ -152,7 +152,7 @@ class LocalTable:
                 self._go_to(start_ms + at_ms)
                 self._said += 1
                 self._perform(
-                    self._match.submit(seat, prompt.number, str(self._said), move, start_ms + at_ms)
+                    self._match.submit_move(seat, prompt.number, str(self._said), move, start_ms + at_ms)
                 )
 
         race = LocalRace(builders, self._next_step, submit)
@@ -172,7 +172,7 @@ class LocalTable:
 
     def _builder(self, seat: Seat) -> Builder | None:
         """Return the seat with its bot's generator; an empty generator if the bot fails to make one."""
-        view = self._match.view(seat)
+        view = self._match.view_for(seat)
         try:
             generator = self._bots[seat].build(view)
             if not hasattr(generator, "__next__") and not hasattr(generator, "__anext__"):
@@ -218,12 +218,12 @@ class LocalTable:
     def _perform(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
-                case Record(entry):
+                case WriteEntry(entry):
                     self._entries.append(entry)
                 case WakeAt(int(at_ms)):
                     self._wake_at_ms = at_ms
         if not self._match.is_confirmed:
-            self._perform(self._match.confirm(self._now_ms))
+            self._perform(self._match.confirm_entries(self._now_ms))
 
     # Time: only that which bots think, and never more of it than they have
 

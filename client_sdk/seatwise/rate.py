@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from seatwise_referee.race import MOST_LAYS
+from seatwise_referee.race import MOST_LAYS_A_SECOND
 
-BURST: Final = 2 * MOST_LAYS // 5
+BURST: Final = 2 * MOST_LAYS_A_SECOND // 5
 """Number of layouts that may follow each other at once, because a bot lays quickly when a round begins."""
 
-STEP_MS: Final = 2500 / MOST_LAYS
+STEP_MS: Final = 2500 / MOST_LAYS_A_SECOND
 """After that, one layout in each interval. Both limits leave room in a second for a call, and for a
 network that delays messages in bunches.
 """

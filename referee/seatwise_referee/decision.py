@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypedDict
 
-from seatwise_referee.effects import Effect, Finish, Reason, Record, Reject, Show
+from seatwise_referee.effects import Effect, EndMatch, RejectReason, RejectRequest, ShowView, WriteEntry
 from seatwise_referee.ending import Ending, result_ranks
 from seatwise_referee.game import Json, Seat
 from seatwise_referee.journal import (
@@ -18,21 +18,21 @@ from seatwise_referee.journal import (
     Forfeited,
     Rejected,
 )
-from seatwise_referee.position import AnyGame, Position, after
+from seatwise_referee.position import AnyGame, Position, position_after
 from seatwise_referee.setup import Setup
 
 TIME_IS_OVER = "the time for this prompt had run out"
 HAS_LEFT = "this seat has left the match; the referee plays for it"
 
 
-class Stamp(TypedDict):
+class EntryStamp(TypedDict):
     """The number and the time of an entry."""
 
     seq: int
     at_ms: int
 
 
-class Absent(NamedTuple):
+class AbsentSeat(NamedTuple):
     """A seat for which the referee plays."""
 
     seat: Seat
@@ -45,7 +45,7 @@ class Absent(NamedTuple):
 class Decision:
     """What the match and its two ways of asking share while they decide on a command.
 
-    `record` is the only way forward for `position`. It is ahead of the position that seats may see
+    `record_entry` is the only way forward for `position`. It is ahead of the position that seats may see
     until the shell has written the entries down and confirmed them.
     """
 
@@ -65,12 +65,12 @@ class Decision:
         effects, self.effects = self.effects, []
         return effects
 
-    def record(self, entry: Entry, state: Any = None) -> None:
+    def record_entry(self, entry: Entry, state: Any = None) -> None:
         """Moves the position on by an entry. `state` is the game's state after it, if it is known already."""
-        self.position = after(self.position, entry, self.setup, self.game, state)
-        self.effects.append(Record(entry))
+        self.position = position_after(self.position, entry, self.setup, self.game, state)
+        self.effects.append(WriteEntry(entry))
 
-    def stamp(self, now: int) -> Stamp:
+    def next_stamp(self, now: int) -> EntryStamp:
         """The number of the next entry, and its time: never before that of the last one."""
         return {"seq": self.position.seq + 1, "at_ms": max(now, self.position.at_ms)}
 
@@ -78,13 +78,15 @@ class Decision:
         """Shows the open prompt to the seats that are asked, or the end to all."""
         prompt = self.position.prompt
         if self.position.end is not None:
-            self.effects.append(Finish())
+            self.effects.append(EndMatch())
         elif prompt is not None:
-            self.effects.extend(Show(seat, prompt.number) for seat in sorted(prompt.seats))
+            self.effects.extend(ShowView(seat, prompt.number) for seat in sorted(prompt.seats))
 
     # Entries that turns and races have in common
 
-    def reject(self, seat: Seat, request_id: str, reason: Reason, message: str, now: int) -> None:
+    def reject_answer(
+        self, seat: Seat, request_id: str, reason: RejectReason, message: str, now: int
+    ) -> None:
         """Records that an answer to the open prompt does not stand, and tells its seat."""
         prompt = self.position.prompt
         assert prompt is not None
@@ -94,30 +96,30 @@ class Decision:
             reason=reason,
             request_id=request_id,
             message=message,
-            **self.stamp(now),
+            **self.next_stamp(now),
         )
-        self.record(entry)
-        self.effects.append(Reject(seat, request_id, reason, message))
+        self.record_entry(entry)
+        self.effects.append(RejectRequest(seat, request_id, reason, message))
 
     def reject_illegal(self, seat: Seat, request_id: str, message: str, now: int) -> bool:
         """Rejects an illegal move. Returns whether that was one too many: the seat has forfeited then."""
-        self.reject(seat, request_id, Reason.ILLEGAL, message, now)
+        self.reject_answer(seat, request_id, RejectReason.ILLEGAL, message, now)
         is_forfeit = self.position.seats[seat].rejections >= self.limits.max_rejections
         if is_forfeit:
-            self.forfeit(seat, Ending.ILLEGAL_MOVES, now)
+            self.forfeit_seat(seat, Ending.ILLEGAL_MOVES, now)
         return is_forfeit
 
-    def forfeit(self, seat: Seat, ending: Ending, now: int) -> None:
+    def forfeit_seat(self, seat: Seat, ending: Ending, now: int) -> None:
         """Records that the referee takes the seat out of the match."""
-        self.record(Forfeited(seat=seat, ending=ending, **self.stamp(now)))
+        self.record_entry(Forfeited(seat=seat, ending=ending, **self.next_stamp(now)))
 
     def forfeit_for_strikes(self, seats: Iterable[Seat], now: int) -> None:
         """Takes those of the seats out of the match that have too many time-outs."""
         for seat in seats:
             if self.position.seats[seat].strikes >= self.limits.max_strikes:
-                self.forfeit(seat, Ending.TIMED_OUT, now)
+                self.forfeit_seat(seat, Ending.TIMED_OUT, now)
 
-    def play_defaults(self, reason: DefaultReason, absent: Iterable[Absent], now: int) -> None:
+    def play_defaults(self, reason: DefaultReason, absent: Iterable[AbsentSeat], now: int) -> None:
         """Plays for seats that give no answer to the open prompt, and records it."""
         prompt, state = self.position.prompt, self.position.state
         assert prompt is not None
@@ -129,10 +131,10 @@ class Decision:
             move = self.game.default_move(state, seat)
             state = self.game.play(state, seat, move)
             played.append(DefaultMove(seat, self.game.move_to_json(move), charge))
-        entry = Defaulted(reason=reason, prompt=prompt.number, moves=tuple(played), **self.stamp(now))
-        self.record(entry)
+        entry = Defaulted(reason=reason, prompt=prompt.number, moves=tuple(played), **self.next_stamp(now))
+        self.record_entry(entry)
 
-    def finish(self, now: int) -> None:
+    def record_finish(self, now: int) -> None:
         """Records the result of a game that is over."""
         seats = self.position.seats
         outcome = self.game.outcome(self.position.state)
@@ -143,6 +145,6 @@ class Decision:
             outcome={"points": list(outcome.points), "ranks": list(outcome.ranks), "rounds": rounds},
             result={"ranks": list(ranks)},
             endings=tuple(own.ending for own in seats),
-            **self.stamp(now),
+            **self.next_stamp(now),
         )
-        self.record(entry)
+        self.record_entry(entry)

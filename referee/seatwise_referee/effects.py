@@ -10,7 +10,7 @@ from seatwise_referee.game import Seat
 from seatwise_referee.journal import Entry
 
 
-class Reason(StrEnum):
+class RejectReason(StrEnum):
     """Why a request does not stand. The wire adds a few that never reach a match."""
 
     ILLEGAL = "ILLEGAL"
@@ -23,22 +23,22 @@ class Reason(StrEnum):
 
 
 @dataclass(slots=True)
-class Record:
+class WriteEntry:
     """Write this to the journal before anything else of the same command is done."""
 
     entry: Entry
 
 
 @dataclass(slots=True)
-class Show:
-    """Show the seat its view. The shell asks `Match.update` for it, at the moment of writing."""
+class ShowView:
+    """Show the seat its view. The shell asks `Match.update_for` for it, at the moment of writing."""
 
     seat: Seat
     prompt: int
 
 
 @dataclass(slots=True)
-class Accept:
+class AcceptMove:
     """Tell the seat that its move stands."""
 
     seat: Seat
@@ -47,12 +47,12 @@ class Accept:
 
 
 @dataclass(slots=True)
-class Reject:
+class RejectRequest:
     """Tell the seat that its request does not stand."""
 
     seat: Seat
     request_id: str
-    reason: Reason
+    reason: RejectReason
     message: str
 
 
@@ -64,15 +64,15 @@ class WakeAt:
 
 
 @dataclass(slots=True)
-class Changed:
+class ShowChange:
     """These seats see something else now, without an entry: show it to those who want every change."""
 
     seats: tuple[Seat, ...]
 
 
 @dataclass(slots=True)
-class Finish:
+class EndMatch:
     """The match is over: tell all seats."""
 
 
-Effect: TypeAlias = Record | Show | Accept | Reject | Changed | WakeAt | Finish
+Effect: TypeAlias = WriteEntry | ShowView | AcceptMove | RejectRequest | ShowChange | WakeAt | EndMatch

@@ -40,7 +40,7 @@ class VoidReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Exit:
+class SeatExit:
     """A seat has left; the referee plays its default moves to the end."""
 
     ending: Ending
@@ -48,7 +48,7 @@ class Exit:
     """The journal entry with which it left; 0 for those who never sat: they left together."""
 
 
-def result_ranks(ranks: Sequence[int], exits: Sequence[Exit | None]) -> tuple[int, ...]:
+def result_ranks(ranks: Sequence[int], exits: Sequence[SeatExit | None]) -> tuple[int, ...]:
     """What counts for ratings: as the rules rank them, but seats that left behind all others, a later exit
     before an earlier one.
 

@@ -2,7 +2,7 @@
 
 Times are whole milliseconds since the match was opened, as the shell reckons them. A command
 decides on journal entries; the position moves only through them. The shell writes the entries of a
-command, calls `confirm`, and then performs the other effects. Until `confirm`, `update` and `view`
+command, calls `confirm_entries`, and then performs the other effects. Until then `update_for` and `view_for`
 still show the position before: nobody sees what is not in the journal.
 
 An answer may arrive before the last entry was written and be read after it. It counts as of that
@@ -15,13 +15,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
-from seatwise_referee.decision import HAS_LEFT, TIME_IS_OVER, Absent, Decision
-from seatwise_referee.effects import Accept, Effect, Reason, Reject, Show, WakeAt
+from seatwise_referee.decision import HAS_LEFT, TIME_IS_OVER, AbsentSeat, Decision
+from seatwise_referee.effects import AcceptMove, Effect, RejectReason, RejectRequest, ShowView, WakeAt
 from seatwise_referee.ending import Ending, VoidReason
 from seatwise_referee.game import Prompt, RaceGame, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Dealt, DefaultReason, Entry, Frozen, Resigned, Sat, TakenOver, Voided
-from seatwise_referee.position import Answer, AnyGame, Position, SeatState, after, first_position
+from seatwise_referee.position import (
+    AnyGame,
+    Position,
+    RequestReply,
+    SeatState,
+    first_position,
+    position_after,
+)
 from seatwise_referee.prompt_clock import PromptClock
 from seatwise_referee.race_prompt import RacePrompt
 from seatwise_referee.setup import Setup
@@ -37,7 +44,7 @@ class Unconfirmed(RuntimeError):
     """A command came before the shell had confirmed the last one: the shell's mistake."""
 
 
-class Update(NamedTuple):
+class SeatUpdate(NamedTuple):
     """All that a seat is told of a match, from the last confirmed position."""
 
     prompt: int
@@ -95,7 +102,7 @@ class Match:
         return self._confirmed.end is not None
 
     @property
-    def awaited(self) -> frozenset[Seat]:
+    def awaited_seats(self) -> frozenset[Seat]:
         """Seats that have yet to sit down: for the first time, or again after a fault of ours."""
         if self._confirmed.state is None:
             return frozenset(
@@ -103,18 +110,18 @@ class Match:
             )
         return self._clock.away
 
-    def view(self, seat: Seat | None) -> Any:
+    def view_for(self, seat: Seat | None) -> Any:
         """The game's view of the last confirmed position, or `None` before the deal."""
         state = self._race.shown_state if self._race else self._confirmed.state
         return None if state is None else self.game.view(state, seat)
 
-    def update(self, seat: Seat, now: int) -> Update:
+    def update_for(self, seat: Seat, now: int) -> SeatUpdate:
         """What the seat is to be told now."""
         position = self._confirmed
         prompt, own = position.prompt, position.seats[seat]
         is_building = seat in self._clock and not self._has_called(seat)
         is_asked = prompt is not None and seat in prompt.seats and is_building
-        return Update(
+        return SeatUpdate(
             prompt=prompt.number if prompt else 0,
             to_act=is_asked,
             pace=prompt.pace if prompt else "",
@@ -124,18 +131,18 @@ class Match:
             allowance_ms=self._clock.allowance_ms(seat) if is_asked else 0,
             strikes=own.strikes,
             seen_seq=position.seen_seq(seat),
-            view=self.view(seat),
+            view=self.view_for(seat),
         )
 
     def _has_called(self, seat: Seat) -> bool:
         return self._race is not None and seat in self._race.hidden_callers
 
-    def answer_to(self, seat: Seat, prompt: int, request_id: str) -> Effect | None:
+    def reply_to(self, seat: Seat, prompt: int, request_id: str) -> Effect | None:
         """The answer that the seat's last request got, if this is a repeat of it."""
-        answer = self._confirmed.seats[seat].answer
+        answer = self._confirmed.seats[seat].reply
         if answer is None or (answer.prompt, answer.request_id) != (prompt, request_id):
             return None
-        return _told(seat, answer)
+        return _reply_effect(seat, answer)
 
     # Commands of a seat
 
@@ -149,26 +156,26 @@ class Match:
         if not decision.position.seats[seat].has_sat and self._is_in_setup():
             counts = nonce and len(nonce) == NONCE_BYTES and not self.setup.deal_set
             taken_with = nonce.hex() if nonce and counts else None
-            decision.record(Sat(seat=seat, nonce=taken_with, **decision.stamp(now)))
+            decision.record_entry(Sat(seat=seat, nonce=taken_with, **decision.next_stamp(now)))
             if all(own.has_sat for own in decision.position.seats):
-                self._deal(now)
+                self._deal_cards(now)
         prompt = decision.position.prompt
-        decision.effects.append(Show(seat, prompt.number if prompt else 0))
+        decision.effects.append(ShowView(seat, prompt.number if prompt else 0))
         return decision.take_effects()
 
-    def submit(self, seat: Seat, prompt: int, request_id: str, move: Any, now: int) -> list[Effect]:
+    def submit_move(self, seat: Seat, prompt: int, request_id: str, move: Any, now: int) -> list[Effect]:
         """A seat answers a prompt; `now` is when the answer arrived."""
-        repeated = self.answer_to(seat, prompt, request_id)
+        repeated = self.reply_to(seat, prompt, request_id)
         if repeated is not None:
             return [repeated]
         self._require_open()
         refusal = _refusal_of(self._decision.position, seat, prompt)
         if refusal is not None:
-            return [Reject(seat, request_id, *refusal)]
-        decided_ms = (self._race or self._turn).submit(seat, request_id, move, now)
+            return [RejectRequest(seat, request_id, *refusal)]
+        decided_ms = (self._race or self._turn).submit_move(seat, request_id, move, now)
         if decided_ms is not None:
-            self._advance(decided_ms)
-        return self._decision.take_effects() + self._wake()
+            self._advance_match(decided_ms)
+        return self._decision.take_effects() + self._wake_effects()
 
     def resign(self, seat: Seat, now: int) -> list[Effect]:
         """The seat gives up; its default moves are played to the end. Only a seat that has sat can resign."""
@@ -176,47 +183,47 @@ class Match:
         decision = self._decision
         own = decision.position.seats[seat]
         if decision.position.end is not None:
-            return [Reject(seat, "", Reason.MATCH_OVER, "the match is over")]
+            return [RejectRequest(seat, "", RejectReason.MATCH_OVER, "the match is over")]
         if not own.has_sat:
-            return [Reject(seat, "", Reason.NOT_SEATED, "sit down first")]
+            return [RejectRequest(seat, "", RejectReason.NOT_SEATED, "sit down first")]
         if own.left is None:
-            decision.record(Resigned(seat=seat, **decision.stamp(now)))
-            self._advance(now)
+            decision.record_entry(Resigned(seat=seat, **decision.next_stamp(now)))
+            self._advance_match(now)
         return decision.take_effects()
 
     # What the shell knows of a seat
 
-    def handed(self, seat: Seat, prompt: int, now: int, allowance_ms: int | None = 0) -> list[Effect]:
+    def note_delivery(self, seat: Seat, prompt: int, now: int, allowance_ms: int | None = 0) -> list[Effect]:
         """The prompt has been given to the transport: the seat's time runs, less its allowance.
 
-        That is `None` as long as it is not known; see `measured`.
+        That is `None` as long as it is not known; see `note_allowance`.
         """
         current = self._confirmed.prompt
         if seat not in self._clock or current is None or current.number != prompt:
             return []
-        return self._wake() if self._clock.note_delivery(seat, now, allowance_ms) else []
+        return self._wake_effects() if self._clock.note_delivery(seat, now, allowance_ms) else []
 
-    def measured(self, seat: Seat, allowance_ms: int) -> list[Effect]:
+    def note_allowance(self, seat: Seat, allowance_ms: int) -> list[Effect]:
         """The seat's first round trip is known: it counts for a prompt that is open, too."""
         is_asked = seat in self._clock and self._clock.note_allowance(seat, allowance_ms)
-        return self._wake() if is_asked else []
+        return self._wake_effects() if is_asked else []
 
-    def expect(self, seat: Seat, now: int) -> None:
-        """The seat lost its link through a fault of ours: it has a set-up time to come `back` in."""
+    def await_return(self, seat: Seat, now: int) -> None:
+        """The seat lost its link through a fault of ours: it has a set-up time for its return."""
         self._clock.await_return(seat, now + self.setup.time_control.setup_ms)
 
-    def back(self, seat: Seat, now: int) -> list[Effect]:
+    def note_return(self, seat: Seat, now: int) -> list[Effect]:
         """The seat's bot has come back, or has only sat down once more."""
-        return self._wake() if self._clock.note_return(seat, now) else []
+        return self._wake_effects() if self._clock.note_return(seat, now) else []
 
-    def wait_on(self, seats: Iterable[Seat], ms: int, now: int) -> list[Effect]:
+    def note_unreachable(self, seats: Iterable[Seat], ms: int, now: int) -> list[Effect]:
         """In the `ms` before `now` nobody could tell these seats where to go: the set-up lasts as much longer;
         after a takeover it begins anew for them.
         """
         if self._confirmed.state is None:
-            return self.freeze(ms, "LOBBY", now)
+            return self.note_standstill(ms, "LOBBY", now)
         for seat in self._clock.away & frozenset(seats):
-            self.expect(seat, now)
+            self.await_return(seat, now)
         return []
 
     # Commands of the shell
@@ -224,20 +231,20 @@ class Match:
     def tick(self, now: int) -> list[Effect]:
         """Time has passed: the set-up may be over, or seats may be late.
 
-        Nothing happens before the last command is confirmed: `confirm` says when to come again.
+        Nothing happens before the last command is confirmed: `confirm_entries` says when to come again.
         """
         position = self._decision.position
         if position.end is not None or not self._is_open():
             return []
         if position.state is not None:
-            decided_ms = (self._race or self._turn).tick(now)
+            decided_ms = (self._race or self._turn).decide_due(now)
             if decided_ms is not None:
-                self._advance(decided_ms)
+                self._advance_match(decided_ms)
         elif max(now, position.at_ms) >= self._setup_ends_ms():
-            self._deal(now)
-        return self._decision.take_effects() + self._wake()
+            self._deal_cards(now)
+        return self._decision.take_effects() + self._wake_effects()
 
-    def freeze(self, ms: int, why: str, now: int) -> list[Effect]:
+    def note_standstill(self, ms: int, why: str, now: int) -> list[Effect]:
         """We stood still for the `ms` before `now`; it is taken off every open charge in which it fell.
 
         A set-up only lasts longer: it is charged to nobody, so no entry tells of it.
@@ -247,10 +254,10 @@ class Match:
         now = max(now, position.at_ms)
         if self._is_in_setup():
             self._stood_still_ms += max(0, min(ms, now - position.opened_ms))
-            return self._wake()
+            return self._wake_effects()
         if position.end is not None or not self._clock.has_run_in(ms, now):
             return []
-        decision.record(Frozen(ms=ms, why=why, **decision.stamp(now)))
+        decision.record_entry(Frozen(ms=ms, why=why, **decision.next_stamp(now)))
         self._clock.add_standstill(ms, now)
         return decision.take_effects()
 
@@ -263,27 +270,27 @@ class Match:
     def take_over(self, epoch: int, now: int, away: Iterable[Seat] = ()) -> list[Effect]:
         """Another referee owns the match from here on: whoever is asked is asked again in full.
 
-        That bots are `away` is no fault of theirs: they have a set-up time to come back in, see `back`.
+        That bots are `away` is no fault of theirs: they have a set-up time for their return, see `note_return`.
         """
         decision = self._decision
         if decision.position.end is not None:
             return []
         self._require_open()
-        decision.record(TakenOver(epoch=epoch, **decision.stamp(now)))
+        decision.record_entry(TakenOver(epoch=epoch, **decision.next_stamp(now)))
         for seat in away:
-            self.expect(seat, decision.position.at_ms)
+            self.await_return(seat, decision.position.at_ms)
         return decision.take_effects()
 
-    def void(self, reason: VoidReason, now: int) -> list[Effect]:
+    def void_match(self, reason: VoidReason, now: int) -> list[Effect]:
         """The match counts for nobody. Nothing happens if it is over."""
         decision = self._decision
         if decision.position.end is None:
             self._require_open()
-            self._void(reason, now)
+            self._record_void(reason, now)
             decision.show_prompt()
         return decision.take_effects()
 
-    def confirm(self, now: int) -> list[Effect]:
+    def confirm_entries(self, now: int) -> list[Effect]:
         """All entries given out are in the journal: they may be seen, and a new prompt is opened."""
         self._confirmed = position = self._decision.position
         if position.prompt is None:
@@ -295,32 +302,32 @@ class Match:
             self._open_prompt(position.prompt, max(now, position.at_ms))
         if self._race is not None:
             self._race.show_confirmed()
-        return self._wake()
+        return self._wake_effects()
 
     # How the match moves on
 
-    def _deal(self, now: int) -> None:
+    def _deal_cards(self, now: int) -> None:
         decision = self._decision
         for seat, own in enumerate(decision.position.seats):
             if not own.has_sat and own.left is None:
-                decision.forfeit(Seat(seat), Ending.NEVER_SAT, now)
+                decision.forfeit_seat(Seat(seat), Ending.NEVER_SAT, now)
         if sum(own.has_sat for own in decision.position.seats) < FEWEST_SEATS:
-            self._void(VoidReason.TOO_FEW_SAT, now)
+            self._record_void(VoidReason.TOO_FEW_SAT, now)
             decision.show_prompt()
             return
-        decision.record(Dealt(**decision.stamp(now)))
-        self._advance(now)
+        decision.record_entry(Dealt(**decision.next_stamp(now)))
+        self._advance_match(now)
 
-    def _advance(self, now: int) -> None:
+    def _advance_match(self, now: int) -> None:
         """Plays for seats that have left until a seat that has not is asked, or the match is over."""
         decision = self._decision
         while decision.position.state is not None and decision.position.end is None:
             prompt = decision.position.prompt
             if None not in [own.left for own in decision.position.seats]:
-                self._void(VoidReason.ABANDONED, now)
+                self._record_void(VoidReason.ABANDONED, now)
             elif prompt is None:
-                decision.finish(now)
-            elif not self._play_for_absent(prompt, now) and not (self._race and self._race.settle(now)):
+                decision.record_finish(now)
+            elif not self._play_for_absent(prompt, now) and not (self._race and self._race.decide_next(now)):
                 break
         decision.show_prompt()
 
@@ -332,7 +339,7 @@ class Match:
             return False
         resigned = [seat for seat, left in exits if left.ending is Ending.RESIGNED]
         reason = DefaultReason.RESIGNED if resigned else DefaultReason.FORFEITED
-        absent = [Absent(seat, self._unrecorded_lay(seat)) for seat in resigned or dict(exits)]
+        absent = [AbsentSeat(seat, self._unrecorded_lay(seat)) for seat in resigned or dict(exits)]
         self._decision.play_defaults(reason, absent, now)
         if self._race is not None:
             self._race.follow_position()
@@ -341,8 +348,8 @@ class Match:
     def _unrecorded_lay(self, seat: Seat) -> Any | None:
         return self._race.unrecorded_lay(seat) if self._race else None
 
-    def _void(self, reason: VoidReason, now: int) -> None:
-        self._decision.record(Voided(reason=reason, **self._decision.stamp(now)))
+    def _record_void(self, reason: VoidReason, now: int) -> None:
+        self._decision.record_entry(Voided(reason=reason, **self._decision.next_stamp(now)))
 
     # The open prompt
 
@@ -373,8 +380,8 @@ class Match:
     def _setup_ends_ms(self) -> int:
         return self._decision.position.opened_ms + self.setup.time_control.setup_ms + self._stood_still_ms
 
-    def _wake(self) -> list[Effect]:
-        """When to call `tick`. Nothing as long as entries are to be confirmed: `confirm` says it then."""
+    def _wake_effects(self) -> list[Effect]:
+        """When to call `tick`. Nothing as long as entries are to be confirmed: `confirm_entries` says it then."""
         if not self.is_confirmed:
             return []
         if self._is_in_setup():
@@ -382,39 +389,39 @@ class Match:
         return [WakeAt((self._race or self._turn).wake_ms())]
 
 
-def _refusal_of(position: Position, seat: Seat, prompt: int) -> tuple[Reason, str] | None:
+def _refusal_of(position: Position, seat: Seat, prompt: int) -> tuple[RejectReason, str] | None:
     """Why the seat's answer to this prompt is not even looked at; `None` if the seat is asked."""
     own, current = position.seats[seat], position.prompt
     if position.end is not None:
-        return Reason.MATCH_OVER, "the match is over"
+        return RejectReason.MATCH_OVER, "the match is over"
     if own.left:
-        return Reason.NOT_ASKED, HAS_LEFT
+        return RejectReason.NOT_ASKED, HAS_LEFT
     if not own.has_sat:
-        return Reason.NOT_SEATED, "sit down first"
+        return RejectReason.NOT_SEATED, "sit down first"
     if current is None:
-        return Reason.NOT_ASKED, "nobody is asked before the deal"
+        return RejectReason.NOT_ASKED, "nobody is asked before the deal"
     if prompt != current.number:
         if prompt == own.late_prompt:
-            return Reason.TOO_LATE, TIME_IS_OVER
-        return Reason.STALE, f"prompt {prompt} is not open; open is {current.number}"
+            return RejectReason.TOO_LATE, TIME_IS_OVER
+        return RejectReason.STALE, f"prompt {prompt} is not open; open is {current.number}"
     if seat not in current.seats:
-        return Reason.NOT_ASKED, "this seat is not asked"
+        return RejectReason.NOT_ASKED, "this seat is not asked"
     return None
 
 
-def replay(setup: Setup, entries: Iterable[Entry], game: AnyGame | None = None) -> Match:
+def replay_match(setup: Setup, entries: Iterable[Entry], game: AnyGame | None = None) -> Match:
     """The match as its journal tells it. `IllegalMove` if the journal breaks the rules."""
     rules = game or GAMES[setup.game]
     position = first_position(setup)
     for entry in entries:
-        position = after(position, entry, setup, rules)
+        position = position_after(position, entry, setup, rules)
     return Match(setup, position, rules)
 
 
-def _told(seat: Seat, answer: Answer) -> Effect:
+def _reply_effect(seat: Seat, answer: RequestReply) -> Effect:
     if answer.reason:
-        return Reject(seat, answer.request_id, Reason(answer.reason), answer.message)
-    return Accept(seat, answer.request_id, answer.charged_ms)
+        return RejectRequest(seat, answer.request_id, RejectReason(answer.reason), answer.message)
+    return AcceptMove(seat, answer.request_id, answer.charged_ms)
 
 
-__all__ = ["FEWEST_SEATS", "NONCE_BYTES", "Match", "SeatState", "Unconfirmed", "Update", "replay"]
+__all__ = ["FEWEST_SEATS", "NONCE_BYTES", "Match", "SeatState", "SeatUpdate", "Unconfirmed", "replay_match"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from seatwise_referee.ending import Ending, Exit
+from seatwise_referee.ending import Ending, SeatExit
 from seatwise_referee.game import Game, Prompt, RaceGame, Seat
 from seatwise_referee.journal import (
     Agreed,
@@ -33,7 +33,7 @@ from seatwise_referee.setup import Setup
 # (measured), and every move copies a position and a seat.
 
 
-class Answer(NamedTuple):
+class RequestReply(NamedTuple):
     """What a seat's last request was told, so that a repeat is told the same."""
 
     prompt: int
@@ -54,8 +54,8 @@ class SeatState(NamedTuple):
     rejections: int = 0
     charged_ms: int = 0
     """What its last move was charged."""
-    left: Exit | None = None
-    answer: Answer | None = None
+    left: SeatExit | None = None
+    reply: RequestReply | None = None
     rejected_seq: int = 0
     """The last entry that it alone may know of: a rejection of its own."""
     late_prompt: int | None = None
@@ -66,7 +66,7 @@ class SeatState(NamedTuple):
         """How the seat left the match; it completes it if it has not left."""
         return self.left.ending if self.left else Ending.COMPLETED
 
-    def moved(self, bank_ms: int, charged_ms: int, answer: Answer) -> SeatState:
+    def after_move(self, bank_ms: int, charged_ms: int, answer: RequestReply) -> SeatState:
         """After a move; every move comes here, and `_replace` takes three times as long."""
         _, has_sat, nonce, strikes, rejections, _, left, _, rejected_seq, late_prompt = self
         return SeatState(
@@ -92,7 +92,7 @@ class Position(NamedTuple):
     public_seq: int = 0
     """The last entry that every seat may know of."""
 
-    def moved(
+    def after_move(
         self, seq: int, at_ms: int, seats: tuple[SeatState, ...], state: Any, prompt: Prompt | None
     ) -> Position:
         """After a move that everybody may know of; every move comes here, see `SeatState.moved`."""
@@ -124,7 +124,9 @@ def first_position(setup: Setup) -> Position:
     return Position(seats=(SeatState(bank_ms=setup.time_control.bank_ms),) * len(setup.bots))
 
 
-def after(position: Position, entry: Entry, setup: Setup, game: AnyGame, state: Any = None) -> Position:
+def position_after(
+    position: Position, entry: Entry, setup: Setup, game: AnyGame, state: Any = None
+) -> Position:
     """The position after one more entry.
 
     `state` is the game's state after a move, where the caller has it already; a replay works it out.
@@ -134,7 +136,7 @@ def after(position: Position, entry: Entry, setup: Setup, game: AnyGame, state: 
     return step(position, entry, setup, game, state)
 
 
-def _stamped(position: Position, entry: Entry, **changes: Any) -> Position:
+def _after_public(position: Position, entry: Entry, **changes: Any) -> Position:
     """The position with the entry's number and time, seen by every seat."""
     return position._replace(seq=entry.seq, public_seq=entry.seq, at_ms=entry.at_ms, **changes)
 
@@ -142,13 +144,13 @@ def _stamped(position: Position, entry: Entry, **changes: Any) -> Position:
 def _after_sat(position: Position, entry: Sat, *_: Any) -> Position:
     nonce = None if entry.nonce is None else bytes.fromhex(entry.nonce)
     taken = position.seats[entry.seat]._replace(has_sat=True, nonce=nonce)
-    return _stamped(position, entry, seats=position.with_seat(entry.seat, taken))
+    return _after_public(position, entry, seats=position.with_seat(entry.seat, taken))
 
 
 def _after_dealt(position: Position, entry: Dealt, setup: Setup, game: AnyGame, _: Any) -> Position:
     seed = setup.deals_from(position.nonces)
     state = game.deal(len(setup.bots), seed, setup.options)
-    return _stamped(position, entry, state=state, prompt=game.prompt(state))
+    return _after_public(position, entry, state=state, prompt=game.prompt(state))
 
 
 def _after_moved(position: Position, entry: Moved, setup: Setup, game: AnyGame, state: Any) -> Position:
@@ -158,9 +160,9 @@ def _after_moved(position: Position, entry: Moved, setup: Setup, game: AnyGame, 
     assert position.prompt is not None
     charged_ms = entry.charged_ms
     bank_ms = setup.time_control.bank_after(position.prompt.pace, seat.bank_ms, charged_ms)
-    answer = Answer(entry.prompt, entry.request_id, "", "", charged_ms)
-    seats = position.with_seat(entry.seat, seat.moved(bank_ms, charged_ms, answer))
-    return position.moved(entry.seq, entry.at_ms, seats, state, game.prompt(state))
+    answer = RequestReply(entry.prompt, entry.request_id, "", "", charged_ms)
+    seats = position.with_seat(entry.seat, seat.after_move(bank_ms, charged_ms, answer))
+    return position.after_move(entry.seq, entry.at_ms, seats, state, game.prompt(state))
 
 
 def _after_defaulted(position: Position, entry: Defaulted, _: Setup, game: AnyGame, __: Any) -> Position:
@@ -173,7 +175,7 @@ def _after_defaulted(position: Position, entry: Defaulted, _: Setup, game: AnyGa
             strikes = late.strikes + position.prompt.fault
             late = late._replace(bank_ms=0, strikes=strikes, charged_ms=charge.charged_ms, late_prompt=number)
             seats = (*seats[:seat], late, *seats[seat + 1 :])
-    return _in_race(_stamped(position, entry, seats=seats), state, game)
+    return _in_race(_after_public(position, entry, seats=seats), state, game)
 
 
 def _after_called(position: Position, entry: Called, _: Setup, game: Any, state: Any) -> Position:
@@ -183,11 +185,11 @@ def _after_called(position: Position, entry: Called, _: Setup, game: Any, state:
     seats = position.seats
     for call, request_id in zip(entry.calls, entry.request_ids or ("",) * len(entry.calls), strict=True):
         charged_ms = call.charge.charged_ms
-        answer = Answer(entry.prompt, request_id, "", "", charged_ms)
-        caller = seats[call.seat]._replace(charged_ms=charged_ms, answer=answer)
+        answer = RequestReply(entry.prompt, request_id, "", "", charged_ms)
+        caller = seats[call.seat]._replace(charged_ms=charged_ms, reply=answer)
         seats = (*seats[: call.seat], caller, *seats[call.seat + 1 :])
     first_ms = entry.calls[0].charge.charged_ms
-    return _in_race(_stamped(position, entry, seats=seats, race_ms=first_ms), state, game)
+    return _in_race(_after_public(position, entry, seats=seats, race_ms=first_ms), state, game)
 
 
 def _after_agreed(position: Position, entry: Agreed, _: Setup, game: Any, state: Any) -> Position:
@@ -201,7 +203,7 @@ def _after_agreed(position: Position, entry: Agreed, _: Setup, game: Any, state:
         )
         for seat, own in enumerate(position.seats)
     )
-    return _in_race(_stamped(position, entry, seats=seats), state, game)
+    return _in_race(_after_public(position, entry, seats=seats), state, game)
 
 
 def _in_race(position: Position, state: Any, game: AnyGame) -> Position:
@@ -215,7 +217,7 @@ def _after_rejected(position: Position, entry: Rejected, *_: Any) -> Position:
     seat = position.seats[entry.seat]
     rejected = seat._replace(
         rejections=seat.rejections + (entry.reason == "ILLEGAL"),
-        answer=Answer(entry.prompt, entry.request_id, entry.reason, entry.message, 0),
+        reply=RequestReply(entry.prompt, entry.request_id, entry.reason, entry.message, 0),
         rejected_seq=entry.seq,
     )
     seats = position.with_seat(entry.seat, rejected)
@@ -223,26 +225,26 @@ def _after_rejected(position: Position, entry: Rejected, *_: Any) -> Position:
 
 
 def _after_resigned(position: Position, entry: Resigned, *_: Any) -> Position:
-    gone = position.seats[entry.seat]._replace(left=Exit(Ending.RESIGNED, entry.seq))
-    return _stamped(position, entry, seats=position.with_seat(entry.seat, gone))
+    gone = position.seats[entry.seat]._replace(left=SeatExit(Ending.RESIGNED, entry.seq))
+    return _after_public(position, entry, seats=position.with_seat(entry.seat, gone))
 
 
 def _after_forfeited(position: Position, entry: Forfeited, *_: Any) -> Position:
     seq = 0 if entry.ending is Ending.NEVER_SAT else entry.seq
-    gone = position.seats[entry.seat]._replace(left=Exit(entry.ending, seq))
-    return _stamped(position, entry, seats=position.with_seat(entry.seat, gone))
+    gone = position.seats[entry.seat]._replace(left=SeatExit(entry.ending, seq))
+    return _after_public(position, entry, seats=position.with_seat(entry.seat, gone))
 
 
 def _after_taken_over(position: Position, entry: TakenOver, *_: Any) -> Position:
-    return _stamped(position, entry, epoch=entry.epoch, opened_ms=entry.at_ms)
+    return _after_public(position, entry, epoch=entry.epoch, opened_ms=entry.at_ms)
 
 
 def _after_frozen(position: Position, entry: Frozen, *_: Any) -> Position:
-    return _stamped(position, entry)
+    return _after_public(position, entry)
 
 
 def _after_end(position: Position, entry: Finished | Voided, *_: Any) -> Position:
-    return _stamped(position, entry, prompt=None, end=entry)
+    return _after_public(position, entry, prompt=None, end=entry)
 
 
 _STEPS: dict[type[Entry], Callable[..., Position]] = {

@@ -112,7 +112,7 @@ class PromptClock:
         if clock.delivered_ms is not None or clock.is_awaited:
             return False
         clock.delivered_ms = min(max(now, clock.opened_ms), clock.latest_start_ms)
-        clock.allowance_ms = None if allowance_ms is None else self._capped(allowance_ms)
+        clock.allowance_ms = None if allowance_ms is None else self._capped_ms(allowance_ms)
         return True
 
     def note_allowance(self, seat: Seat, allowance_ms: int) -> bool:
@@ -120,10 +120,10 @@ class PromptClock:
         clock = self._clocks[seat]
         if clock.delivered_ms is None or clock.allowance_ms is not None:
             return False
-        clock.allowance_ms = self._capped(allowance_ms)
+        clock.allowance_ms = self._capped_ms(allowance_ms)
         return True
 
-    def _capped(self, allowance_ms: int) -> int:
+    def _capped_ms(self, allowance_ms: int) -> int:
         return max(0, min(allowance_ms, self._time_control.allowance_cap_ms))
 
     # Standstills

@@ -11,16 +11,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from seatwise_referee.decision import HAS_LEFT, TIME_IS_OVER, Decision
-from seatwise_referee.effects import Accept, Changed, Reason, Reject
+from seatwise_referee.effects import AcceptMove, RejectReason, RejectRequest, ShowChange
 from seatwise_referee.game import IllegalMove, Json, Prompt, RaceGame, Seat
 from seatwise_referee.journal import Agreed, AgreedReason, Called, RaceCall, SeatTimeout
 from seatwise_referee.prompt_clock import PromptClock
-from seatwise_referee.race import MOST_LAYS, HeldCall, Race
+from seatwise_referee.race import MOST_LAYS_A_SECOND, HeldCall, Race
 
-TOO_FAST = f"at most {MOST_LAYS} layouts and offers a second are taken"
+TOO_FAST = f"at most {MOST_LAYS_A_SECOND} layouts and offers a second are taken"
 HAS_CALLED = "this seat has called, and moves no more in this round"
 CALLED_LATER = "another seat called before, and the round is over"
-AT_ONCE_MS = -1
+RELEASE_NOW_MS = -1
 
 
 class RacePrompt:
@@ -36,7 +36,7 @@ class RacePrompt:
         self._decision = decision
         self._clock = clock
         self._game = game
-        self._number = self._prompt.number
+        self._number = self._open_prompt.number
         self._race = Race(game, decision.position.state, clock.charged_ms, decision.position.at_ms)
         self._lag_ms = lag_ms
         self.shown_state: Any = decision.position.state
@@ -45,7 +45,7 @@ class RacePrompt:
         """Seats that have called: only they themselves may notice it yet."""
 
     @property
-    def _prompt(self) -> Prompt:
+    def _open_prompt(self) -> Prompt:
         prompt = self._decision.position.prompt
         assert prompt is not None
         return prompt
@@ -65,52 +65,52 @@ class RacePrompt:
 
     # Answers of the seats
 
-    def submit(self, seat: Seat, request_id: str, move: Any, now: int) -> int | None:
+    def submit_move(self, seat: Seat, request_id: str, move: Any, now: int) -> int | None:
         """Takes the answer of a seat that is asked.
 
         Returns the time at which the match moves on; `None` if nothing is decided yet.
         """
         race, effects = self._race, self._decision.effects
-        came_ms = race.came(seat, now)
+        came_ms = race.note_arrival(seat, now)
         if seat in race.callers:
             self._answer_caller(seat, request_id)
             return None
         if self._is_late(seat, came_ms):
-            effects.append(Reject(seat, request_id, Reason.TOO_LATE, TIME_IS_OVER))
+            effects.append(RejectRequest(seat, request_id, RejectReason.TOO_LATE, TIME_IS_OVER))
             return None
         is_call = self._game.is_call(move)
         if not is_call and race.is_too_fast(seat, came_ms):
-            effects.append(Reject(seat, request_id, Reason.TOO_MANY, TOO_FAST))
+            effects.append(RejectRequest(seat, request_id, RejectReason.TOO_MANY, TOO_FAST))
             return None
         race.silent.discard(seat)
         try:
             if is_call:
-                self._hold(HeldCall(seat, request_id, came_ms), move)
+                self._hold_call(HeldCall(seat, request_id, came_ms), move)
             else:
-                self._lay(seat, move, came_ms)
+                self._take_layout(seat, move, came_ms)
         except IllegalMove as illegal:
             if self._decision.reject_illegal(seat, request_id, str(illegal), came_ms):
                 return came_ms
-        return came_ms if self.settle(came_ms) else None
+        return came_ms if self.decide_next(came_ms) else None
 
     def _answer_caller(self, seat: Seat, request_id: str) -> None:
         """A repeat of the call waits like the call; anything else comes after it."""
-        if not any((call.seat, call.request_id) == (seat, request_id) for call in self._race.calls()):
-            self._decision.effects.append(Reject(seat, request_id, Reason.NOT_ASKED, HAS_CALLED))
+        if not any((call.seat, call.request_id) == (seat, request_id) for call in self._race.held_calls()):
+            self._decision.effects.append(RejectRequest(seat, request_id, RejectReason.NOT_ASKED, HAS_CALLED))
 
-    def _hold(self, call: HeldCall, move: Any) -> None:
-        self._race.hold(call, move)
+    def _hold_call(self, call: HeldCall, move: Any) -> None:
+        self._race.hold_call(call, move)
         self.hidden_callers |= {call.seat}
 
-    def _lay(self, seat: Seat, move: Any, came_ms: int) -> None:
+    def _take_layout(self, seat: Seat, move: Any, came_ms: int) -> None:
         race = self._race
-        before = race.soft
-        race.play(seat, move, came_ms)
+        before = race.provisional
+        race.play_provisionally(seat, move, came_ms)
         if race.has_many(seat):
-            race.forget(self._least_possible_ms(came_ms))
+            race.forget_older(self._least_possible_ms(came_ms))
         if not race.is_agreed:  # the end of a round is for the journal first
-            self.shown_state = race.soft
-            self._decision.effects.append(Changed(self._who_sees(before, race.soft, seat)))
+            self.shown_state = race.provisional
+            self._decision.effects.append(ShowChange(self._who_sees(before, race.provisional, seat)))
 
     def _who_sees(self, before: Any, after: Any, mover: Seat) -> tuple[Seat, ...]:
         """Nobody else is shown anything for a card that was only moved: that would tell of it."""
@@ -120,105 +120,107 @@ class RacePrompt:
 
     def _least_possible_ms(self, now: int) -> int:
         """No call that is held or still to come is charged less."""
-        charges = [self._clock.least_charged_ms(seat, now) for seat in self._building()]
-        return min([*charges, *map(self._race.charged, self._race.calls())])
+        charges = [self._clock.least_charged_ms(seat, now) for seat in self._building_seats()]
+        return min([*charges, *map(self._race.charged_ms_of, self._race.held_calls())])
 
     # What is due
 
-    def tick(self, now: int) -> int | None:
+    def decide_due(self, now: int) -> int | None:
         """Decides what is due. Returns when the match moves on; `None` if nothing is due."""
-        if self.settle(now):
+        if self.decide_next(now):
             return now
-        if not self._race.callers and all(self._is_late(seat, now) for seat in self._building()):
-            self._run_out(now)
+        if not self._race.callers and all(self._is_late(seat, now) for seat in self._building_seats()):
+            self._end_at_time_limit(now)
             return now
         return None
 
-    def settle(self, now: int) -> bool:
+    def decide_next(self, now: int) -> bool:
         """Releases a call that nobody can precede any more, or ends a round that all agree to end.
 
         Returns whether there was something to decide; there may be more.
         """
         if not self.is_open:
             return False
-        calls = self._race.calls()
+        calls = self._race.held_calls()
         if calls and now > self._release_ms(calls[0]):
-            self._release(calls[0], now)
+            self._decide_calls(calls[0], now)
         elif self._race.is_agreed and not calls:
-            self._agree(AgreedReason.OFFERED, (), (), now)
+            self._end_without_call(AgreedReason.OFFERED, (), (), now)
         else:
             return False
         return True
 
     def wake_ms(self) -> int | None:
         """When a call may be released, or the time of all who still build is over."""
-        wakes = [self._release_ms(call) for call in self._race.calls()[:1]]
-        deadlines = [self._clock.deadline_ms(seat, self._allowed_ms()) for seat in self._building()]
+        wakes = [self._release_ms(call) for call in self._race.held_calls()[:1]]
+        deadlines = [self._clock.deadline_ms(seat, self._allowed_ms()) for seat in self._building_seats()]
         if deadlines:
             wakes.append(max(deadlines))
         return 1 + min(wakes) if wakes else None
 
     def _release_ms(self, call: HeldCall) -> int:
         """Until then somebody may still send a call that is earlier or ties."""
-        last_ms = self._race.charged(call) + self._tie_window_ms()
-        others = [seat for seat in self._building() if seat not in self._race.callers]
+        last_ms = self._race.charged_ms_of(call) + self._tie_window_ms()
+        others = [seat for seat in self._building_seats() if seat not in self._race.callers]
         latest = (self._clock.latest_deadline_ms(seat, min(last_ms, self._allowed_ms())) for seat in others)
-        return max(latest, default=AT_ONCE_MS)
+        return max(latest, default=RELEASE_NOW_MS)
 
     def _tie_window_ms(self) -> int:
         return max(self._decision.limits.tie_window_ms, self._lag_ms)
 
     # Entries
 
-    def _release(self, first: HeldCall, now: int) -> None:
+    def _decide_calls(self, first: HeldCall, now: int) -> None:
         """The first call is decided, with all that tie with it."""
         race, effects = self._race, self._decision.effects
-        window_ms, first_ms = self._tie_window_ms(), race.charged(first)
-        together = [call for call in race.calls() if race.charged(call) <= first_ms + window_ms]
+        window_ms, first_ms = self._tie_window_ms(), race.charged_ms_of(first)
+        together = [call for call in race.held_calls() if race.charged_ms_of(call) <= first_ms + window_ms]
         state = race.state_at(first_ms, together)
         entry = Called(
             prompt=self._number,
             calls=tuple(map(self._recorded_call, together)),
             window_ms=window_ms,
-            layouts=self._layouts(state),
+            layouts=self._layouts_in(state),
             request_ids=tuple(call.request_id for call in together),
-            **self._decision.stamp(max(now, *(call.came_ms for call in together))),
+            **self._decision.next_stamp(max(now, *(call.came_ms for call in together))),
         )
-        accepted = [Accept(call.seat, call.request_id, race.charged(call)) for call in together]
-        race.release(together)
-        self._decision.record(
+        accepted = [AcceptMove(call.seat, call.request_id, race.charged_ms_of(call)) for call in together]
+        race.release_calls(together)
+        self._decision.record_entry(
             entry, self._game.call_together(state, frozenset(call.seat for call in together))
         )
         self.follow_position()
         effects.extend(accepted)
         if not self.is_open:
-            self._reject_calls(race.calls(), Reason.STALE, CALLED_LATER)
+            self._reject_calls(race.held_calls(), RejectReason.STALE, CALLED_LATER)
 
     def _recorded_call(self, call: HeldCall) -> RaceCall:
         return RaceCall(call.seat, call.came_ms, self._clock.charge_of(call.seat, call.came_ms))
 
-    def _run_out(self, now: int) -> None:
+    def _end_at_time_limit(self, now: int) -> None:
         """The time of all who still build is over. A seat that gave no sign of life has a strike."""
         at_ms, silent = max(now, self._decision.position.at_ms), tuple(sorted(self._race.silent))
-        asked = tuple(SeatTimeout(seat, self._clock.charge_of(seat, at_ms)) for seat in self._building())
-        self._agree(AgreedReason.TIMED_OUT, silent, asked, now)
+        asked = tuple(
+            SeatTimeout(seat, self._clock.charge_of(seat, at_ms)) for seat in self._building_seats()
+        )
+        self._end_without_call(AgreedReason.TIMED_OUT, silent, asked, now)
         self._decision.forfeit_for_strikes(silent, now)
 
-    def _agree(
+    def _end_without_call(
         self, reason: AgreedReason, silent: tuple[Seat, ...], asked: tuple[SeatTimeout, ...], now: int
     ) -> None:
-        state = self._race.now_lying()
+        state = self._race.state_now()
         entry = Agreed(
             prompt=self._number,
             reason=reason,
-            layouts=self._layouts(state),
+            layouts=self._layouts_in(state),
             silent=silent,
             asked=asked,
-            **self._decision.stamp(now),
+            **self._decision.next_stamp(now),
         )
-        self._decision.record(entry, self._game.agree(state))
+        self._decision.record_entry(entry, self._game.agree(state))
 
-    def _layouts(self, state: Any) -> tuple[Json, ...]:
+    def _layouts_in(self, state: Any) -> tuple[Json, ...]:
         return tuple(self._game.layouts(state))
 
     # How the race follows the journal
@@ -226,10 +228,12 @@ class RacePrompt:
     def follow_position(self) -> None:
         """Entries were recorded: seats that build no more in this round take their calls with them."""
         if self.is_open:
-            self._reject_calls(self._race.rebase(self._decision.position.state), Reason.NOT_ASKED, HAS_LEFT)
+            self._reject_calls(
+                self._race.rebase_on(self._decision.position.state), RejectReason.NOT_ASKED, HAS_LEFT
+            )
 
-    def _reject_calls(self, calls: Iterable[HeldCall], reason: Reason, message: str) -> None:
-        rejects = (Reject(call.seat, call.request_id, reason, message) for call in calls)
+    def _reject_calls(self, calls: Iterable[HeldCall], reason: RejectReason, message: str) -> None:
+        rejects = (RejectRequest(call.seat, call.request_id, reason, message) for call in calls)
         self._decision.effects.extend(rejects)
 
     def unrecorded_lay(self, seat: Seat) -> Any | None:
@@ -238,17 +242,17 @@ class RacePrompt:
 
     def show_confirmed(self) -> None:
         """All that has been decided is in the journal: what lies, and who has called, may be seen."""
-        self.shown_state, self.hidden_callers = self._race.soft, self._race.callers
+        self.shown_state, self.hidden_callers = self._race.provisional, self._race.callers
 
     # Who builds, and how long
 
-    def _building(self) -> list[Seat]:
+    def _building_seats(self) -> list[Seat]:
         """The seats that build, as far as entries have been recorded."""
-        return sorted(self._prompt.seats)
+        return sorted(self._open_prompt.seats)
 
     def _is_late(self, seat: Seat, now: int) -> bool:
         return self._clock.charged_ms(seat, now) > self._allowed_ms()
 
     def _allowed_ms(self) -> int:
         """The highest charge that is still in time: a race takes nothing from the bank."""
-        return self._decision.limits.allowed_ms(self._prompt.pace, bank_ms=0)
+        return self._decision.limits.allowed_ms(self._open_prompt.pace, bank_ms=0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from seatwise_referee.decision import TIME_IS_OVER, Absent, Decision
-from seatwise_referee.effects import Accept, Reason
+from seatwise_referee.decision import TIME_IS_OVER, AbsentSeat, Decision
+from seatwise_referee.effects import AcceptMove, RejectReason
 from seatwise_referee.game import IllegalMove, Prompt, Seat
 from seatwise_referee.journal import DefaultReason, Moved
 from seatwise_referee.prompt_clock import PromptClock
@@ -21,7 +21,7 @@ class TurnPrompt:
         self._decision = decision
         self._clock = clock
 
-    def submit(self, seat: Seat, request_id: str, move: Any, now: int) -> int | None:
+    def submit_move(self, seat: Seat, request_id: str, move: Any, now: int) -> int | None:
         """Decides on the answer of a seat that is asked.
 
         Returns the time at which the match moves on; `None` if the seat is still asked.
@@ -33,8 +33,8 @@ class TurnPrompt:
         now = max(now, position.at_ms)
         charged_ms = clock.charged_ms(seat, now)
         if charged_ms > self._allowed_ms(prompt, seat):
-            decision.reject(seat, request_id, Reason.TOO_LATE, TIME_IS_OVER, now)
-            return self._expire([seat], now)
+            decision.reject_answer(seat, request_id, RejectReason.TOO_LATE, TIME_IS_OVER, now)
+            return self._time_out([seat], now)
         try:
             state = decision.game.play(position.state, seat, move)
         except IllegalMove as illegal:
@@ -50,11 +50,11 @@ class TurnPrompt:
             charged_ms=charged_ms,
             request_id=request_id,
         )
-        decision.record(entry, state)
-        decision.effects.append(Accept(seat, request_id, charged_ms))
+        decision.record_entry(entry, state)
+        decision.effects.append(AcceptMove(seat, request_id, charged_ms))
         return now
 
-    def tick(self, now: int) -> int | None:
+    def decide_due(self, now: int) -> int | None:
         """Plays for seats whose time is over. Returns when the match moves on; `None` if no seat is late."""
         prompt = self._decision.position.prompt
         assert prompt is not None
@@ -62,10 +62,10 @@ class TurnPrompt:
         late = [
             seat for seat in self._clock if self._clock.charged_ms(seat, now) > self._allowed_ms(prompt, seat)
         ]
-        return self._expire(late, now) if late else None
+        return self._time_out(late, now) if late else None
 
-    def _expire(self, late: list[Seat], now: int) -> int:
-        absent = [Absent(seat, charge=self._clock.charge_of(seat, now)) for seat in late]
+    def _time_out(self, late: list[Seat], now: int) -> int:
+        absent = [AbsentSeat(seat, charge=self._clock.charge_of(seat, now)) for seat in late]
         self._decision.play_defaults(DefaultReason.TIMED_OUT, absent, now)
         self._decision.forfeit_for_strikes(late, now)
         return now

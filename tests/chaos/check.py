@@ -22,7 +22,7 @@ from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import Lay
 from seatwise_referee.journal import entry_from_json
-from seatwise_referee.position import after, first_position
+from seatwise_referee.position import first_position, position_after
 from seatwise_referee.verify import verify_line
 from seatwise_referee.verify.header import setup_of
 
@@ -146,7 +146,7 @@ class Check:
         setup, game = setup_of(self.record), GAMES[self.record["game"]]
         position, views = first_position(setup), defaultdict[tuple[int, int], list[Any]](list)
         for body in self.record["entries"]:
-            position = after(position, entry_from_json(body), setup, game)
+            position = position_after(position, entry_from_json(body), setup, game)
             if position.state is not None:
                 number = position.prompt.number if position.prompt else 0
                 for seat in range(len(setup.bots)):

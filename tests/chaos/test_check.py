@@ -38,7 +38,7 @@ class Story:
 
     def _move(self, desk: Desk) -> None:
         seat, prompt, move = int(desk.asked), desk.prompt, desk.default_move()
-        view = base64.b64encode(CODECS["ugo"].encode_view(desk.match.view(desk.asked))).decode()
+        view = base64.b64encode(CODECS["ugo"].encode_view(desk.match.view_for(desk.asked))).decode()
         self._note(seat, what="shown", prompt=prompt, to_act=True, view=view)
         desk.hand()
         desk.now += THOUGHT_MS
@@ -225,7 +225,7 @@ def test_what_was_said_again_after_a_takeover_is_reckoned_from_its_first_time() 
 def a_race(tells: str = "call") -> tuple[dict[str, Any], list[Line]]:
     """Its record, and what the bot of seat 0 wrote down, which called in the one round."""
     race = ready(0, 1)
-    view = race.match.view(Seat(0))
+    view = race.match.view_for(Seat(0))
     shown = base64.b64encode(CODECS["ubongo"].encode_view(view)).decode()
     laid = race.match.game.move_to_json(Lay(view.layout))
     race.at(200).call(0)

@@ -18,7 +18,7 @@ from seatwise.rate import BURST, STEP_MS, Rate
 from seatwise.remote import run_async
 from seatwise.ubongo import CARDS, Call, Layout, OfferEnd, Placement
 from seatwise.v1.play_service_pb2 import PlayRequestItem
-from seatwise_referee.race import MOST_LAYS
+from seatwise_referee.race import MOST_LAYS_A_SECOND
 
 HAND = ubongo_pb2.View(seat=0, round=1, rounds=6, hand=range(1, 10), symbols="ABCDEF" * 9)
 
@@ -187,4 +187,4 @@ def test_the_rate_stays_below_the_referees() -> None:
         now = rate.ready_ms(now)
         rate.spend(now)
         sent.append(now)
-    assert max(sum(1 for each in sent if first <= each < first + 1000) for first in sent) < MOST_LAYS
+    assert max(sum(1 for each in sent if first <= each < first + 1000) for first in sent) < MOST_LAYS_A_SECOND

@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from two_worlds import Moment, Seen, renamed_receipts, twin_of, unlike, what_is_seen
 
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.effects import Record
+from seatwise_referee.effects import WriteEntry
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import CALL, CARDS, Card, Lay, OfferEnd, Placement
@@ -81,8 +81,8 @@ def moments(seats: int, chance: Random) -> Iterator[Moment]:
 
 
 def done(match: Match, effects: list[Any], now: int) -> list[Entry]:
-    match.confirm(now)
-    return [effect.entry for effect in effects if isinstance(effect, Record)]
+    match.confirm_entries(now)
+    return [effect.entry for effect in effects if isinstance(effect, WriteEntry)]
 
 
 def plan_for(moment: Moment, viewer: Seat, chance: Random) -> Plan:

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from two_worlds import Course, Moment, Plan, compared, comparisons, plan_for, renamed_receipts, setup_for
 
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.effects import Accept
+from seatwise_referee.effects import AcceptMove
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode
 from seatwise_server.play import play_messages, spectating
@@ -151,8 +151,8 @@ def leak_in_updates(patch: pytest.MonkeyPatch) -> None:
 def leak_in_acceptances(patch: pytest.MonkeyPatch) -> None:
     clean = Table._send_acceptance
 
-    def leaky(self: Table, it: Accept) -> None:
-        clean(self, Accept(it.seat, it.request_id, it.charged_ms + secret(self)))
+    def leaky(self: Table, it: AcceptMove) -> None:
+        clean(self, AcceptMove(it.seat, it.request_id, it.charged_ms + secret(self)))
 
     patch.setattr(Table, "_send_acceptance", leaky)
 

@@ -71,7 +71,7 @@ FAULTS: tuple[Fault, ...] = (
         TABLE,
         "        self._held_effects, self._asked_s = effects, self._loop.time()\n",
         (
-            "        self._perform([each for each in effects if isinstance(each, Accept)])\n"
+            "        self._perform_effects([each for each in effects if isinstance(each, AcceptMove)])\n"
             "        self._held_effects, self._asked_s = effects, self._loop.time()\n"
         ),
         (TABLES,),
@@ -82,7 +82,7 @@ FAULTS: tuple[Fault, ...] = (
         TABLE,
         "        self._held_effects, self._asked_s = effects, self._loop.time()\n",
         (
-            "        self._perform([each for each in effects if isinstance(each, Reject)])\n"
+            "        self._perform_effects([each for each in effects if isinstance(each, RejectRequest)])\n"
             "        self._held_effects, self._asked_s = effects, self._loop.time()\n"
         ),
         (TABLES,),
@@ -647,8 +647,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in an update: one card of another hand",
         MATCH,
-        "            view=self.view(seat),\n",
-        "            view=self.view(Seat(0)),\n",
+        "            view=self.view_for(seat),\n",
+        "            view=self.view_for(Seat(0)),\n",
         (WIRE,),
         is_short=True,
     ),
@@ -742,7 +742,7 @@ FAULTS: tuple[Fault, ...] = (
         "leak in a race: a call that is held back",
         RACE_PROMPT,
         "        self.hidden_callers |= {call.seat}\n",
-        "        self.hidden_callers |= {call.seat}\n        self._decision.effects.append(Changed(tuple(self._building())))\n",
+        "        self.hidden_callers |= {call.seat}\n        self._decision.effects.append(ShowChange(tuple(self._building_seats())))\n",
         (RACE,),
     ),
     Fault(
@@ -798,7 +798,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a race: calls in the order of their arrival",
         "referee/seatwise_referee/race.py",
-        "key=lambda call: (self.charged(call), call.seat)",
+        "key=lambda call: (self.charged_ms_of(call), call.seat)",
         "key=lambda call: (call.came_ms, call.seat)",
         RACES,
         is_short=True,
@@ -821,29 +821,29 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a race: nobody waits for others",
         RACE_PROMPT,
-        "        return max(latest, default=AT_ONCE_MS)\n",
-        "        return min(latest, default=AT_ONCE_MS)\n",
+        "        return max(latest, default=RELEASE_NOW_MS)\n",
+        "        return min(latest, default=RELEASE_NOW_MS)\n",
         RACES,
     ),
     Fault(
         "a race: ties creep along a chain",
         RACE_PROMPT,
-        "if race.charged(call) <= first_ms + window_ms]",
-        "if race.charged(call) <= first_ms + len(race.calls()) * window_ms]",
+        "if race.charged_ms_of(call) <= first_ms + window_ms]",
+        "if race.charged_ms_of(call) <= first_ms + len(race.held_calls()) * window_ms]",
         RACES,
     ),
     Fault(
         "a race: everybody waits for who is out",
         RACE_PROMPT,
-        "        others = [seat for seat in self._building() if seat not in self._race.callers]\n",
+        "        others = [seat for seat in self._building_seats() if seat not in self._race.callers]\n",
         "        others = [seat for seat in self._clock if seat not in self._race.callers]\n",
         RACES,
     ),
     Fault(
         "a race: the bank pays",
         RACE_PROMPT,
-        "limits.allowed_ms(self._prompt.pace, bank_ms=0)",
-        "limits.allowed_ms(self._prompt.pace, self._decision.position.seats[0].bank_ms)",
+        "limits.allowed_ms(self._open_prompt.pace, bank_ms=0)",
+        "limits.allowed_ms(self._open_prompt.pace, self._decision.position.seats[0].bank_ms)",
         RACES,
     ),
     Fault(
@@ -856,14 +856,14 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a race: what has waited is charged for it",
         RACE_PROMPT,
-        "        came_ms = race.came(seat, now)\n",
+        "        came_ms = race.note_arrival(seat, now)\n",
         "        came_ms = max(now, self._decision.position.at_ms)\n",
         RACES,
     ),
     Fault(
         "a race: a call that was sent through a quicker link has no layout",
         RACE_PROMPT,
-        "        came_ms = race.came(seat, now)\n",
+        "        came_ms = race.note_arrival(seat, now)\n",
         "        came_ms = max(now, race._opened_ms)\n",
         RACES,
     ),
@@ -1427,7 +1427,7 @@ FAULTS: tuple[Fault, ...] = (
         TABLE,
         "        self._held_effects, self._asked_s = effects, self._loop.time()\n",
         (
-            "        self._perform([each for each in effects if isinstance(each, Accept)])\n"
+            "        self._perform_effects([each for each in effects if isinstance(each, AcceptMove)])\n"
             "        self._held_effects, self._asked_s = effects, self._loop.time()\n"
         ),
         (SIMULATION,),

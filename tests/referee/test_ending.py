@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatwise_referee.ending import Ending, Exit, result_ranks
+from seatwise_referee.ending import Ending, SeatExit, result_ranks
 from seatwise_referee.game import ranks_of
 
 
-def left(seq: int) -> Exit:
-    return Exit(Ending.RESIGNED if seq else Ending.NEVER_SAT, seq)
+def left(seq: int) -> SeatExit:
+    return SeatExit(Ending.RESIGNED if seq else Ending.NEVER_SAT, seq)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def left(seq: int) -> Exit:
     ],
 )
 def test_who_left_ranks_behind_all_others_and_the_later_exit_before_the_earlier(
-    points: tuple[int, ...], exits: tuple[Exit | None, ...], ranks: tuple[int, ...]
+    points: tuple[int, ...], exits: tuple[SeatExit | None, ...], ranks: tuple[int, ...]
 ) -> None:
     assert result_ranks(ranks_of(points), exits) == ranks
 

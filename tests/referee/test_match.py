@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 from one_match import SEED, Desk, dealt, kinds, nonce, only
 
-from seatwise_referee.effects import Accept, Finish, Reason, Record, Reject, Show, WakeAt
+from seatwise_referee.effects import (
+    AcceptMove,
+    EndMatch,
+    RejectReason,
+    RejectRequest,
+    ShowView,
+    WakeAt,
+    WriteEntry,
+)
 from seatwise_referee.ending import Ending, VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import (
@@ -27,7 +35,7 @@ def test_a_match_waits_for_its_seats_until_the_setup_time_is_over() -> None:
     desk = Desk(setup_ms=5000)
     assert only(WakeAt, desk.match.tick(0)).at_ms == 5000
     assert desk.match.position.state is None
-    assert desk.match.view(Seat(0)) is None
+    assert desk.match.view_for(Seat(0)) is None
 
 
 def test_it_is_dealt_as_soon_as_the_last_seat_is_taken() -> None:
@@ -36,7 +44,7 @@ def test_it_is_dealt_as_soon_as_the_last_seat_is_taken() -> None:
     assert kinds(desk.journal) == ["sat", "sat"]
     effects = desk.sit(1)
     assert kinds(desk.journal) == ["sat", "sat", "sat", "dealt"]
-    assert Show(Seat(0), 1) in effects
+    assert ShowView(Seat(0), 1) in effects
 
 
 def test_the_deal_comes_from_the_seed_and_all_nonces_in_seat_order() -> None:
@@ -50,7 +58,7 @@ def test_a_nonce_counts_only_the_first_time() -> None:
     desk = Desk(seats=3)
     desk.sit(0)
     effects = desk.do(desk.match.sit(Seat(0), b"x" * 32, 0))
-    assert effects == [Show(Seat(0), 0)]
+    assert effects == [ShowView(Seat(0), 0)]
     assert desk.seat(0).nonce == nonce(0)
 
 
@@ -88,7 +96,7 @@ def test_with_fewer_than_two_seats_taken_the_match_is_void() -> None:
     desk = Desk(seats=3)
     desk.sit(1)
     desk.now = 5000
-    assert Finish() in desk.tick()
+    assert EndMatch() in desk.tick()
     assert kinds(desk.journal) == ["sat", "forfeited", "forfeited", "voided"]
     assert desk.match.position.end == Voided(seq=4, at_ms=5000, reason=VoidReason.TOO_FEW_SAT)
     assert desk.match.is_over
@@ -100,17 +108,17 @@ def test_who_comes_after_the_deal_sees_the_table_but_stays_forfeited() -> None:
     desk.now = 5000
     desk.tick()
     before = desk.match.position
-    assert desk.sit(0) == [Show(Seat(0), desk.prompt)]
+    assert desk.sit(0) == [ShowView(Seat(0), desk.prompt)]
     assert desk.match.position is before
-    assert desk.match.update(Seat(0), 5000).view is not None
+    assert desk.match.update_for(Seat(0), 5000).view is not None
 
 
 def test_sitting_down_again_shows_the_view_and_the_open_prompt() -> None:
     desk = dealt()
-    assert desk.sit(0) == [Show(Seat(0), 1)]
-    told = desk.match.update(Seat(0), 0)
+    assert desk.sit(0) == [ShowView(Seat(0), 1)]
+    told = desk.match.update_for(Seat(0), 0)
     assert told.to_act
-    assert told.view == desk.match.view(Seat(0))
+    assert told.view == desk.match.view_for(Seat(0))
 
 
 def test_who_resigned_before_the_deal_is_played_for_after_it() -> None:
@@ -123,7 +131,7 @@ def test_who_resigned_before_the_deal_is_played_for_after_it() -> None:
 
 def test_who_has_not_sat_cannot_resign() -> None:
     desk = Desk()
-    assert only(Reject, desk.do(desk.match.resign(Seat(0), 0))).reason is Reason.NOT_SEATED
+    assert only(RejectRequest, desk.do(desk.match.resign(Seat(0), 0))).reason is RejectReason.NOT_SEATED
     assert desk.journal == []
 
 
@@ -136,21 +144,21 @@ def test_a_move_is_recorded_accepted_and_the_next_seat_is_asked() -> None:
     desk.now = 7
     move = desk.default_move()
     effects = desk.submit(move, "id")
-    entry = only(Record, effects).entry
+    entry = only(WriteEntry, effects).entry
     assert entry == Moved(
         seq=4, at_ms=7, seat=Seat(0), prompt=1, move=desk.match.game.move_to_json(move),
         asked_ms=0, allowance_ms=0, charged_ms=7, request_id="id",
     )  # fmt: skip
-    assert Accept(Seat(0), "id", 7) in effects
-    assert Show(Seat(1), 2) in effects
-    assert not any(isinstance(effect, Show) and effect.seat == 0 for effect in effects)
+    assert AcceptMove(Seat(0), "id", 7) in effects
+    assert ShowView(Seat(1), 2) in effects
+    assert not any(isinstance(effect, ShowView) and effect.seat == 0 for effect in effects)
 
 
 def test_the_entries_of_a_command_come_before_all_else() -> None:
     desk = Desk(seats=3)
     desk.sit(1, 2)
     effects = desk.match.tick(5000)
-    records = [isinstance(effect, Record) for effect in effects]
+    records = [isinstance(effect, WriteEntry) for effect in effects]
     assert records == sorted(records, reverse=True)
 
 
@@ -159,60 +167,74 @@ def test_a_repeated_request_gets_the_same_answer_and_moves_nothing() -> None:
     move = desk.default_move()
     desk.now = 3
     first = desk.submit(move, "id")
-    again = desk.do(desk.match.submit(Seat(0), 1, "id", move, 900))
-    assert again == [only(Accept, first)]
+    again = desk.do(desk.match.submit_move(Seat(0), 1, "id", move, 900))
+    assert again == [only(AcceptMove, first)]
     assert desk.prompt == 2
 
 
 def test_a_repeated_illegal_request_is_not_counted_twice() -> None:
     desk = dealt()
     first = desk.submit(desk.illegal_move(), "id")
-    again = desk.do(desk.match.submit(Seat(0), 1, "id", desk.illegal_move(), 0))
-    assert again == [only(Reject, first)]
+    again = desk.do(desk.match.submit_move(Seat(0), 1, "id", desk.illegal_move(), 0))
+    assert again == [only(RejectRequest, first)]
     assert desk.seat(0).rejections == 1
 
 
 def test_a_second_answer_to_one_prompt_is_stale() -> None:
     desk = dealt()
     desk.submit()
-    refused = only(Reject, desk.do(desk.match.submit(Seat(0), 1, "other", desk.default_move(), 0)))
-    assert (refused.reason, refused.request_id) == (Reason.STALE, "other")
+    refused = only(
+        RejectRequest, desk.do(desk.match.submit_move(Seat(0), 1, "other", desk.default_move(), 0))
+    )
+    assert (refused.reason, refused.request_id) == (RejectReason.STALE, "other")
 
 
 def test_a_prompt_of_the_future_is_stale() -> None:
     desk = dealt()
-    assert only(Reject, desk.do(desk.match.submit(Seat(0), 2, "id", None, 0))).reason is Reason.STALE
+    assert (
+        only(RejectRequest, desk.do(desk.match.submit_move(Seat(0), 2, "id", None, 0))).reason
+        is RejectReason.STALE
+    )
 
 
 def test_who_is_not_asked_cannot_move() -> None:
     desk = dealt()
     before = desk.match.position
-    refused = only(Reject, desk.submit(seat=1))
-    assert refused.reason is Reason.NOT_ASKED
+    refused = only(RejectRequest, desk.submit(seat=1))
+    assert refused.reason is RejectReason.NOT_ASKED
     assert desk.match.position is before
 
 
 def test_who_has_not_sat_cannot_move() -> None:
     desk = Desk()
-    assert only(Reject, desk.match.submit(Seat(0), 1, "id", None, 0)).reason is Reason.NOT_SEATED
+    assert (
+        only(RejectRequest, desk.match.submit_move(Seat(0), 1, "id", None, 0)).reason
+        is RejectReason.NOT_SEATED
+    )
 
 
 def test_nobody_is_asked_before_the_deal() -> None:
     desk = Desk()
     desk.sit(0)
-    assert only(Reject, desk.match.submit(Seat(0), 1, "id", None, 0)).reason is Reason.NOT_ASKED
+    assert (
+        only(RejectRequest, desk.match.submit_move(Seat(0), 1, "id", None, 0)).reason
+        is RejectReason.NOT_ASKED
+    )
 
 
 def test_after_the_end_everything_is_refused() -> None:
     desk = dealt()
     desk.play_out()
     end = desk.match.position
-    assert only(Reject, desk.match.submit(Seat(0), 9, "new", None, 0)).reason is Reason.MATCH_OVER
-    assert only(Reject, desk.match.resign(Seat(0), 0)).reason is Reason.MATCH_OVER
+    assert (
+        only(RejectRequest, desk.match.submit_move(Seat(0), 9, "new", None, 0)).reason
+        is RejectReason.MATCH_OVER
+    )
+    assert only(RejectRequest, desk.match.resign(Seat(0), 0)).reason is RejectReason.MATCH_OVER
     assert desk.match.tick(10**9) == []
-    assert desk.match.freeze(10, "STALL", 10**9) == []
+    assert desk.match.note_standstill(10, "STALL", 10**9) == []
     assert desk.match.take_over(2, 10**9) == []
-    assert desk.match.void(VoidReason.ABORTED, 10**9) == []
+    assert desk.match.void_match(VoidReason.ABORTED, 10**9) == []
     assert desk.match.position is end
 
 
@@ -220,15 +242,15 @@ def test_the_last_move_may_be_repeated_after_the_end() -> None:
     desk = dealt()
     desk.play_out()
     last = next(entry for entry in reversed(desk.journal) if isinstance(entry, Moved))
-    answer = desk.match.submit(last.seat, last.prompt, last.request_id, None, 0)
-    assert answer == [Accept(last.seat, last.request_id, last.charged_ms)]
+    answer = desk.match.submit_move(last.seat, last.prompt, last.request_id, None, 0)
+    assert answer == [AcceptMove(last.seat, last.request_id, last.charged_ms)]
 
 
 def test_a_match_ends_with_what_the_rules_say_and_tells_it() -> None:
     desk = dealt(rounds=2)
     while not desk.match.is_over:
         effects = desk.submit()
-    assert Finish() in effects
+    assert EndMatch() in effects
     assert effects[-1] == WakeAt(None)
     outcome = desk.match.game.outcome(desk.match.position.state)
     assert outcome is not None
@@ -250,12 +272,12 @@ def test_an_illegal_move_is_refused_at_once_and_the_clock_runs_on() -> None:
     desk = dealt()
     desk.hand()
     desk.now = 40
-    refused = only(Reject, desk.submit_illegal())
-    assert refused.reason is Reason.ILLEGAL
+    refused = only(RejectRequest, desk.submit_illegal())
+    assert refused.reason is RejectReason.ILLEGAL
     assert refused.message
     assert desk.prompt == 1
     desk.now = 100
-    assert only(Accept, desk.submit()).charged_ms == 100
+    assert only(AcceptMove, desk.submit()).charged_ms == 100
 
 
 def test_an_illegal_move_changes_nothing_but_its_count() -> None:
@@ -269,10 +291,10 @@ def test_an_illegal_move_changes_nothing_but_its_count() -> None:
 
 def test_nobody_else_sees_a_rejection_pass() -> None:
     desk = dealt()
-    before = desk.match.update(Seat(1), 0)
+    before = desk.match.update_for(Seat(1), 0)
     desk.submit_illegal()
-    assert desk.match.update(Seat(1), 0) == before
-    assert desk.match.update(Seat(0), 0).seen_seq == before.seen_seq + 1
+    assert desk.match.update_for(Seat(1), 0) == before
+    assert desk.match.update_for(Seat(0), 0).seen_seq == before.seen_seq + 1
 
 
 def test_too_many_illegal_moves_forfeit_the_seat() -> None:
@@ -282,7 +304,7 @@ def test_too_many_illegal_moves_forfeit_the_seat() -> None:
     desk.submit()
     desk.play_until(0)
     assert desk.seat(0).left is None
-    written = [effect.entry for effect in desk.submit_illegal() if isinstance(effect, Record)]
+    written = [effect.entry for effect in desk.submit_illegal() if isinstance(effect, WriteEntry)]
     assert kinds(written)[:3] == ["rejected", "forfeited", "default"]
     assert desk.seat(0).left.ending is Ending.ILLEGAL_MOVES
     assert desk.asked == 1
@@ -291,8 +313,8 @@ def test_too_many_illegal_moves_forfeit_the_seat() -> None:
 def test_a_forfeited_seat_may_watch_but_not_move() -> None:
     desk = dealt(max_rejections=1)
     desk.submit_illegal()
-    assert only(Reject, desk.submit(seat=0)).reason is Reason.NOT_ASKED
-    assert desk.match.update(Seat(0), 0).view is not None
+    assert only(RejectRequest, desk.submit(seat=0)).reason is RejectReason.NOT_ASKED
+    assert desk.match.update_for(Seat(0), 0).view is not None
 
 
 # Strikes, exits, ends
@@ -305,7 +327,7 @@ def test_as_many_time_outs_as_are_allowed_forfeit_the_seat() -> None:
     assert desk.seat(0).left is None
     desk.play_until(0)
     desk.now += 10_000
-    played, forfeit, *_ = (effect.entry for effect in desk.tick() if isinstance(effect, Record))
+    played, forfeit, *_ = (effect.entry for effect in desk.tick() if isinstance(effect, WriteEntry))
     assert isinstance(played, Defaulted)
     assert isinstance(forfeit, Forfeited)
     assert forfeit.ending is Ending.TIMED_OUT
@@ -366,7 +388,7 @@ def test_who_leaves_later_ranks_before_who_left_earlier() -> None:
 def test_with_nobody_left_the_match_is_abandoned() -> None:
     desk = dealt()
     desk.do(desk.match.resign(Seat(0), 0))
-    assert Finish() in desk.do(desk.match.resign(Seat(1), 0))
+    assert EndMatch() in desk.do(desk.match.resign(Seat(1), 0))
     assert desk.match.position.end == Voided(seq=7, at_ms=0, reason=VoidReason.ABANDONED)
     assert desk.match.is_over
 
@@ -385,8 +407,8 @@ def test_a_match_of_which_all_resigned_before_the_deal_is_abandoned() -> None:
 @pytest.mark.parametrize("is_dealt", [False, True])
 def test_a_match_can_be_voided_at_any_time(is_dealt: bool) -> None:
     desk = dealt() if is_dealt else Desk()
-    effects = desk.do(desk.match.void(VoidReason.ABORTED, 12))
-    assert Finish() in effects
+    effects = desk.do(desk.match.void_match(VoidReason.ABORTED, 12))
+    assert EndMatch() in effects
     assert effects[-1] == WakeAt(None)
     assert isinstance(desk.match.position.end, Voided)
     assert desk.prompt == 0

@@ -11,7 +11,7 @@ from seatwise_referee import record
 from seatwise_referee.effects import Effect
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Finished, Voided, decode, encode
-from seatwise_referee.match import replay
+from seatwise_referee.match import replay_match
 from seatwise_referee.verify import verify_line
 
 SEATS = st.integers(0, 3)
@@ -40,8 +40,8 @@ class AnyMatch(RuleBasedStateMachine):
 
     def do(self, effects: list[Effect], slow_ms: int = 0) -> None:
         """The store may be slow to answer."""
-        before = [self.desk.match.update(Seat(seat), self.desk.now) for seat in range(self.seats)]
-        assert before == [self.desk.match.update(Seat(seat), self.desk.now) for seat in range(self.seats)]
+        before = [self.desk.match.update_for(Seat(seat), self.desk.now) for seat in range(self.seats)]
+        assert before == [self.desk.match.update_for(Seat(seat), self.desk.now) for seat in range(self.seats)]
         self.desk.now += slow_ms
         self.desk.do(effects)
 
@@ -80,7 +80,9 @@ class AnyMatch(RuleBasedStateMachine):
         moves = list(match.game.legal_moves(match.position.state, seat))
         self.requests += 1
         at = max(0, self.desk.now - arrived_ms_ago)
-        effects = match.submit(seat, self.desk.prompt, f"m{self.requests}", moves[choice % len(moves)], at)
+        effects = match.submit_move(
+            seat, self.desk.prompt, f"m{self.requests}", moves[choice % len(moves)], at
+        )
         self.do(effects, slow_ms)
 
     @precondition(is_asked)
@@ -92,7 +94,9 @@ class AnyMatch(RuleBasedStateMachine):
     def guess(self, number: int, prompt: int) -> None:
         self.requests += 1
         move = self.desk.match.game.move_from_json({"play": "R3"})
-        self.do(self.desk.match.submit(self.seat(number), prompt, f"g{self.requests}", move, self.desk.now))
+        self.do(
+            self.desk.match.submit_move(self.seat(number), prompt, f"g{self.requests}", move, self.desk.now)
+        )
 
     @rule(number=SEATS)
     def resign(self, number: int) -> None:
@@ -104,20 +108,22 @@ class AnyMatch(RuleBasedStateMachine):
 
     @rule(ms=st.integers(1, 2000))
     def freeze(self, ms: int) -> None:
-        self.do(self.desk.match.freeze(ms, "STALL", self.desk.now))
+        self.do(self.desk.match.note_standstill(ms, "STALL", self.desk.now))
 
     @precondition(is_asked)
     @rule(ms=st.integers(1, 900))
     def freeze_before_a_move(self, ms: int) -> None:
-        effects = self.desk.match.freeze(ms, "STORE", self.desk.now)
+        effects = self.desk.match.note_standstill(ms, "STORE", self.desk.now)
         at = max(0, self.desk.now - ms)
         move, prompt = self.desk.default_move(), self.desk.prompt
-        self.do([*effects, *self.desk.match.submit(self.desk.asked, prompt, "thawed", move, at)])
+        self.do([*effects, *self.desk.match.submit_move(self.desk.asked, prompt, "thawed", move, at)])
 
     @rule(from_the_journal=st.booleans())
     def take_over(self, from_the_journal: bool) -> None:
         if from_the_journal:
-            self.desk.match = replay(self.desk.setup, [decode(encode(entry)) for entry in self.desk.journal])
+            self.desk.match = replay_match(
+                self.desk.setup, [decode(encode(entry)) for entry in self.desk.journal]
+            )
         self.do(self.desk.match.take_over(self.desk.match.position.epoch + 1, self.desk.now))
 
     @invariant()
@@ -129,12 +135,12 @@ class AnyMatch(RuleBasedStateMachine):
 
     @invariant()
     def a_replay_stands_where_the_live_match_stands(self) -> None:
-        assert replay(self.desk.setup, self.desk.journal).position == self.desk.match.position
+        assert replay_match(self.desk.setup, self.desk.journal).position == self.desk.match.position
 
     @invariant()
     def nobody_is_told_a_negative_time(self) -> None:
         for seat in range(self.seats):
-            told = self.desk.match.update(Seat(seat), self.desk.now)
+            told = self.desk.match.update_for(Seat(seat), self.desk.now)
             assert min(told.move_ms, told.bank_ms, told.charged_ms, told.allowance_ms) >= 0
 
     @invariant()

@@ -7,38 +7,40 @@ from typing import Any
 import pytest
 from one_match import ALLOWED_MS, Desk, dealt, only
 
-from seatwise_referee.effects import Accept, Record, WakeAt
+from seatwise_referee.effects import AcceptMove, WakeAt, WriteEntry
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.match import Match, Unconfirmed
 
 
 def told(match: Match, now: int = 0) -> list[Any]:
-    return [match.update(Seat(seat), now) for seat in range(len(match.setup.bots))] + [match.view(None)]
+    return [match.update_for(Seat(seat), now) for seat in range(len(match.setup.bots))] + [
+        match.view_for(None)
+    ]
 
 
 def test_a_view_is_held_back_until_its_entry_is_confirmed() -> None:
     desk = dealt()
     before = told(desk.match)
     move = desk.default_move()
-    effects = desk.match.submit(Seat(0), 1, "id", move, 0)
-    assert only(Record, effects)
+    effects = desk.match.submit_move(Seat(0), 1, "id", move, 0)
+    assert only(WriteEntry, effects)
     assert not desk.match.is_confirmed
     assert told(desk.match) == before
-    assert desk.match.answer_to(Seat(0), 1, "id") is None
-    desk.match.confirm(0)
+    assert desk.match.reply_to(Seat(0), 1, "id") is None
+    desk.match.confirm_entries(0)
     assert desk.match.is_confirmed
     assert told(desk.match) != before
-    assert desk.match.view(None).trick == (move.card,)
+    assert desk.match.view_for(None).trick == (move.card,)
 
 
 @pytest.mark.parametrize(
     "command",
     [
         lambda match: match.resign(Seat(1), 0),
-        lambda match: match.void(VoidReason.ABORTED, 0),
+        lambda match: match.void_match(VoidReason.ABORTED, 0),
         lambda match: match.tick(10**6),
-        lambda match: match.submit(Seat(0), 1, "id", None, 0),
+        lambda match: match.submit_move(Seat(0), 1, "id", None, 0),
         lambda match: match.take_over(2, 0),
     ],
 )
@@ -46,7 +48,7 @@ def test_no_command_shows_anything_before_it_is_confirmed(command: Any) -> None:
     desk = dealt()
     desk.hand()
     before, position, is_over = told(desk.match), desk.match.position, desk.match.is_over
-    assert any(isinstance(effect, Record) for effect in command(desk.match))
+    assert any(isinstance(effect, WriteEntry) for effect in command(desk.match))
     assert (told(desk.match), desk.match.position, desk.match.is_over) == (before, position, is_over)
 
 
@@ -59,25 +61,25 @@ def test_the_deal_is_seen_only_when_it_is_confirmed() -> None:
 
 def test_the_next_prompt_takes_no_answer_before_it_is_put() -> None:
     desk = dealt()
-    desk.match.submit(Seat(0), 1, "id", desk.default_move(), 0)
+    desk.match.submit_move(Seat(0), 1, "id", desk.default_move(), 0)
     with pytest.raises(Unconfirmed, match="confirm entry 4"):
-        desk.match.submit(Seat(1), 2, "guess", None, 0)
+        desk.match.submit_move(Seat(1), 2, "guess", None, 0)
     with pytest.raises(Unconfirmed):
         desk.match.resign(Seat(1), 0)
 
 
 def test_no_time_runs_out_before_the_next_prompt_is_put() -> None:
     desk = dealt()
-    desk.match.submit(Seat(0), 1, "id", desk.default_move(), 0)
+    desk.match.submit_move(Seat(0), 1, "id", desk.default_move(), 0)
     assert desk.match.tick(10**6) == []
-    assert desk.match.confirm(10**6) == [WakeAt(10**6 + 250 + ALLOWED_MS + 1)]
+    assert desk.match.confirm_entries(10**6) == [WakeAt(10**6 + 250 + ALLOWED_MS + 1)]
 
 
 def test_a_prompt_is_put_when_it_is_confirmed_and_not_before() -> None:
     desk = dealt()
-    effects = desk.match.submit(Seat(0), 1, "id", desk.default_move(), 10)
+    effects = desk.match.submit_move(Seat(0), 1, "id", desk.default_move(), 10)
     desk.now = 4000  # the store was slow
     desk.do(effects)
     desk.hand()
     desk.now = 4030
-    assert only(Accept, desk.submit()).charged_ms == 30
+    assert only(AcceptMove, desk.submit()).charged_ms == 30

@@ -114,7 +114,7 @@ def test_a_held_call_is_told_to_nobody() -> None:
         race.at(now), twin.at(now)
         for seat in (1, 2):
             assert race.update(seat) == twin.update(seat)
-        assert race.match.view(None) == twin.match.view(None)
+        assert race.match.view_for(None) == twin.match.view_for(None)
         assert race.told == twin.told
         race.lay(1, 4), twin.lay(1, 4)
 

@@ -8,12 +8,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from one_match import nonce
 from one_race import ROUND_MS, RaceDesk, open_race
 
-from seatwise_referee.effects import Accept, Changed, Effect, Record, Reject, Show
+from seatwise_referee.effects import AcceptMove, Effect, RejectRequest, ShowChange, ShowView, WriteEntry
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import CALL, Lay, OfferEnd, Stop
 from seatwise_referee.journal import Called, Finished, Voided, decode, encode
-from seatwise_referee.match import replay
-from seatwise_referee.race import MOST_LAYS
+from seatwise_referee.match import replay_match
+from seatwise_referee.race import MOST_LAYS_A_SECOND
 from seatwise_referee.verify import verify_line
 
 SEATS = st.integers(0, 3)
@@ -54,13 +54,13 @@ class AnyRace(RuleBasedStateMachine):
         """The store may be slow to answer."""
         told = [self.race.update(seat) for seat in range(self.seats)]
         self.race.now += slow_ms
-        if any(isinstance(effect, Record) for effect in effects):
+        if any(isinstance(effect, WriteEntry) for effect in effects):
             assert told == [
-                self.race.match.update(Seat(seat), self.race.now - slow_ms) for seat in range(self.seats)
+                self.race.match.update_for(Seat(seat), self.race.now - slow_ms) for seat in range(self.seats)
             ]
         self.race.do(effects)
         for effect in effects:
-            if isinstance(effect, Accept | Reject):
+            if isinstance(effect, AcceptMove | RejectRequest):
                 self.held.pop(effect.seat, None)
 
     @property
@@ -76,7 +76,7 @@ class AnyRace(RuleBasedStateMachine):
     def move(self, seat: Seat, move: object, ago_ms: int = 0, slow_ms: int = 0) -> None:
         self.requests += 1
         at = max(0, self.race.now - ago_ms)
-        effects = self.race.match.submit(seat, self.race.prompt, f"m{self.requests}", move, at)
+        effects = self.race.match.submit_move(seat, self.race.prompt, f"m{self.requests}", move, at)
         self.do(effects, slow_ms)
 
     # Time, and who sits
@@ -103,7 +103,7 @@ class AnyRace(RuleBasedStateMachine):
 
     @rule(number=SEATS, allowance_ms=st.integers(0, 150))
     def measure(self, number: int, allowance_ms: int) -> None:
-        self.do(self.race.match.measured(self.seat(number), allowance_ms))
+        self.do(self.race.match.note_allowance(self.seat(number), allowance_ms))
 
     # Moves
 
@@ -120,10 +120,10 @@ class AnyRace(RuleBasedStateMachine):
         seat = self.seat(number)
         self.requests += 1
         at = max(0, self.race.now - ago_ms)
-        effects = self.race.match.submit(seat, self.race.prompt, f"c{self.requests}", CALL, at)
-        if not any(isinstance(effect, Record) for effect in effects):
-            assert not any(isinstance(effect, Show | Changed | Accept) for effect in effects)
-            if not any(isinstance(effect, Reject) for effect in effects):
+        effects = self.race.match.submit_move(seat, self.race.prompt, f"c{self.requests}", CALL, at)
+        if not any(isinstance(effect, WriteEntry) for effect in effects):
+            assert not any(isinstance(effect, ShowView | ShowChange | AcceptMove) for effect in effects)
+            if not any(isinstance(effect, RejectRequest) for effect in effects):
                 self.held[seat] = f"c{self.requests}"
         self.do(effects, slow_ms)
 
@@ -157,12 +157,12 @@ class AnyRace(RuleBasedStateMachine):
     def flood(self, number: int) -> None:
         seat = self.seat(number)
         moves = [Lay(self.race.layout(seat, length)) for length in range(7)]
-        for step in range(MOST_LAYS + 5):
+        for step in range(MOST_LAYS_A_SECOND + 5):
             self.move(seat, moves[step % len(moves)])
 
     @rule(number=SEATS, prompt=st.integers(0, 4))
     def guess(self, number: int, prompt: int) -> None:
-        self.do(self.race.match.submit(self.seat(number), prompt, "guess", Lay(()), self.race.now))
+        self.do(self.race.match.submit_move(self.seat(number), prompt, "guess", Lay(()), self.race.now))
 
     # The house
 
@@ -180,19 +180,21 @@ class AnyRace(RuleBasedStateMachine):
 
     @rule(ms=st.integers(1, 900))
     def freeze(self, ms: int) -> None:
-        self.do(self.race.match.freeze(ms, "STALL", self.race.now))
+        self.do(self.race.match.note_standstill(ms, "STALL", self.race.now))
 
     @precondition(is_building)
     @rule(number=SEATS, ms=st.integers(1, 900))
     def freeze_before_a_call(self, number: int, ms: int) -> None:
-        effects = self.race.match.freeze(ms, "STORE", self.race.now)
+        effects = self.race.match.note_standstill(ms, "STORE", self.race.now)
         at, prompt = max(0, self.race.now - ms), self.race.prompt
-        self.do([*effects, *self.race.match.submit(self.seat(number), prompt, "thawed", CALL, at)])
+        self.do([*effects, *self.race.match.submit_move(self.seat(number), prompt, "thawed", CALL, at)])
 
     @rule(from_the_journal=st.booleans())
     def take_over(self, from_the_journal: bool) -> None:
         if from_the_journal:
-            self.race.match = replay(self.race.setup, [decode(encode(entry)) for entry in self.race.journal])
+            self.race.match = replay_match(
+                self.race.setup, [decode(encode(entry)) for entry in self.race.journal]
+            )
         self.do(self.race.match.take_over(self.race.match.position.epoch + 1, self.race.now))
         self.held.clear()
 
@@ -207,7 +209,7 @@ class AnyRace(RuleBasedStateMachine):
 
     @invariant()
     def a_replay_stands_where_the_live_match_stands(self) -> None:
-        assert replay(self.race.setup, self.race.journal).position == self.race.match.position
+        assert replay_match(self.race.setup, self.race.journal).position == self.race.match.position
 
     @invariant()
     def calls_that_tie_are_within_the_window_of_the_first(self) -> None:
@@ -234,8 +236,8 @@ class AnyRace(RuleBasedStateMachine):
     def a_race_keeps_no_more_than_it_may_need(self) -> None:
         race = open_race(self.race.match)
         if race is not None:
-            assert all(len(lays) <= KEPT_S * MOST_LAYS for lays in race._lays.values())
-            assert all(len(recent) <= MOST_LAYS for recent in race._recent.values())
+            assert all(len(lays) <= KEPT_S * MOST_LAYS_A_SECOND for lays in race._lays.values())
+            assert all(len(recent) <= MOST_LAYS_A_SECOND for recent in race._recent.values())
 
     def teardown(self) -> None:
         """It ends, and if it was played to the end, its record verifies."""

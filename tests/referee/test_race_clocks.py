@@ -9,7 +9,7 @@ from one_race import BUILD_MS, ROUND_MS, SEVEN, WINDOW_MS, RaceDesk, ready
 from seatwise_referee.effects import WakeAt
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import CALL
-from seatwise_referee.match import replay
+from seatwise_referee.match import replay_match
 
 # --- Whom a call waits for ------------------------------------------------------------------------------
 
@@ -24,14 +24,14 @@ def test_who_has_not_been_handed_the_prompt_is_waited_for(handed_ms: int | None,
     race.at(100).call(0)
     if handed_ms is not None:
         race.at(max(100, handed_ms))
-        race.match.handed(Seat(1), 1, handed_ms, 0)
+        race.match.note_delivery(Seat(1), 1, handed_ms, 0)
     race.tick()
     assert race.wake == release_ms
 
 
 def test_a_seat_that_is_not_connected_is_waited_for_no_longer_than_others() -> None:
     race = ready(0)
-    race.match.handed(Seat(1), 1, 0, 0)  # as the shell says at once of who is not connected
+    race.match.note_delivery(Seat(1), 1, 0, 0)  # as the shell says at once of who is not connected
     assert race.at(100).call(0)[-1] == WakeAt(106)
 
 
@@ -41,7 +41,7 @@ def test_who_is_handed_the_prompt_before_its_round_trip_is_known_is_waited_for_l
     race.hand_to(0), race.hand_to(1, None)
     race.lay(0, SEVEN)
     assert race.at(100).call(0)[-1] == WakeAt(100 + 100 + WINDOW_MS + 1)
-    assert race.match.measured(Seat(1), 40) == [WakeAt(100 + 40 + WINDOW_MS + 1)]
+    assert race.match.note_allowance(Seat(1), 40) == [WakeAt(100 + 40 + WINDOW_MS + 1)]
 
 
 def test_the_first_round_trip_counts_for_the_prompt_that_is_open_and_no_later_one_does() -> None:
@@ -51,8 +51,8 @@ def test_the_first_round_trip_counts_for_the_prompt_that_is_open_and_no_later_on
     race.lay(0, SEVEN), race.lay(1, SEVEN)
     assert race.update(1).allowance_ms == 0
     race.at(100).call(0)
-    race.at(139).match.measured(Seat(1), 40)
-    assert race.match.measured(Seat(1), 90) == []
+    race.at(139).match.note_allowance(Seat(1), 40)
+    assert race.match.note_allowance(Seat(1), 90) == []
     race.at(140).call(1)
     assert race.callers() == [(0, 100), (1, 100)]
 
@@ -60,12 +60,12 @@ def test_the_first_round_trip_counts_for_the_prompt_that_is_open_and_no_later_on
 def test_a_round_trip_is_no_news_to_who_is_not_asked_or_was_never_handed_the_prompt() -> None:
     race = RaceDesk(2, are_seated=False)
     race.sit_all()
-    assert race.match.measured(Seat(1), 40) == []
+    assert race.match.note_allowance(Seat(1), 40) == []
     race.hand_to(1, 7)
     race.lay(1, SEVEN)
     race.at(100).call(1)
     race.until(500)
-    assert race.match.measured(Seat(1), 40) == []
+    assert race.match.note_allowance(Seat(1), 40) == []
     assert race.callers() == [(1, 93)]
 
 
@@ -167,9 +167,9 @@ def test_what_has_waited_behind_a_journal_entry_is_not_charged_for_it() -> None:
     """All of it came before 110; it is read when the store has answered, and after a standstill was noticed."""
     race = ready(0, 1, tables=3)
     race.at(500)
-    effects = race.match.freeze(20, "STALL", 500)
-    effects += race.match.submit(Seat(0), 1, "a", CALL, 100)
-    effects += race.match.submit(Seat(1), 1, "b", CALL, 103)
+    effects = race.match.note_standstill(20, "STALL", 500)
+    effects += race.match.submit_move(Seat(0), 1, "a", CALL, 100)
+    effects += race.match.submit_move(Seat(1), 1, "b", CALL, 103)
     race.do(effects)
     race.tick()
     assert race.callers() == [(0, 100), (1, 103)]
@@ -179,11 +179,11 @@ def test_what_has_waited_behind_a_journal_entry_is_not_charged_for_it() -> None:
 def test_a_call_is_never_decided_before_it_came_even_if_a_shell_hands_in_older_news_later() -> None:
     race = ready(0, 1)
     race.at(500).call(0)
-    race.do(race.match.submit(Seat(1), 1, "older", CALL, 440))
+    race.do(race.match.submit_move(Seat(1), 1, "older", CALL, 440))
     assert race.callers() == [(1, 440)]
     race = ready(0, 1, tie_window_ms=100)
     race.at(500).call(0)
-    race.do(race.match.submit(Seat(1), 1, "older", CALL, 440))
+    race.do(race.match.submit_move(Seat(1), 1, "older", CALL, 440))
     assert race.callers() == [(1, 440), (0, 500)]
     assert race.last("called").at_ms == 500
 
@@ -195,7 +195,7 @@ def test_an_answer_from_before_the_prompt_was_put_costs_nothing() -> None:
     race.now = 150  # the store was slow
     race.do(effects)
     race.hand_all()
-    lay = race.match.submit(Seat(0), 2, "early", CALL, 120)
+    lay = race.match.submit_move(Seat(0), 2, "early", CALL, 120)
     race.do(lay)
     assert race.last("rejected").at_ms == 120
 
@@ -223,7 +223,7 @@ def test_in_a_race_who_is_back_late_has_no_time_for_nothing() -> None:
     race.at(3100).hand_all()
     race.lay(1, SEVEN)
     race.at(3300).call(1)
-    race.match.back(Seat(0), 3310)
+    race.match.note_return(Seat(0), 3310)
     race.lay(0, SEVEN)
     race.at(3320).call(0)
     race.until(3400)
@@ -284,7 +284,7 @@ def test_a_replay_stands_where_the_live_match_stands() -> None:
     race.lay(0, -7)
     race.at(4000).call(0)
     race.until(4100)
-    assert replay(race.setup, race.journal).position == race.match.position
+    assert replay_match(race.setup, race.journal).position == race.match.position
     race.call(1)
     race.until(4200)
-    assert replay(race.setup, race.journal).position == race.match.position
+    assert replay_match(race.setup, race.journal).position == race.match.position

@@ -5,7 +5,7 @@ from __future__ import annotations
 from one_match import kinds
 from one_race import BUILD_MS, GRACE_MS, ROUND_MS, SEVEN, RaceDesk, ready
 
-from seatwise_referee.effects import Accept, Reject, Show
+from seatwise_referee.effects import AcceptMove, RejectRequest, ShowView
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import Lay
@@ -23,13 +23,13 @@ def test_who_calls_falsely_is_out_and_the_others_build_on() -> None:
     race.until(110)
     assert race.callers() == [(0, 100)]
     assert race.answers(0) == [(106, "ACCEPTED")]
-    assert [(now, effect.seat) for now, effect in race.told if isinstance(effect, Show) and now] == [
+    assert [(now, effect.seat) for now, effect in race.told if isinstance(effect, ShowView) and now] == [
         (106, 1), (106, 2),
     ]  # fmt: skip
     assert race.prompt == 1
     assert [race.update(seat).to_act for seat in range(3)] == [False, True, True]
-    assert race.match.view(None).out == (0,)
-    assert race.match.view(None).laid == (7, 7, 5)
+    assert race.match.view_for(None).out == (0,)
+    assert race.match.view_for(None).laid == (7, 7, 5)
     race.lay(0, 3)
     assert race.answers(0)[-1] == (110, "NOT_ASKED")
     race.at(200).call(1)
@@ -68,7 +68,9 @@ def test_a_call_that_is_held_behind_a_false_one_keeps_its_own_place() -> None:
     assert race.callers() == [(0, 100)]
     race.until(200)
     assert race.callers() == [(1, 106), (3, 111)]
-    assert [seat for now, effect in race.told if isinstance(effect, Accept) for seat in [effect.seat]] == [
+    assert [
+        seat for now, effect in race.told if isinstance(effect, AcceptMove) for seat in [effect.seat]
+    ] == [
         0,
         1,
         3,
@@ -103,7 +105,7 @@ def test_when_all_agree_the_round_is_over_at_once() -> None:
     race = RaceDesk(2, rounds=2)
     race.lay(0, 4), race.lay(1, -3)
     race.at(100).offer(0)
-    assert race.match.view(None).offers == (0,)
+    assert race.match.view_for(None).offers == (0,)
     race.lay(0, 5)
     race.at(200).offer(1)
     entry = race.last("agreed")
@@ -117,7 +119,7 @@ def test_an_offer_that_is_withdrawn_is_none() -> None:
     race = RaceDesk(2)
     race.offer(0), race.offer(0, on=False), race.offer(1)
     assert race.prompt == 1
-    assert race.match.view(None).offers == (1,)
+    assert race.match.view_for(None).offers == (1,)
     race.offer(0)
     assert race.match.is_over
 
@@ -126,10 +128,10 @@ def test_the_end_that_all_agree_to_is_shown_when_the_journal_has_it() -> None:
     race = RaceDesk(2, rounds=2)
     race.offer(0)
     before = [race.update(seat) for seat in (0, 1)]
-    effects = race.match.submit(Seat(1), 1, "on", race.match.game.move_from_json({"offer_end": True}), 0)
+    effects = race.match.submit_move(Seat(1), 1, "on", race.match.game.move_from_json({"offer_end": True}), 0)
     assert [race.update(seat) for seat in (0, 1)] == before
     race.do(effects)
-    assert race.match.view(None).round == 2
+    assert race.match.view_for(None).round == 2
 
 
 def test_who_agrees_cannot_call_before_it_withdraws() -> None:
@@ -191,8 +193,8 @@ def test_what_comes_after_the_time_is_too_late() -> None:
     race.at(ROUND_MS + 40).lay(1, 2)
     race.until(ROUND_MS + 50)
     assert race.lengths("agreed") == [7, 2]
-    late = race.match.submit(Seat(0), 1, "later", Lay(()), race.now)
-    assert isinstance(late[0], Reject)
+    late = race.match.submit_move(Seat(0), 1, "later", Lay(()), race.now)
+    assert isinstance(late[0], RejectRequest)
     assert str(late[0].reason) == "TOO_LATE"
 
 
@@ -236,7 +238,7 @@ def test_who_resigns_keeps_what_was_laid() -> None:
     race.at(100).resign(1)
     assert kinds(race.journal)[-2:] == ["resigned", "default"]
     assert [list(each.move) for each in race.last("default").moves] == [["lay"], ["stop"]]
-    assert race.match.view(None).laid == (7, 5, 2)
+    assert race.match.view_for(None).laid == (7, 5, 2)
     race.at(200).call(0)
     race.until(300)
     assert race.points == (10, 5, 2)
@@ -267,7 +269,7 @@ def test_an_agreement_that_lacked_only_who_leaves_ends_the_round() -> None:
     race.at(50).resign(1)
     assert kinds(race.journal)[-4:] == ["resigned", "default", "agreed", "default"]
     assert race.prompt == 2
-    assert race.match.view(None).laid == (0, 0, 0)
+    assert race.match.view_for(None).laid == (0, 0, 0)
 
 
 def test_who_leaves_takes_its_held_call_back_and_is_told() -> None:
@@ -277,7 +279,7 @@ def test_who_leaves_takes_its_held_call_back_and_is_told() -> None:
     assert race.answers(0) == [(100, "NOT_ASKED")]
     race.until(300)
     assert "called" not in kinds(race.journal)
-    assert race.match.view(None).laid == (7, 0, 0)
+    assert race.match.view_for(None).laid == (7, 0, 0)
 
 
 def test_of_equal_points_the_one_with_more_tens_is_ranked_first_in_ratings_too() -> None:

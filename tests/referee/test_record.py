@@ -20,7 +20,7 @@ from seatwise_referee import record
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import PRIVATE
-from seatwise_referee.match import replay
+from seatwise_referee.match import replay_match
 from seatwise_referee.record import NotFinished
 from seatwise_referee.verify import verify_line
 
@@ -132,7 +132,7 @@ def test_an_unfinished_match_has_no_record() -> None:
 def test_a_voided_match_has_no_record() -> None:
     desk = Desk()
     desk.sit_all()
-    desk.do(desk.match.void(VoidReason.ABORTED, 0))
+    desk.do(desk.match.void_match(VoidReason.ABORTED, 0))
     with pytest.raises(NotFinished):
         desk.record()
 
@@ -140,7 +140,7 @@ def test_a_voided_match_has_no_record() -> None:
 @every_scene
 def test_a_replay_gives_the_same_record(scene: str) -> None:
     desk = SCENES[scene]()
-    assert replay(desk.setup, desk.journal).position == desk.match.position
+    assert replay_match(desk.setup, desk.journal).position == desk.match.position
     assert record.line(record.build(desk.setup, desk.journal)) == desk.line()
 
 

@@ -13,7 +13,7 @@ import pytest
 from example_record import FILE
 from forging import record_of, the
 
-from seatwise_referee.ending import Ending, Exit, VoidReason, result_ranks
+from seatwise_referee.ending import Ending, SeatExit, VoidReason, result_ranks
 from seatwise_referee.game import ranks_of
 from seatwise_referee.games import ubongo
 from seatwise_referee.games.registry import GAMES
@@ -115,7 +115,12 @@ def test_the_entries_shown_are_those_of_the_example() -> None:
 def test_the_vector_of_ranks_is_right() -> None:
     assert "points 5, 9, 8, 1; seat 1 left with seq 40, seat 2 never sat, seat 3 left with seq 60" in PAGE
     points = (5, 9, 8, 1)
-    exits = (None, Exit(Ending.RESIGNED, 40), Exit(Ending.NEVER_SAT, 0), Exit(Ending.TIMED_OUT, 60))
+    exits = (
+        None,
+        SeatExit(Ending.RESIGNED, 40),
+        SeatExit(Ending.NEVER_SAT, 0),
+        SeatExit(Ending.TIMED_OUT, 60),
+    )
     assert ", ".join(map(str, ranks_of(points))) == "3, 1, 2, 4"
     assert ", ".join(map(str, result_ranks(ranks_of(points), exits))) == "1, 3, 4, 2"
     assert "`outcome.ranks` 3, 1, 2, 4; `result.ranks` 1, 3, 4, 2" in PAGE

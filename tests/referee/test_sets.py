@@ -15,7 +15,7 @@ from set_scenes import SET_SEED, desk, join, played
 
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Sat, canonical
-from seatwise_referee.match import Match, replay
+from seatwise_referee.match import Match, replay_match
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import seed_in_set
 from seatwise_referee.verify import verify_line, verify_lines
@@ -58,7 +58,7 @@ def test_a_match_of_a_set_is_replayed_from_its_stored_setup() -> None:
     it = played()
     stored = Setup.from_json(json.loads(canonical(it.setup.to_json())))
     assert stored == it.setup
-    assert replay(stored, it.journal).position == it.match.position
+    assert replay_match(stored, it.journal).position == it.match.position
 
 
 def test_a_setup_without_a_set_is_stored_as_before() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.match import Update
+from seatwise_referee.match import SeatUpdate
 from seatwise_server.play import play_messages
 
 MILLISECONDS = st.sampled_from([0, 1, 127, 128, 16_383, 16_384, 86_400_000]) | st.integers(0, 86_400_000)
@@ -14,7 +14,7 @@ RECEIPT = bytes(range(16))
 HEAD = play_messages.encode_head("matches/abc", 2, 3)
 
 UPDATES = st.builds(
-    Update,
+    SeatUpdate,
     prompt=st.integers(0, 100_000),
     to_act=st.booleans(),
     pace=st.sampled_from(["", "card", "arrange", "build"]),
@@ -29,7 +29,7 @@ UPDATES = st.builds(
 
 
 @given(UPDATES)
-def test_an_update(told: Update) -> None:
+def test_an_update(told: SeatUpdate) -> None:
     left = pb.TimeLeft(
         move_ms=told.move_ms,
         bank_ms=told.bank_ms,

@@ -11,7 +11,7 @@ from virtual import in_virtual_time
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.journal import Rejected, encode
-from seatwise_referee.match import replay
+from seatwise_referee.match import replay_match
 from seatwise_server.play import play_messages
 from seatwise_server.play.receipts import Receipts
 
@@ -38,7 +38,9 @@ async def played(moves: int) -> tuple[Room, list[bytes], list[Any]]:
 async def after_failover(room: Room, entries: list[Any]) -> tuple[Room, list[Link]]:
     """Another owner opens the match from this journal."""
     written = [encode(entry) for entry in entries]
-    heir = Room(setup=room.setup, position=replay(room.setup, entries).position, epoch=2, written=written)
+    heir = Room(
+        setup=room.setup, position=replay_match(room.setup, entries).position, epoch=2, written=written
+    )
     heir.table.start_clocks()
     await heir.pass_ms(10)
     return heir, [heir.link(seat) for seat in range(2)]

@@ -15,7 +15,7 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode
-from seatwise_referee.match import replay
+from seatwise_referee.match import replay_match
 from seatwise_server.play.lag import LINK_BREAKING_S
 from seatwise_server.play.outbox import SWEEP_S
 from seatwise_server.play.table import LINK_LOSS_NOTICED_S, MOST_WAITING_COMMANDS, Table
@@ -345,7 +345,7 @@ async def test_a_new_owner_says_so_first_and_asks_again_in_full() -> None:
     links = await room.seat_all()
     await room.move(links)
     await room.pass_ms(700)
-    heir = Room(setup=room.setup, position=replay(room.setup, room.entries()).position, epoch=2)
+    heir = Room(setup=room.setup, position=replay_match(room.setup, room.entries()).position, epoch=2)
     heir.journal.start_with(heir.table.name, map(encode, room.entries()))
     heir.table.start_clocks()
     await heir.pass_ms(10)
@@ -364,7 +364,7 @@ async def test_a_new_owner_says_so_first_and_asks_again_in_full() -> None:
 async def test_who_finds_the_new_owner_late_is_not_charged_for_the_search() -> None:
     room = Room()
     await room.seat_all()
-    heir = Room(setup=room.setup, position=replay(room.setup, room.entries()).position, epoch=2)
+    heir = Room(setup=room.setup, position=replay_match(room.setup, room.entries()).position, epoch=2)
     heir.journal.start_with(heir.table.name, map(encode, room.entries()))
     heir.table.start_clocks()
     await heir.pass_ms(LIMIT_MS + 500)
@@ -381,7 +381,7 @@ async def test_who_finds_the_new_owner_late_is_not_charged_for_the_search() -> N
 async def test_a_match_that_is_over_has_nothing_to_open() -> None:
     room = Room()
     await room.play_out(await room.seat_all())
-    heir = Room(setup=room.setup, position=replay(room.setup, room.entries()).position, epoch=2)
+    heir = Room(setup=room.setup, position=replay_match(room.setup, room.entries()).position, epoch=2)
     heir.table.start_clocks()
     await heir.pass_ms(10)
     assert heir.ended == [heir.table]

@@ -15,8 +15,8 @@ from seatwise_referee import record
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode
-from seatwise_referee.match import replay
-from seatwise_referee.position import after, first_position
+from seatwise_referee.match import replay_match
+from seatwise_referee.position import first_position, position_after
 from seatwise_referee.verify import verify_line
 from seatwise_server.play.outbox import MOST_ANSWERS
 from seatwise_server.play.table import MOST_WAITING_COMMANDS
@@ -175,7 +175,7 @@ def check_record(room: Room) -> None:
     """The journal replays to the same end, and a verifier who trusts nobody finds nothing wrong."""
     entries = room.entries()
     assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
-    assert replay(room.setup, entries).position == room.match.position
+    assert replay_match(room.setup, entries).position == room.match.position
     if entries[-1].kind == "finished":
         verdict = verify_line(record.line(record.build(room.setup, entries)))
         assert verdict.fault is None, verdict.fault
@@ -201,7 +201,7 @@ def check_views(evening: Evening) -> None:
     codec = CODECS[room.setup.game]
     position, states = first_position(room.setup), []
     for entry in room.entries():
-        position = after(position, entry, room.setup, game)
+        position = position_after(position, entry, room.setup, game)
         if position.state is not None and (not states or states[-1] is not position.state):
             states.append(position.state)
     for seat, link in evening.all_links:
@@ -220,7 +220,7 @@ async def test_an_heir_goes_on_from_any_moment() -> None:
     entries = evening.room.entries()
     appends = evening.room.journal.appends
     for seq in [append.first_seq + len(append.entries) - 1 for append in appends[evening.seats : -1 : 5]]:
-        position = replay(evening.room.setup, entries[:seq]).position
+        position = replay_match(evening.room.setup, entries[:seq]).position
         heir = Room(setup=evening.room.setup, position=position, epoch=2)
         heir.journal.start_with(heir.table.name, map(encode, entries[:seq]))
         heir.table.start_clocks()

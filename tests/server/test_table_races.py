@@ -92,7 +92,7 @@ async def test_layouts_wait_in_the_inbox_like_any_command_and_more_than_eight_ar
     assert rejections(links[0]) == ["TOO_MANY"] * 3
     room.journal.release()
     await room.pass_ms(5)
-    assert room.match.view(None).laid == ((MOST_WAITING_COMMANDS - 1) % SEVEN, 0)
+    assert room.match.view_for(None).laid == ((MOST_WAITING_COMMANDS - 1) % SEVEN, 0)
     assert links[0].new() == []
 
 

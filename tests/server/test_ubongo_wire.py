@@ -15,7 +15,7 @@ from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import play_service_pb2
 from seatwise_referee.games.ubongo import BOUND, GOAL, View
-from seatwise_referee.race import MOST_LAYS
+from seatwise_referee.race import MOST_LAYS_A_SECOND
 from seatwise_server.cli.show import line_of
 from seatwise_server.house import house_bots
 
@@ -134,7 +134,7 @@ async def test_a_false_caller_is_out_and_the_others_build_on(house):
 async def test_a_flood_of_layouts_is_refused_and_harms_nobody(house):
     async with building(house, rounds=2) as table:
         one, other = table.chairs
-        await build(one, *[lay(best(one)[: 1 + number % 7]) for number in range(3 * MOST_LAYS)])
+        await build(one, *[lay(best(one)[: 1 + number % 7]) for number in range(3 * MOST_LAYS_A_SECOND)])
         assert await one.rejected() == "TOO_MANY"
         await build(other, lay(best(other)), CALL)
         await asyncio.wait_for(other.expect("move_accepted"), 2)

@@ -13,7 +13,7 @@ from room import Room
 from virtual import in_virtual_time, running
 
 from seatwise_referee.journal import encode
-from seatwise_referee.match import replay
+from seatwise_referee.match import replay_match
 from seatwise_server.play.seat_offers import LOBBY_LOOK_S, MOST_UNHEARD_S, SeatOffers
 from seatwise_server.store import Attendance, Store
 from seatwise_server.store.attendance import LEASE_MS
@@ -113,7 +113,7 @@ async def test_a_store_that_is_away_hurts_nothing() -> None:
 async def test_after_a_takeover_too_no_time_runs_before_a_bot_can_know_where_to_go() -> None:
     room = Room(setup_ms=SETUP_MS)
     await room.seat_all()
-    position = replay(room.setup, room.entries()).position
+    position = replay_match(room.setup, room.entries()).position
     heir = Room(setup=room.setup, position=position, epoch=2, written=list(map(encode, room.entries())))
     lobbies = opened(heir)
     await heir.pass_ms(SETUP_MS + ALLOWED_MS + 3_000)

@@ -158,7 +158,7 @@ async def test_a_voided_match_ends_the_watch_and_has_no_last_view() -> None:
 
     desk, store, spectator = dealt()
     await spectator.new()
-    desk.do(desk.match.void(VoidReason.ABORTED, 5))
+    desk.do(desk.match.void_match(VoidReason.ABORTED, 5))
     store.deliver()
     await asyncio.sleep(2)
     (over,) = await spectator.new()

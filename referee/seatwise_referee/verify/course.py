@@ -24,7 +24,7 @@ from seatwise_referee.journal import (
     Sat,
     TakenOver,
 )
-from seatwise_referee.position import Position, SeatState, after, first_position
+from seatwise_referee.position import Position, SeatState, first_position, position_after
 from seatwise_referee.setup import Setup
 from seatwise_referee.verify.clocks import Times, check_charge, check_in_time
 from seatwise_referee.verify.defaults import Absence, after_defaulted
@@ -58,7 +58,7 @@ class Course:
         owed = owed_after(self._position, self._last, self._limits)
         self._check_owed(owed, entry)
         state = _CHECKS[type(entry)](self, entry, owed is not None)
-        self._move_to(after(self._position, entry, self._setup, self._game, state), entry)
+        self._move_to(position_after(self._position, entry, self._setup, self._game, state), entry)
 
     def _check_owed(self, owed: Owed | None, entry: Entry) -> None:
         if owed is None or self._last is None:

@@ -14,7 +14,7 @@ from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import BadOptions, IllegalMove
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import BadEntry, Entry, Frozen, Rejected, TakenOver, decode
-from seatwise_referee.match import Match, replay
+from seatwise_referee.match import Match, replay_match
 from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_server.play.delivery import Delivery
@@ -113,7 +113,7 @@ class MatchClaims:
 
     def _replay(self, setup: Setup, epoch: int, journal: list[bytes], void: VoidReason | None) -> OwnedMatch:
         try:
-            return OwnedMatch(replay(setup, map(decode, journal)), epoch, void, journal)
+            return OwnedMatch(replay_match(setup, map(decode, journal)), epoch, void, journal)
         except (BadEntry, IllegalMove):
             log.exception("journal_unplayable", match=setup.match)
             return OwnedMatch(_unplayable_match(setup, len(journal)), epoch, VoidReason.UNPLAYABLE, journal)
@@ -129,7 +129,7 @@ class MatchClaims:
         if not (await self.flusher.rewrite_missing(setup.match)).is_kept:
             return None
         log.warning("match_reclaimed", match=setup.match, epoch=fresh, entries=len(entries))
-        return OwnedMatch(replay(setup, map(decode, entries)), fresh, None, entries)
+        return OwnedMatch(replay_match(setup, map(decode, entries)), fresh, None, entries)
 
 
 def _parse_setup(meta: MatchMeta) -> Setup:

@@ -16,7 +16,7 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_server.counts import COUNTS
 
 if TYPE_CHECKING:
-    from seatwise_referee.match import Update
+    from seatwise_referee.match import SeatUpdate
 
 LENGTH_DELIMITED = 2
 REASONS = {name.removeprefix("REASON_"): number for name, number in pb.MoveRejected.Reason.items()}
@@ -54,7 +54,7 @@ def encode_response(items: Iterable[bytes]) -> bytes:
     return b"".join([encode_field(_ITEM, item) for item in items])
 
 
-def encode_update(head: bytes, game: str, told: Update, receipt: bytes) -> bytes:
+def encode_update(head: bytes, game: str, told: SeatUpdate, receipt: bytes) -> bytes:
     """What a seat sees and is asked."""
     view = b""
     if told.view is not None:
@@ -70,7 +70,7 @@ def encode_update(head: bytes, game: str, told: Update, receipt: bytes) -> bytes
     )
 
 
-def _encode_time(told: Update) -> bytes:
+def _encode_time(told: SeatUpdate) -> bytes:
     """As `pb.Update.time`, in a third of the time that protobuf takes; proto3 leaves noughts out."""
     times = b"".join((
         b"\x08" + encode_varint(told.move_ms) if told.move_ms else b"",

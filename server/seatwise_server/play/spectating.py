@@ -10,7 +10,7 @@ from seatwise.codec import CODECS
 from seatwise.v1 import match_service_pb2 as pb
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Entry, Rejected, decode, entry_from_json
-from seatwise_referee.position import Position, after, first_position
+from seatwise_referee.position import Position, first_position, position_after
 from seatwise_referee.setup import Setup
 from seatwise_server import resources
 from seatwise_server.play import play_messages
@@ -72,7 +72,7 @@ def fold_entries(position: Position, entries: Iterable[Entry], setup: Setup) -> 
     """
     news_ms = None
     for entry in entries:
-        position = after(position, entry, setup, GAMES[setup.game])
+        position = position_after(position, entry, setup, GAMES[setup.game])
         if not isinstance(entry, Rejected):
             news_ms = entry.at_ms
     return position, news_ms

@@ -15,7 +15,16 @@ from typing import Any, Protocol
 import structlog
 
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.effects import Accept, Changed, Effect, Finish, Record, Reject, Show, WakeAt
+from seatwise_referee.effects import (
+    AcceptMove,
+    Effect,
+    EndMatch,
+    RejectRequest,
+    ShowChange,
+    ShowView,
+    WakeAt,
+    WriteEntry,
+)
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode
@@ -140,7 +149,7 @@ class Table:
         if self._ended:
             outbox.add_match_end(self, seat, play_messages.encode_ended(place.head, self._ended))
         elif self.match.position.seats[seat].has_sat:
-            self._perform_effects(self.match.back(Seat(seat), self._match_ms(at)))
+            self._perform_effects(self.match.note_return(Seat(seat), self._match_ms(at)))
             self._show_view(seat)
         elif self._has_room(seat, ""):
             self._queue_command(seat, lambda now: self.match.sit(Seat(seat), nonce or None, now), at)
@@ -149,7 +158,7 @@ class Table:
         """The bot answers a prompt; `at` is when the answer came."""
         if self._has_room(seat, request_id):
             self._queue_command(
-                seat, lambda now: self.match.submit(Seat(seat), prompt, request_id, move, now), at
+                seat, lambda now: self.match.submit_move(Seat(seat), prompt, request_id, move, now), at
             )
 
     def resign_seat(self, seat: int, at: float) -> None:
@@ -163,7 +172,7 @@ class Table:
         if place.outbox is outbox:
             place.outbox = None
             if self._broke_links():
-                self.match.expect(Seat(seat), self._match_ms(self._loop.time()))
+                self.match.await_return(Seat(seat), self._match_ms(self._loop.time()))
             else:
                 self._start_clock_of_absent(seat)
 
@@ -177,7 +186,7 @@ class Table:
 
     def encode_update(self, seat: int) -> tuple[bytes, int]:
         """See `outbox.Viewed`."""
-        told = self.match.update(Seat(seat), self._match_ms(self._loop.time()))
+        told = self.match.update_for(Seat(seat), self._match_ms(self._loop.time()))
         receipt = self._receipts.receipt_of(told.seen_seq)
         item = play_messages.encode_update(self._places[seat].head, self.match.setup.game, told, receipt)
         return item, told.prompt if told.to_act else 0
@@ -185,12 +194,12 @@ class Table:
     def on_prompt_delivered(self, seat: int, prompt: int, allowance_ms: int | None) -> None:
         """See `outbox.Viewed`."""
         self._perform_effects(
-            self.match.handed(Seat(seat), prompt, self._match_ms(self._loop.time()), allowance_ms)
+            self.match.note_delivery(Seat(seat), prompt, self._match_ms(self._loop.time()), allowance_ms)
         )
 
     def on_round_trip(self, seat: int, allowance_ms: int) -> None:
         """See `outbox.Viewed`."""
-        self._perform_effects(self.match.measured(Seat(seat), allowance_ms))
+        self._perform_effects(self.match.note_allowance(Seat(seat), allowance_ms))
 
     # From the house
 
@@ -210,24 +219,26 @@ class Table:
     @property
     def awaited_bots(self) -> list[str]:
         """Bots that have yet to sit down here."""
-        return [self.match.setup.bots[seat] for seat in sorted(self.match.awaited)]
+        return [self.match.setup.bots[seat] for seat in sorted(self.match.awaited_seats)]
 
     def wait_for_bots(self, bots: Collection[str], ms: int) -> None:
         """In the last `ms` nobody could tell these bots to sit down here."""
         seats = [Seat(seat) for seat, bot in enumerate(self.match.setup.bots) if bot in bots]
         if not self.is_closed and not self.match.is_over:
-            self._queue_command(None, lambda now: self.match.wait_on(seats, ms, now), self._loop.time())
+            self._queue_command(
+                None, lambda now: self.match.note_unreachable(seats, ms, now), self._loop.time()
+            )
 
     def void_match(self, reason: VoidReason) -> None:
         """Ends the match; it counts for nobody."""
-        self._queue_command(None, lambda now: self.match.void(reason, now), self._loop.time())
+        self._queue_command(None, lambda now: self.match.void_match(reason, now), self._loop.time())
 
     def resume_after_gap(self, gap_s: float) -> None:
         """The store is back after a gap: nobody is charged for it."""
         if self.is_closed or self._is_winding_up:
             return
         gap_ms = int(gap_s * 1000)
-        thaw = (None, lambda now: self.match.freeze(gap_ms, "STORE", now), self._loop.time())
+        thaw = (None, lambda now: self.match.note_standstill(gap_ms, "STORE", now), self._loop.time())
         self._inbox.insert(0, thaw)  # before the answers that came meanwhile: they are not late for it
         self._run_commands()
         self._on_timer()
@@ -303,7 +314,7 @@ class Table:
         except Exception:
             self._log.exception("match_failed")
             self.match = Match(self.match.setup, self.match.position)
-            return self.match.void(VoidReason.UNPLAYABLE, now)
+            return self.match.void_match(VoidReason.UNPLAYABLE, now)
 
     def _stall_effects(self) -> list[Effect]:
         """What we stood still since the last command is charged to nobody, whenever that was."""
@@ -312,10 +323,12 @@ class Table:
         self.match.note_lag(self._lag.recent_ms(now))
         if not stalled_s:
             return []
-        return self.match.freeze(int(stalled_s * 1000), "STALL", self._match_ms(self._lag.stalled_until))
+        return self.match.note_standstill(
+            int(stalled_s * 1000), "STALL", self._match_ms(self._lag.stalled_until)
+        )
 
     def _append_effects(self, effects: list[Effect]) -> None:
-        entries = [effect.entry for effect in effects if isinstance(effect, Record)]
+        entries = [effect.entry for effect in effects if isinstance(effect, WriteEntry)]
         if not entries:
             self._perform_effects(effects)
             return
@@ -337,7 +350,7 @@ class Table:
             self._receipts.add_entry(entry)
         self._count_entries(effects)
         before = self.match.position
-        wake = self.match.confirm(self._match_ms(self._loop.time()))
+        wake = self.match.confirm_entries(self._match_ms(self._loop.time()))
         self._perform_effects([*effects, *wake])
         if before.state is None and self.match.position.state is not None:
             self._on_deal(self)
@@ -348,27 +361,27 @@ class Table:
 
     def _count_entries(self, effects: list[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Record):
+            if isinstance(effect, WriteEntry):
                 COUNTS.entry(effect.entry)
         COUNTS.appended(self._loop.time() - self._asked_s)
 
     def _perform_effects(self, effects: list[Effect]) -> None:
         """In their order, those first that come with every move: `isinstance` is quicker than patterns."""
         for effect in effects:
-            if isinstance(effect, Accept):
+            if isinstance(effect, AcceptMove):
                 self._send_acceptance(effect)
-            elif isinstance(effect, Show):
+            elif isinstance(effect, ShowView):
                 self._show_view(effect.seat)
             elif isinstance(effect, WakeAt):
                 self._set_timer(effect.at_ms)
-            elif isinstance(effect, Reject):
+            elif isinstance(effect, RejectRequest):
                 self._log.debug("move_rejected", seat=effect.seat, reason=str(effect.reason))
                 self._send_rejection(
                     self._places[effect.seat], effect.request_id, str(effect.reason), effect.message
                 )
-            elif isinstance(effect, Changed):
+            elif isinstance(effect, ShowChange):
                 self._show_change(effect.seats)
-            elif isinstance(effect, Finish):
+            elif isinstance(effect, EndMatch):
                 self._on_finished()
 
     def _show_view(self, seat: int) -> None:
@@ -393,7 +406,7 @@ class Table:
             if place.every_change and place.outbox:
                 place.outbox.mark_view_due(self, seat, at_once=False)
 
-    def _send_acceptance(self, it: Accept) -> None:
+    def _send_acceptance(self, it: AcceptMove) -> None:
         place = self._places[it.seat]
         if place.outbox:
             seen_seq = self.match.position.seen_seq(it.seat)
