@@ -196,7 +196,7 @@ FAULTS: tuple[Fault, ...] = (
         "of what nobody else looks at only a share is taken",
         "server/seatwise_server/play/takeover.py",
         "await self._take_over_from(self._name, self._all_that_fit)",
-        "await self._take_over_from(self._name, self._share)",
+        "await self._take_over_from(self._name, self._own_share)",
         ("tests/server/test_inheritance.py",),
     ),
     Fault(
