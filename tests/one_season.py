@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from seatwise import season as bundles
-from seatwise.local_table import LocalTable, Player
+from seatwise.local_table import LocalPlayer, LocalTable
 from seatwise.samples import sample
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
@@ -90,11 +90,11 @@ def _setup(league: League, scheduled: ScheduledMatch, seq: int) -> Setup:
     )
 
 
-def _players(league: League, scheduled: ScheduledMatch) -> Iterator[Player]:
+def _players(league: League, scheduled: ScheduledMatch) -> Iterator[LocalPlayer]:
     kinds = {each.player: each.bot for each in league.entrants}
     for seat, bot in enumerate(scheduled.bots):
         chance = random.Random(f"{scheduled.id}/{seat}")
-        yield Player(bot, sample(kinds[bot], league.game), _seed(f"{scheduled.id}/{seat}"), chance)
+        yield LocalPlayer(bot, sample(kinds[bot], league.game), _seed(f"{scheduled.id}/{seat}"), chance)
 
 
 def _seed(text: str) -> bytes:

@@ -353,11 +353,11 @@ class AsyncClient:
             try:
                 async with aclosing(self._watch(request)) as responses:
                     async for response in responses:
-                        retry.is_up()
+                        retry.note_success()
                         yield response
                 return
             except TemporaryError as error:
-                await retry.after(error)
+                await retry.wait_after(error)
 
     # Leagues
 

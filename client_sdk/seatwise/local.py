@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
 from seatwise.failures import Failures
-from seatwise.local_table import LocalTable, Player, local_time_control
+from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
 from seatwise.standings import PlayedMatch, Results, Standing
 from seatwise_referee.game import BadOptions, Options
 from seatwise_referee.games.registry import GAMES
@@ -132,12 +132,12 @@ class _Series:
             durability="none",
         )
 
-    def players(self, number: int) -> list[Player]:
+    def players(self, number: int) -> list[LocalPlayer]:
         """Return the players of one match by seat. If there is a seed, seed the module `random` as well."""
         if self._has_seed:
             random.seed(self._derived(number, "random"))
         return [
-            Player(
+            LocalPlayer(
                 name=self.names[each],
                 factory=self._factories[each],
                 nonce=self._derived(number, f"nonce/{seat}"),

@@ -46,7 +46,7 @@ def local_time_control(game: str) -> TimeControl:
 
 
 @dataclass(frozen=True, slots=True)
-class Player:
+class LocalPlayer:
     """The bot of one seat, and its random numbers."""
 
     name: str
@@ -61,7 +61,7 @@ class LocalTable:
     def __init__(
         self,
         setup: Setup,
-        players: Sequence[Player],
+        players: Sequence[LocalPlayer],
         failed: Callable[[Failure], None],
         wait: Callable[[Any], Any],
     ) -> None:

@@ -18,7 +18,7 @@ from seatwise.bot_errors import UsageError
 from seatwise.codec import CODECS
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import MissingTokenError
-from seatwise.link.attendance import Attendance, Plan
+from seatwise.link.bot_session import BotSession, RunPlan
 from seatwise.link.security import Security, SecurityOptions
 from seatwise.link.wire import GrpcWire
 from seatwise.result import Result
@@ -114,9 +114,9 @@ async def run_async(
     """
     plan = _plan(bot_class, game, queues, max_matches, matches, on_result)
     wire = GrpcWire(address, _token(token), front_door, Security.of(**security))
-    attendance = Attendance(plan, wire)
-    with _signals(attendance) if handle_signals else nullcontext():
-        summary = await attendance.run()
+    session = BotSession(plan, wire)
+    with _signals(session) if handle_signals else nullcontext():
+        summary = await session.run_session()
     log.info("%s", summary)
     return summary
 
@@ -131,10 +131,10 @@ def _plan(
     max_matches: int,
     matches: int | None,
     on_result: Callable[[Result], Any] | None,
-) -> Plan:
+) -> RunPlan:
     if game not in CODECS:
         raise UsageError(f"{game}: no such game; there is {', '.join(CODECS)}")
-    return Plan(
+    return RunPlan(
         factory=_factory(bot_class, game),
         game=game,
         queues=_queues(queues, game),
@@ -203,16 +203,16 @@ def _told_on_stderr() -> Iterator[None]:
 
 
 @contextmanager
-def _signals(attendance: Attendance) -> Iterator[None]:
+def _signals(session: BotSession) -> Iterator[None]:
     """Drain at the first signal, and leave at the second. Only the main thread can handle signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
-    signals = iter((attendance.drain, attendance.leave))
+    signals = iter((session.drain, session.leave))
 
     def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # as `signal` calls it
-        loop.call_soon_threadsafe(_stop, attendance, next(signals, attendance.leave))
+        loop.call_soon_threadsafe(_stop, session, next(signals, session.leave))
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -222,10 +222,10 @@ def _signals(attendance: Attendance) -> Iterator[None]:
             signal.signal(number, handler or signal.SIG_DFL)
 
 
-def _stop(attendance: Attendance, act: Callable[[], None]) -> None:
+def _stop(session: BotSession, act: Callable[[], None]) -> None:
     """Log and act. Only leaving open matches is worth a warning."""
-    if act == attendance.drain:
-        log.info("open matches: %d, to be finished first; Ctrl-C again leaves at once", attendance.open_seats)
+    if act == session.drain:
+        log.info("open matches: %d, to be finished first; Ctrl-C again leaves at once", session.open_seats)
     else:
-        log.warning("open matches: %d, left; their default moves are played", attendance.open_seats)
+        log.warning("open matches: %d, left; their default moves are played", session.open_seats)
     act()

@@ -77,7 +77,7 @@ class Summary:
 
 
 @dataclass(slots=True)
-class Tally:
+class RunTotals:
     """The sums of a run so far. It keeps no matches, because a bot may play for months."""
 
     points: int = 0
@@ -93,7 +93,7 @@ class Tally:
         """Number of matches that count."""
         return self.ranks.total()
 
-    def add(self, result: Result | None) -> None:
+    def add_match(self, result: Result | None) -> None:
         """Add a match that is over; `None` if its result is unknown."""
         if result is None:
             self.unknown += 1
@@ -104,7 +104,7 @@ class Tally:
             self.ranks[result.ranks[result.seat]] += 1
             self.endings[str(result.endings[result.seat])] += 1
 
-    def summary(self, left: int = 0) -> Summary:
+    def make_summary(self, left: int = 0) -> Summary:
         """Return the summary so far."""
         matches = self.matches
         ranks = sum(rank * count for rank, count in self.ranks.items())

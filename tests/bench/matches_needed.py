@@ -21,7 +21,7 @@ from statistics import fmean, variance
 
 from seatwise import Card, View
 from seatwise.bot import BotFactory
-from seatwise.local_table import LocalTable, Player, local_time_control
+from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
 from seatwise.samples import sample
 from seatwise.samples.greedy import Greedy
 from seatwise_referee.games.registry import GAMES
@@ -84,7 +84,8 @@ def played(deal: str, match: str, names: Sequence[str]) -> tuple[int, ...]:
         deal_set=DealSet("sets/bench", 1, 1, sha256(f"deal/{deal}".encode()).digest()),
     )
     players = [
-        Player(name, bot_of(name), bytes(32), Random(f"{match}/{seat}")) for seat, name in enumerate(names)
+        LocalPlayer(name, bot_of(name), bytes(32), Random(f"{match}/{seat}"))
+        for seat, name in enumerate(names)
     ]
     return LocalTable(setup, players, _failed, lambda value: value).play().points
 

@@ -12,7 +12,7 @@ import runs
 import table
 from table import Row
 
-from seatwise.samples.ubongo_solver import measure
+from seatwise.samples.ubongo_solver import measure_hands
 from seatwise_referee.games.ubongo import ROUNDS
 
 MATCHES = 64
@@ -44,7 +44,7 @@ def _of_the_solver(hands: int) -> list[Row]:
     """By the side of the deck that is up."""
     found = []
     for number in range(1, ROUNDS + 1):
-        figures = measure(number, hands)
+        figures = measure_hands(number, hands)
         found.append(Row(f"solver, hands of round {number} with seven", 100 * figures.solved / hands, "%"))
         found.append(Row(f"solver, round {number}, median", figures.median_ms, "ms"))
         found.append(Row(f"solver, round {number}, p95", figures.p95_ms, "ms"))

@@ -21,8 +21,8 @@ from typing import Any, Generic, TypeVar
 from chaos.history import History, Line
 from seatwise import Bot, Card, ubongo
 from seatwise.codec import CODECS
-from seatwise.link.attendance import Attendance, Plan
-from seatwise.link.wire import GrpcWire, Stream
+from seatwise.link.bot_session import BotSession, RunPlan
+from seatwise.link.wire import GrpcWire, WireStream
 from seatwise.samples.ubongo_random import RandomBuilder
 from seatwise.ugo import View
 from seatwise.v1 import lobby_service_pb2, play_service_pb2
@@ -64,7 +64,7 @@ class Noted(Generic[Sent, Received]):
 
     def __init__(
         self,
-        stream: Stream[Sent, Received],
+        stream: WireStream[Sent, Received],
         history: History,
         said: Callable[[Sent], Iterable[Line]],
         heard: Callable[[Received], Iterable[Line]],
@@ -171,10 +171,10 @@ async def play(args: argparse.Namespace) -> None:
     """Attends until it is told to stop."""
     history = History(args.history)
     history.note([{"what": "born", "pid": os.getpid()}])
-    plan = Plan(BOTS[args.game], args.game, tuple(args.queues), AT_ONCE, None, None)
-    attendance = Attendance(plan, NotedWire(args.address, os.environ["SEATWISE_TOKEN"], history))
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, attendance.drain)
-    summary = await attendance.run()
+    plan = RunPlan(BOTS[args.game], args.game, tuple(args.queues), AT_ONCE, None, None)
+    session = BotSession(plan, NotedWire(args.address, os.environ["SEATWISE_TOKEN"], history))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, session.drain)
+    summary = await session.run_session()
     history.note([{"what": "left", "summary": str(summary)}])
 
 

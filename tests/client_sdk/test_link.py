@@ -457,7 +457,7 @@ async def test_an_offer_of_a_match_that_is_over_makes_no_second_bot(server: Fake
 async def test_a_closed_seat_asks_for_the_last_word(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seatwise.link.seat.LAST_WORD_S", 0.05)
+    monkeypatch.setattr("seatwise.link.seat_session.LAST_WORD_S", 0.05)
     mine = bot_class()
     async with seated(mine, server) as (lobby, referee):
         await lobby.close()
@@ -469,8 +469,8 @@ async def test_a_closed_seat_asks_for_the_last_word(
 async def test_without_a_last_word_the_match_is_over_all_the_same(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seatwise.link.seat.LAST_WORD_S", 0.02)
-    monkeypatch.setattr("seatwise.link.seat.NO_WORD_S", 0.02)
+    monkeypatch.setattr("seatwise.link.seat_session.LAST_WORD_S", 0.02)
+    monkeypatch.setattr("seatwise.link.seat_session.NO_WORD_S", 0.02)
     async with running(bot_class(), server, matches=1) as run:
         lobby = await server.lobby()
         await lobby.offer()
@@ -483,8 +483,8 @@ async def test_without_a_last_word_the_match_is_over_all_the_same(
 async def test_a_seat_that_is_closed_by_mistake_plays_on(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seatwise.link.seat.LAST_WORD_S", 0.02)
-    monkeypatch.setattr("seatwise.link.seat.NO_WORD_S", 0.1)
+    monkeypatch.setattr("seatwise.link.seat_session.LAST_WORD_S", 0.02)
+    monkeypatch.setattr("seatwise.link.seat_session.NO_WORD_S", 0.1)
     mine = bot_class()
     async with seated(mine, server) as (lobby, referee):
         await lobby.close()

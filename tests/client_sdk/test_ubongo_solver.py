@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from seatwise.samples.ubongo_solver import NODES, Search, hand_of, measure, solve
+from seatwise.samples.ubongo_solver import NODES, Search, hand_of, measure_hands, solve
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import (
     BOUND,
@@ -121,11 +121,11 @@ def test_two_solvers_play_a_match() -> None:
 
 
 def test_figures_are_those_of_so_many_hands() -> None:
-    figures = measure(1, hands=20, deck=HOUSE)
+    figures = measure_hands(1, hands=20, deck=HOUSE)
     assert (figures.round, figures.hands, figures.solved, figures.given_up) == (1, 20, 20, 0)
     assert 0 < figures.median_ms <= figures.p95_ms
 
 
 def test_hands_that_were_not_searched_to_the_end_are_told_apart() -> None:
-    figures = measure(1, hands=5, nodes=3)
+    figures = measure_hands(1, hands=5, nodes=3)
     assert (figures.solved, figures.given_up) == (0, 5)

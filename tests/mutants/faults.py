@@ -1048,14 +1048,14 @@ FAULTS: tuple[Fault, ...] = (
     # The bot's side
     Fault(
         "the SDK hears an owner whose time is over",
-        f"{LINK}/seat.py",
+        f"{LINK}/seat_session.py",
         "        if 0 < epoch < seen:\n",
         "        if False:\n",
         ("tests/client_sdk/test_link.py",),
     ),
     Fault(
         "the SDK does not check the commitment",
-        f"{LINK}/seat.py",
+        f"{LINK}/seat_session.py",
         "if result.seed and sha256(result.seed).digest() != self.offer.commitment:",
         "if False:",
         ("tests/client_sdk/test_link.py",),
@@ -1497,7 +1497,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a seat that is shown its match is given up",
-        f"{LINK}/seat.py",
+        f"{LINK}/seat_session.py",
         " and not self._is_shown:\n",
         ":\n",
         ("tests/client_sdk/test_link.py::test_a_seat_that_is_closed_by_mistake_plays_on",),
@@ -1692,7 +1692,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a bot that plays is ended by a certificate that is not trusted",
-        f"{LINK}/lobby.py",
+        f"{LINK}/lobby_link.py",
         "                if not self._bot:\n                    raise",
         "                if True:\n                    raise",
         (ENCRYPTION,),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ubongo_positions import PLAIN
 
-from seatwise.samples.ubongo_solver import measure
+from seatwise.samples.ubongo_solver import measure_hands
 from seatwise_referee.games.ubongo import CARDS, HOUSE, BadDeck, Card, Side, Ubongo, deck_maker, parse_deck
 from seatwise_referee.games.ubongo import house_deck as house_module
 
@@ -46,7 +46,7 @@ def test_the_header_says_that_it_is_house_data() -> None:
 @pytest.mark.parametrize("round_number", range(1, 7))
 def test_the_header_is_honest(round_number: int) -> None:
     """All hands are searched again, each to the end."""
-    figures = measure(round_number, hands=deck_maker.HANDS)
+    figures = measure_hands(round_number, hands=deck_maker.HANDS)
     assert (figures.solved, figures.given_up) == (deck_maker.SOLVABLE[round_number - 1], 0)
     (line,) = (line for line in LINES if line.startswith(f"# round {round_number}:"))
     assert line.endswith(f"{100 * figures.solved / figures.hands:5.1f} %")

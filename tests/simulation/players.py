@@ -9,7 +9,7 @@ from typing import Any
 
 from seatwise.bot import Bot
 from seatwise.errors import RefusedError, SeatwiseError
-from seatwise.link.attendance import Attendance, Plan
+from seatwise.link.bot_session import BotSession, RunPlan
 from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise.ubongo import Layout, OfferEnd, fitting_places
@@ -87,18 +87,18 @@ class Seated:
     ) -> None:
         self.loop = loop
         self.wire = Wire(exchange, loop, LOBBY, token)
-        self.attendance: Attendance
+        self.session: BotSession
         self.has_left = False
         self._on_failed = on_failed
 
         player = type("Player", (Player,), {"_lots": chance, **habits})
-        self._plan = Plan(player, game, queues, most_at_once, None, on_result)
+        self._plan = RunPlan(player, game, queues, most_at_once, None, on_result)
         loop.create_task(self._run())
 
     async def _run(self) -> None:
-        self.attendance = Attendance(self._plan, self.wire)
+        self.session = BotSession(self._plan, self.wire)
         try:
-            await self.attendance.run()
+            await self.session.run_session()
         except SeatwiseError as error:
             self._on_failed(f"{self.loop.name} has given up: {error!r}")
         self.has_left = True

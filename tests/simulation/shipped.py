@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from seatwise.bot import Bot
-from seatwise.link.attendance import Attendance
-from seatwise.link.seat import Seat
+from seatwise.link.bot_session import BotSession
+from seatwise.link.seat_session import SeatSession
 from seatwise_server.play.referee import Referee
 from seatwise_server.play.table import Table
 from seatwise_server.store import Flusher, Store
@@ -62,8 +62,8 @@ class _Inhabitants:
                 self._want(Table, *referee.tables.values())
                 self.looked += 1
         for bot in self._world.bots:
-            self._want(Attendance, bot.seated.attendance)
-            self._want(Seat, *bot.seated.attendance._seats.values())
+            self._want(BotSession, bot.seated.session)
+            self._want(SeatSession, *bot.seated.session._seats.values())
 
     def _want(self, kind: type, *things: Any) -> None:
         self.strange += [f"{thing!r} is no {kind}" for thing in things if type(thing) is not kind]

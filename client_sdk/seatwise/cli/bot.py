@@ -77,12 +77,12 @@ def run(args: Namespace) -> int:
 @contextmanager
 def _times_told_in(file: str | None) -> Iterator[None]:
     from seatwise.bot_errors import UsageError
-    from seatwise.link.times import told_in
+    from seatwise.link.answer_times import write_times_to
 
     with ExitStack() as stack:
         if file is not None:
             try:
-                stack.enter_context(told_in(Path(file)))
+                stack.enter_context(write_times_to(Path(file)))
             except OSError as error:
                 raise UsageError(f"--times {file}: {error.strerror}") from None
         yield

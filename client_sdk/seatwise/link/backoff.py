@@ -56,7 +56,7 @@ class Retry:
         self._up_since: float | None = None
         self._down_since: float | None = None
 
-    def is_up(self) -> None:
+    def note_success(self) -> None:
         """Something was received: the link works."""
         if self._up_since is not None:
             return
@@ -64,16 +64,16 @@ class Retry:
         if self._down_since is not None:
             log.info("%s: back after %.1f s", self._name, self._up_since - self._down_since)
 
-    async def after(self, error: SeatwiseError) -> None:
+    async def wait_after(self, error: SeatwiseError) -> None:
         """The link is down: returns when it is time to try again."""
         now = asyncio.get_running_loop().time()
         if self._up_since is not None or self._down_since is None:
-            self._fell(now, error)
+            self._note_failure(now, error)
         delay_s = self._backoff.next_s(error)
         log.debug("%s: %s; next try in %.2f s", self._name, error, delay_s)
         await asyncio.sleep(delay_s)
 
-    def _fell(self, now: float, error: SeatwiseError) -> None:
+    def _note_failure(self, now: float, error: SeatwiseError) -> None:
         # A link that breaks as soon as it stands has not proved good: its waits go on growing.
         if self._up_since is not None and now - self._up_since >= LONGEST_S:
             self._backoff.reset()

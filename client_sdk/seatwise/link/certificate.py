@@ -54,21 +54,21 @@ def parse_pin(text: str) -> bytes:
 
 def key_digest(certificate: bytes) -> bytes:
     """SHA-256 of the certificate's SubjectPublicKeyInfo. ValueError if it cannot be read."""
-    return hashlib.sha256(_fields(certificate)[5].whole).digest()
+    return hashlib.sha256(_certificate_fields(certificate)[5].whole).digest()
 
 
 def names_of(certificate: bytes) -> list[str]:
     """The names and addresses that a certificate (DER) is for, names first. ValueError if it cannot be read."""
-    fields = _fields(certificate)
+    fields = _certificate_fields(certificate)
     names: list[str] = []
     addresses: list[str] = []
     for extensions in fields[6:]:
         if extensions.tag != _EXTENSIONS:
             continue
-        for extension in _inner(_inner(extensions)[0]):
-            identifier, *_, value = _inner(extension)
+        for extension in _inner_values(_inner_values(extensions)[0]):
+            identifier, *_, value = _inner_values(extension)
             if identifier.content == _ALTERNATIVE_NAMES:
-                for name in _inner(_inner(value)[0]):
+                for name in _inner_values(_inner_values(value)[0]):
                     if name.tag == _DNS_NAME:
                         names.append(name.content.decode("ascii"))
                     elif name.tag == _IP_ADDRESS:
@@ -77,19 +77,19 @@ def names_of(certificate: bytes) -> list[str]:
 
 
 def _common_names(subject: _Value) -> Iterator[str]:
-    for relative in _values(subject.content):
-        for attribute in _inner(relative):
-            identifier, value = _inner(attribute)
+    for relative in _parse_values(subject.content):
+        for attribute in _inner_values(relative):
+            identifier, value = _inner_values(attribute)
             if identifier.content == _COMMON_NAME:
                 yield value.content.decode()
 
 
-def _fields(certificate: bytes) -> list[_Value]:
+def _certificate_fields(certificate: bytes) -> list[_Value]:
     """Serial number, algorithm, issuer, validity, subject, key, and what comes after."""
-    outer = _values(certificate)
+    outer = _parse_values(certificate)
     if not outer or outer[0].tag != _CONSTRUCTED:
         raise ValueError("no certificate")
-    fields = _inner(_inner(outer[0])[0])
+    fields = _inner_values(_inner_values(outer[0])[0])
     if fields and fields[0].tag == _VERSION:
         del fields[0]
     if len(fields) < 6:
@@ -97,19 +97,19 @@ def _fields(certificate: bytes) -> list[_Value]:
     return fields
 
 
-def _inner(value: _Value) -> list[_Value]:
-    found = _values(value.content)
+def _inner_values(value: _Value) -> list[_Value]:
+    found = _parse_values(value.content)
     if not found:
         raise ValueError("an element of a certificate is empty")
     return found
 
 
-def _values(data: bytes) -> list[_Value]:
+def _parse_values(data: bytes) -> list[_Value]:
     """The elements that stand one after the other."""
     found, at = [], 0
     while at < len(data):
         start, tag = at, data[at]
-        length, at = _length(data, at + 1)
+        length, at = _parse_length(data, at + 1)
         if at + length > len(data):
             raise ValueError("a certificate that ends too early")
         found.append(_Value(tag, data[at : at + length], data[start : at + length]))
@@ -117,7 +117,7 @@ def _values(data: bytes) -> list[_Value]:
     return found
 
 
-def _length(data: bytes, at: int) -> tuple[int, int]:
+def _parse_length(data: bytes, at: int) -> tuple[int, int]:
     """A length, and where its content begins."""
     if at >= len(data):
         raise ValueError("a certificate that ends too early")

@@ -92,7 +92,7 @@ def explain_failure(endpoint: Endpoint, security: Security, error: SeatwiseError
     """An `EncryptionError` if the server is there, and TLS is why the link failed; else the error that it was. Blocks as
     `prepare_dial` does, and tells the server nothing."""
     is_checked = endpoint.is_encrypted and not fetches_certificate(endpoint, security)
-    context = _context(security, is_checked=is_checked)
+    context = _make_context(security, is_checked=is_checked)
     try:
         _shake_hands(endpoint, context, is_whole=True)
     except _HungUp:
@@ -124,7 +124,7 @@ def fetches_certificate(endpoint: Endpoint, security: Security) -> bool:
 
 
 def _fetch_certificate(endpoint: Endpoint, security: Security) -> bytes:
-    context = _context(security, is_checked=False)
+    context = _make_context(security, is_checked=False)
     try:
         return _shake_hands(endpoint, context)
     except ssl.SSLError as refused:
@@ -157,7 +157,7 @@ def _name_override(endpoint: Endpoint, names: list[str]) -> list[Option]:
     return [("grpc.ssl_target_name_override", names[0].replace("*", "any", 1))]
 
 
-def _context(security: Security, *, is_checked: bool) -> ssl.SSLContext:
+def _make_context(security: Security, *, is_checked: bool) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols(["h2"])
     if not is_checked:

@@ -40,12 +40,12 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The name or IP address, without brackets; raises `ValueError` if the address names none."""
-        return _split(self.target)[0]
+        return _split_target(self.target)[0]
 
     @property
     def port(self) -> int:
         """The port; raises `ValueError` as `host` does."""
-        return int(_split(self.target)[1] or HTTPS_PORT)
+        return int(_split_target(self.target)[1] or HTTPS_PORT)
 
 
 def resolve_endpoint(address: str, *, insecure: bool = False, lobby: Endpoint | None = None) -> Endpoint:
@@ -71,7 +71,7 @@ def is_local_target(target: str) -> bool:
     if target.startswith(_SOCKETS):
         return True
     try:
-        host = _split(target)[0]
+        host = _split_target(target)[0]
         return host.lower() == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False
@@ -97,7 +97,7 @@ def _split_scheme(address: str) -> tuple[str, str]:
     return (found[1].lower(), found[2].rstrip("/")) if found else ("", address)
 
 
-def _split(target: str) -> tuple[str, str]:
+def _split_target(target: str) -> tuple[str, str]:
     """Host and port of what gRPC dials; the port is empty if there is none. `ValueError` if it is no host at all."""
     found = re.fullmatch(r"(?:dns:///)?(?:\[([^\]]*)\](?::(\d+))?|([^:/]*)(?::(\d+))?)", target)
     if found is None:

@@ -49,14 +49,17 @@ class Security:
     @classmethod
     def of(cls, **given: Unpack[SecurityOptions]) -> Security:
         """What was given, and from the environment what was not. Raises `UsageError`."""
-        cert, key = _file(given.get("tls_cert"), CERT_VARIABLE), _file(given.get("tls_key"), KEY_VARIABLE)
+        cert, key = (
+            _given_file(given.get("tls_cert"), CERT_VARIABLE),
+            _given_file(given.get("tls_key"), KEY_VARIABLE),
+        )
         if bool(cert) != bool(key):
             raise UsageError("a client certificate needs both its files: tls_cert and tls_key")
         insecure = given.get("insecure")
         return cls(
             insecure=_is_on(os.environ.get(INSECURE_VARIABLE, "")) if insecure is None else insecure,
-            pins=frozenset(map(parse_pin, _pins(given.get("tls_pin")))),
-            ca=_file(given.get("tls_ca"), CA_VARIABLE),
+            pins=frozenset(map(parse_pin, _given_pins(given.get("tls_pin")))),
+            ca=_given_file(given.get("tls_ca"), CA_VARIABLE),
             cert=cert,
             key=key,
         )
@@ -73,21 +76,21 @@ class Security:
 
     def read_ca(self) -> bytes | None:
         """The CAs as PEM, `None` where those of gRPC are to be trusted. Read again for each link: files are renewed."""
-        return _read(self.ca)
+        return _read_file(self.ca)
 
     def read_identity(self) -> tuple[bytes | None, bytes | None]:
         """Key and certificate to show, as PEM."""
-        return _read(self.key), _read(self.cert)
+        return _read_file(self.key), _read_file(self.cert)
 
 
-def _pins(given: str | Sequence[str] | None) -> list[str]:
+def _given_pins(given: str | Sequence[str] | None) -> list[str]:
     if given is None:
         given = os.environ.get(PIN_VARIABLE, "")
     several = given.split(",") if isinstance(given, str) else given
     return [pin for pin in map(str.strip, several) if pin]
 
 
-def _file(given: str | os.PathLike[str] | None, variable: str) -> str:
+def _given_file(given: str | os.PathLike[str] | None, variable: str) -> str:
     return os.environ.get(variable, "") if given is None else os.fspath(given)
 
 
@@ -97,7 +100,7 @@ def _is_on(text: str) -> bool:
     return text.lower() in _ON
 
 
-def _read(file: str) -> bytes | None:
+def _read_file(file: str) -> bytes | None:
     if not file:
         return None
     try:

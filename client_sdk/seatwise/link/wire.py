@@ -20,7 +20,7 @@ Sent = TypeVar("Sent", contravariant=True)
 Received = TypeVar("Received", covariant=True)
 
 
-class Stream(Protocol[Sent, Received]):
+class WireStream(Protocol[Sent, Received]):
     """An open stream. Both methods raise a `SeatwiseError` when it is broken."""
 
     async def write(self, message: Sent) -> None:
@@ -38,11 +38,11 @@ class Wire(Protocol):
     address: str
     """Of the lobby."""
 
-    def attend(self) -> AbstractAsyncContextManager[Stream[AttendRequest, AttendResponse]]:
+    def attend(self) -> AbstractAsyncContextManager[WireStream[AttendRequest, AttendResponse]]:
         """LobbyService.Attend, as long as the context lasts."""
         ...
 
-    def play(self, address: str) -> AbstractAsyncContextManager[Stream[PlayRequest, PlayResponse]]:
+    def play(self, address: str) -> AbstractAsyncContextManager[WireStream[PlayRequest, PlayResponse]]:
         """PlayService.Play at that referee, as long as the context lasts."""
         ...
 
@@ -66,35 +66,35 @@ class GrpcWire:
         self._front_door = front_door
         """Referees are reached through the lobby's address too; a proxy routes by the metadata."""
         self._security = security or Security.of()
-        self._lobby = self._resolve(address)
+        self._lobby = self._resolve_address(address)
         self._heard: set[str] = set()
         """Addresses at which a server has answered: why a link fails there is no question of TLS."""
 
     @asynccontextmanager
-    async def attend(self) -> AsyncIterator[Stream[AttendRequest, AttendResponse]]:
+    async def attend(self) -> AsyncIterator[WireStream[AttendRequest, AttendResponse]]:
         """As `Wire.attend`."""
         path = "/seatwise.v1.LobbyService/Attend"
-        async with self._stream(self._lobby, path, AttendRequest, AttendResponse) as stream:
+        async with self._open_stream(self._lobby, path, AttendRequest, AttendResponse) as stream:
             yield stream
 
     @asynccontextmanager
-    async def play(self, address: str) -> AsyncIterator[Stream[PlayRequest, PlayResponse]]:
+    async def play(self, address: str) -> AsyncIterator[WireStream[PlayRequest, PlayResponse]]:
         """As `Wire.play`."""
         is_lobby = self._front_door or address == self.address
-        endpoint = self._lobby if is_lobby else self._resolve(address, self._lobby)
+        endpoint = self._lobby if is_lobby else self._resolve_address(address, self._lobby)
         path = "/seatwise.v1.PlayService/Play"
         named = ("seatwise-referee", address)
-        async with self._stream(endpoint, path, PlayRequest, PlayResponse, named) as stream:
+        async with self._open_stream(endpoint, path, PlayRequest, PlayResponse, named) as stream:
             yield stream
 
-    def _resolve(self, address: str, lobby: Endpoint | None = None) -> Endpoint:
+    def _resolve_address(self, address: str, lobby: Endpoint | None = None) -> Endpoint:
         insecure = self._security.insecure
         endpoint = resolve_endpoint(address, insecure=insecure, lobby=lobby)
         refuse_clear_text(endpoint, self._token, insecure=insecure)
         return endpoint
 
     @asynccontextmanager
-    async def _stream(
+    async def _open_stream(
         self, endpoint: Endpoint, path: str, request: Any, response: Any, *metadata: tuple[str, str]
     ) -> AsyncIterator[GrpcStream[Any, Any]]:
         async with await open_channel(endpoint, self._security) as channel:

@@ -63,12 +63,12 @@ class Counting(Bot):
     def choose(self, view: View) -> Card:
         """Choose the card with the most points. After each part of the plan the worse half of the cards drops out."""
         points = dict.fromkeys(view.legal_cards, 0)
-        table = Table(view, self.chance)
+        table = RoundModel(view, self.chance)
         for deals in PLAN:
             if len(points) == 1:
                 break
             for _ in range(deals):
-                hands = table.deal()
+                hands = table.sample_hands()
                 for card in points:
                     points[card] += table.play_out(hands, card)
             best_first = sorted(points, key=points.__getitem__, reverse=True)
@@ -76,7 +76,7 @@ class Counting(Bot):
         return max(points, key=points.__getitem__)
 
 
-class Table:
+class RoundModel:
     """The round as one seat knows it, and simulations of its rest."""
 
     def __init__(self, view: View, chance: Random) -> None:
@@ -94,7 +94,7 @@ class Table:
         self._others = sorted(others, key=lambda seat: -len(self._missing[seat]))
         """The other seats. Those with the most missing colours are dealt first, before others take the cards that fit."""
 
-    def deal(self) -> list[list[Card]]:
+    def sample_hands(self) -> list[list[Card]]:
         """Sample the hands by seat. Each hand is sorted from the card that it follows with first."""
         hands = [list(self._hand)] * len(self._hand_sizes)
         pool = self._unseen
@@ -121,19 +121,19 @@ class Table:
         hands[me].remove(card)
         trick = [*self._trick, card]
         while True:
-            follow(trick, leader, hands)
+            complete_trick(trick, leader, hands)
             best = max(trick, key=STRENGTH[COLOUR[trick[0]]].__getitem__)
             mine = trick[me - leader]  # a negative index counts from the end, as seats do
             lands.farmers += GAIN[best][mine]
             leader = (leader + trick.index(best)) % len(hands)
             if leader == me:
-                lands.lay(trick)
+                lands.lay_trick(trick)
             if not hands[leader]:
-                return lands.points()
+                return lands.score_round()
             trick = [hands[leader].pop()]
 
 
-def follow(trick: list[Card], leader: int, hands: Sequence[list[Card]]) -> None:
+def complete_trick(trick: list[Card], leader: int, hands: Sequence[list[Card]]) -> None:
     """Let all other seats play to the trick: the first card that follows, or else the first card of all."""
     led = COLOUR[trick[0]]
     while len(trick) < len(hands):
@@ -180,7 +180,7 @@ class Lands:
         other.tops, other.section = self.tops.copy(), self.section.copy()
         return other
 
-    def lay(self, trick: list[Card]) -> None:
+    def lay_trick(self, trick: list[Card]) -> None:
         """Lay a trick: the highest card of each colour on top, the colour with the highest top first."""
         trick.sort(key=VALUE.__getitem__, reverse=True)
         laid = set()
@@ -195,7 +195,7 @@ class Lands:
             else:
                 self.tops[self.section[colour]] = VALUE[card]
 
-    def points(self) -> int:
+    def score_round(self) -> int:
         """Return the points of the round if it ended now."""
         farmers = min(self.farmers, self.most)
         return sum(self.tops[: STAFFED[farmers]]) + BESIDE_TOPS[farmers][len(self.tops)]

@@ -17,10 +17,10 @@ class Greedy(Bot):
 
     def choose(self, view: View) -> Card:
         """Choose the legal card after which the kingdom scores most; of equal cards the lowest."""
-        return max(view.legal_cards, key=lambda card: (worth(view, card), -card.value))
+        return max(view.legal_cards, key=lambda card: (worth_of_card(view, card), -card.value))
 
 
-def worth(view: View, card: Card) -> int:
+def worth_of_card(view: View, card: Card) -> int:
     """Return the points of the own kingdom if the trick ended with this card."""
     trick = (*view.trick, card)
     own, winner = len(view.trick), winner_of(trick)  # indexes in the order played

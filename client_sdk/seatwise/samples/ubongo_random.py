@@ -21,7 +21,7 @@ class RandomBuilder(Bot):
         """Yield each layout that has more cards than all before, and call with seven cards."""
         best = 0
         for _ in range(TRIES):
-            for layout in self._grown(view.hand):
+            for layout in self._grow_layout(view.hand):
                 yield Thought(LOOK_MS)
                 if len(layout) > best:
                     best = len(layout)
@@ -31,7 +31,7 @@ class RandomBuilder(Bot):
                     return
         yield OfferEnd(on=True)
 
-    def _grown(self, hand: tuple[Side, ...]) -> Iterator[Layout]:
+    def _grow_layout(self, hand: tuple[Side, ...]) -> Iterator[Layout]:
         layout: Layout = ()
         left, symbols = [side.card for side in hand], dict(hand)
         while left:

@@ -91,10 +91,10 @@ class Search:
     def _with_root(self, card: Card, given_up: list[Card]) -> Iterator[Layout]:
         """Yield each layout that fits, has this card, and has none of the cards given up."""
         root = Placement(card, 0, 0, 0)
-        beside = [each for each in self._fitting(root) if each.card not in given_up]
-        return self._grown(_Node((root,), beside, frozenset(beside)), given_up)
+        beside = [each for each in self._fitting_cards(root) if each.card not in given_up]
+        return self._grow_layout(_Node((root,), beside, frozenset(beside)), given_up)
 
-    def _grown(self, node: _Node, given_up: list[Card]) -> Iterator[Layout]:
+    def _grow_layout(self, node: _Node, given_up: list[Card]) -> Iterator[Layout]:
         """Yield the node's layout, and all layouts that extend it."""
         if self.nodes_left <= 0:
             return
@@ -105,13 +105,13 @@ class Search:
             left = [each for each in node.candidates[number:] if self._may_follow(each, placement)]
             fresh = [
                 each
-                for each in self._fitting(placement)
+                for each in self._fitting_cards(placement)
                 if each.card not in used
                 and each not in node.seen
                 and all(self._may_follow(each, other) for other in node.layout)
             ]
             layout = (*node.layout, placement)
-            yield from self._grown(_Node(layout, left + fresh, node.seen.union(fresh)), given_up)
+            yield from self._grow_layout(_Node(layout, left + fresh, node.seen.union(fresh)), given_up)
 
     def _may_follow(self, placement: Placement, laid: Placement) -> bool:
         """Return whether both placements can be in one layout."""
@@ -119,7 +119,7 @@ class Search:
             laid, self._symbols[laid.card], placement, self._symbols[placement.card]
         ) in (Touch.APART, Touch.FITTING)
 
-    def _fitting(self, placement: Placement) -> list[Placement]:
+    def _fitting_cards(self, placement: Placement) -> list[Placement]:
         """Return each placement of another card that fits this one."""
         card, x, y, turn = placement
         if (card, turn) not in self._beside:
@@ -158,7 +158,7 @@ class Figures(NamedTuple):
     """95th percentile of the time of a search, in milliseconds."""
 
 
-def measure(round_number: int, hands: int = 200, deck: Deck = HOUSE, nodes: int = NODES) -> Figures:
+def measure_hands(round_number: int, hands: int = 200, deck: Deck = HOUSE, nodes: int = NODES) -> Figures:
     """Measure the solver on the hands that seat 0 is dealt from the seeds 0, 1, 2 and so on, each as 32 bytes."""
     solved = given_up = 0
     times = []
@@ -182,7 +182,7 @@ def hand_of(seed: bytes, round_number: int, deck: Deck = HOUSE) -> tuple[Side, .
 def main() -> None:
     """Print the figures of the house's deck."""
     print("round   hands with seven   median ms   p95 ms")
-    for figures in (measure(number, hands=1000) for number in range(1, ROUNDS + 1)):
+    for figures in (measure_hands(number, hands=1000) for number in range(1, ROUNDS + 1)):
         open_end = f" or up to {figures.given_up} more" if figures.given_up else ""
         print(
             f"{figures.round:5}   {figures.solved:6} of {figures.hands:5}{open_end}"

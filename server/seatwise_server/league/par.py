@@ -11,7 +11,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any, Final
 
-from seatwise.local_table import LocalTable, Player, local_time_control
+from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
 from seatwise.samples import sample
 from seatwise_referee.journal import canonical
 from seatwise_referee.setup import DealSet, Setup
@@ -52,7 +52,7 @@ def _played(deal: bytes, seats: int) -> tuple[float, ...]:
         deal_set=DealSet.from_json(in_set) if in_set else None,
     )
     players = [
-        Player(name, sample(name, given["game"]), bytes.fromhex(nonce) if nonce else NO_NONCE, Random(0))
+        LocalPlayer(name, sample(name, given["game"]), bytes.fromhex(nonce) if nonce else NO_NONCE, Random(0))
         for nonce in nonces
     ]
     played = LocalTable(setup, players, _failed, lambda value: value).play()

@@ -23,7 +23,7 @@ _END: Final = object()
 Job: TypeAlias = "tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]]"
 
 
-class Mind:
+class BotRunner:
     """Calls the methods of one bot, one at a time."""
 
     def __init__(self, factory: BotFactory, offer: Offer) -> None:
@@ -32,68 +32,68 @@ class Mind:
         self._thread = BotThread(f"{offer.match}/{offer.seat}")
         self._bot: Bot | None = None
 
-    async def make(self) -> None:
+    async def make_bot(self) -> None:
         """Makes the bot and sets it up. Whatever the bot raises comes through, here and below."""
         if any(map(_is_async, (getattr(self._factory, name, None) for name in ("choose", "build")))):
             self._bot = new_bot(self._factory, self._offer)
         else:
-            self._bot = await self._thread.call(new_bot, self._factory, self._offer)
-        await self._call(self._bot.setup, self._offer)
+            self._bot = await self._thread.call_function(new_bot, self._factory, self._offer)
+        await self._call_method(self._bot.setup, self._offer)
 
-    async def answer(self, pace: str, view: Any, time: TimeLeft) -> Any:
+    async def ask_bot(self, pace: str, view: Any, time: TimeLeft) -> Any:
         """The bot's move. A call that is cancelled runs on in its thread, and the next waits behind it."""
         bot = self._bot
         assert bot is not None
         bot.time = time
-        with _process_kept():
+        with _refuse_exit():
             if is_async(bot, pace):
                 return await question(bot, pace, view)
-            move = await self._thread.call(question, bot, pace, view)
+            move = await self._thread.call_function(question, bot, pace, view)
             return await move if isawaitable(move) else move
 
-    async def build(self, view: Any, time: TimeLeft) -> AsyncGenerator[Step, None]:
+    async def run_generator(self, view: Any, time: TimeLeft) -> AsyncGenerator[Step, None]:
         """What the bot yields in a round, as it comes to it. Closed in time, it closes the bot's own generator."""
         bot = self._bot
         assert bot is not None
         bot.time = time
         steps = Steps(view)
-        with _process_kept():
-            async with aclosing(self._yielded(bot, view)) as yielded:
+        with _refuse_exit():
+            async with aclosing(self._open_generator(bot, view)) as yielded:
                 async for answer in yielded:
                     yield steps.read(answer)
                     await asyncio.sleep(0)  # so that a bot which awaits nothing does not hold up the link
 
-    def _yielded(self, bot: Bot, view: Any) -> AsyncGenerator[Any, None]:
+    def _open_generator(self, bot: Bot, view: Any) -> AsyncGenerator[Any, None]:
         if isasyncgenfunction(bot.build):
             generator: AsyncGenerator[Any, None] = bot.build(view)
             return generator
-        return self._from_thread(bot, view)
+        return self._iterate_in_thread(bot, view)
 
-    async def _from_thread(self, bot: Bot, view: Any) -> AsyncGenerator[Any, None]:
-        generator = await self._thread.call(bot.build, view)
+    async def _iterate_in_thread(self, bot: Bot, view: Any) -> AsyncGenerator[Any, None]:
+        generator = await self._thread.call_function(bot.build, view)
         if not isgenerator(generator):
             raise BadAnswerError("build(view) must be a generator: yield layouts, and at last Call()")
         try:
-            while (answer := await self._thread.call(next, generator, _END)) is not _END:
+            while (answer := await self._thread.call_function(next, generator, _END)) is not _END:
                 yield answer
         finally:
-            self._thread.post(generator.close)
+            self._thread.post_function(generator.close)
 
     async def tell_end(self, result: Result) -> None:
         """Tells the bot how its match ended, if there is a bot yet."""
         if self._bot is not None:
-            await self._call(self._bot.ended, result)
+            await self._call_method(self._bot.ended, result)
 
-    def close(self) -> None:
+    def stop_thread(self) -> None:
         """The bot is needed no more."""
-        self._thread.close()
+        self._thread.stop()
 
-    async def _call(self, method: Callable[..., Any], *args: Any) -> None:
-        with _process_kept():
+    async def _call_method(self, method: Callable[..., Any], *args: Any) -> None:
+        with _refuse_exit():
             if iscoroutinefunction(method):
                 await method(*args)
                 return
-            outcome = await self._thread.call(method, *args)
+            outcome = await self._thread.call_function(method, *args)
             if isawaitable(outcome):
                 await outcome
 
@@ -103,7 +103,7 @@ def _is_async(function: object) -> bool:
 
 
 @contextmanager
-def _process_kept() -> Iterator[None]:
+def _refuse_exit() -> Iterator[None]:
     """A bot that calls sys.exit() fails; its process has other matches to play."""
     try:
         yield
@@ -123,10 +123,10 @@ class BotThread:
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    async def call(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def call_function(self, function: Callable[..., Any], *args: Any) -> Any:
         """What the function returns, or raises, when called in the thread."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+            self._thread = threading.Thread(target=self._run_jobs, name=self._name, daemon=True)
             self._thread.start()
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._jobs.put((future, function, args))
@@ -135,15 +135,15 @@ class BotThread:
             raise error
         return value
 
-    def post(self, function: Callable[[], Any]) -> None:
+    def post_function(self, function: Callable[[], Any]) -> None:
         """Calls it in the thread, after what was called before; nobody waits for it."""
         self._jobs.put((asyncio.get_running_loop().create_future(), function, ()))
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Ends the thread, as soon as the bot lets it."""
         self._jobs.put(None)
 
-    def _work(self) -> None:
+    def _run_jobs(self) -> None:
         while (job := self._jobs.get()) is not None:
             future, function, args = job
             if future.cancelled():  # it was not wanted any more before it could begin
@@ -154,10 +154,10 @@ class BotThread:
                 outcome = function(*args), None
             except (Exception, SystemExit) as error:
                 outcome = None, error
-            _settle(future, outcome)
+            _settle_future(future, outcome)
 
 
-def _settle(future: asyncio.Future[Any], outcome: tuple[Any, BaseException | None]) -> None:
+def _settle_future(future: asyncio.Future[Any], outcome: tuple[Any, BaseException | None]) -> None:
     def settle() -> None:
         if not future.done():
             future.set_result(outcome)

@@ -17,7 +17,7 @@ one in time, and the rejections of a whole match are counted, for too many of th
 
 
 @dataclass(slots=True)
-class Turn:
+class PendingPrompt:
     """An open question."""
 
     prompt: int
@@ -64,13 +64,13 @@ class Turn:
         """That of the answer; empty while there is none."""
         return self.submit.request_id if self.submit is not None else ""
 
-    def answer(self, move: Any, payload: dict[str, Any]) -> None:
+    def record_answer(self, move: Any, payload: dict[str, Any]) -> None:
         """The bot has answered; from now on it is always the same request."""
         self.move = move
         self.thought_ms = 1000 * (monotonic() - self.asked_s)
         self.submit = SubmitMove(request_id=str(uuid4()), prompt=self.prompt, **payload)
 
-    def refuse(self, answer: str, *, is_last: bool) -> None:
+    def record_rejection(self, answer: str, *, is_last: bool) -> None:
         """This answer was no legal move. The same one again, or too many, and the question is given up."""
         self.tries += 1
         self.is_given_up = is_last or answer in self.refused or self.tries >= MOST_TRIES
@@ -82,8 +82,8 @@ class Turn:
         self.submit, self.is_given_up = None, True
 
 
-def turn_of(update: Update, view: Any) -> Turn:
+def pending_prompt_of(update: Update, view: Any) -> PendingPrompt:
     """The question that the update puts."""
     left = update.time
     time = TimeLeft(left.move_ms, left.bank_ms, left.charged_ms, left.latency_ms, left.strikes)
-    return Turn(update.prompt, update.pace, view, time)
+    return PendingPrompt(update.prompt, update.pace, view, time)

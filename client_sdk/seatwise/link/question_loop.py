@@ -12,8 +12,8 @@ from seatwise.bot import BotFactory, method_name
 from seatwise.bot_errors import BadAnswerError
 from seatwise.building import Thought
 from seatwise.failures import Failure, text_of
-from seatwise.link.mind import Mind
-from seatwise.link.turn import Turn
+from seatwise.link.bot_runner import BotRunner
+from seatwise.link.pending_prompt import PendingPrompt
 from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise_referee.games.ubongo import Call, OfferEnd
@@ -24,127 +24,133 @@ BY_DEFAULT = "its default move is played when its time is over"
 log = logging.getLogger("seatwise")
 
 
-class Answers:
+class QuestionLoop:
     """The bot of one seat, asked one question at a time."""
 
-    def __init__(self, factory: BotFactory, offer: Offer, on_move: Callable[[Turn, Any], None]) -> None:
+    def __init__(
+        self, factory: BotFactory, offer: Offer, on_move: Callable[[PendingPrompt, Any], None]
+    ) -> None:
         self.failures = 0
         """Questions without an answer that stands, and answers that were no legal moves."""
         self._offer = offer
         self._place = f"{offer.match} seat {offer.seat}"
         self._on_move = on_move
-        self._mind = Mind(factory, offer)
-        self._turn: Turn | None = None
+        self._runner = BotRunner(factory, offer)
+        self._pending: PendingPrompt | None = None
         self._thinking: asyncio.Task[Any] | None = None
         self._news = asyncio.Event()
         self._is_over = False
 
     @property
-    def turn(self) -> Turn | None:
+    def pending(self) -> PendingPrompt | None:
         """The open question."""
-        return self._turn
+        return self._pending
 
-    async def set_up(self) -> None:
+    async def set_up_bot(self) -> None:
         """Makes the bot. Whatever it raises comes through."""
-        await self._mind.make()
+        await self._runner.make_bot()
 
-    async def give(self) -> None:
+    async def answer_questions(self) -> None:
         """Answers questions until the match is over."""
         while not self._is_over:
             await self._news.wait()
             self._news.clear()
-            while self._turn is not None and self._turn.is_to_answer:
-                await self._think(self._turn)
+            while self._pending is not None and self._pending.is_to_answer:
+                await self._ask_bot(self._pending)
 
     async def tell_end(self, result: Result) -> None:
         """Tells the bot."""
         try:
-            await self._mind.tell_end(result)
+            await self._runner.tell_end(result)
         except Exception as error:
-            self.show("ended", error, "it costs nothing")
+            self.log_failure("ended", error, "it costs nothing")
 
-    def open(self, turn: Turn) -> None:
+    def open_question(self, pending: PendingPrompt) -> None:
         """A new question."""
-        self.close("out of time")
-        self._turn = turn
+        self.close_question("out of time")
+        self._pending = pending
         self._news.set()
 
-    def close(self, why: str) -> None:
+    def close_question(self, why: str) -> None:
         """The question is not open any more. A bot that still thinks about it need not."""
-        turn, self._turn = self._turn, None
-        if turn is not None and self._thinking is not None:
+        pending, self._pending = self._pending, None
+        if pending is not None and self._thinking is not None:
             self._thinking.cancel()
-            level = logging.DEBUG if turn.is_race else logging.WARNING  # every race ends so for somebody
-            log.log(level, "%s: %s in %s", self._place, why, method_name(turn.pace))
+            level = logging.DEBUG if pending.is_race else logging.WARNING  # every race ends so for somebody
+            log.log(level, "%s: %s in %s", self._place, why, method_name(pending.pace))
 
-    def refuse(self, turn: Turn, answer: str, *, is_last: bool = False) -> None:
+    def reject_answer(self, pending: PendingPrompt, answer: str, *, is_last: bool = False) -> None:
         """What the bot answered is no legal move: it may try again, while its clock runs, if it was not the last."""
         self.failures += 1
-        turn.refuse(answer, is_last=is_last)
-        if turn.is_given_up:
+        pending.record_rejection(answer, is_last=is_last)
+        if pending.is_given_up:
             log.error("%s: not asked again; %s", self._place, BY_DEFAULT)
         self._news.set()
 
-    def end(self) -> None:
+    def stop_asking(self) -> None:
         """The match is over: no more questions."""
         self._is_over = True
-        self.close("the match was over while it was")
+        self.close_question("the match was over while it was")
         self._news.set()
 
-    def dismiss(self) -> None:
+    def dismiss_bot(self) -> None:
         """The bot is needed no more."""
-        self._mind.close()
+        self._runner.stop_thread()
 
-    async def _think(self, turn: Turn) -> None:
-        work = self._build(turn) if turn.is_race else self._mind.answer(turn.pace, turn.view, turn.time)
+    async def _ask_bot(self, pending: PendingPrompt) -> None:
+        work = (
+            self._pass_on_steps(pending)
+            if pending.is_race
+            else self._runner.ask_bot(pending.pace, pending.view, pending.time)
+        )
         thinking = self._thinking = asyncio.create_task(work)
         try:
             await asyncio.wait({thinking})
         finally:
             self._thinking = None
             thinking.cancel()
-        if thinking.cancelled() or turn is not self._turn:
+        if thinking.cancelled() or pending is not self._pending:
             return
         error = thinking.exception()
-        if turn.is_race:
-            self._built(turn, error)
+        if pending.is_race:
+            self._finish_race(pending, error)
         elif error is None:
-            self._on_move(turn, thinking.result())
+            self._on_move(pending, thinking.result())
         else:
-            self._failed(turn, error)
+            self._handle_failure(pending, error)
 
-    async def _build(self, turn: Turn) -> None:
+    async def _pass_on_steps(self, pending: PendingPrompt) -> None:
         """Passes on what the bot yields, up to its call."""
-        async with aclosing(self._mind.build(turn.view, turn.time)) as steps:
+        async with aclosing(self._runner.run_generator(pending.view, pending.time)) as steps:
             async for step in steps:
-                if turn is self._turn and not isinstance(step, Thought):
-                    self._on_move(turn, step)
+                if pending is self._pending and not isinstance(step, Thought):
+                    self._on_move(pending, step)
                 if isinstance(step, Call):
                     return
-        self._on_move(turn, OfferEnd(on=True))
+        self._on_move(pending, OfferEnd(on=True))
 
-    def _built(self, turn: Turn, error: BaseException | None) -> None:
+    def _finish_race(self, pending: PendingPrompt, error: BaseException | None) -> None:
         """The bot builds no more in this round; if that is its fault, it stands in nobody's way."""
-        turn.give_up()
+        pending.give_up()
         if error is None:
             return
         self.failures += 1
-        self._on_move(turn, OfferEnd(on=True))
+        self._on_move(pending, OfferEnd(on=True))
         if isinstance(error, BadAnswerError):
             log.error("%s: %s; %s", self._place, error, BUILT)
         else:
-            self.show(method_name(turn.pace), error, BUILT)
+            self.log_failure(method_name(pending.pace), error, BUILT)
 
-    def _failed(self, turn: Turn, error: BaseException) -> None:
+    def _handle_failure(self, pending: PendingPrompt, error: BaseException) -> None:
         if isinstance(error, BadAnswerError):
             log.error("%s: %s", self._place, error)
-            self.refuse(turn, str(error))
+            self.reject_answer(pending, str(error))
             return
         self.failures += 1
-        turn.give_up()
-        self.show(method_name(turn.pace), error, BY_DEFAULT)
+        pending.give_up()
+        self.log_failure(method_name(pending.pace), error, BY_DEFAULT)
 
-    def show(self, doing: str, error: BaseException, costs: str) -> None:
+    def log_failure(self, doing: str, error: BaseException, costs: str) -> None:
         """Shows the bot's author what it raised, with the traceback from the bot's own code on."""
         offer = self._offer
         log.error(

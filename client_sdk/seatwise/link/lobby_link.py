@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from seatwise.errors import EncryptionError, SeatwiseError, TemporaryError, UnavailableError
 from seatwise.link.backoff import Retry
-from seatwise.link.wire import Stream, Wire
+from seatwise.link.wire import Wire, WireStream
 from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatClosed, SeatOffer
 
 LAST_OFFERS_S = 1.0
@@ -16,10 +16,10 @@ LAST_OFFERS_S = 1.0
 
 log = logging.getLogger("seatwise")
 
-AttendStream = Stream[AttendRequest, AttendResponse]
+AttendStream = WireStream[AttendRequest, AttendResponse]
 
 
-class Lobby:
+class LobbyLink:
     """Where offers come from. It knows nothing of seats."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Lobby:
             self._drained_at = asyncio.get_running_loop().time() + LAST_OFFERS_S
             self._changed.set()
 
-    async def drained(self) -> None:
+    async def wait_until_drained(self) -> None:
         """Returns when no more offers can be on their way: the lobby has confirmed the limit 0."""
         try:
             async with asyncio.timeout_at(self._drained_at):
@@ -56,7 +56,7 @@ class Lobby:
         except TimeoutError:
             log.debug("the lobby did not confirm that it seats us no more")
 
-    async def attend(self) -> None:
+    async def keep_attending(self) -> None:
         """Stays present until cancelled. Raises only what makes trying again useless."""
         retry = Retry(f"lobby {self._wire.address}")
         while True:
@@ -70,7 +70,7 @@ class Lobby:
                 if not self._bot:
                     raise  # it was never up: an address that does not fit, or a certificate that is not trusted
                 error = untrusted
-            await retry.after(error)
+            await retry.wait_after(error)
 
     async def _attend_once(self, retry: Retry) -> None:
         async with self._wire.attend() as stream:
@@ -78,8 +78,8 @@ class Lobby:
             writer = asyncio.create_task(self._write_all(stream))
             try:
                 while (response := await stream.read()) is not None:
-                    retry.is_up()
-                    self._take(response)
+                    retry.note_success()
+                    self._handle_response(response)
             finally:
                 writer.cancel()
                 await asyncio.wait({writer})
@@ -93,10 +93,10 @@ class Lobby:
             except SeatwiseError:
                 return  # the reader is told the same, and says it
 
-    def _take(self, response: AttendResponse) -> None:
+    def _handle_response(self, response: AttendResponse) -> None:
         match response.WhichOneof("event"):
             case "welcome":
-                self._welcomed(response.welcome.bot, response.welcome.max_matches)
+                self._handle_welcome(response.welcome.bot, response.welcome.max_matches)
             case "offer":
                 self._on_offer(response.offer)
             case "closed":
@@ -106,7 +106,7 @@ class Lobby:
             case "taken_off":
                 log.error("off %s: %s", response.taken_off.queue, response.taken_off.reason)
 
-    def _welcomed(self, bot: str, max_matches: int) -> None:
+    def _handle_welcome(self, bot: str, max_matches: int) -> None:
         if bot != self._bot:
             self._bot = bot
             log.info(

@@ -17,12 +17,12 @@ from seatwise.bot import BotFactory
 from seatwise.codec import CODECS, MalformedView
 from seatwise.codec.match import decode_match_ended
 from seatwise.codec.offer import decode_offer
-from seatwise.link import times
-from seatwise.link.answers import Answers
+from seatwise.link import answer_times
 from seatwise.link.backoff import Backoff
-from seatwise.link.laying import Laying
-from seatwise.link.table import Key, Table
-from seatwise.link.turn import Turn, turn_of
+from seatwise.link.pending_prompt import PendingPrompt, pending_prompt_of
+from seatwise.link.question_loop import QuestionLoop
+from seatwise.link.race_layouts import RaceLayouts
+from seatwise.link.referee_link import RefereeLink, SeatKey
 from seatwise.result import Result
 from seatwise.v1.lobby_service_pb2 import SeatOffer
 from seatwise.v1.play_service_pb2 import (
@@ -45,14 +45,14 @@ NO_WORD_S = 10.0
 log = logging.getLogger("seatwise")
 
 
-class Seat:
+class SeatSession:
     """A bot at its place."""
 
     def __init__(self, message: SeatOffer, factory: BotFactory, epochs: dict[str, int]) -> None:
         self.offer = decode_offer(message)
         self.place = f"{self.offer.match} seat {self.offer.seat}"
         """For the log."""
-        self.answers = Answers(factory, self.offer, self._moved)
+        self.questions = QuestionLoop(factory, self.offer, self._submit_move)
         self.epoch = message.epoch
         """That of the offer which brought it where it is."""
         self.moves = 0
@@ -62,7 +62,7 @@ class Seat:
         self._nonce = secrets.token_bytes(NONCE_BYTES)
         self._epochs = epochs
         """The highest epoch seen of each match; other seats of the same match see to it too."""
-        self._table: Table | None = None
+        self._link: RefereeLink | None = None
         self._receipt = b""
         self._is_ready = False
         self._sittings = 0
@@ -72,10 +72,10 @@ class Seat:
         """Whether the referee has shown it its match since it last asked for the last word."""
         self._waits = Backoff()
         self._timer: asyncio.TimerHandle | None = None
-        self._laying = Laying(self._say_in_race)
+        self._layouts = RaceLayouts(self._send_race_step)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> SeatKey:
         """Match and seat."""
         return self.offer.match, self.offer.seat
 
@@ -83,16 +83,16 @@ class Seat:
 
     async def set_up(self) -> None:
         """Makes the bot, then sits down. Whatever the bot raises comes through."""
-        await self.answers.set_up()
+        await self.questions.set_up_bot()
         self._is_ready = True
         if not self._over.is_set():
-            self.sit()
+            self.sit_down()
 
-    async def play(self) -> None:
+    async def play_match(self) -> None:
         """Answers questions until the match is over, then tells the bot."""
-        await self.answers.give()
+        await self.questions.answer_questions()
         if self.result is not None:
-            await self.answers.tell_end(self.result)
+            await self.questions.tell_end(self.result)
 
     async def wait_for_last_word(self) -> None:
         """The lobby says that the seat is closed. If the referee does not say how it ended, ask.
@@ -101,64 +101,64 @@ class Seat:
         """
         if not await self._is_over_within(LAST_WORD_S):
             self._is_shown = False
-            self.sit()
+            self.sit_down()
             if not await self._is_over_within(NO_WORD_S) and not self._is_shown:
                 log.warning("%s is over, and its referee does not say how", self.place)
-                self._end()
+                self._finish_match()
 
-    def move_to(self, table: Table) -> None:
+    def move_to(self, link: RefereeLink) -> None:
         """The match is at that referee from now on."""
-        if self._table is not None:
-            self._table.remove(self)
-        self._table = table
-        table.add(self)
+        if self._link is not None:
+            self._link.remove_seat(self)
+        self._link = link
+        link.add_seat(self)
 
-    def leave(self) -> None:
+    def leave_match(self) -> None:
         """The seat is left, whatever its match does."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._table is not None:
-            self._table.remove(self)
-        self._laying.close()
-        self.answers.dismiss()
+        if self._link is not None:
+            self._link.remove_seat(self)
+        self._layouts.close()
+        self.questions.dismiss_bot()
 
     # What it says
 
-    def sit(self) -> None:
+    def sit_down(self) -> None:
         """Takes the seat, or retakes it over a new link. The answer is the full view."""
         if self._is_ready:
             self._sittings += 1
-            self._say(sit=Sit(nonce=self._nonce, receipt=self._receipt))
+            self._send_action(sit=Sit(nonce=self._nonce, receipt=self._receipt))
 
-    def _moved(self, turn: Turn, move: Any) -> None:
-        if turn.is_race:
-            self._laying.step(move)
+    def _submit_move(self, pending: PendingPrompt, move: Any) -> None:
+        if pending.is_race:
+            self._layouts.send_step(move)
             return
-        turn.answer(move, {self._codec.field: self._codec.encode_move(move)})
-        times.answered(self.key, turn)
-        self._say_answer(turn)
+        pending.record_answer(move, {self._codec.field: self._codec.encode_move(move)})
+        answer_times.log_answer_time(self.key, pending)
+        self._send_answer(pending)
 
-    def _say_in_race(self, request_id: str, move: Any) -> None:
-        if (turn := self.answers.turn) is not None:
+    def _send_race_step(self, request_id: str, move: Any) -> None:
+        if (pending := self.questions.pending) is not None:
             payload: dict[str, Any] = {self._codec.field: self._codec.encode_move(move)}
-            self._say(submit_move=SubmitMove(request_id=request_id, prompt=turn.prompt, **payload))
+            self._send_action(submit_move=SubmitMove(request_id=request_id, prompt=pending.prompt, **payload))
 
-    def _say_answer(self, turn: Turn) -> None:
-        if turn.is_race:
-            turn.said_in = self._sittings
-            self._laying.again()
-        elif turn.submit is not None:
-            turn.said_in = self._sittings
-            self._say(submit_move=turn.submit)
+    def _send_answer(self, pending: PendingPrompt) -> None:
+        if pending.is_race:
+            pending.said_in = self._sittings
+            self._layouts.resend()
+        elif pending.submit is not None:
+            pending.said_in = self._sittings
+            self._send_action(submit_move=pending.submit)
 
-    def _say(self, **action: Any) -> None:
+    def _send_action(self, **action: Any) -> None:
         match, seat = self.key
-        if self._table is not None:
-            self._table.send(PlayRequestItem(match=match, seat=seat, **action))
+        if self._link is not None:
+            self._link.send_item(PlayRequestItem(match=match, seat=seat, **action))
 
     # What it is told
 
-    def take(self, item: PlayResponseItem) -> None:
+    def handle_item(self, item: PlayResponseItem) -> None:
         """One item. That of an owner whose time is over is dropped; 0 is the epoch of what no owner says."""
         match, epoch = self.offer.match, item.epoch
         seen = self._epochs.get(match, 0)
@@ -168,100 +168,100 @@ class Seat:
         self._epochs[match] = max(epoch, seen)
         match item.WhichOneof("event"):
             case "update":
-                self._updated(item.update)
+                self._handle_update(item.update)
             case "move_accepted":
-                self._accepted(item.move_accepted)
+                self._handle_acceptance(item.move_accepted)
             case "move_rejected":
-                self._rejected(item.move_rejected)
+                self._handle_rejection(item.move_rejected)
             case "match_ended":
-                self._ended(item.match_ended)
+                self._handle_match_ended(item.match_ended)
 
-    def _updated(self, update: Update) -> None:
+    def _handle_update(self, update: Update) -> None:
         self._waits.reset()
         self._is_shown = True
         self._receipt = update.receipt or self._receipt
-        turn = self.answers.turn
+        pending = self.questions.pending
         if not update.to_act:
-            self._not_asked(update, turn)
-        elif turn is None or turn.prompt != update.prompt:
-            self._asked(update)
-        elif turn.said_in != self._sittings:
-            self._say_answer(turn)
+            self._close_question(update, pending)
+        elif pending is None or pending.prompt != update.prompt:
+            self._open_question(update)
+        elif pending.said_in != self._sittings:
+            self._send_answer(pending)
 
-    def _not_asked(self, update: Update, turn: Turn | None) -> None:
+    def _close_question(self, update: Update, pending: PendingPrompt | None) -> None:
         """Who has called is asked no more, and waits for the answer: it may have to call again."""
-        if turn is None or turn.prompt != update.prompt or not self._laying.call_id:
-            self._laying.close()
-            self.answers.close("out of time")
+        if pending is None or pending.prompt != update.prompt or not self._layouts.call_id:
+            self._layouts.close()
+            self.questions.close_question("out of time")
 
-    def _asked(self, update: Update) -> None:
+    def _open_question(self, update: Update) -> None:
         try:
             view = self._codec.decode_view(getattr(update, self._codec.field))
         except MalformedView as error:
             log.error("%s: %s. Is there a newer version of seatwise?", self.place, error)
         else:
-            self._laying.close()
-            self._laying = Laying(self._say_in_race)
-            self.answers.open(turn_of(update, view))
-            if (turn := self.answers.turn) is not None:
-                turn.said_in = self._sittings
+            self._layouts.close()
+            self._layouts = RaceLayouts(self._send_race_step)
+            self.questions.open_question(pending_prompt_of(update, view))
+            if (pending := self.questions.pending) is not None:
+                pending.said_in = self._sittings
 
-    def _accepted(self, accepted: MoveAccepted) -> None:
+    def _handle_acceptance(self, accepted: MoveAccepted) -> None:
         self._receipt = accepted.receipt or self._receipt
         self.moves += 1
-        if accepted.request_id == self._laying.call_id:
-            self._laying.close()
+        if accepted.request_id == self._layouts.call_id:
+            self._layouts.close()
         log.debug("%s: charged %d ms", self.place, accepted.charged_ms)
 
-    def _ended(self, ended: MatchEnded) -> None:
+    def _handle_match_ended(self, ended: MatchEnded) -> None:
         result = decode_match_ended(ended, self.offer.match, self.offer.seat)
         if result.seed and sha256(result.seed).digest() != self.offer.commitment:
             log.error("%s: the seed is not the one that the offer was committed to", self.place)
         self.result = self.result or result
-        self._end()
+        self._finish_match()
 
-    def _end(self) -> None:
+    def _finish_match(self) -> None:
         self._over.set()
-        self._laying.close()
-        self.answers.end()
+        self._layouts.close()
+        self.questions.stop_asking()
 
     # What does not stand
 
-    def _rejected(self, rejected: MoveRejected) -> None:
+    def _handle_rejection(self, rejected: MoveRejected) -> None:
         reason = _REASONS.get(rejected.reason, "OF A NEWER SERVER")
-        turn = self.answers.turn
-        is_answer = turn is not None and rejected.request_id == turn.request_id != ""
-        what = f"{turn.move} is rejected" if turn is not None and is_answer else "rejected"
+        pending = self.questions.pending
+        is_answer = pending is not None and rejected.request_id == pending.request_id != ""
+        what = f"{pending.move} is rejected" if pending is not None and is_answer else "rejected"
         level = _LEVELS.get(reason, logging.ERROR)
         log.log(level, "%s: %s: %s [%s]", self.place, what, rejected.message, reason)
         if reason == "NOT_YOUR_SEAT":
-            self._end()
+            self._finish_match()
         elif reason in _SIT_AGAIN or not rejected.request_id:
-            self._later(self.sit)
-        elif turn is not None and is_answer:
-            self._answer_rejected(turn, reason)
-        elif self._laying.owns(rejected.request_id):
-            self._step_rejected(reason, is_call=rejected.request_id == self._laying.call_id)
+            self._act_later(self.sit_down)
+        elif pending is not None and is_answer:
+            self._handle_rejected_answer(pending, reason)
+        elif self._layouts.owns_request(rejected.request_id):
+            self._handle_rejected_step(reason, is_call=rejected.request_id == self._layouts.call_id)
 
-    def _step_rejected(self, reason: str, *, is_call: bool) -> None:
+    def _handle_rejected_step(self, reason: str, *, is_call: bool) -> None:
         """A layout that came too fast is said again; a call that does not stand is over, as is the round."""
         if reason == "TOO_MANY":
-            self._laying.again_later(self._waits.next_s())
+            self._layouts.resend_later(self._waits.next_s())
         elif is_call:
-            self._laying.close()
+            self._layouts.close()
 
-    def _answer_rejected(self, turn: Turn, reason: str) -> None:
+    def _handle_rejected_answer(self, pending: PendingPrompt, reason: str) -> None:
         if reason == "ILLEGAL":
             self._rejections += 1
             # One more would forfeit the seat; a default move is the lesser evil.
             is_last = self._rejections + 1 >= self.offer.time_control.max_rejections
-            self.answers.refuse(turn, str(turn.move), is_last=is_last)
+            self.questions.reject_answer(pending, str(pending.move), is_last=is_last)
         elif reason == "TOO_MANY":
-            self._later(lambda: self._say_answer(turn) if turn is self.answers.turn else None)
+            self._act_later(lambda: self._send_answer(pending) if pending is self.questions.pending else None)
         else:
-            turn.give_up()
+            pending.give_up()
 
-    def _later(self, act: Callable[[], None]) -> None:
+    def _act_later(self, act: Callable[[], None]) -> None:
         """Once, after a wait that grows: many seats may have been told the same."""
         if self._timer is not None:
             self._timer.cancel()

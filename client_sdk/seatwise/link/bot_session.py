@@ -11,12 +11,12 @@ from typing import Any
 
 from seatwise.bot import BotFactory
 from seatwise.errors import BotFailedError, WrongGameError
-from seatwise.link.lobby import Lobby
-from seatwise.link.seat import Seat
-from seatwise.link.table import Key, Table
+from seatwise.link.lobby_link import LobbyLink
+from seatwise.link.referee_link import RefereeLink, SeatKey
+from seatwise.link.seat_session import SeatSession
 from seatwise.link.wire import Wire
 from seatwise.result import Result
-from seatwise.summary import Summary, Tally
+from seatwise.summary import RunTotals, Summary
 from seatwise.v1.lobby_service_pb2 import SeatClosed, SeatOffer
 
 LEAVING_S = 2.0
@@ -28,7 +28,7 @@ log = logging.getLogger("seatwise")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """What a run is to do."""
 
     factory: BotFactory
@@ -41,18 +41,20 @@ class Plan:
     on_result: Callable[[Result], Any] | None
 
 
-class Attendance:
+class BotSession:
     """From the first request to the lobby to the end of the last match."""
 
-    def __init__(self, plan: Plan, wire: Wire) -> None:
+    def __init__(self, plan: RunPlan, wire: Wire) -> None:
         self._plan = plan
         self._wire = wire
-        self._lobby = Lobby(wire, plan.queues, _limit(plan, 0, 0), self._offered, self._closed)
-        self._tally = Tally()
-        self._seats: dict[Key, Seat] = {}
-        self._tables: dict[str, Table] = {}
+        self._lobby = LobbyLink(
+            wire, plan.queues, _seats_wanted(plan, 0, 0), self._handle_offer, self._handle_seat_closed
+        )
+        self._totals = RunTotals()
+        self._seats: dict[SeatKey, SeatSession] = {}
+        self._links: dict[str, RefereeLink] = {}
         self._epochs: dict[str, int] = {}
-        self._past: dict[Key, None] = {}
+        self._past: dict[SeatKey, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._empty = asyncio.Event()
@@ -62,22 +64,22 @@ class Attendance:
 
     # Its course
 
-    async def run(self) -> Summary:
+    async def run_session(self) -> Summary:
         """Attends and plays until drained or left. Raises what makes going on useless."""
-        self._start(self._lobby.attend())
+        self._start_task(self._lobby.keep_attending())
         try:
             await self._end
         finally:
             left = len(self._seats)
-            await self._stop()
-        return self._tally.summary(left)
+            await self._cancel_tasks()
+        return self._totals.make_summary(left)
 
     def drain(self) -> None:
         """Takes no more seats, finishes the open ones, then ends."""
         if not self._is_draining:
             self._is_draining = True
             self._lobby.set_limit(0)
-            self._start(self._wind_up())
+            self._start_task(self._finish_open_matches())
 
     def leave(self) -> None:
         """Ends at once."""
@@ -89,34 +91,34 @@ class Attendance:
         """Matches that are not over."""
         return len(self._seats)
 
-    async def _wind_up(self) -> None:
-        await self._lobby.drained()
+    async def _finish_open_matches(self) -> None:
+        await self._lobby.wait_until_drained()
         await self._empty.wait()
         self.leave()
 
-    async def _stop(self) -> None:
+    async def _cancel_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=LEAVING_S)
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._handle_task_end)
 
-    def _done(self, task: asyncio.Task[None]) -> None:
+    def _handle_task_end(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._fail(error)
+            self._fail_session(error)
 
-    def _fail(self, error: BaseException) -> None:
+    def _fail_session(self, error: BaseException) -> None:
         if not self._end.done():
             self._end.set_exception(error)
 
     # What the lobby says
 
-    def _offered(self, offer: SeatOffer) -> None:
+    def _handle_offer(self, offer: SeatOffer) -> None:
         key = (offer.match, offer.seat)
         seen = self._epochs.get(offer.match, 0)
         if offer.epoch < seen or key in self._past:
@@ -129,60 +131,60 @@ class Attendance:
             return  # the lobby says all it knows whenever the link to it is new
         if seat is not None:
             seat.epoch = offer.epoch
-            seat.move_to(self._table(offer.address or self._wire.address))
+            seat.move_to(self._link_to(offer.address or self._wire.address))
 
-    def _closed(self, closed: SeatClosed) -> None:
+    def _handle_seat_closed(self, closed: SeatClosed) -> None:
         seat = self._seats.get((closed.match, closed.seat))
         if seat is not None:
-            self._start(seat.wait_for_last_word())
+            self._start_task(seat.wait_for_last_word())
 
-    def _take_seat(self, offer: SeatOffer, key: Key) -> Seat | None:
+    def _take_seat(self, offer: SeatOffer, key: SeatKey) -> SeatSession | None:
         game = offer.game.removeprefix("games/")
         if game != self._plan.game:
             told = f"{offer.match} is a match of {game!r}, and this bot plays {self._plan.game!r}"
-            self._fail(WrongGameError(f"{told}: attend queues of its game only"))
+            self._fail_session(WrongGameError(f"{told}: attend queues of its game only"))
             return None
-        seat = self._seats[key] = Seat(offer, self._plan.factory, self._epochs)
+        seat = self._seats[key] = SeatSession(offer, self._plan.factory, self._epochs)
         self._empty.clear()
-        self._start(self._play(seat))
-        self._adjust()
+        self._start_task(self._play_seat(seat))
+        self._adjust_limit()
         others = [bot for number, bot in enumerate(seat.offer.bots) if number != offer.seat]
         log.info("seated in %s against %s", seat.place, ", ".join(others))
         return seat
 
-    def _table(self, address: str) -> Table:
-        table = self._tables.get(address)
-        if table is None:
-            table = self._tables[address] = Table(address, self._wire, self._forget)
-            self._start(table.keep())
-        return table
+    def _link_to(self, address: str) -> RefereeLink:
+        link = self._links.get(address)
+        if link is None:
+            link = self._links[address] = RefereeLink(address, self._wire, self._forget_link)
+            self._start_task(link.keep_link())
+        return link
 
-    def _forget(self, table: Table) -> None:
-        self._tables.pop(table.address, None)
+    def _forget_link(self, link: RefereeLink) -> None:
+        self._links.pop(link.address, None)
 
     # Its seats
 
-    async def _play(self, seat: Seat) -> None:
+    async def _play_seat(self, seat: SeatSession) -> None:
         try:
-            if await self._set_up(seat):
-                await seat.play()
-                await self._tell(seat)
+            if await self._set_up_seat(seat):
+                await seat.play_match()
+                await self._report_result(seat)
         finally:
-            self._leave(seat)
+            self._leave_seat(seat)
 
-    async def _set_up(self, seat: Seat) -> bool:
+    async def _set_up_seat(self, seat: SeatSession) -> bool:
         try:
             await seat.set_up()
         except Exception as error:
-            seat.answers.show("set up", error, "its seat is not taken")
+            seat.questions.log_failure("set up", error, "its seat is not taken")
             if not self._has_set_up:
                 raise BotFailedError(f"the bot could not be set up: {error!r}") from error
             return False
         self._has_set_up = True
         return True
 
-    async def _tell(self, seat: Seat) -> None:
-        self._count(seat)
+    async def _report_result(self, seat: SeatSession) -> None:
+        self._count_match(seat)
         if seat.result is None or self._plan.on_result is None:
             return
         try:
@@ -192,14 +194,14 @@ class Attendance:
         except Exception:
             log.exception("on_result failed for %s", seat.place)
 
-    def _count(self, seat: Seat) -> None:
-        self._tally.add(seat.result)
-        self._tally.moves += seat.moves
-        self._tally.failures += seat.answers.failures
-        log.info("%s", _line(seat))
+    def _count_match(self, seat: SeatSession) -> None:
+        self._totals.add_match(seat.result)
+        self._totals.moves += seat.moves
+        self._totals.failures += seat.questions.failures
+        log.info("%s", _result_line(seat))
 
-    def _leave(self, seat: Seat) -> None:
-        seat.leave()
+    def _leave_seat(self, seat: SeatSession) -> None:
+        seat.leave_match()
         del self._seats[seat.key]
         self._past[seat.key] = None
         if len(self._past) > REMEMBERED:
@@ -208,19 +210,19 @@ class Attendance:
             self._epochs.pop(seat.offer.match, None)
         if not self._seats:
             self._empty.set()
-        self._adjust()
+        self._adjust_limit()
 
-    def _adjust(self) -> None:
+    def _adjust_limit(self) -> None:
         """Asks for no more seats than are wanted. What the lobby gave before it heard is played as well."""
         if self._is_draining:
             return
-        counted = self._tally.matches + self._tally.unknown
-        self._lobby.set_limit(_limit(self._plan, counted, len(self._seats)))
+        counted = self._totals.matches + self._totals.unknown
+        self._lobby.set_limit(_seats_wanted(self._plan, counted, len(self._seats)))
         if self._plan.matches is not None and counted >= self._plan.matches:
             self.drain()
 
 
-def _limit(plan: Plan, counted: int, open_seats: int) -> int:
+def _seats_wanted(plan: RunPlan, counted: int, open_seats: int) -> int:
     """How many seats to have open at once, so that it comes to the matches that are wanted and no more."""
     if plan.matches is None:
         return plan.max_matches
@@ -228,7 +230,7 @@ def _limit(plan: Plan, counted: int, open_seats: int) -> int:
     return min(plan.max_matches, open_seats + wanted) if wanted > 0 else 0
 
 
-def _line(seat: Seat) -> str:
+def _result_line(seat: SeatSession) -> str:
     """The one line of a match."""
     result, own = seat.result, seat.offer.seat
     if result is None:
@@ -238,5 +240,5 @@ def _line(seat: Seat) -> str:
     all_points = " ".join(map(str, result.points))
     return (
         f"{seat.place}: rank {result.ranks[own]} with {result.points[own]} points of {all_points}; "
-        f"{result.endings[own]}, {seat.moves} moves, {seat.answers.failures} failures"
+        f"{result.endings[own]}, {seat.moves} moves, {seat.questions.failures} failures"
     )

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from seatwise.link.table import Key
-from seatwise.link.turn import Turn
+from seatwise.link.pending_prompt import PendingPrompt
+from seatwise.link.referee_link import SeatKey
 
 _log = logging.getLogger("seatwise.times")
 _log.propagate = False
@@ -17,7 +17,7 @@ _log.setLevel(logging.CRITICAL)
 
 
 @contextmanager
-def told_in(file: Path) -> Iterator[None]:
+def write_times_to(file: Path) -> Iterator[None]:
     """Meanwhile every answer of this process is told there, beside what the file holds already."""
     handler = logging.FileHandler(file, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(message)s"))
@@ -31,9 +31,14 @@ def told_in(file: Path) -> Iterator[None]:
         handler.close()
 
 
-def answered(key: Key, turn: Turn) -> None:
+def log_answer_time(key: SeatKey, pending: PendingPrompt) -> None:
     """The bot has just answered."""
     if _log.isEnabledFor(logging.INFO):
         match, seat = key
-        told = {"match": match, "seat": seat, "prompt": turn.prompt, "thought_ms": round(turn.thought_ms, 3)}
+        told = {
+            "match": match,
+            "seat": seat,
+            "prompt": pending.prompt,
+            "thought_ms": round(pending.thought_ms, 3),
+        }
         _log.info(json.dumps(told))

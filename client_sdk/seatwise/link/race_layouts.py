@@ -18,7 +18,7 @@ IN_ORDER: Final = (Lay, OfferEnd)
 """First the layout, for an offer may end the round."""
 
 
-class Laying:
+class RaceLayouts:
     """One seat in one round."""
 
     def __init__(self, say: Callable[[str, Any], None]) -> None:
@@ -38,53 +38,53 @@ class Laying:
         """The request id of the call; empty while there is none."""
         return self._call[0] if self._call else ""
 
-    def owns(self, request_id: str) -> bool:
+    def owns_request(self, request_id: str) -> bool:
         """Whether it was said in this round."""
         return request_id.startswith(self._name)
 
-    def step(self, move: Any) -> None:
+    def send_step(self, move: Any) -> None:
         """The bot lays, offers or calls."""
         if isinstance(move, Call):
-            self._flush()
+            self._send_pending()
             self._call = self._new_id(), move
             self._say(*self._call)
             return
         self._last[type(move)] = move
         self._unsaid.add(type(move))
-        self._say_soon()
+        self._send_soon()
 
-    def again(self) -> None:
+    def resend(self) -> None:
         """The link is new, or the referee: all that still counts is said once more."""
         self._unsaid |= self._last.keys()
-        self._flush()
+        self._send_pending()
         if self._call:
             self._say(*self._call)
 
-    def again_later(self, wait_s: float) -> None:
+    def resend_later(self, wait_s: float) -> None:
         """The referee took too much to be too much."""
         loop = asyncio.get_running_loop()
         self._rate.wait(1000 * loop.time(), 1000 * wait_s)
-        self._cancel()
-        self._timer = loop.call_later(wait_s, self.again)
+        self._cancel_timer()
+        self._timer = loop.call_later(wait_s, self.resend)
 
     def close(self) -> None:
         """The round is over."""
-        self._cancel()
+        self._cancel_timer()
         self._unsaid.clear()
         self._call = None
 
-    def _say_soon(self) -> None:
+    def _send_soon(self) -> None:
         loop = asyncio.get_running_loop()
         if self._timer is not None:
             return
         ready_s = self._rate.ready_ms(1000 * loop.time()) / 1000
         if ready_s <= loop.time():
-            self._flush()
+            self._send_pending()
         else:
-            self._timer = loop.call_at(ready_s, self._flush)
+            self._timer = loop.call_at(ready_s, self._send_pending)
 
-    def _flush(self) -> None:
-        self._cancel()
+    def _send_pending(self) -> None:
+        self._cancel_timer()
         now_ms = 1000 * asyncio.get_running_loop().time()
         for kind in IN_ORDER:
             if kind in self._unsaid:
@@ -92,7 +92,7 @@ class Laying:
                 self._say(self._new_id(), self._last[kind])
         self._unsaid.clear()
 
-    def _cancel(self) -> None:
+    def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
