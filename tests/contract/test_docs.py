@@ -18,10 +18,16 @@ from seatwise.cli import play as play_command
 from seatwise.cli import verify as verify_command
 from seatwise.v1.play_service_pb2 import MoveRejected
 from seatwise_referee.ending import VoidReason
+from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 from seatwise_server.refusal import REASONS
 
 ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+)
 NAMES = [page.name for page in PAGES]
 COMMANDS = {each.COMMAND.name: each.COMMAND for each in (play_command, bot_command, verify_command)} | {
     point.name: point.load() for point in entry_points(group=ENTRY_POINTS)
@@ -196,3 +202,77 @@ def test_the_statistics_page_has_every_constant_of_competition() -> None:
 def is_own(path: Path, name: str) -> bool:
     """Whether the module itself gives the name its value."""
     return bool(re.search(rf"^(?:\w+, )*{name}\b.* = ", path.read_text(), re.MULTILINE))
+
+
+# CONTRIBUTING.md and tests/README.md
+
+
+TESTS = ROOT / "tests"
+MAP = TESTS / "README.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+PACKAGES = ("client_sdk/seatwise", "referee/seatwise_referee", "server/seatwise_server")
+GENERATED = {"client_sdk/seatwise/v1", "client_sdk/seatwise/games"}
+
+
+def named_in(page: Path) -> set[str]:
+    """The paths between backticks, as the page writes them."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    names = [name for code in re.findall(r"`([^`\n]+)`", text) for name in code.split()]
+    return {
+        name
+        for name in names
+        if re.fullmatch(r"[\w.*-]+(/[\w.*-]+)*(/|\.(py|md|toml|proto|json|jsonl))", name)
+    }
+
+
+def found(name: str, *folders: Path) -> list[Path]:
+    return [path for folder in folders for path in folder.glob(name.rstrip("/"))]
+
+
+@pytest.mark.parametrize("page", [CONTRIBUTING, MAP], ids=["CONTRIBUTING", "tests/README"])
+def test_every_file_that_a_contributor_is_sent_to_is_there(page: Path) -> None:
+    missing = [name for name in named_in(page) if not found(name, ROOT, page.parent)]
+    helpers = {path.name for path in (TESTS / "harness").glob("*.py")} | {"standings.json"}
+    modules = {path.name for path in SERVER.rglob("*.py")}
+    assert set(missing) <= helpers | modules
+
+
+def test_the_map_names_every_folder_and_helper_of_the_tests() -> None:
+    there = {
+        f"{path.name}/" for path in TESTS.iterdir() if path.is_dir() and not path.name.startswith(("_", "."))
+    }
+    helpers = {path.name for path in TESTS.glob("*.py")}
+    assert (there | helpers) - named_in(MAP) == set(), "name them in tests/README.md"
+
+
+def test_the_map_names_every_test_file_of_the_large_suites() -> None:
+    there = {
+        path for suite in ("client_sdk", "referee", "server") for path in (TESTS / suite).glob("test_*.py")
+    }
+    named = {path for name in named_in(MAP) for path in found(name, TESTS)}
+    assert there - named == set(), "say in tests/README.md what they cover"
+
+
+def test_the_map_names_every_package_of_the_product() -> None:
+    text = MAP.read_text()
+    there = {
+        path.parent.relative_to(ROOT).as_posix()
+        for package in PACKAGES
+        for path in (ROOT / package).glob("*/__init__.py")
+    }
+    assert {name for name in there - GENERATED if f"`{name}`" not in text} == set(), (
+        "say which tests cover them"
+    )
+
+
+def test_every_make_target_that_a_contributor_is_told_is_there() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"(?:`|^)make ([\w-]+)", CONTRIBUTING.read_text(), re.MULTILINE):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+@pytest.mark.parametrize("page", ["statistics", "league"])
+def test_the_pages_name_every_tie_break(page: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    table = text[text.index("| criterion |") if page == "statistics" else text.index("| `tie_breaks` |") :]
+    assert [name for name in TIE_BREAKS if f"`{name}`" not in table.partition("\n\n")[0]] == []

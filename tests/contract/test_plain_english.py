@@ -26,7 +26,7 @@ from seatwise.cli import play as play_command
 from seatwise.cli import verify as verify_command
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), ROOT / "tests" / "README.md", *(ROOT / "docs").glob("*.md")])
 PROTOS = sorted((ROOT / "proto").rglob("*.proto"))
 SDK = ROOT / "client_sdk" / "seatwise"
 MODULES = sorted([*SDK.glob("*.py"), *(SDK / "samples").glob("*.py")])

@@ -181,7 +181,7 @@ async def test_a_set_is_shown_and_closed_from_the_terminal(house: House) -> None
     await delivered(house, table.name)
     out = await said(house, "set", pool.name)
     assert table.name in out
-    assert "1 of 3 matches were created; the set runs" in out
+    assert "1 of 3 matches were created; the set is not over" in out
     assert json.loads(await said(house, "set", pool.name, "--json"))["matches"] == [table.name]
     assert await said(house, "close-set", pool.name) == "sets/terminal is over.\n"
     assert "the set is over" in await said(house, "set", pool.name)
