@@ -1,4 +1,4 @@
-"""Every 95 % interval that `refit` shows holds the truth in 93 to 97 of 100 seasons, played by bots whose strength is known."""
+"""Every 95 % interval that `strengths` shows holds the truth in 93 to 97 of 100 seasons, played by bots whose strength is known."""
 
 from __future__ import annotations
 

@@ -116,14 +116,14 @@ def test_one_honest_season_in_twenty_is_named_at_most(season: Season) -> None:
     seats = sum(any(seat.is_remarkable for seat in report.seat_bias) for report in found) / 1000
     single = [pair.p_value <= 0.05 for report in found for pair in report.soft_play]
     print(
-        f"{season}: softness {soft:.3f}, seats {seats:.3f}, pairs by themselves {sum(single) / len(single):.3f}"
+        f"{season}: soft play {soft:.3f}, seats {seats:.3f}, pairs by themselves {sum(single) / len(single):.3f}"
     )
     assert soft <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
     assert 0.03 <= seats <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
     assert 0.035 <= sum(single) / len(single) <= 0.06
 
 
-def test_strength_alone_is_no_softness() -> None:
+def test_strength_alone_is_no_soft_play() -> None:
     """The strongest does better than the weakest at everybody's tables, and that says nothing."""
     strong = Season(matches=300)
     spread = [
@@ -163,7 +163,7 @@ def test_a_seat_that_one_deal_favours_is_one_chance_however_many_tables_it_has()
     assert not seats.is_remarkable
 
 
-def test_tables_of_two_have_seats_but_no_softness() -> None:
+def test_tables_of_two_have_seats_but_no_soft_play() -> None:
     report = check_fairness(Season(seats=2, matches=200).play(6))
     assert report.soft_play == ()
     assert [len(seats.gains) for seats in report.seat_bias] == [2]

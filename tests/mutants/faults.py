@@ -1263,7 +1263,7 @@ FAULTS: tuple[Fault, ...] = (
         f"{COMPETITION}/ratings/comparisons.py",
         "        if result.deal:",
         "        if not result.match:",
-        ("tests/competition/test_refit.py",),
+        ("tests/competition/test_strengths.py",),
     ),
     Fault(
         "arithmetic: comparisons of one table taken for independent",
@@ -1277,7 +1277,7 @@ FAULTS: tuple[Fault, ...] = (
         f"{COMPETITION}/ratings/sandwich_covariance.py",
         "HALF_TRUSTED_INFORMATION = 5.0",
         "HALF_TRUSTED_INFORMATION = 0.0",
-        ("tests/competition/test_refit.py",),
+        ("tests/competition/test_strengths.py",),
     ),
     Fault(
         "arithmetic: the most surprising of many is as surprising as alone",

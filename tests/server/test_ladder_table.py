@@ -42,7 +42,7 @@ def season(matches: int, bots: int = 5, seed: int = 3) -> list[LoggedResult]:
 
 
 @pytest_asyncio.fixture
-async def refitting(store: Store) -> AsyncIterator[StrengthClient]:
+async def strength_client(store: Store) -> AsyncIterator[StrengthClient]:
     it = StrengthClient(store.results)
     yield it
     await it.close_process()
@@ -58,7 +58,7 @@ def order_of(results: list[LoggedResult]) -> list[str]:
 
 
 async def test_where_no_process_can_be_started_the_refit_fails_and_is_tried_again(
-    store: Store, refitting: StrengthClient, monkeypatch: pytest.MonkeyPatch
+    store: Store, strength_client: StrengthClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     results = season(30)
     await logged(store, results)
@@ -69,55 +69,55 @@ async def test_where_no_process_can_be_started_the_refit_fails_and_is_tried_agai
     with monkeypatch.context() as patch:
         patch.setattr(asyncio, "create_subprocess_exec", refuse)
         with pytest.raises(StrengthsFailed):
-            await refitting.fetch_strengths(LADDER, 30, order_of(results))
-    assert await refitting.fetch_strengths(LADDER, 30, order_of(results))
+            await strength_client.fetch_strengths(LADDER, 30, order_of(results))
+    assert await strength_client.fetch_strengths(LADDER, 30, order_of(results))
 
 
 async def test_strengths_are_those_of_the_refit_to_the_last_digit(
-    store: Store, refitting: StrengthClient
+    store: Store, strength_client: StrengthClient
 ) -> None:
     results = season(450)
     await logged(store, results)
-    found = await refitting.fetch_strengths(LADDER, 450, order_of(results))
+    found = await strength_client.fetch_strengths(LADDER, 450, order_of(results))
     assert {bot: tuple(told[:4]) for bot, told in found.items()} == {
         each.bot: (each.value, each.low, each.high, each.provisional)
         for each in fit_strengths(results).strengths
     }
 
 
-async def test_what_was_told_before_is_not_told_again(store: Store, refitting: StrengthClient) -> None:
+async def test_what_was_told_before_is_not_told_again(store: Store, strength_client: StrengthClient) -> None:
     results = season(60)
     await logged(store, results)
     for count in (20, 20, 60):
         part = results[:count]
-        assert await refitting.fetch_strengths(LADDER, count, order_of(part)) == strengths_by_bot(
+        assert await strength_client.fetch_strengths(LADDER, count, order_of(part)) == strengths_by_bot(
             part, order_of(part)
         )
     other = season(30, seed=4)
     await logged(store, other, "ladders/other")
-    assert await refitting.fetch_strengths("ladders/other", 30, order_of(other)) == strengths_by_bot(
+    assert await strength_client.fetch_strengths("ladders/other", 30, order_of(other)) == strengths_by_bot(
         other, order_of(other)
     )
 
 
 async def test_a_process_that_died_is_started_again_and_told_everything(
-    store: Store, refitting: StrengthClient
+    store: Store, strength_client: StrengthClient
 ) -> None:
     results = season(30)
     await logged(store, results)
     order = order_of(results)
-    first = await refitting.fetch_strengths(LADDER, 30, order)
-    assert refitting._process
-    os.kill(refitting._process.pid, signal.SIGKILL)
-    await refitting._process.wait()
+    first = await strength_client.fetch_strengths(LADDER, 30, order)
+    assert strength_client._process
+    os.kill(strength_client._process.pid, signal.SIGKILL)
+    await strength_client._process.wait()
     with pytest.raises(StrengthsFailed):
-        await refitting.fetch_strengths(LADDER, 30, order)
-    assert await refitting.fetch_strengths(LADDER, 30, order) == first
+        await strength_client.fetch_strengths(LADDER, 30, order)
+    assert await strength_client.fetch_strengths(LADDER, 30, order) == first
 
 
-async def test_the_process_ends_with_its_leash(refitting: StrengthClient) -> None:
-    assert await refitting.fetch_strengths(LADDER, 0, []) == {}
-    process = refitting._process
+async def test_the_process_ends_with_its_leash(strength_client: StrengthClient) -> None:
+    assert await strength_client.fetch_strengths(LADDER, 0, []) == {}
+    process = strength_client._process
     assert process
     assert process.stdin
     process.stdin.close()

@@ -66,8 +66,8 @@ class PairingRules:
         """Return at most `room` tables. Each bot is at one of them at most."""
         if room <= 0:
             return []
-        floor = _PairingPass(self, sorted(attending, key=attrgetter("rating", "bot")))
-        return floor.pair_tables(room)
+        this_pass = _PairingPass(self, sorted(attending, key=attrgetter("rating", "bot")))
+        return this_pass.pair_tables(room)
 
     def memory_among(self, attending: int) -> int:
         """Return how many opponents to avoid, so that enough bots remain even if all their tables end at once."""

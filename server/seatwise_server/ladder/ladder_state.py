@@ -47,9 +47,7 @@ class LadderState:
 
     async def catch_up(self) -> None:
         """Read and apply what is new. Raises `StoreUnavailable`."""
-        async with (
-            self._reading
-        ):  # two tasks ask for it: the one that pairs, and the one that publishes the table
+        async with self._reading:  # the task that pairs asks for it, and the one that publishes the table
             while await self._read_batch():
                 pass
 
@@ -59,9 +57,8 @@ class LadderState:
         Tell whether there may be more.
         """
         if await self._store.results.count(self.name) < self.seq:
-            log.warning(
-                "results_forgotten", ladder=self.name, known=self.seq
-            )  # a failover of Redis lost them
+            # a failover of Redis has lost results
+            log.warning("results_forgotten", ladder=self.name, known=self.seq)
             self._reset_state()
         results = await self._store.results.read(self.name, self.seq, RESULTS_PER_READ)
         events = await self._store.ladders.events(self.name, self._last_event)
@@ -96,7 +93,7 @@ class LadderState:
 
     def _update_off_reasons(self, *bots: str) -> None:
         for bot in bots:
-            if fault := self.forms.form_of(bot).off_reason():
-                self.off_reasons[bot] = fault
+            if reason := self.forms.form_of(bot).off_reason():
+                self.off_reasons[bot] = reason
             else:
                 self.off_reasons.pop(bot, None)

@@ -46,11 +46,11 @@ class _SeatOrderSearch:
             if (squares := self._sum_of_squares()) < self._least:
                 self.best, self._least = self._copy_starters(), squares
 
-    def _draw_order(self, table: NumberedTable, heat: float) -> NumberedTable:
+    def _draw_order(self, table: NumberedTable, temperature: float) -> NumberedTable:
         self._counts.subtract(self._distance_differences(table))
         orders = [(table[0], *others) for others in permutations(table[1:])]
         costs = [sum(self._counts[cell] for cell in self._distance_differences(order)) for order in orders]
-        weights = [exp((min(costs) - cost) / heat) for cost in costs]
+        weights = [exp((min(costs) - cost) / temperature) for cost in costs]
         chosen = self._chance.choices(orders, weights)[0]
         self._counts.update(self._distance_differences(chosen))
         return chosen

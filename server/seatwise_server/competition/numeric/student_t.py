@@ -1,7 +1,7 @@
 """Student's t distribution: how wide an interval must be that rests on few independent observations.
 
 It is written by hand on `math.lgamma`, `math.log` and `math.exp`, so that no numpy or scipy is needed and one log gives the
-same published figures everywhere (see `numeric`). tests/competition/test_student.py holds it to printed tables.
+same published figures everywhere (see `numeric`). tests/competition/test_student_t.py holds it to printed tables.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Estimate how strong each bot is, from all matches at once and in no order, with intervals and the bots that cannot be told
-apart.
+"""Estimate how strong each bot is, from all matches at once and in no order, and which bots cannot be told apart.
 
 `openskill_ratings` orders a ladder and pairs it: it is fast, and it depends on the order of the matches. This fit does not.
 It takes seconds for a hundred bots or more, so it must not run on an event loop. docs/statistics.md tells how often its
@@ -86,7 +85,7 @@ class StrengthFit:
         return StrengthInterval(value, value - half, value + half)
 
     def interval_ahead(self, one: str, other: str) -> StrengthInterval:
-        """Return the probability that the first bot finishes ahead at a table where both sit. A tie counts half."""
+        """Return the probability that the first bot finishes ahead at a table where both sit, with its interval. A tie is half."""
         of = self.strength_difference(one, other)
         return StrengthInterval(
             *(probability_ahead(value / ELO_SCALE) for value in (of.value, of.low, of.high))

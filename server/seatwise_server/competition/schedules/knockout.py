@@ -64,7 +64,7 @@ class Knockout:
         return tuple((1, bot) for bot in _Bracket(self, so_far).byes)
 
     def final_order(self, so_far: SoFar) -> tuple[tuple[str, ...], ...]:
-        """Return the bots in the order of the final table, as far as it is decided.
+        """Return the bots in their final order, the best first, as far as it is decided.
 
         Bots that went out in the same round share a rank.
         """

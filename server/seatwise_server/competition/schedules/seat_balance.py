@@ -125,10 +125,10 @@ def _anneal_seats(
         counts.add_table(bots)
     best, least = list(seated), counts.sum_of_squares()
     for sweep in range(SEATING_SWEEPS):
-        heat = LAST_TEMPERATURE + (FIRST_TEMPERATURE - LAST_TEMPERATURE) * (1 - sweep / SEATING_SWEEPS)
+        temperature = LAST_TEMPERATURE + (FIRST_TEMPERATURE - LAST_TEMPERATURE) * (1 - sweep / SEATING_SWEEPS)
         for place, bots in enumerate(seated):
             counts.add_table(bots, -1)
-            seated[place] = _draw_choice(choices(bots), counts.table_cost, heat, chance)
+            seated[place] = _draw_choice(choices(bots), counts.table_cost, temperature, chance)
             counts.add_table(seated[place])
         if (squares := counts.sum_of_squares()) < least:
             best, least = list(seated), squares
@@ -136,9 +136,9 @@ def _anneal_seats(
 
 
 def _draw_choice(
-    choices: list[BotsBySeat], cost: Callable[[BotsBySeat], int], heat: float, chance: Random
+    choices: list[BotsBySeat], cost: Callable[[BotsBySeat], int], temperature: float, chance: Random
 ) -> BotsBySeat:
     """Draw one of the choices. Lower costs are likelier, and the lower the temperature, the more so."""
     costs = [cost(each) for each in choices]
-    weights = [exp((min(costs) - each) / heat) for each in costs]
+    weights = [exp((min(costs) - each) / temperature) for each in costs]
     return chance.choices(choices, weights)[0]

@@ -82,8 +82,8 @@ def _useful_swap(
     tables: list[list[SwissPlayer]], met: MeetingCounts
 ) -> tuple[_TablePlace, _TablePlace] | None:
     places = [(table, at) for table in tables for at in range(len(table))]
-    unhappy = [(table, at) for table, at in places if _count_repeats(table[at], table, met)]
-    swaps = [(one, other) for one in unhappy for other in places if one[0] is not other[0]]
+    repeating = [(table, at) for table, at in places if _count_repeats(table[at], table, met)]
+    swaps = [(one, other) for one in repeating for other in places if one[0] is not other[0]]
     swaps.sort(key=lambda swap: abs(_score_at(swap[0]) - _score_at(swap[1])))
     return next((swap for swap in swaps if _repeats_saved(*swap, met) > 0), None)
 

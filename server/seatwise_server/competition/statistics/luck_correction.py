@@ -82,8 +82,8 @@ def correct_by_other_tables(
 
     `deal_share` is the share of the variance at a seat that is due to the deal, fixed before the season. The part to
     subtract follows from it and the number of other tables, because the mean of few tables is itself mostly chance. No bot
-    is among the others of its own match. So differences between bots come out too large, by the share of a weaker or
-    stronger field that each meets; the correction undoes that.
+    is among the others of its own match. So a strong bot is compared with weaker others, and differences between bots come
+    out too large. The divisor `shrink` makes up for that.
     """
     tables = _tables_by_deal(results)
     above = _subtract_seat_means(points.values, [True] * len(results))
@@ -139,10 +139,10 @@ def _shifts_by_deal(
 ) -> dict[str, float]:
     """Return what each deal adds to the mean of all values because of the mean that was subtracted."""
     count = sum(map(len, above))
-    level: dict[str, float] = defaultdict(float)
+    shifts: dict[str, float] = defaultdict(float)
     for result, off in zip(results, above, strict=True):
-        level[deal_name(result)] += coefficient * sum(off) / count
-    return level
+        shifts[deal_name(result)] += coefficient * sum(off) / count
+    return shifts
 
 
 def _tables_by_deal(results: Iterable[LoggedResult]) -> dict[str, int]:
