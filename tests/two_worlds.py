@@ -17,6 +17,7 @@ from resample import resampled
 from room import Link, Room
 from structlog.testing import capture_logs
 
+from seatwise.codec.wire_format import encode_field
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.effects import WriteEntry
 from seatwise_referee.ending import VoidReason
@@ -26,7 +27,7 @@ from seatwise_referee.match import Match
 from seatwise_referee.position import Position, RequestReply, SeatState, position_after
 from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import TimeControl
-from seatwise_server.play import play_messages, spectating
+from seatwise_server.play import spectating
 from seatwise_server.play.delivery import end_of
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ async def complain(room: Room, link: Link, seat: Seat, plan: Plan, chance: Rando
         pb.PlayRequestItem(match="matches/none", seat=seat, sit=pb.Sit()),
     )
     link.send_raw(b"\xff\xff")
-    wrong = pb.SubmitMove(request_id="w").SerializeToString() + play_messages.encode_field(99, b"")
+    wrong = pb.SubmitMove(request_id="w").SerializeToString() + encode_field(99, b"")
     link.send(pb.PlayRequestItem(match=name, seat=seat, submit_move=pb.SubmitMove.FromString(wrong)))
     link.sit(seat, every_change=chance.random() < 0.5)
     if plan.refused[seat] and chance.random() < 0.3:

@@ -12,14 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatwise.codec import CODECS, MalformedMove, MalformedView
-from seatwise.codec.match import (
-    decode_ending,
-    decode_match_ended,
-    encode_ending,
-    encode_match_ended,
-)
-from seatwise.codec.offer import decode_offer, decode_options, encode_offer
-from seatwise.codec.time_control import decode_time_control, encode_time_control, requested_time_control
+from seatwise.codec.offer import decode_offer, decode_options
+from seatwise.codec.result import decode_ending, decode_match_ended
+from seatwise.codec.time_control import decode_time_control, encode_time_control
 from seatwise.codec.ugo import decode_move, decode_view, encode_move, encode_view
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.offer import Offer
@@ -32,6 +27,9 @@ from seatwise_referee.journal import Finished, Voided
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_referee.time_control import BadTimeControl, TimeControl
+from seatwise_server.play.offer_messages import encode_offer
+from seatwise_server.play.result_messages import encode_ending, encode_match_ended
+from seatwise_server.services.match_requests import complete_time_control
 
 GAME = GAMES["ugo"]
 cards = st.sampled_from(CARDS)
@@ -189,18 +187,18 @@ def test_a_complete_time_control_comes_back_with_its_noughts() -> None:
 
 def test_what_a_request_leaves_out_has_its_default() -> None:
     message = time_control_pb2.TimeControl(free_ms={"card": 50}, bank_ms=7)
-    asked = requested_time_control(message, GAME.paces)
+    asked = complete_time_control(message, GAME.paces)
     assert asked == TimeControl(free_ms={"card": 50, "arrange": 1000}, bank_ms=7)
     own = TimeControl(free_ms={"arrange": 9}, setup_ms=3)
-    assert requested_time_control(message, GAME.paces, own).free_ms == {"card": 50, "arrange": 9}
-    assert requested_time_control(message, GAME.paces, own).setup_ms == 3
+    assert complete_time_control(message, GAME.paces, own).free_ms == {"card": 50, "arrange": 9}
+    assert complete_time_control(message, GAME.paces, own).setup_ms == 3
 
 
 def test_a_request_for_nought_is_granted() -> None:
     message = time_control_pb2.TimeControl(bank_ms=0, tie_window_ms=0)
-    asked = requested_time_control(message, GAME.paces)
+    asked = complete_time_control(message, GAME.paces)
     assert (asked.bank_ms, asked.tie_window_ms, asked.grace_ms) == (0, 0, 50)
-    assert requested_time_control(encode_time_control(asked), GAME.paces) == asked
+    assert complete_time_control(encode_time_control(asked), GAME.paces) == asked
 
 
 @pytest.mark.parametrize(
@@ -209,7 +207,7 @@ def test_a_request_for_nought_is_granted() -> None:
 )
 def test_a_request_that_cannot_be_played_is_refused(message: time_control_pb2.TimeControl) -> None:
     with pytest.raises(BadTimeControl):
-        requested_time_control(message, GAME.paces)
+        complete_time_control(message, GAME.paces)
 
 
 @pytest.mark.parametrize("ending", Ending)

@@ -16,11 +16,12 @@ from room import Room
 from structlog.testing import capture_logs
 from two_worlds import Course, Moment, Plan, compared, comparisons, plan_for, renamed_receipts, setup_for
 
+from seatwise.codec.wire_format import encode_field
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.effects import AcceptMove
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode
-from seatwise_server.play import play_messages, spectating
+from seatwise_server.play import spectating
 from seatwise_server.play.outbox import Outbox
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.table import Table
@@ -143,7 +144,7 @@ def leak_in_updates(patch: pytest.MonkeyPatch) -> None:
 
     def leaky(self: Table, seat: int) -> tuple[bytes, int]:
         item, prompt = clean(self, seat)
-        return item + play_messages.encode_field(99, b"%d" % secret(self)), prompt
+        return item + encode_field(99, b"%d" % secret(self)), prompt
 
     patch.setattr(Table, "encode_update", leaky)
 

@@ -18,12 +18,12 @@ from one_match import nonce, setup_of
 from set_scenes import played
 
 from seatwise import v1
-from seatwise.codec.offer import encode_offer
 from seatwise_referee.journal import canonical, encode
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment
 from seatwise_server import resources
 from seatwise_server.play.delivery import end_of
+from seatwise_server.play.offer_messages import encode_offer
 from seatwise_server.store import MatchMeta
 
 if TYPE_CHECKING:

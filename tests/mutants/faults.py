@@ -623,7 +623,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the seed of a match is told with its void alone",
-        "client_sdk/seatwise/codec/match.py",
+        "server/seatwise_server/play/result_messages.py",
         "MatchEnded(result=encode_result(end, chain), seed=seed)",
         "MatchEnded(result=encode_result(end, chain))",
         (TABLES,),
@@ -782,7 +782,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "leak in an offer: the seed",
-        "client_sdk/seatwise/codec/offer.py",
+        "server/seatwise_server/play/offer_messages.py",
         "        commitment=commitment(setup.seed),\n",
         "        commitment=setup.seed,\n",
         (SECRETS_WIRE,),

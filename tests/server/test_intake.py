@@ -9,10 +9,10 @@ from one_match import nonce
 from room import JOURNAL_S, Room
 from virtual import in_virtual_time, settle
 
+from seatwise.codec.wire_format import encode_field, encode_varint
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_server.play.inbound import LONGEST_REQUEST_ID, MOST_LOOKUPS
-from seatwise_server.play.play_messages import encode_field, encode_varint
 from seatwise_server.store.errors import StoreUnavailable
 
 if TYPE_CHECKING:

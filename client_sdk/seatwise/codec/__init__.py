@@ -1,44 +1,18 @@
-"""The one codec between the wire and the rules' own types, used by both its ends."""
+"""The codec: it translates between the messages of the protocol and the types of the rules.
+
+A game's codec is one value with both directions, because the two must be each other's inverse. The SDK uses one half, and
+the server the other. What only the server sends is encoded there: offers and results in `seatwise_server.play`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
 from seatwise.codec import ubongo, ugo
 from seatwise.codec.errors import MalformedMove, MalformedView
+from seatwise.codec.game_codec import GameCodec
 
-
-@dataclass(frozen=True, slots=True)
-class GameCodec:
-    """How one game's views and moves travel."""
-
-    field: str
-    """Its name in the oneofs `Update.view` and `SubmitMove.move`."""
-
-    number: int
-    """Its field number there."""
-
-    encode_view: Callable[[Any], bytes]
-    """The serialised view message, to be spliced into an update."""
-
-    decode_view: Callable[[Any], Any]
-    """The view of a view message, or `MalformedView`."""
-
-    encode_move: Callable[[Any], Any]
-    """The move message of a move."""
-
-    decode_move: Callable[[Any], Any]
-    """The move of a move message, or `MalformedMove`."""
-
-
-CODECS: dict[str, GameCodec] = {
-    "ugo": GameCodec("ugo", 16, ugo.encode_view, ugo.decode_view, ugo.encode_move, ugo.decode_move),
-    "ubongo": GameCodec(
-        "ubongo", 17, ubongo.encode_view, ubongo.decode_view, ubongo.encode_move, ubongo.decode_move
-    ),
-}
-"""By the game's name."""
+CODECS: Final[dict[str, GameCodec]] = {"ugo": ugo.CODEC, "ubongo": ubongo.CODEC}
+"""The codecs by the names of their games."""
 
 __all__ = ["CODECS", "GameCodec", "MalformedMove", "MalformedView"]

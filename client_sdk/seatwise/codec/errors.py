@@ -1,11 +1,11 @@
-"""What a message may be that fits the proto and still means nothing."""
+"""The errors for messages that fit the proto and still have no meaning in their game."""
 
 from __future__ import annotations
 
 
 class MalformedMove(ValueError):
-    """The message is no move of this game; the text tells its sender why."""
+    """The message is no move of this game. The text tells its sender why."""
 
 
 class MalformedView(ValueError):
-    """The message is no view of this game: it comes from a newer referee, or from none."""
+    """The message is no view of this game. A newer referee may have sent it."""

@@ -1,17 +1,20 @@
-"""Ubongo on the wire: views and moves, there and back.
+"""Encodes and decodes the views and moves of Ubongo.
 
-Every number in a view is below 128 and so one byte, therefore `encode_view` writes the bytes itself. A
-hand, and what was laid in the last round, are the same for a whole round: their bytes are kept.
+Every number in a view is below 128, and so it is one byte. Therefore `encode_view` writes the bytes itself. A hand and the
+layouts of the last round stay the same for a whole round, so their bytes are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+from seatwise.codec.encoded_bytes import EncodedBytes
 from seatwise.codec.errors import MalformedMove, MalformedView
-from seatwise.codec.kept import Kept, part, tag
+from seatwise.codec.game_codec import GameCodec
+from seatwise.codec.wire_format import encode_length_key, encode_packed, encode_short_field, small_numbers
 from seatwise.games.ubongo.v1 import ubongo_pb2
+from seatwise.v1.play_service_pb2 import Update
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import (
     BOUND,
@@ -38,85 +41,83 @@ _FROM_WIRE: Final[dict[int, Card]] = {number + 1: card for number, card in enume
 _ZIGZAG: Final = {
     number: number * 2 if number >= 0 else -2 * number - 1 for number in range(-BOUND, BOUND + 1)
 }
-"""How protobuf writes the numbers of an sint32."""
+"""How protobuf writes the numbers of an sint32: small ones of either sign are short."""
 
 
 # The view, field by field as in ubongo.proto
 
-_HAND: Final = tag(4)
-_SYMBOLS: Final = tag(5)
-_LAYOUT: Final = tag(6)
-_LAID: Final = tag(7)
-_BUILDING: Final = tag(8)
-_OFFERS: Final = tag(9)
-_OUT: Final = tag(10)
-_POINTS: Final = tag(11)
-_LAST_ROUND: Final = tag(12)
-_ROUND_POINTS: Final = tag(1)
-_BUILT_LAYOUT: Final = tag(1)
-_BUILT_SYMBOLS: Final = tag(2)
-_CARDS: Final = tag(1)
-_XS: Final = tag(2)
-_YS: Final = tag(3)
-_TURNS: Final = tag(4)
+_View = ubongo_pb2.View
+_SEAT: Final = small_numbers(_View.SEAT_FIELD_NUMBER)
+_ROUNDS: Final = small_numbers(_View.ROUND_FIELD_NUMBER, _View.ROUNDS_FIELD_NUMBER)
+_HAND: Final = encode_length_key(_View.HAND_FIELD_NUMBER)
+_SYMBOLS: Final = encode_length_key(_View.SYMBOLS_FIELD_NUMBER)
+_LAYOUT: Final = encode_length_key(_View.LAYOUT_FIELD_NUMBER)
+_LAID: Final = encode_length_key(_View.LAID_FIELD_NUMBER)
+_BUILDING: Final = encode_length_key(_View.BUILDING_FIELD_NUMBER)
+_OFFERS: Final = encode_length_key(_View.OFFERS_FIELD_NUMBER)
+_OUT: Final = encode_length_key(_View.OUT_FIELD_NUMBER)
+_POINTS: Final = encode_length_key(_View.POINTS_FIELD_NUMBER)
+_LAST_ROUND: Final = encode_length_key(_View.LAST_ROUND_FIELD_NUMBER)
+_ROUND_POINTS: Final = encode_length_key(ubongo_pb2.RoundPoints.POINTS_FIELD_NUMBER)
+_BUILT_LAYOUT: Final = encode_length_key(ubongo_pb2.Built.LAYOUT_FIELD_NUMBER)
+_BUILT_SYMBOLS: Final = encode_length_key(ubongo_pb2.Built.SYMBOLS_FIELD_NUMBER)
+_HAS_CALLED: Final = small_numbers(ubongo_pb2.Built.HAS_CALLED_FIELD_NUMBER) % True
+_CARDS: Final = encode_length_key(ubongo_pb2.Layout.CARDS_FIELD_NUMBER)
+_XS: Final = encode_length_key(ubongo_pb2.Layout.XS_FIELD_NUMBER)
+_YS: Final = encode_length_key(ubongo_pb2.Layout.YS_FIELD_NUMBER)
+_TURNS: Final = encode_length_key(ubongo_pb2.Layout.TURNS_FIELD_NUMBER)
 
 
-def _packed(key: bytes, numbers: Iterable[int]) -> bytes:
-    """A packed list of numbers from 0 to 127."""
-    body = bytes(numbers)
-    return part(key, body) if body else b""
-
-
-def _layout(key: bytes, layout: Layout) -> bytes:
+def _encode_layout(key: bytes, layout: Layout) -> bytes:
     if not layout:
         return b""
     cards, xs, ys, turns = zip(*layout, strict=True)
-    return part(
+    return encode_short_field(
         key,
-        _packed(_CARDS, [card + 1 for card in cards])
-        + _packed(_XS, [_ZIGZAG[x] for x in xs])
-        + _packed(_YS, [_ZIGZAG[y] for y in ys])
-        + _packed(_TURNS, turns),
+        encode_packed(_CARDS, [card + 1 for card in cards])
+        + encode_packed(_XS, [_ZIGZAG[x] for x in xs])
+        + encode_packed(_YS, [_ZIGZAG[y] for y in ys])
+        + encode_packed(_TURNS, turns),
     )
 
 
-def _symbols(key: bytes, sides: Sequence[Side]) -> bytes:
+def _encode_symbols(key: bytes, sides: Sequence[Side]) -> bytes:
     text = "".join(side.symbols for side in sides)
-    return part(key, text.encode("ascii")) if text else b""
+    return encode_short_field(key, text.encode("ascii")) if text else b""
 
 
-@Kept
+@EncodedBytes
 def _encode_hand(hand: tuple[Side, ...]) -> bytes:
-    return _packed(_HAND, [side.card + 1 for side in hand]) + _symbols(_SYMBOLS, hand)
+    return encode_packed(_HAND, [side.card + 1 for side in hand]) + _encode_symbols(_SYMBOLS, hand)
 
 
-@Kept
+@EncodedBytes
 def _encode_last_round(built: tuple[Built, ...]) -> bytes:
     return b"".join(map(_encode_built, built))
 
 
 def _encode_built(built: Built) -> bytes:
-    body = _layout(_BUILT_LAYOUT, built.layout) + _symbols(_BUILT_SYMBOLS, built.sides)
-    return part(_LAST_ROUND, body + (b"\x18\x01" if built.has_called else b""))
+    body = _encode_layout(_BUILT_LAYOUT, built.layout) + _encode_symbols(_BUILT_SYMBOLS, built.sides)
+    return encode_short_field(_LAST_ROUND, body + (_HAS_CALLED if built.has_called else b""))
 
 
-@Kept
+@EncodedBytes
 def _encode_points(points: tuple[tuple[int, ...], ...]) -> bytes:
-    return b"".join(part(_POINTS, _packed(_ROUND_POINTS, each)) for each in points)
+    return b"".join(encode_short_field(_POINTS, encode_packed(_ROUND_POINTS, each)) for each in points)
 
 
 def encode_view(view: View) -> bytes:
-    """The serialised `seatwise.games.ubongo.v1.View`."""
+    """Return the serialised `seatwise.games.ubongo.v1.View`."""
     return b"".join(
         (
-            b"" if view.seat is None else b"\x08%c" % view.seat,
-            b"\x10%c\x18%c" % (view.round, view.rounds),
+            b"" if view.seat is None else _SEAT % view.seat,
+            _ROUNDS % (view.round, view.rounds),
             _encode_hand(view.hand),
-            _layout(_LAYOUT, view.layout),
-            _packed(_LAID, view.laid),
-            _packed(_BUILDING, view.building),
-            _packed(_OFFERS, view.offers),
-            _packed(_OUT, view.out),
+            _encode_layout(_LAYOUT, view.layout),
+            encode_packed(_LAID, view.laid),
+            encode_packed(_BUILDING, view.building),
+            encode_packed(_OFFERS, view.offers),
+            encode_packed(_OUT, view.out),
             _encode_points(view.points),
             _encode_last_round(view.last_round),
         )
@@ -124,14 +125,14 @@ def encode_view(view: View) -> bytes:
 
 
 def decode_view(message: ubongo_pb2.View) -> View:
-    """The view of a message, or `MalformedView`."""
+    """Return the view of a message. Raises `MalformedView`."""
     try:
-        return _decoded_view(message)
+        return _decode_fields(message)
     except MalformedMove as malformed:
         raise MalformedView(str(malformed)) from None
 
 
-def _decoded_view(message: ubongo_pb2.View) -> View:
+def _decode_fields(message: ubongo_pb2.View) -> View:
     return View(
         seat=Seat(message.seat) if message.HasField("seat") else None,
         round=message.round,
@@ -168,7 +169,7 @@ def _decode_sides(where: str, numbers: Sequence[int], symbols: str) -> tuple[Sid
 
 
 def encode_layout(layout: Layout) -> ubongo_pb2.Layout:
-    """The message of a layout."""
+    """Return the message of a layout."""
     return ubongo_pb2.Layout(
         cards=[each.card + 1 for each in layout],
         xs=[each.x for each in layout],
@@ -178,7 +179,7 @@ def encode_layout(layout: Layout) -> ubongo_pb2.Layout:
 
 
 def encode_move(move: Move) -> ubongo_pb2.Move:
-    """The message of a move; `ValueError` for `Stop`, which only the referee plays."""
+    """Return the message of a move. Raises `ValueError` for `Stop`, which only the referee plays."""
     match move:
         case Lay(layout):
             return ubongo_pb2.Move(lay=encode_layout(layout))
@@ -190,7 +191,7 @@ def encode_move(move: Move) -> ubongo_pb2.Move:
 
 
 def decode_move(message: ubongo_pb2.Move) -> Move:
-    """The move of a message, or `MalformedMove`."""
+    """Return the move of a message. Raises `MalformedMove`."""
     kind = message.WhichOneof("kind")
     if kind == "lay":
         return Lay(_decode_layout("lay", message.lay))
@@ -222,3 +223,8 @@ def _decode_card(number: int, where: str, place: int) -> Card:
     if card is None:
         raise MalformedMove(f"{where}[{place}]: {number} is no card; they are 1 to {len(CARDS)}")
     return card
+
+
+CODEC: Final = GameCodec(
+    "ubongo", Update.UBONGO_FIELD_NUMBER, encode_view, decode_view, encode_move, decode_move
+)

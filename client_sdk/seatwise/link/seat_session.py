@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from seatwise.bot import BotFactory
 from seatwise.codec import CODECS, MalformedView
-from seatwise.codec.match import decode_match_ended
 from seatwise.codec.offer import decode_offer
+from seatwise.codec.result import decode_match_ended
 from seatwise.link import answer_times
 from seatwise.link.backoff import Backoff
 from seatwise.link.pending_prompt import PendingPrompt, pending_prompt_of

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from seatwise.async_client import AsyncClient
-from seatwise.codec.match import decode_ending
+from seatwise.codec.result import decode_ending
 from seatwise.codec.time_control import encode_time_control
 from seatwise.errors import SeatwiseError, ServerFullError, WrongStateError
 from seatwise.v1.match_pb2 import DealSet, Match

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seatwise.codec.match import decode_ending, encode_match_ended
+from seatwise.codec.result import decode_ending
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
 from seatwise_referee.ending import VoidReason
@@ -16,6 +16,7 @@ from seatwise_referee.setup import Setup
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.play.inbound import NotYourSeat
+from seatwise_server.play.result_messages import encode_match_ended
 from seatwise_server.store import Store
 from seatwise_server.store.group_commit.writer import AppendResult
 

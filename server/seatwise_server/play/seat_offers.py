@@ -6,8 +6,8 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 
-from seatwise.codec.offer import encode_offer
 from seatwise_referee.match_state import MatchState
+from seatwise_server.play.offer_messages import encode_offer
 from seatwise_server.play.table import Table
 from seatwise_server.play.takeover import UnownedMatch
 from seatwise_server.store import Store

@@ -7,13 +7,13 @@ import json
 from collections.abc import AsyncIterator, Iterable
 
 from seatwise.codec import CODECS
+from seatwise.codec.wire_format import encode_field
 from seatwise.v1 import match_service_pb2 as pb
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Entry, Rejected, decode, entry_from_json
 from seatwise_referee.position import Position, first_position, position_after
 from seatwise_referee.setup import Setup
 from seatwise_server import resources
-from seatwise_server.play import play_messages
 from seatwise_server.store import MatchMeta, Store
 
 TAIL_BLOCK_MS = 1000
@@ -84,5 +84,5 @@ def spectator_view(position: Position, setup: Setup, at_ms: int) -> pb.WatchMatc
     if position.state is not None:
         codec = CODECS[setup.game]
         view = codec.encode_view(GAMES[setup.game].view(position.state, None))
-        response.MergeFromString(play_messages.encode_field(codec.number, view))
+        response.MergeFromString(encode_field(codec.number, view))
     return response

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 
-from seatwise.codec.time_control import requested_time_control
 from seatwise.v1 import time_control_pb2
 from seatwise_referee.game import BadOptions, Options
 from seatwise_referee.games.registry import GAMES
@@ -56,4 +56,27 @@ def _is_number(text: str) -> bool:
 
 def parse_time_control(game: str, asked: time_control_pb2.TimeControl) -> TimeControl:
     """Returns the time control that was asked for, or `BadTimeControl`."""
-    return requested_time_control(asked, GAMES[game].paces, time_control_for(game))
+    return complete_time_control(asked, GAMES[game].paces, time_control_for(game))
+
+
+def complete_time_control(
+    asked: time_control_pb2.TimeControl, paces: Mapping[str, int], default: TimeControl | None = None
+) -> TimeControl:
+    """Returns the requested time control, with the default of each field that the request does not set. Or `BadTimeControl`.
+
+    `paces` are those of the game, with their default free times in milliseconds. A free time of 0 means the default.
+    """
+    unknown = sorted(set(asked.free_ms) - set(paces))
+    if unknown:
+        raise BadTimeControl(
+            f"free_ms has no pace {unknown[0][:20]!r} in this game; there are {', '.join(paces)}"
+        )
+    base = default or TimeControl()
+    numbers = {name: getattr(asked if asked.HasField(name) else base, name) for name in _TIMES}
+    free_ms = {
+        pace: asked.free_ms.get(pace, 0) or base.free_ms.get(pace, usual) for pace, usual in paces.items()
+    }
+    return TimeControl(free_ms=free_ms, **numbers)
+
+
+_TIMES = tuple(each.name for each in fields(TimeControl) if each.name != "free_ms")

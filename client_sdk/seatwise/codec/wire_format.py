@@ -1,0 +1,65 @@
+"""Writes parts of protobuf messages by hand. This is the only place in the product that knows how protobuf writes bytes.
+
+A message is its fields one after the other. A field is a key and a value, and the key holds the field's number and its
+wire type. So the bytes of a part that stays the same can be kept, and spliced into many messages. Field numbers come from
+the generated classes (`View.HAND_FIELD_NUMBER`), so a changed proto cannot leave an old number behind.
+
+The format: https://protobuf.dev/programming-guides/encoding/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+VARINT: Final = 0
+"""The wire type of numbers and of truth values."""
+
+LENGTH_DELIMITED: Final = 2
+"""The wire type of texts, bytes, messages and packed lists."""
+
+_SHORT: Final = tuple(
+    bytes((it,)) if it < 0x80 else bytes((it & 0x7F | 0x80, it >> 7)) for it in range(0x4000)
+)
+"""Varints of one or two bytes, written once: most lengths and milliseconds are so short."""
+
+
+def encode_varint(number: int) -> bytes:
+    """Return a number that is not negative as a varint."""
+    if number < 0x4000:
+        return _SHORT[number]
+    return bytes((number & 0x7F | 0x80,)) + encode_varint(number >> 7)
+
+
+def encode_number_key(number: int) -> bytes:
+    """Return the key of a field that holds a number or a truth value."""
+    return encode_varint(number << 3 | VARINT)
+
+
+def encode_length_key(number: int) -> bytes:
+    """Return the key of a field that holds a text, bytes, a message or a packed list."""
+    return encode_varint(number << 3 | LENGTH_DELIMITED)
+
+
+def encode_field(number: int, body: bytes) -> bytes:
+    """Return a length-delimited field with this number."""
+    return b"%b%b%b" % (_SHORT[number << 3 | LENGTH_DELIMITED], encode_varint(len(body)), body)
+
+
+def encode_short_field(key: bytes, body: bytes) -> bytes:
+    """Return a length-delimited field with this key. The body must be shorter than 128 bytes, and its length is one byte."""
+    return key + bytes((len(body),)) + body
+
+
+def encode_packed(key: bytes, numbers: Iterable[int]) -> bytes:
+    """Return a packed list of numbers from 0 to 127, at most 127 of them; nothing for an empty list."""
+    body = bytes(numbers)
+    return encode_short_field(key, body) if body else b""
+
+
+def small_numbers(*numbers: int) -> bytes:
+    """Return a format that writes these fields, each with a number from 0 to 127: `small_numbers(2, 3) % (round, rounds)`.
+
+    Zeros are written too. A reader does not distinguish them from fields that are not set, unless the field is optional.
+    """
+    return b"".join(encode_number_key(number).replace(b"%", b"%%") + b"%c" for number in numbers)
