@@ -47,7 +47,7 @@ def test_who_was_let_back_plays_again_and_its_turns_are_published(tmp_path, caps
     _, season = diary.season_in(out)
     assert len(season.results) == 2
     assert {ending for result in season.results.values() for ending in result.endings} == {"COMPLETED"}
-    assert f"let back after 0 results: {WHY}" in (out / "report.html").read_text()
+    assert f"readmitted after 0 results: {WHY}" in (out / "report.html").read_text()
     turns = [json.loads(line) for line in files_in(out / "season.bundle")["entrants.jsonl"].splitlines()]
     assert [(turn["player"], turn["kind"]) for turn in turns] == [(GREEDY, "given_up"), (GREEDY, "let_back")]
     assert main(["verify", str(out / "season.bundle")]) == 0
@@ -57,7 +57,7 @@ def test_only_who_was_given_up_is_let_back(tmp_path, capsys):
     book = played(tmp_path, league_of(), most=1)
     book.close()
     code, said = said_of(capsys, "reinstate", "greedy2", tmp_path, "--why", WHY)
-    assert (code, "nobody is given up" in said) == (2, True)
+    assert (code, "no entrant is given up" in said) == (2, True)
     book = played(tmp_path, league_of(), most=1)
     book.given_up(league_of().players[1], "it would not start")
     book.close()

@@ -99,7 +99,7 @@ def test_everybody_is_in_the_table_with_strength_and_whom_it_cannot_be_told_from
     for row in standings["rows"]:
         assert row["name"] in words
         assert f"{row['points']:.2f}" in words
-    assert "not to be told apart from" in words
+    assert "not distinguishable from" in words
 
 
 def test_every_plot_says_what_it_shows(folder):
@@ -114,8 +114,10 @@ def test_every_plot_says_what_it_shows(folder):
 
 def test_the_luck_of_the_deal_is_taken_off_and_how_much_that_was_is_said(folder):
     text = (folder / "report.html").read_text()
-    assert "With the luck of the deal taken off" in text
-    assert re.search(r"Less 0\.5 of what greedy scores[^<]*: that leaves \d+ % of the variance", text)
+    assert "Corrected for the luck of the deal" in text
+    assert re.search(
+        r"Minus 0\.5 of the score of greedy[^<]*: \d+ % of the variance of single matches remains", text
+    )
 
 
 def test_the_digest_on_the_page_is_that_of_the_bundle(folder, capsys):
@@ -154,7 +156,7 @@ def test_a_season_that_goes_on_says_so(tmp_path):
     played(tmp_path, league_of(), most=1).close()
     publish(tmp_path)
     words = " ".join(page_in(tmp_path).words)
-    assert "The season goes on:" in words
+    assert "The season is not over:" in words
     assert "5 matches are still due" in words
 
 
@@ -199,5 +201,5 @@ def test_a_knockout_is_said_to_go_by_its_bracket(tmp_path):
     standings = publish(tmp_path).standings
     words = " ".join(page_in(tmp_path).words)
     assert standings["tie_breaks"] == []
-    assert "Ordered by how far each came" in words
+    assert "Ordered by the round that each entrant reached" in words
     assert "Ordered by mean points" not in words

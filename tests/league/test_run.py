@@ -302,7 +302,7 @@ bot = "random"
 def test_a_against_b_shares_the_seats_of_larger_tables(folder, seats, capsys):
     (folder / "league.toml").write_text(AB_TEST.format(seats=seats))
     assert main(["league", "run", str(folder / "league.toml"), "--results", str(folder / "out")]) == 0
-    assert "After 1 units there is no verdict." in capsys.readouterr().out
+    assert "After 1 units the test has no verdict." in capsys.readouterr().out
     results = written(folder, "result")
     sat = Counter((seat, bot) for result in results for seat, bot in enumerate(result["bots"]))
     assert len(sat) == 2 * seats
@@ -326,5 +326,5 @@ def test_with_rotating_deals_every_match_is_played_by_a_process_of_its_own(folde
     assert sorted(Counter(result["deal"] for result in results).values()) == [2, 2]
     processes = (folder / "seen").read_text().split()
     assert len(processes) == len(set(processes)) == len(results)
-    assert "every bot is started afresh for each match" in (folder / "out" / "report.html").read_text()
+    assert "each bot starts a new process for each match" in (folder / "out" / "report.html").read_text()
     assert main(["verify", str(folder / "out" / "season.bundle")]) == 0

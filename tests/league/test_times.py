@@ -12,7 +12,7 @@ from seatwise_server.league.publishing import publish
 from seatwise_server.league.times import reports
 
 LEAGUE = league_of(rounds=12)
-TITLE = "The referee&#39;s clock beside the bots&#39; own"
+TITLE = "The referee&#39;s clock compared with the bots&#39; own"
 
 
 @pytest.fixture(scope="module")

@@ -92,10 +92,14 @@ def test_any_other_setting_is_another_digest(file):
 
 
 MISTAKES = {
-    "a syntax error": ("seats = 2", "seats = ", "no TOML", "line 4"),
+    "a syntax error": ("seats = 2", "seats = ", "not TOML", "line 4"),
     "an unknown game": ('"ugo"', '"ugoo"', "line 2: game: there is no 'ugoo'; did you mean 'ugo'?"),
     "an unknown format": ("round-robin", "robin", "line 3: format", "round-robin"),
-    "a missing name": ('name = "summer"\n', "", 'name: is missing; write it as in name = "summer"'),
+    "a missing name": (
+        'name = "summer"\n',
+        "",
+        'name: is missing; write it, for example, as name = "summer"',
+    ),
     "an impossible name": ('"summer"', '"Summer Cup"', "line 1: name", "a-z"),
     "an impossible table size": ("seats = 2", "seats = 5", "line 4: seats: is 5; ugo is played by 2 to 4"),
     "a table for more than there are": (
@@ -174,7 +178,7 @@ MISTAKES = {
         'versions/7"',
         'versions/7"\nbot = "greedy"',
         "line 25: entrants[2].bot",
-        "one of them",
+        "write either `bot`",
     ),
     "an unknown key of an entrant": ("version =", "vresion =", "line 21: entrants[1].vresion", "'version'"),
     "rotation with bots of others": (
@@ -206,14 +210,14 @@ MISTAKES = {
         'round-robin"',
         'knockout"\ntie_breaks = ["points"]',
         "line 4: tie_breaks",
-        "goes by its bracket",
+        "is ordered by its bracket",
     ),
     "a knockout at whose tables nobody is out": ('round-robin"', 'knockout"\nadvance = 2', "line 4: advance"),
     "a test that is none": ("[options]", "[test]\nalpha = 0.1\n[options]", "line 6: test", "only an ab-test"),
     "a test of more than two": (
         "round-robin",
         "ab-test",
-        "line 3: format: an ab-test is for 2 entrants, and here are 3",
+        "line 3: format: an ab-test has 2 entrants, and this league has 3",
     ),
 }
 

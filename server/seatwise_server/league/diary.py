@@ -143,7 +143,7 @@ def _lock(file: IO[bytes], folder: Path) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         raise UsageError(
-            f"another process runs the league in {folder}; wait for it, interrupt it, or name another folder"
+            f"another process runs the league in {folder}; wait for it, interrupt it, or choose another folder"
         ) from None
 
 
@@ -192,6 +192,6 @@ def _other(folder: Path, head: dict[str, Any], league: League) -> str:
     before, now = head.get("settings", {}), league.to_json()
     keys = [key for key in now if now[key] != before.get(key)]
     return (
-        f"{folder} holds a league with other settings ({', '.join(keys) or 'format'}): what was played there does not "
-        "count for this one. Name another folder with --results, or give the league its old settings back"
+        f"{folder} holds a league with other settings ({', '.join(keys) or 'format'}): its matches do not "
+        "count for this one. Choose another folder with --results, or restore the old settings of the league"
     )

@@ -45,11 +45,11 @@ def _registered(table: TableReader) -> Entrant:
         name, _ = parse_bot(player)
     except BadBotName:
         raise table.mistake(
-            "registered", f'is {player!r}; a registered bot is named as in "bots/anna/versions/3"'
+            "registered", f'is {player!r}; name a registered bot as in "bots/anna/versions/3"'
         ) from None
     if table.has("bot"):
         raise table.mistake(
-            "bot", "the runner starts a `bot`, and a `registered` one is run by others: write one of them"
+            "bot", "write either `bot`, which the runner starts, or `registered`, which others run"
         )
     return Entrant(table.text("name", name), player)
 
@@ -94,7 +94,7 @@ def _found(table: TableReader, bot: str, game: str, folder: Path) -> str:
     if not colon or not file.endswith(".py"):
         samples = ", ".join(SAMPLES[game])
         raise table.mistake(
-            "bot", f"is {bot!r}; for {game} there is {samples}, and for a bot of your own FILE.py:CLASS"
+            "bot", f"is {bot!r}; the samples for {game} are {samples}; for your own bot write FILE.py:CLASS"
         )
     path = folder / file
     _check_class(table, path, _names_in(table, path), cls)
@@ -107,7 +107,7 @@ def _names_in(table: TableReader, path: Path) -> set[str]:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     except OSError as error:
         raise table.mistake(
-            "bot", f"cannot read {path}: {error.strerror}; files are looked for beside the league file"
+            "bot", f"cannot read {path}: {error.strerror}; paths start at the league file"
         ) from None
     except (SyntaxError, ValueError) as error:
         raise table.mistake("bot", f"{path} is not a Python program: {error}") from None

@@ -128,13 +128,13 @@ class Players:
         times = self._failures[entrant.player]
         self.tell(f"{entrant.name}: {why} ({times} of {MOST_FAILURES} times in a row)")
         if times >= MOST_FAILURES:
-            told = f"started {MOST_FAILURES} times in a row and never saw a match through; {why}"
+            told = f"started {MOST_FAILURES} times in a row without a completed match; {why}"
             self._give_up(entrant, told)
 
     def _give_up(self, entrant: Entrant, why: str) -> None:
         self.diary.given_up(entrant.player, why)
-        again = f"when it is mended: Ctrl-C, `seatwise league reinstate {entrant.name} {self.logs.parent} --why TEXT`, and run it again"
-        self.tell(f"{entrant.name} is given up: {why}. A stand-in resigns its matches; {again}")
+        again = f"to readmit it, repair it, press Ctrl-C, run `seatwise league reinstate {entrant.name} {self.logs.parent} --why TEXT`, and run the league again"
+        self.tell(f"{entrant.name} is given up: {why}. A substitute resigns its matches; {again}")
 
     def _log_of(self, entrant: Entrant) -> Path:
         return self.logs / f"{entrant.name}.log"

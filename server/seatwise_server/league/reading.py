@@ -88,7 +88,7 @@ class TableReader:
         """All of them, in order."""
         values = self._take(key, list, [], "")
         if not all(isinstance(each, dict) for each in values):
-            raise self.mistake(key, f"each of them is a table of its own, under [[{key}]]")
+            raise self.mistake(key, f"write each of them as a table under [[{key}]]")
         return [TableReader(self._source, f"{key}[{place}]", each) for place, each in enumerate(values)]
 
     def rest(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class TableReader:
 
 
 def _as_in(key: str, example: str) -> str:
-    return f"write it as in {key} = {example}" if example else "it is needed"
+    return f"write it, for example, as {key} = {example}" if example else "it is required"
 
 
 def _instead(value: str, names: Iterable[str]) -> str:

@@ -25,8 +25,8 @@ def _given_up(league: League, season: diary.Season, name: str) -> str:
     """The player of that name, whom a stand-in resigns for."""
     out = {each.name: each.player for each in league.entrants if each.player in season.given_up}
     if name not in out:
-        there = f"given up: {', '.join(out)}" if out else "nobody is given up"
+        there = f"given up: {', '.join(out)}" if out else "no entrant is given up"
         raise UsageError(f"{name!r} was not given up in this league; {there}")
     if is_over(schedule_of(league), season):
-        raise UsageError("the season is over, and what was played counts")
+        raise UsageError("the season is over, and its results are final")
     return out[name]

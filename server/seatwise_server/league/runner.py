@@ -32,7 +32,7 @@ LONGEST_POLL_S = 2.0
 FULL_S = 1.0
 ABSENT_S = 20.0
 """A match that waits so long for bots of ours has them started again: they do not attend."""
-TWICE = "never sat down at a table, nor when it was set again"
+TWICE = "did not sit down at a table, nor when the match was repeated"
 PATIENCE_S = 600.0
 """So long a match waits for a bot that others run; then it is void."""
 

@@ -145,7 +145,7 @@ async def _token(admin: AsyncClient, league: League, entrant: Entrant) -> str:
         return (await admin.register_bot(name, version, f"league {league.name}", request_id)).token
     except AlreadyExistsError:
         raise UsageError(
-            f"{entrant.player} is another's on this server; give {entrant.name} another name or version in the league "
+            f"{entrant.player} belongs to somebody else on this server; give {entrant.name} another name or version in the league "
             f'file, or write registered = "{entrant.player}" if its owner is to run it'
         ) from None
 
@@ -155,7 +155,7 @@ async def _known(admin: AsyncClient, entrant: Entrant) -> None:
         await admin.get_bot(entrant.player)
     except NotFoundError:
         raise UsageError(
-            f"{entrant.player} is not registered on this server; its owner gets a token from who runs the server"
+            f"{entrant.player} is not registered on this server; its owner gets a token from the operator of the server"
         ) from None
 
 

@@ -93,10 +93,10 @@ def verdict_told(league: League, standings: Mapping[str, Any]) -> str:
     (a, b), points, units = league.entrants, league.trial.least_points, standings["units"]
     match standings["verdict"]:
         case SprtVerdict.H1:
-            return f"After {units} units H1 is accepted: {a.name} is better by {points:g} points rather than not at all."
+            return f"After {units} units the test accepts H1: {a.name} is better by {points:g} points a match, rather than not better."
         case SprtVerdict.H0:
-            return f"After {units} units H0 is accepted: {a.name} is not better than {b.name} rather than better by {points:g} points."
-    return f"After {units} units there is no verdict."
+            return f"After {units} units the test accepts H0: {a.name} is not better than {b.name}, rather than better by {points:g} points a match."
+    return f"After {units} units the test has no verdict."
 
 
 def heads(standings: Mapping[str, Any]) -> list[str]:

@@ -33,7 +33,7 @@ def read_league(path: Path) -> League:
         values = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
         raise LeagueFileError(
-            f"{path}: this is no TOML: {error}; see docs/league.md for an example"
+            f"{path}: this is not TOML: {error}; see docs/league.md for an example"
         ) from None
     return _league(TableReader(source, "", values), path.parent)
 
@@ -44,7 +44,7 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise LeagueFileError(f"cannot read {path}: {error.strerror}; name a league file") from None
     except UnicodeDecodeError:
-        raise LeagueFileError(f"{path}: this is no text in UTF-8, as TOML must be") from None
+        raise LeagueFileError(f"{path}: this is not text in UTF-8, which TOML requires") from None
 
 
 def _league(top: TableReader, folder: Path) -> League:
@@ -98,7 +98,7 @@ def _seats(top: TableReader, game: str, form: str, entrants: tuple[Entrant, ...]
     if form == "ab-test" and len(entrants) != TESTED:
         raise top.mistake(
             "format",
-            f"an ab-test is for 2 entrants, and here are {len(entrants)}; name 2, or choose another format",
+            f"an ab-test has 2 entrants, and this league has {len(entrants)}; name 2, or choose another format",
         )
     return seats
 
@@ -114,7 +114,7 @@ def _challengers(top: TableReader, form: str, entrants: tuple[Entrant, ...]) -> 
 def _tie_breaks(top: TableReader, form: str) -> tuple[str, ...]:
     if form == "knockout" and top.has("tie_breaks"):
         raise top.mistake(
-            "tie_breaks", "a knockout goes by its bracket; take it out, or choose another format"
+            "tie_breaks", "a knockout is ordered by its bracket; remove this key, or choose another format"
         )
     return top.texts("tie_breaks", (), TIE_BREAKS)
 
@@ -131,7 +131,7 @@ def _refuse(top: TableReader, key: str, needed: str, form: str) -> None:
     if top.has(key):
         raise top.mistake(
             key,
-            f'only {_a(needed)} has this, and here is {_a(form)}; take it out, or write format = "{needed}"',
+            f'only {_a(needed)} has this key, and this league is {_a(form)}; remove it, or write format = "{needed}"',
         )
 
 
@@ -191,7 +191,9 @@ def _time(top: TableReader, game: str) -> TimeControl:
 
 def _check_rotation(top: TableReader, league: League) -> None:
     if league.is_trusted and league.deals != "rotation":
-        raise top.mistake("trust", f'is of use only where deals = "rotation"; here they are {league.deals!r}')
+        raise top.mistake(
+            "trust", f'has an effect only with deals = "rotation"; here deals is {league.deals!r}'
+        )
     others = [each.name for each in league.entrants if not each.is_local]
     if league.is_fresh and others:
         raise top.mistake(

@@ -47,8 +47,8 @@ def check_fairness(results: Iterable[LoggedResult], answers: Sequence[TimedAnswe
 
 def _describe_soft_play(found: SoftPlay) -> str:
     return (
-        f"{found.bot} scores {found.gain:+.2f} points a match ({found.low:+.2f} to {found.high:+.2f}) more than its strength "
-        f"explains where {found.at_tables_of} sits, in {found.matches} matches; chance gives this to some pair in "
+        f"{found.bot} scores {found.gain:+.2f} points a match ({found.low:+.2f} to {found.high:+.2f}) beyond its strength "
+        f"where {found.at_tables_of} sits, in {found.matches} matches; chance gives this to some pair in "
         f"{_format_probability(found.corrected_p_value)} of seasons"
     )
 
@@ -64,7 +64,7 @@ def _describe_seat_bias(found: SeatBias) -> str:
 def _describe_clock_bias(found: ClockBias) -> str:
     return (
         f"{found.bot} is charged {found.mean_ms:.0f} ms an answer ({found.low_ms:.0f} to {found.high_ms:.0f}) more than it reports, "
-        f"beyond what others are, most in {found.worst.match}; chance gives this to some bot in {_format_probability(found.corrected_p_value)} of seasons"
+        f"beyond the difference of the other bots, most in {found.worst.match}; chance gives this to some bot in {_format_probability(found.corrected_p_value)} of seasons"
     )
 
 

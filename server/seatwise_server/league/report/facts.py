@@ -119,7 +119,7 @@ class Facts:
     def _evidence(self, match: str, seat: int) -> tuple[str, ...]:
         record = self.records.get(match)
         if record is None:
-            return ("its record is not given yet: others may still play the same deal",)
+            return ("its record is not published yet, because others may still play the same deal",)
         return tuple(_told(entry) for entry in json.loads(record)["entries"] if _concerns(entry, seat))
 
 

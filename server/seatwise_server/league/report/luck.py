@@ -40,7 +40,7 @@ def corrections(game: str, results: Sequence[LoggedResult], records: Mapping[str
     found: list[Corrected] = []
     if has_par(game, results, records):
         results = add_par(results, lambda result: par_of(json.loads(records[result.match])))
-        how = f"{PAR_COEFFICIENT:g} of what {PAR_BOTS[game]} scores at the same seat of the same deal"
+        how = f"{PAR_COEFFICIENT:g} of the score of {PAR_BOTS[game]} at the same seat of the same deal"
         found.append(_corrected(results, correct_by_par(results, PAR_COEFFICIENT), how))
     before, share = (
         (found[-1].points, DEAL_VARIANCE_SHARE_AFTER_PAR)
@@ -50,9 +50,9 @@ def corrections(game: str, results: Sequence[LoggedResult], records: Mapping[str
     travelled = correct_by_other_tables(results, before, share)
     if travelled.values != before.values:
         also = (
-            f"{found[-1].how}, and what others made there"
+            f"{found[-1].how}, and a part of the other tables' scores there"
             if found
-            else "what others made at the same seat of the same deal"
+            else "a part of the other tables' scores at the same seat of the same deal"
         )
         found.append(_corrected(results, travelled, also))
     return found

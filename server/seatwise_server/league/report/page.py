@@ -29,16 +29,18 @@ DEALS = {
     "travelling": "Duplicate deals travel: a deal goes to several tables, and no bot meets it twice.",
     "rotation": "Duplicate deals rotate: the same bots play each deal from every seat, and {how}.",
 }
-STAYED = "Deals were to travel, but a round had too few tables for it: each match had cards of its own."
-FRESH = "every bot is started afresh for each match"
-TRUSTED = "the operator trusts them not to keep a deal in mind"
+STAYED = "The settings ask for travelling deals, but a round had too few tables for them. So each match had cards of its own."
+FRESH = "each bot starts a new process for each match"
+TRUSTED = "the operator trusts the bots not to remember a deal"
 WORDS = {
     "points": "mean points",
     "head_to_head": "matches against each other",
-    "score": "the share of opponents left behind",
+    "score": "the share of opponents finished ahead of",
     "buchholz": "the mean score of the opponents",
 }
-BRACKET = "Ordered by how far each came; those who went out in the same round share a place."
+BRACKET = (
+    "Ordered by the round that each entrant reached. Entrants that went out in the same round share a rank."
+)
 MOST_INCIDENTS = 200
 NEVER_MET = CrosstableCell()
 
@@ -153,7 +155,7 @@ def standings_table(standings: Mapping[str, Any], found: StrengthFit | None, fac
         for row in standings["rows"]
     ]
     return {
-        "heads": ["", "entrant", *heads(standings), "strength", "not to be told apart from"],
+        "heads": ["", "entrant", *heads(standings), "strength", "not distinguishable from"],
         "rows": rows,
         "rule": _rule(standings["tie_breaks"]),
         "has_provisional": any(each.provisional for each in strengths.values()),
@@ -181,7 +183,7 @@ def _indistinct(player: str, found: StrengthFit | None, facts: Facts) -> str:
     others = found.indistinct_bots(player)
     if len(others) == len(facts.order) - 1 > 1:
         return "anybody"
-    return ", ".join(facts.names[other] for other in others) or "nobody else"
+    return ", ".join(facts.names[other] for other in others) or "none"
 
 
 def _strengths(found: StrengthFit | None, facts: Facts) -> Markup | None:
@@ -213,7 +215,7 @@ def _crosstable(facts: Facts) -> list[dict[str, Any]]:
 
 def _curves(facts: Facts) -> Markup:
     return figures.curves(
-        "Ratings over the season", facts.curves(), "rating, cautiously", "matches of the season"
+        "Ratings over the season", facts.curves(), "rating: mu - 3 sigma", "matches of the season"
     )
 
 

@@ -29,8 +29,8 @@ MOST_ORDERS = 5
 MOST_CERTAIN = 0.9995
 MOST_SOFT = 8
 LEVEL = 0.005
-LESS_LUCK = "Mean points a match less the luck of the deal, with 95 % intervals"
-ROTATED = "Everybody had the same cards at every seat, so that the means above are free of it already."
+LESS_LUCK = "Mean points a match, corrected for the luck of the deal, with 95 % intervals"
+ROTATED = "All bots had the same cards at every seat, so the means above contain no luck of the deal."
 UNMET = "-"
 
 
@@ -68,7 +68,7 @@ def extra_sections(schedule: Schedule, facts: Facts, so_far: SoFar) -> list[Sect
         _orders(facts, results),
     )
     sections = [
-        Section("statistics", "How sure it is", statistics),
+        Section("statistics", "How certain the figures are", statistics),
         Section("fairness", "Fairness checks", _fairness(facts, check_fairness(results, facts.answers()))),
     ]
     if isinstance(schedule, ABTest):
@@ -95,15 +95,15 @@ def _luck(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]:
     rows = [_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
     is_level = all(abs(means[player].value - plain[player].value) < LEVEL for player in means)
     yield Part(
-        title="With the luck of the deal taken off",
+        title="Corrected for the luck of the deal",
         words=tuple(
-            f"Less {each.how}: that leaves {100 * each.left:.0f} % of the variance of single matches."
+            f"Minus {each.how}: {100 * each.left:.0f} % of the variance of single matches remains."
             for each in found
         ),
         plot=None if is_level else whiskers(LESS_LUCK, rows, "points a match"),
         notes=(
             *((ROTATED,) if is_level else ()),
-            "All coefficients were fixed beforehand, on deals that were used for nothing else. The table itself is by points as they were made.",
+            "All coefficients were fixed beforehand, on deals that were used for nothing else. The standings use uncorrected points.",
         ),
     )
 
@@ -124,10 +124,10 @@ def _differences(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     ]
     return Part(
         title="Differences on the same deals",
-        heads=("pair", "points a match", "95 % interval", "deals", "told apart"),
+        heads=("pair", "points a match", "95 % interval", "deals", "distinguishable"),
         rows=tuple(rows),
         notes=(
-            "Over all deals that both have played, at whichever tables: what the cards gave to both falls out.",
+            "Over all deals that both bots have played, at one table or at two. So the luck of the cards cancels out.",
         ),
     )
 
@@ -141,9 +141,9 @@ def _beats(facts: Facts, results: Sequence[LoggedResult]) -> Part:
 
     rows = [(facts.names[one], *(cell(one, other) for other in facts.order)) for one in facts.order]
     return Part(
-        title="Who beats whom",
+        title="The better of two",
         words=(
-            "How probable it is, after this season and nothing else, that the row makes more points than the column in the long run.",
+            "The probability, after this season and nothing else, that the bot of the row makes more points in the long run than the bot of the column.",
         ),
         heads=("", *(facts.names[player] for player in facts.order)),
         rows=tuple(rows),
@@ -160,9 +160,7 @@ def _orders(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     ]
     return Part(
         title="Final orders",
-        words=(
-            "How probable each place is by mean points, if the season were drawn again from its own deals.",
-        ),
+        words=("The probability of each place by mean points, from a bootstrap of the season's deals.",),
         heads=("", *places),
         rows=tuple(rows),
         notes=(f"{found.draws} draws of deals. The likeliest orders: {'; '.join(likeliest)}.",),
@@ -184,7 +182,7 @@ def _test(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
         ),
         plot=curves("Course of the test", course, "log of the likelihood ratio", "units, each on one deal"),
         notes=(
-            f"alpha {test.alpha:g}, beta {test.beta:g}; a unit is what the two play on one deal, weighed in its order.",
+            f"alpha {test.alpha:g}, beta {test.beta:g}; a unit is all matches of the two on one deal. Units are evaluated in their order.",
         ),
     )
 
@@ -196,9 +194,9 @@ def _level(value: float, ratios: Sequence[float]) -> list[tuple[float, float]]:
 def _fairness(facts: Facts, found: FairnessReport) -> tuple[Part, ...]:
     remarks = [_by_name(remark, facts) for remark in found.list_remarks()]
     verdict = Part(
-        words=tuple(remarks) or ("Nothing is remarkable.",),
+        words=tuple(remarks) or ("No figure is remarkable.",),
         notes=(
-            "A report, not a verdict: in an honest season chance makes each check name something once in twenty times.",
+            "This is a report, not a verdict. Chance alone makes each check name something in at most one of twenty honest seasons.",
         ),
     )
     return (verdict, *_softness(facts, found), *_seat_bias(found), *_timing(facts, found))
@@ -217,11 +215,11 @@ def _softness(facts: Facts, found: FairnessReport) -> Iterable[Part]:
     ]
     if rows:
         yield Part(
-            title="Who does better at whose tables",
+            title="Soft play: results at the tables of another bot",
             heads=("", "points a match", "95 % interval", "matches", "p, corrected"),
             rows=tuple(rows),
             notes=(
-                "Beyond what its strength explains; p is how often chance gives as much to some pair. The most surprising first.",
+                "Points beyond the bot's strength. p is the probability that chance gives as much to some pair. The most surprising pair comes first.",
             ),
         )
 
@@ -231,7 +229,7 @@ def _seat_bias(found: FairnessReport) -> Iterable[Part]:
         gains = ", ".join(f"seat {seat} {gain:+.2f}" for seat, gain in enumerate(each.gains))
         yield Part(
             title=f"Seats at tables of {len(each.gains)}",
-            words=(f"Points a match more than the mean seat: {gains}; p = {each.p_value:.3f}.",),
+            words=(f"Points a match above the mean seat: {gains}; p = {each.p_value:.3f}.",),
         )
 
 
@@ -249,11 +247,11 @@ def _timing(facts: Facts, found: FairnessReport) -> Iterable[Part]:
     ]
     if rows:
         yield Part(
-            title="The referee's clock beside the bots' own",
-            heads=("", "ms charged beyond its report", "95 % interval", "most", "answers", "p, corrected"),
+            title="The referee's clock compared with the bots' own",
+            heads=("", "ms charged beyond its report", "95 % interval", "largest", "answers", "p, corrected"),
             rows=tuple(rows),
             notes=(
-                "Only bots that report what they took; nobody else can vouch for it. p is how often chance sets some bot so far apart from the others.",
+                "Only for bots that report their own times; nobody else can vouch for these. p is the probability that chance sets some bot this far apart from the others.",
             ),
         )
 
