@@ -120,10 +120,15 @@ class Lobby(FakeStream):
         closed = lobby.SeatClosed(match=f"matches/{match}", seat=seat)
         await self.send(lobby.AttendResponse(closed=closed))
 
-    async def take_off(self, queue: str, reason: str) -> None:
-        """The bot is off a ladder."""
-        taken_off = lobby.TakenOff(queue=queue, reason=reason)
+    async def take_off(self, queue: str, reason: str, cause: str = "UNSPECIFIED") -> None:
+        """The bot is off a ladder or a queue."""
+        number = lobby.TakenOff.Cause.Value(f"CAUSE_{cause}")
+        taken_off = lobby.TakenOff(queue=queue, reason=reason, cause=number)
         await self.send(lobby.AttendResponse(taken_off=taken_off))
+
+    async def place(self, queue: str, place: int) -> None:
+        """The bot waits there."""
+        await self.send(lobby.AttendResponse(queued=lobby.Queued(queue=queue, place=place)))
 
 
 class Referee(FakeStream):

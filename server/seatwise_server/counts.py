@@ -18,6 +18,8 @@ class Counts:
         self.moves = 0
         self.timeouts = 0
         self.charged_ms = 0
+        self.no_shows = 0
+        """Seats of queues that were left empty, as far as they count."""
         self.takeovers = 0
         self.ended: Counter[str] = Counter()
         """Matches by how they ended: FINISHED, or why they were voided."""

@@ -83,6 +83,7 @@ def _counters(stalled_s: float) -> Iterator[Metric]:
     yield CounterMetricFamily("seatwise_moves", "Moves in the journal.", COUNTS.moves)
     yield CounterMetricFamily("seatwise_timeouts", "Seats whose time ran out.", COUNTS.timeouts)
     yield CounterMetricFamily("seatwise_takeovers", "Matches taken over from others.", COUNTS.takeovers)
+    yield CounterMetricFamily("seatwise_no_shows", "Seats of queues that bots left empty.", COUNTS.no_shows)
     yield CounterMetricFamily("seatwise_charged_seconds", "Time charged.", COUNTS.charged_ms / 1000)
     yield CounterMetricFamily("seatwise_loop_stalled_seconds", "Time this process stood still.", stalled_s)
     by_reason = (

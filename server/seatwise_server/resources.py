@@ -11,7 +11,7 @@ from seatwise.codec.time_control import encode_time_control
 from seatwise.v1 import bot_pb2, match_pb2, play_service_pb2
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment
-from seatwise_server.store import Bot, MatchMeta
+from seatwise_server.store import Bot, MatchMeta, OffQueues
 
 STATES = {name.removeprefix("STATE_"): number for name, number in match_pb2.Match.State.items()}
 
@@ -54,6 +54,11 @@ def _add_end(message: match_pb2.Match, meta: MatchMeta) -> None:
         message.result.CopyFrom(end.result)
     if "end_ms" in meta.fields:
         message.end_time.CopyFrom(timestamp(int(meta.fields["end_ms"]) * 1000))
+
+
+def off_queues(off: OffQueues) -> bot_pb2.OffQueues:
+    """Why a bot is off the queues, and until when."""
+    return bot_pb2.OffQueues(reason=off.reason, back_time=timestamp(off.until_ms * 1000))
 
 
 def bot(known: Bot) -> bot_pb2.Bot:

@@ -124,6 +124,33 @@ async def test_a_bot_that_is_taken_off_a_ladder_is_told_why_and_stays(
         assert not run.done()
 
 
+async def test_a_bot_that_is_off_the_queues_tells_its_author_what_to_do_and_waits(
+    server: FakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(bot_class(), server, queues=("casual", "casual-2")) as run:
+        lobby = await server.lobby()
+        for queue in ("casual", "casual-2"):
+            await lobby.take_off(queue, "it did not sit down in matches/m", "NO_SHOWS")
+        await until(lambda: "off casual-2: it did not sit down in matches/m" in caplog.text)
+        assert caplog.text.count("Is setup() slower than offer.time_control.setup_ms?") == 1
+        assert "back in queue" not in caplog.text
+        caplog.set_level("INFO", "seatwise")
+        await lobby.place("casual-2", 1)
+        await until(lambda: "back in queue casual-2" in caplog.text)
+        await lobby.offer()
+        await (await server.referee()).sat()
+        assert not run.done()
+
+
+async def test_a_bot_that_forfeits_is_told_who_lets_it_back(
+    server: FakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(bot_class(), server, queues=("ladders/main",)):
+        lobby = await server.lobby()
+        await lobby.take_off("ladders/main", "forfeited 3 matches in a row", "FORFEITS")
+        await until(lambda: "ask the operator for `seatwise ladder reinstate`" in caplog.text)
+
+
 async def test_a_bot_is_told_its_time(server: FakeServer) -> None:
     mine = bot_class(answer=lambda self, view: view.legal_cards[self.time.bank_ms - 500])
     async with seated(mine, server) as (_, referee):

@@ -28,7 +28,7 @@ STREAMS_OF_BOTS = {method for method, it in METHODS.items() if it.client_streami
 
 
 def operations() -> dict[str, Operation]:
-    store: Any = SimpleNamespace(bots=None, ladders=None, attendances=None)
+    store: Any = SimpleNamespace(bots=None, ladders=None, attendances=None, no_shows=None)
     found = api.new_operations(store, "fsync", 60, lambda: None)
     return {operation.method: operation for operation in found}
 

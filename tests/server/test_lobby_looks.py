@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,11 +12,29 @@ import pytest
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.lobby.attendance import Attendance
 from seatwise_server.lobby.lobby import Lobby
+from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
 from seatwise_server.store import Offer, SeatOf, Store
 from seatwise_server.store.attendance import LEASE_MS
+from seatwise_server.store.errors import StoreUnavailable
 
 STANDS = Offer("matches/m", 0, 1, pb.SeatOffer(match="matches/m", epoch=1).SerializeToString())
+
+
+class NoShows:
+    """Takes all notes."""
+
+    def __init__(self) -> None:
+        self.told: list[SeatOf] = []
+
+    async def note_told(self, _: str, seats: Collection[SeatOf]) -> int:
+        self.told += seats
+        return len(seats)
+
+
+def lobby_with(seats: Any) -> Lobby:
+    store: Any = SimpleNamespace(seats=seats, no_shows=NoShows())
+    return Lobby("lobby", store, SimpleNamespace())  # type: ignore[arg-type]
 
 
 class Seats:
@@ -35,8 +53,8 @@ class Seats:
 
 
 async def test_an_answer_that_is_late_closes_no_seat() -> None:
-    seats: Any = Seats()
-    lobby = Lobby("lobby", SimpleNamespace(seats=seats), SimpleNamespace())  # type: ignore[arg-type]
+    seats = Seats()
+    lobby = lobby_with(seats)
     attendance = Attendance("bots/b/versions/1", (), 1)
     first = asyncio.create_task(lobby._tell_open_seats(attendance))
     await asyncio.sleep(0)
@@ -72,8 +90,8 @@ async def test_of_a_thousand_seats_only_those_are_read_that_changed() -> None:
         )
         for number in range(1000)
     ]
-    seats: Any = Counted(stands)
-    lobby = Lobby("lobby", SimpleNamespace(seats=seats), SimpleNamespace())  # type: ignore[arg-type]
+    seats = Counted(stands)
+    lobby = lobby_with(seats)
     attendance = Attendance("bots/b/versions/1", (), 1000)
     await lobby._tell_open_seats(attendance)
     told = len(attendance.told)
@@ -92,6 +110,7 @@ async def test_of_a_thousand_seats_only_those_are_read_that_changed() -> None:
 
 
 BOT = "bots/b/versions/1"
+QUEUE = "casual-2"
 
 
 class SlowAttend:
@@ -152,3 +171,114 @@ async def test_a_beat_keeps_what_is_written_and_ends_what_was_replaced(store: St
         await attend_elsewhere(store)
         await lobby._beat_once()
         assert told(attendance) == [None]
+
+
+# What is handed over
+
+
+class WellKnown:
+    """Its offer stands."""
+
+    async def open_offers(self, _: str) -> list[Offer]:
+        return [STANDS]
+
+
+async def test_an_offer_is_noted_as_told_when_the_stream_has_a_writer_and_not_before() -> None:
+    lobby = lobby_with(WellKnown())
+    notes: Any = lobby._store.no_shows
+    attendance = Attendance(BOT, (), 1)
+    written: list[pb.AttendResponse] = []
+
+    async def write(response: pb.AttendResponse) -> None:
+        written.append(response)
+
+    await lobby._tell_open_seats(attendance)
+    assert notes.told == []
+    writing = asyncio.create_task(attendance.write_all(write))
+    await asyncio.sleep(0)
+    await lobby._tell_open_seats(attendance)
+    assert (notes.told, len(written)) == ([SeatOf("matches/m", 0)], 1)
+    await lobby._tell_open_seats(attendance)
+    assert len(notes.told) == 1
+    attendance.end(None)
+    await writing
+
+
+async def test_an_offer_to_a_stream_that_is_ending_is_not_noted() -> None:
+    lobby = lobby_with(WellKnown())
+    notes: Any = lobby._store.no_shows
+    attendance = Attendance(BOT, (), 1)
+
+    async def write(_: pb.AttendResponse) -> None:
+        """It is not read."""
+        await asyncio.Event().wait()
+
+    writing = asyncio.create_task(attendance.write_all(write))
+    await asyncio.sleep(0)
+    attendance.end(Refusal("SERVER_STOPPING", "the server stops"))
+    await lobby._tell_open_seats(attendance)
+    assert notes.told == []
+    writing.cancel()
+    await asyncio.gather(writing, return_exceptions=True)
+
+
+async def test_offers_that_are_told_on_arrival_are_noted_soon(store: Store) -> None:
+    await store.attendances.attend(BOT, Presence("gone", "older", 9, (QUEUE,), 0), LEASE_MS)
+    await store.seats.reserve_all("matches/m", [(BOT, 0)], queued={BOT})
+    await store.seats.put_offer(BOT, "matches/m", 0, 1, STANDS.offer)
+    lobby = Lobby("lobby", store, SimpleNamespace(wake=lambda: None))  # type: ignore[arg-type]
+    attendance = Attendance(BOT, (QUEUE,), 1)
+    written = asyncio.Event()
+
+    async def write(_: pb.AttendResponse) -> None:
+        written.set()
+
+    async with lobby.present(attendance):
+        assert await store.no_shows.told("matches/m", [(BOT, 0)]) == [False]
+        writing = asyncio.create_task(attendance.write_all(write))
+        await written.wait()
+        await lobby._look_after_changed_once()
+        assert await store.no_shows.told("matches/m", [(BOT, 0)]) == [True]
+        attendance.end(None)
+        await writing
+
+
+@pytest.mark.parametrize(
+    ("reason", "by_itself"),
+    [("", True), ("SLOW_READER", True), ("SERVER_STOPPING", False), ("TOKEN_REVOKED", False)],
+)
+async def test_a_bot_leaves_by_itself_unless_we_end_its_stream(
+    store: Store, monkeypatch: pytest.MonkeyPatch, reason: str, by_itself: bool
+) -> None:
+    assert await leaving(store, monkeypatch, lambda: Refusal(reason, "why") if reason else None) is by_itself
+
+
+async def test_a_stream_that_breaks_is_the_bots_and_one_that_redis_breaks_is_not(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for error, by_itself in ((asyncio.CancelledError, True), (StoreUnavailable, False)):
+
+        def fail(error: type[BaseException] = error) -> None:
+            raise error("it breaks")
+
+        with pytest.raises(error):
+            await leaving(store, monkeypatch, fail)
+        assert _left == [by_itself]
+
+
+_left: list[bool] = []
+
+
+async def leaving(store: Store, monkeypatch: pytest.MonkeyPatch, end: Callable[[], Refusal | None]) -> bool:
+    """Whether the store is told that the bot left by itself."""
+
+    async def leave(_: str, __: str, *, by_itself: bool) -> bool:
+        _left[:] = [by_itself]
+        return True
+
+    monkeypatch.setattr(store.attendances, "leave", leave)
+    lobby = Lobby("lobby", store, SimpleNamespace(wake=lambda: None))  # type: ignore[arg-type]
+    attendance = Attendance(BOT, (QUEUE,), 1)
+    async with lobby.present(attendance):
+        attendance.end(end())
+    return _left[0]

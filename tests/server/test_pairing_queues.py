@@ -10,7 +10,7 @@ import pytest
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.lobby.seating import Seating
-from seatwise_server.store import Attendance, Store
+from seatwise_server.store import Attendance, Store, keys
 
 LEASE_MS = 60_000
 BOTS = ("bots/a/versions/1", "bots/b/versions/1")
@@ -32,8 +32,9 @@ async def lobby(store: Store) -> Pairing:
 
 
 async def wait(store: Store, most: int, queue: str = QUEUE) -> None:
-    """Both bots stand in the queue and attend for this one."""
+    """Both bots stand in the queue and attend for this one; they have taken seats before."""
     for bot in BOTS:
+        await store.client.call("HSET", keys.bot_no_shows(bot), "taken", most)
         await store.attendances.attend(bot, Attendance("lobby", "first", most, (queue,)), LEASE_MS)
         await store.queues.enter(QUEUE, bot)
 

@@ -16,7 +16,7 @@ LEASE_MS = 60_000
 
 
 def attendance(attend_id: str = "first", most: int = 4, lobby: str = "lobby") -> Attendance:
-    return Attendance(lobby, attend_id, most, ("casual", "ladder"))
+    return Attendance(lobby, attend_id, most, ("casual", "ladders/main"))
 
 
 async def attend(store: Store, most: int = 4) -> None:
@@ -105,8 +105,8 @@ async def test_the_room_that_a_bot_has_is_for_what_it_attends_for(store: Store) 
     assert await store.seats.room(bots) == [0, 0]
     await attend(store, most=3)
     await store.seats.reserve(BOT, "matches/1", 0)
-    for queue in ("", "casual", "ladder"):
-        assert await store.seats.room(bots, queue) == [2, 0]
+    for queue, free in (("", 2), ("ladders/main", 2), ("casual", 1)):  # a new bot is on trial in queues
+        assert await store.seats.room(bots, queue) == [free, 0]
     for queue in ("casual-2", "cas"):
         assert await store.seats.room(bots, queue) == [0, 0]
     await attend(store, most=0)

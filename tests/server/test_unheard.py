@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,12 +28,17 @@ class Lobbies:
     def __init__(self) -> None:
         self.kept_s: dict[str, float] = {}
         self.is_away = False
+        self.told_to: set[str] = set()
+        """Bots that a queue has seated, and that know of it or have left."""
 
     async def kept_ms(self, bots: Collection[str]) -> dict[str, int]:
         if self.is_away:
             raise StoreUnavailable("away")
         now = running().time()
         return {bot: int((now - self.kept_s[bot]) * 1000) for bot in bots if bot in self.kept_s}
+
+    async def told(self, _: str, seats: Sequence[tuple[str, int]]) -> list[bool]:
+        return [bot in self.told_to for bot, _ in seats]
 
     def look_after(self, room: Room) -> None:
         """All bots are told, now."""
@@ -43,7 +48,7 @@ class Lobbies:
 def opened(room: Room) -> Lobbies:
     """The table is open, its seats are offered, and it is watched as a referee watches it."""
     lobbies = Lobbies()
-    store: Any = SimpleNamespace(attendances=lobbies)
+    store: Any = SimpleNamespace(attendances=lobbies, no_shows=lobbies)
     waiting = SeatOffers("me", "", store).wait_for_lobbies
     room.table.start_clocks()
     tasks: list[asyncio.Task[None]] = []  # kept, or it might be forgotten by the loop
@@ -96,6 +101,15 @@ async def test_a_bot_of_which_no_lobby_ever_hears_again_is_gone() -> None:
     assert kinds(room) == []
     await room.pass_ms(SETUP_MS + 2000)
     assert kinds(room)[-1] == "voided"
+
+
+@in_virtual_time
+async def test_a_bot_that_left_with_a_seat_of_a_queue_keeps_nobody_waiting_for_longer() -> None:
+    room = Room(setup_ms=SETUP_MS)
+    lobbies = opened(room)
+    lobbies.told_to = set(room.setup.bots)
+    await room.pass_ms(SETUP_MS + 10)
+    assert kinds(room) == ["forfeited", "forfeited", "voided"]
 
 
 @in_virtual_time

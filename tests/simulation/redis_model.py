@@ -222,6 +222,9 @@ class Redis:
     def do_hgetall(self, key: bytes) -> list[bytes]:
         return [part for pair in self._hash(key).items() for part in pair]
 
+    def do_hkeys(self, key: bytes) -> list[bytes]:
+        return list(self._hash(key))
+
     def do_hset(self, key: bytes, *pairs: bytes) -> int:
         held = self._hash(key, keep=True)
         before = len(held)
@@ -273,12 +276,12 @@ class Redis:
     # Sorted sets
 
     def do_zadd(self, key: bytes, *args: bytes) -> int:
-        is_new_only = args[0] == b"NX"
+        how = args[0] if args[0] in (b"NX", b"LT") else b""
         held = self._zset(key, keep=True)
         before = len(held)
-        pairs = args[1:] if is_new_only else args
+        pairs = args[1:] if how else args
         for score, member in zip(pairs[::2], pairs[1::2], strict=True):
-            if not (is_new_only and member in held):
+            if member not in held or how == b"" or (how == b"LT" and float(score) < held[member]):
                 held[member] = float(score)
         return len(held) - before
 

@@ -21,6 +21,7 @@ __all__ = ["redis_client", "redis_server"]
 STEPS = 500
 NOW_US = 1_700_000_000_000_000
 MATCH, BOT, QUEUE, PROCESS = "matches/m", "bots/b/versions/1", "casual", "p"
+NO_SHOW_LIMITS = (20, 40, 10**6, 10**7, 10**8, 10**9)
 
 
 class Lots(random.Random):
@@ -88,6 +89,7 @@ class Lots(random.Random):
         return self.choice(
             (
                 self.script("queue_enter", [waiting], bot, self.randint(1, 5)),
+                self.script("queue_return", [waiting], bot, self.randint(1, 5)),
                 self.script("queue_dissolve", [waiting, seating], match, 7, bot),
                 ["ZRANGE", waiting, 0, self.randint(-1, 2)],
                 ["ZRANK", waiting, bot],
@@ -106,6 +108,7 @@ class Lots(random.Random):
 
     def seat(self) -> list[Any]:
         seats, offers, at = keys.bot_seats(BOT), keys.bot_offers(BOT), keys.bot_attendance(BOT)
+        untaken, missed = keys.bot_untaken(BOT), keys.bot_no_shows(BOT)
         seat, attends = f"m/{self.randint(0, 2)}", self.choice(["one", "two"])
         return self.choice(
             (
@@ -113,11 +116,20 @@ class Lots(random.Random):
                     "attend", [at], "lobby", attends, 2, "casual", 10**6, "channel", BOT, self.randint(1, 3)
                 ),
                 self.script("attend_keep", [at], "lobby", attends, 2, "casual", 10**6),
-                self.script("attend_leave", [at], attends),
-                self.script("seat_reserve", [seats, at], seat),
-                self.script("seat_room", [seats, at], self.choice(["", "casual", "other"])),
-                self.script("seat_release", [seats, offers], seat, "channel", BOT),
-                self.script("offer_put", [offers, seats], seat, self.randint(1, 3), "offer", "channel", BOT),
+                self.script("attend_leave", [at, untaken], attends, self.choice(["1", ""]), 10**6),
+                self.script("seat_reserve", [seats, at, untaken, missed], seat, self.choice(["1", ""])),
+                self.script(
+                    "seat_room", [seats, at, untaken, missed], self.choice(["", "casual", "other"]), "1"
+                ),
+                self.script("seat_release", [seats, offers, untaken], seat, "channel", BOT),
+                self.script(
+                    "offer_put", [offers, seats, untaken], seat, self.randint(1, 3), "offer", "channel", BOT
+                ),
+                self.script("seat_told", [untaken], 10**6, seat),
+                self.script("seat_taken", [untaken, missed], seat, "channel", BOT, 31, 5, 10**6),
+                self.script("no_show", [untaken, missed], seat, "m", "1", "channel", BOT, *NO_SHOW_LIMITS),
+                self.script("no_shows_off", [missed]),
+                ["HMGET", missed, "taken", "matches"],
                 ["HGETALL", offers],
                 ["SMEMBERS", seats],
             )

@@ -9,10 +9,26 @@ from collections.abc import Callable, Sequence
 from seatwise.errors import EncryptionError, SeatwiseError, TemporaryError, UnavailableError
 from seatwise.link.backoff import Retry
 from seatwise.link.wire import Wire, WireStream
-from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatClosed, SeatOffer
+from seatwise.v1.lobby_service_pb2 import (
+    AttendRequest,
+    AttendResponse,
+    Queued,
+    SeatClosed,
+    SeatOffer,
+    TakenOff,
+)
 
 LAST_OFFERS_S = 1.0
 """So long after a drain offers may still be on their way, if the lobby does not say that there are none."""
+
+WHAT_TO_DO = {
+    TakenOff.CAUSE_NO_SHOWS: "Your bot was offered seats and did not sit down in time. Is setup() slower than "
+    "offer.time_control.setup_ms? Can this machine reach the referee? The bot stays, and waits in its queues again when the "
+    "time is over. The operator can let it back earlier, with `seatwise ctl forgive`.",
+    TakenOff.CAUSE_FORFEITS: "Fix the bot, then ask the operator for `seatwise ladder reinstate`. The bot stays, and waits in "
+    "its other queues.",
+}
+"""For the bot's author, by the cause for which the bot is not paired."""
 
 log = logging.getLogger("seatwise")
 
@@ -38,6 +54,8 @@ class LobbyLink:
         self._changed = asyncio.Event()
         self._drained = asyncio.Event()
         self._drained_at = 0.0
+        self._off: dict[str, int] = {}
+        """Queues and ladders in which the bot is not paired, and the cause."""
         self._bot = ""
 
     def set_limit(self, max_matches: int) -> None:
@@ -102,9 +120,21 @@ class LobbyLink:
             case "closed":
                 self._on_closed(response.closed)
             case "queued":
-                log.debug("place %d in queue %s", response.queued.place, response.queued.queue)
+                self._queued(response.queued)
             case "taken_off":
-                log.error("off %s: %s", response.taken_off.queue, response.taken_off.reason)
+                self._taken_off(response.taken_off)
+
+    def _queued(self, queued: Queued) -> None:
+        if self._off.pop(queued.queue, None) is not None:
+            log.info("back in queue %s", queued.queue)
+        log.debug("place %d in queue %s", queued.place, queued.queue)
+
+    def _taken_off(self, off: TakenOff) -> None:
+        """Tells the author, and goes on: the bot is present for its other queues, and for matches that name it."""
+        log.error("off %s: %s", off.queue, off.reason)
+        if off.cause in WHAT_TO_DO and off.cause not in self._off.values():
+            log.error("%s", WHAT_TO_DO[off.cause])
+        self._off[off.queue] = off.cause
 
     def _handle_welcome(self, bot: str, max_matches: int) -> None:
         if bot != self._bot:

@@ -38,6 +38,9 @@ def configure(parser: ArgumentParser) -> None:
         "match", type=arguments.name_in("matches"), help="name of the match: matches/7f3k..., or 7f3k..."
     )
     void.add_argument("--reason", required=True, metavar="TEXT", help="the reason, which everyone can read")
+    text = "forget the no-shows of a bot, and let it wait in the queues again"
+    forgive = _verb(verbs, "forgive", text, _forgive)
+    forgive.add_argument("bot", help="name of the bot: bots/NAME/versions/1")
 
 
 def _verb(verbs: Any, name: str, text: str, act: Callable[[Any, Namespace], None]) -> ArgumentParser:
@@ -98,6 +101,12 @@ def _void(ask: Call, args: Namespace) -> None:
     match = ask("VoidMatch", pb.VoidMatchRequest(name=args.match, reason=args.reason)).match
     over = match.HasField("end_time")
     _say(match, f"{match.name} was already over" if over else f"{match.name} will end: {args.reason}", args)
+
+
+def _forgive(ask: Call, args: Namespace) -> None:
+    bot = ask("ForgiveNoShows", pb.ForgiveNoShowsRequest(bot=args.bot)).bot
+    was_off = bot.HasField("off_queues")
+    _say(bot, f"{bot.name} is back on the queues" if was_off else f"{bot.name} was not off the queues", args)
 
 
 def _show(title: str, columns: tuple[str, ...], rows: list[list[str]], found: Any, args: Namespace) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.refusal import LAST_WORD_S, Refusal
+from seatwise_server.store import SeatOf
 
 MOST_UNREAD = 1024
 """Responses that a bot may leave unread before its stream is ended."""
@@ -31,8 +32,10 @@ class Attendance:
         """Held by whoever looks which of its offers stand, until it is told."""
         self.places: dict[str, int] = {}
         """What was told last of each queue in which the bot waits."""
-        self.off: dict[str, str] = {}
-        """The ladders that the bot was told it is off, and why."""
+        self.to_note: list[SeatOf] = []
+        """Seats that were offered, which the store has to know as soon as they are handed over."""
+        self.off: dict[str, pb.TakenOff] = {}
+        """What the bot was told of the queues and ladders that it is off."""
         self._unread: asyncio.Queue[pb.AttendResponse | None] = asyncio.Queue(MOST_UNREAD)
         self._ending: Refusal | None = None
         self._is_ending = False
@@ -50,7 +53,18 @@ class Attendance:
         seat = (offer.match, offer.seat)
         if self.told.get(seat, 0) < offer.epoch:
             self.told[seat] = offer.epoch
+            self.to_note.append(SeatOf(*seat))
             self.tell(pb.AttendResponse(offer=offer))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what is told is handed over: the stream has a writer, which waits for nothing but the bot's reading."""
+        return self._writer is not None and not self._is_ending
+
+    @property
+    def was_ended_by_us(self) -> bool:
+        """Whether the stream ends for a reason that is not the bot's doing."""
+        return self._ending is not None and self._ending.reason != "SLOW_READER"
 
     def close_seat(self, match: str, seat: int) -> None:
         """Tells that an offered seat is closed."""
@@ -65,12 +79,12 @@ class Attendance:
             self.places[queue] = place
             self.tell(pb.AttendResponse(queued=pb.Queued(queue=queue, place=place)))
 
-    def take_off(self, off: dict[str, str]) -> None:
-        """The bot is off these ladders and no other; told when that is news."""
-        for ladder, reason in off.items():
-            if self.off.get(ladder) != reason:
-                self.tell(pb.AttendResponse(taken_off=pb.TakenOff(queue=ladder, reason=reason)))
-        self.off = off
+    def take_off(self, off: Iterable[pb.TakenOff]) -> None:
+        """The bot is off these queues and ladders and no other; told when that is news."""
+        before, self.off = self.off, {each.queue: each for each in off}
+        for queue, taken_off in self.off.items():
+            if before.get(queue) != taken_off:
+                self.tell(pb.AttendResponse(taken_off=taken_off))
 
     def end(self, why: Refusal | None) -> None:
         """Ends the stream, when what was told is written, if that is read soon."""

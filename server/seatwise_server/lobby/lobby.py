@@ -14,10 +14,11 @@ from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.attendance import Attendance
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES
+from seatwise_server.lobby.taken_off import off_ladder, off_queue
 from seatwise_server.lobby.together import together
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
-from seatwise_server.store import Offer, SeatOf, Store
+from seatwise_server.store import Offer, SeatOf, Store, counts_no_shows
 from seatwise_server.store.attendance import LEASE_MS
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.notices import LobbyNotice, lobby_notices
@@ -87,13 +88,18 @@ class Lobby:
         if older:
             _replace(older)
         self._present[bot] = attendance
+        by_itself = True
         try:
             await self._arrive(attendance)
+            self._look_soon(attendance)
             yield
+        except StoreUnavailable:
+            by_itself = False
+            raise
         finally:
             if self._present.get(bot) is attendance:
                 del self._present[bot]
-                await self._leave_for_certain(attendance)
+                await self._leave_for_certain(attendance, by_itself and not attendance.was_ended_by_us)
 
     async def set_limit(self, attendance: Attendance, max_matches: int) -> None:
         """The bot takes so many matches at once from now on; 0 drains."""
@@ -118,16 +124,23 @@ class Lobby:
             before = await self._store.queues.position(queue, attendance.bot)
             attendance.wait_at(queue, None if before is None else before + 1)
 
-    async def _leave_for_certain(self, attendance: Attendance) -> None:
+    def _look_soon(self, attendance: Attendance) -> None:
+        """Offers that were told on arrival are handed over when the stream has its writer."""
+        if attendance.to_note:
+            self._changed[attendance.bot].update(())
+            self._news.set()
+
+    async def _leave_for_certain(self, attendance: Attendance, by_itself: bool) -> None:
         """Even if the call is cancelled meanwhile, as gRPC does when a bot hangs up."""
-        leaving = asyncio.create_task(self._leave(attendance))
+        leaving = asyncio.create_task(self._leave(attendance, by_itself))
         self._leaving.add(leaving)
         leaving.add_done_callback(self._leaving.discard)
         await asyncio.shield(leaving)
 
-    async def _leave(self, attendance: Attendance) -> None:
+    async def _leave(self, attendance: Attendance, by_itself: bool) -> None:
+        bot, attend_id = attendance.bot, attendance.attend_id
         try:
-            if await self._store.attendances.leave(attendance.bot, attendance.attend_id):
+            if await self._store.attendances.leave(bot, attend_id, by_itself=by_itself):
                 await self._leave_queues(attendance.bot, attendance.queues)
         except StoreUnavailable:
             log.debug("attendance_left_to_expire", bot=attendance.bot)
@@ -145,10 +158,11 @@ class Lobby:
 
     async def _wait_in_queues(self, attendance: Attendance) -> None:
         """Each bot that has a place free waits, once, in each queue it named."""
-        held = await self._store.seats.count(attendance.bot)
-        off = await self._taken_off(attendance)
+        room = await self._store.seats.room_in(attendance.bot, attendance.queues)
+        has_room = {queue for queue, free in zip(attendance.queues, room, strict=True) if free}
+        await self._tell_what_it_is_off(attendance, has_room)
         for queue in attendance.queues:
-            if held < attendance.max_matches and queue not in off:
+            if queue in has_room and queue not in attendance.off:
                 await self._store.queues.enter(queue, attendance.bot)
             else:
                 await self._store.queues.leave(queue, attendance.bot)
@@ -156,13 +170,17 @@ class Lobby:
             await self._leave_queues(attendance.bot, attendance.queues)
         self._pairing.wake()
 
-    async def _taken_off(self, attendance: Attendance) -> dict[str, str]:
-        """The ladders among its queues that it may not play on, of which it is told."""
-        if not any(queue.startswith(LADDER_PREFIX) for queue in attendance.queues):
-            return {}
-        off = await self._store.ladders.off(attendance.bot)
-        attendance.take_off({name: why for name, why in off.items() if name in attendance.queues})
-        return off
+    async def _tell_what_it_is_off(self, attendance: Attendance, has_room: Collection[str]) -> None:
+        """The ladders and the queues that it named and may not play in. A bot that is off the queues has no room there."""
+        off: list[pb.TakenOff] = []
+        if any(queue.startswith(LADDER_PREFIX) for queue in attendance.queues):
+            ladders = await self._store.ladders.off(attendance.bot)
+            named = {name: why for name, why in ladders.items() if name in attendance.queues}
+            off += [off_ladder(name, why) for name, why in named.items()]
+        barred = [queue for queue in attendance.queues if counts_no_shows(queue) and queue not in has_room]
+        if barred and (is_off := await self._store.no_shows.off(attendance.bot)):
+            off += [off_queue(queue, is_off) for queue in barred]
+        attendance.take_off(off)
 
     async def _leave_queues(self, bot: str, queues: Iterable[str]) -> None:
         for queue in queues:
@@ -176,6 +194,18 @@ class Lobby:
         async with attendance.looking:
             standing = await self._standing(attendance.bot, only)
             _tell_seats(attendance, standing, attendance.told if only is None else only)
+        await self._note_told(attendance)
+
+    async def _note_told(self, attendance: Attendance) -> None:
+        """Notes the offers that were handed to the stream; those of a stream without a writer wait for it.
+
+        A bot that does not read is told all the same: its offers stand in line behind what it has not read.
+        """
+        if attendance.to_note:
+            await asyncio.sleep(0)  # the writer has its turn first
+        if attendance.to_note and attendance.is_open:
+            seats, attendance.to_note = attendance.to_note, []
+            await self._store.no_shows.note_told(attendance.bot, seats)
 
     async def _standing(self, bot: str, only: Collection[SeatOf] | None) -> list[Offer]:
         """A bot may have a thousand seats of which one has changed."""

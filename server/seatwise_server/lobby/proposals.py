@@ -10,7 +10,7 @@ import structlog
 from seatwise_referee.match_state import MatchState
 from seatwise_server.lobby.queue import CREATED, Kind
 from seatwise_server.lobby.seating import Seating
-from seatwise_server.store import Proposal, Store
+from seatwise_server.store import Proposal, Store, counts_no_shows
 from seatwise_server.store.errors import MatchRetired, ProposalExpired
 
 OURS_MS = 10_000
@@ -121,11 +121,12 @@ class Proposals:
         match, until_ms = proposal.match, _until_ms(proposal)
         args = (match, kind.game, bots, kind.options, kind.time_control, kind.competition)
         new = self._seating.setup(*args)
-        is_created = await self._seating.create(new, MatchState.SEATING, kind.queue, until_ms)
+        since_ms = {each.bot: each.since_ms for each in proposal.bots} if counts_no_shows(kind.queue) else {}
+        is_created = await self._seating.create(new, MatchState.SEATING, kind.queue, until_ms, since_ms)
         setup = new if is_created else await self._seating.setup_of(match)
         if setup is None:
             raise MatchRetired(match)
-        return await self._seating.reserve(match, setup.bots, until_ms)
+        return await self._seating.reserve(match, setup.bots, until_ms, queued=since_ms)
 
 
 def _until_ms(proposal: Proposal) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import structlog
 
@@ -17,6 +17,7 @@ from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.shuffle import SEED_BYTES
 from seatwise_referee.time_control import TimeControl
 from seatwise_server.store import Reservation, Store
+from seatwise_server.store.matches import WAITED_SINCE
 
 log = structlog.get_logger()
 
@@ -66,10 +67,18 @@ class Seating:
             competition=competition,
         )
 
-    async def create(self, setup: Setup, state: MatchState, queue: str, until_ms: int | None = None) -> bool:
+    async def create(
+        self,
+        setup: Setup,
+        state: MatchState,
+        queue: str,
+        until_ms: int | None = None,
+        since_ms: Mapping[str, int] | None = None,
+    ) -> bool:
         """Writes the match down; False if it stands already: then its first seed stays.
 
-        Raises MatchRetired if it was dropped, and ProposalExpired at `until_ms` of Redis's clock or later.
+        `since_ms` says since when its bots have waited, in a queue in which no-shows count. Raises MatchRetired if the match
+        was dropped, and ProposalExpired at `until_ms` of Redis's clock or later.
         """
         meta: dict[str, bytes | str | int] = {
             "format": JOURNAL_FORMAT,
@@ -77,6 +86,8 @@ class Seating:
             "state": state,
             "queue": queue,
         }
+        if since_ms:
+            meta[WAITED_SINCE] = json.dumps(since_ms)
         return await self._store.matches.create(setup.match, meta, until_ms)
 
     async def drop_unowned(self, match: str, until_ms: int) -> bool:
@@ -99,15 +110,17 @@ class Seating:
         found = zip(bots, room, strict=True)
         return min((bot for bot, free in found if free < bots.count(bot)), default=None)
 
-    async def reserve(self, match: str, bots: Sequence[str], until_ms: int) -> str | None:
+    async def reserve(
+        self, match: str, bots: Sequence[str], until_ms: int, queued: Collection[str] = ()
+    ) -> str | None:
         """Reserves all seats, or none: gives back what it has and names the bot that is not to be had.
 
-        In the order of the bots' names, so that of two lobbies that want the same bots one gets them.
-        Raises ProposalExpired at `until_ms` of Redis's clock or later: then the seats are another lobby's
-        to reserve and to give back.
+        In the order of the bots' names, so that of two lobbies that want the same bots one gets them. The `queued` bots come
+        from a queue in which no-shows count. Raises ProposalExpired at `until_ms` of Redis's clock or later: then the seats
+        are another lobby's to reserve and to give back.
         """
         wanted = sorted((bot, seat) for seat, bot in enumerate(bots))
-        answers = await self._store.seats.reserve_all(match, wanted, until_ms)
+        answers = await self._store.seats.reserve_all(match, wanted, until_ms, queued)
         answered = list(zip((bot for bot, _ in wanted), answers, strict=True))
         missing = next((bot for bot, why in answered if not why.holds), None)
         if missing is None:

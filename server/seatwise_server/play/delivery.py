@@ -10,12 +10,13 @@ from seatwise.codec.result import decode_ending
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
 from seatwise_referee.ending import VoidReason
-from seatwise_referee.journal import Finished, Sat, Voided, decode
+from seatwise_referee.journal import Finished, Voided, decode
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.play.inbound import NotYourSeat
+from seatwise_server.play.no_shows import NOBODY, Absence, NoShowNotes, absence_of
 from seatwise_server.play.result_messages import encode_match_ended
 from seatwise_server.store import Store
 from seatwise_server.store.group_commit.writer import AppendResult
@@ -29,8 +30,8 @@ class MatchEnd:
     record: bytes
     """One line; empty for a voided match."""
     state: MatchState
-    absent: tuple[str, ...] = ()
-    """Bots for which it is void: they never sat down."""
+    absence: Absence = NOBODY
+    """Who did not sit down, if that decided how it was played, or that it was not."""
 
 
 def end_of(setup: Setup, journal: Sequence[bytes]) -> MatchEnd:
@@ -42,17 +43,13 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> MatchEnd:
     last = decode(journal[-1])
     if isinstance(last, Finished):
         written = record.write(setup, journal)
-        return MatchEnd(encode_match_ended(last, seed, written.chain), written.line, MatchState.FINISHED)
+        message = encode_match_ended(last, seed, written.chain)
+        return MatchEnd(message, written.line, MatchState.FINISHED, absence_of(setup, journal))
     assert isinstance(last, Voided), f"{setup.match} is not over"
-    absent = _absent_seats(setup, journal) if last.reason == VoidReason.TOO_FEW_SAT else ()
+    absence = absence_of(setup, journal) if last.reason == VoidReason.TOO_FEW_SAT else NOBODY
     message = encode_match_ended(last, seed)
-    message.absent_seats.extend(absent)
-    return MatchEnd(message, b"", MatchState.VOIDED, tuple(setup.bots[seat] for seat in absent))
-
-
-def _absent_seats(setup: Setup, journal: Sequence[bytes]) -> tuple[int, ...]:
-    taken = {entry.seat for entry in map(decode, journal) if isinstance(entry, Sat)}
-    return tuple(seat for seat in range(len(setup.bots)) if seat not in taken)
+    message.absent_seats.extend(absence.seats)
+    return MatchEnd(message, b"", MatchState.VOIDED, absence)
 
 
 def result_of(setup: Setup, end: pb.MatchEnded) -> LoggedResult:
@@ -90,10 +87,7 @@ class Delivery:
 
     async def deliver_match(self, setup: Setup, epoch: int, owner: str, end: MatchEnd) -> bool:
         """Keeps the record and frees the bots; False if the match belongs to somebody else now."""
-        if end.absent and setup.competition.startswith(
-            LADDER_PREFIX
-        ):  # before the journal goes, from which it is known
-            await self.store.ladders.note_absence(setup.competition, setup.match, end.absent)
+        await self._note_absence(setup, end)  # before the journal goes, from which it is known
         answer = await self.store.journal.retire(
             setup.match, epoch, owner, end.record, end.message.SerializeToString(), self.keep_s, end.state
         )
@@ -102,6 +96,13 @@ class Delivery:
         await self.store.matches.forget_later(setup.match, self.keep_s)
         await self._conclude_match(setup, end.message)
         return True
+
+    async def _note_absence(self, setup: Setup, end: MatchEnd) -> None:
+        if not setup.competition.startswith(LADDER_PREFIX):
+            await NoShowNotes(self.store).note_absence(setup, end.absence)
+        elif end.message.absent_seats:
+            absent = [setup.bots[seat] for seat in end.message.absent_seats]
+            await self.store.ladders.note_absence(setup.competition, setup.match, absent)
 
     async def conclude_delivery(self, setup: Setup) -> None:
         """What an owner may have left undone that died after it had delivered the record."""
@@ -112,13 +113,18 @@ class Delivery:
             await self.store.seats.release_all(setup.match, setup.bots)
 
     async def _conclude_match(self, setup: Setup, end: pb.MatchEnded) -> None:
-        """What is due once the record is kept; each step may be repeated. Last the bots are free for another match."""
+        """What is due once the record is kept; each step may be repeated. Last the bots are free for another match.
+
+        Bots that sat down in a match that is void for others wait where they stood before it.
+        """
         if setup.competition:
             await self._append_result(setup, end)
         if place := setup.deal_set:
             state = MatchState.VOIDED if end.void_reason else MatchState.FINISHED
             await self.store.sets.end(place.name, place.number, setup.match, state, self.keep_s)
         await self.store.seats.release_all(setup.match, setup.bots)
+        if end.absent_seats:
+            await NoShowNotes(self.store).seat_partners_again(setup, end.absent_seats)
 
     async def _append_result(self, setup: Setup, end: pb.MatchEnded) -> None:
         """A void match counts for nobody; but a league plays it again, so which they were has to be known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import structlog
@@ -46,6 +46,8 @@ class OwnedMatch:
     """Why it is not to be played on."""
     journal: Sequence[bytes]
     """All that is written of it."""
+    is_queued: bool = False
+    """Whether a queue in which no-shows count has seated its bots."""
 
     @property
     def is_new(self) -> bool:
@@ -76,7 +78,8 @@ class MatchClaims:
             return None
         journal = await self._read_journal(setup.match, epoch)
         is_poisoned = await self._is_poisoned(estate, epoch, journal)
-        return self._replay(setup, epoch, journal, _void_reason("abort" in meta.fields, is_poisoned))
+        owned = self._replay(setup, epoch, journal, _void_reason("abort" in meta.fields, is_poisoned))
+        return replace(owned, is_queued=bool(meta.waited_since))
 
     async def _set_fence(self, setup: Setup, estate: UnownedMatch) -> int | None:
         """The new epoch; None if the match is another's, or over."""

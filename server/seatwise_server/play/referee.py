@@ -17,6 +17,7 @@ from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.lease import Lease
 from seatwise_server.play.match_claims import MatchClaims, OwnedMatch, UnknownFormat
 from seatwise_server.play.match_logging import log_end, log_opened
+from seatwise_server.play.no_shows import NoShowNotes, absence_of
 from seatwise_server.play.seat_offers import LOBBY_LOOK_S, SeatOffers
 from seatwise_server.play.stream_registry import PlayStreams
 from seatwise_server.play.table import MatchJournal, Table
@@ -209,7 +210,8 @@ class Referee:
     def _new_table(self, owned: OwnedMatch, estate: UnownedMatch) -> Table:
         match, epoch = owned.match, owned.epoch
         told = (self._on_match_over, self._on_dealt)
-        table = Table(match, epoch, self.name, self._journal, self._lag, *told, owned.journal)
+        on_sit = self._on_sit if owned.is_queued else None
+        table = Table(match, epoch, self.name, self._journal, self._lag, *told, owned.journal, on_sit)
         self.tables[table.name] = table
         self._jobs[table.name] = estate.job
         return table
@@ -222,8 +224,20 @@ class Referee:
             self._waits.add(waiting)
             waiting.add_done_callback(self._waits.discard)
 
+    def _on_sit(self, table: Table, seat: int) -> None:
+        self._spawn_work(self._offering.note_taken(table, seat))
+
     def _on_dealt(self, table: Table) -> None:
         self._spawn_work(self._offering.note_running(table))
+        if any(not own.has_sat for own in table.match.position.seats):
+            self._spawn_work(self._note_absence(table))
+
+    async def _note_absence(self, table: Table) -> None:
+        """At once; the delivery repeats it, in case we do not come to it."""
+        setup = table.match.setup
+        with suppress(StoreUnavailable):
+            absence = absence_of(setup, self._flusher.tail_entries(table.name))
+            await NoShowNotes(self._store).note_absence(setup, absence)
 
     def _spawn_work(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

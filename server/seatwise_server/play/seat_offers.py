@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -62,7 +63,14 @@ class SeatOffers:
     async def _bots_without_lobby(self, table: Table, since_s: float) -> list[str]:
         kept_ms = await self.store.attendances.kept_ms(table.awaited_bots)
         age_ms = (_now() - since_s) * 1000
-        return [bot for bot in table.awaited_bots if kept_ms.get(bot, age_ms) >= age_ms]
+        unheard = [bot for bot in table.awaited_bots if kept_ms.get(bot, age_ms) >= age_ms]
+        return await self._untold(table, unheard) if unheard and table.epoch == 1 else unheard
+
+    async def _untold(self, table: Table, bots: Sequence[str]) -> list[str]:
+        """Those that a queue has seated, and that were told of it or have left since, keep nobody waiting for longer."""
+        seats = [(bot, seat) for seat, bot in enumerate(table.match.setup.bots) if bot in bots]
+        told = await self.store.no_shows.told(table.name, seats)
+        return [bot for (bot, _), is_told in zip(seats, told, strict=True) if not is_told]
 
     async def _offer_seats(self, table: Table) -> None:
         setup, epoch = table.match.setup, table.epoch
@@ -76,6 +84,11 @@ class SeatOffers:
         """For lists only: whoever reads the journal knows already."""
         with suppress(StoreUnavailable):
             await self.store.matches.set_state(table.name, table.epoch, self.owner, MatchState.RUNNING)
+
+    async def note_taken(self, table: Table, seat: int) -> None:
+        """The bot of this seat of a queue's match has sat down; if it is not noted the match's end makes up for it."""
+        with suppress(StoreUnavailable):
+            await self.store.no_shows.note_taken(table.match.setup.bots[seat], table.name, seat)
 
     async def give_back_later(self, job: Job) -> None:
         """For a referee that knows the rules of it; not at once, or this one would take it again and again."""

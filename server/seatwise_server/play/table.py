@@ -93,6 +93,7 @@ class Table:
         on_end: Callable[[Table], None],
         on_deal: Callable[[Table], None],
         written: Sequence[bytes] = (),
+        on_sit: Callable[[Table, int], None] | None = None,
     ) -> None:
         self.match = match
         self.name = match.setup.match
@@ -108,6 +109,7 @@ class Table:
         self._lag = lag
         self._on_end = on_end
         self._on_deal = on_deal
+        self._on_sit = on_sit
         self._loop = asyncio.get_running_loop()
         self._opened_s = self._loop.time() - match.position.at_ms / 1000
         self._stalled_s = lag.note_stall(self._loop.time())
@@ -352,12 +354,22 @@ class Table:
         before = self.match.position
         wake = self.match.confirm_entries(self._match_ms(self._loop.time()))
         self._perform_effects([*effects, *wake])
-        if before.state is None and self.match.position.state is not None:
-            self._on_deal(self)
+        if before.state is None:
+            self._report_set_up(before)
         self._show_changes(before)
         if self._is_winding_up and not self.match.is_over:
             self.close_table()
         self._run_commands()
+
+    def _report_set_up(self, before: Position) -> None:
+        """Reports which seats were taken, each once, and that the cards are dealt."""
+        position = self.match.position
+        if self._on_sit:
+            for seat, own in enumerate(position.seats):
+                if own.has_sat and not before.seats[seat].has_sat:
+                    self._on_sit(self, seat)
+        if position.state is not None:
+            self._on_deal(self)
 
     def _count_entries(self, effects: list[Effect]) -> None:
         for effect in effects:

@@ -27,6 +27,7 @@ _BY_SERVICE: dict[str, dict[str, Access]] = {
         "ListLeases": Access.ADMIN,
         "DrainReferee": Access.ADMIN,
         "VoidMatch": Access.ADMIN,
+        "ForgiveNoShows": Access.ADMIN,
     },
     "MatchService": {
         "CreateMatch": Access.ADMIN,

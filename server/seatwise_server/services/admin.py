@@ -11,6 +11,7 @@ from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.play.lease import LEASE_S
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
+from seatwise_server.services.bots import find_bot
 from seatwise_server.services.paging import bad_page_token, page_size
 from seatwise_server.store import Fence, Heartbeat, Job, Store, now_ms
 
@@ -74,6 +75,17 @@ class AdminService:
         if "result" not in meta.fields:
             await self._aborting.abort(request.name, request.reason.strip())
         return pb.VoidMatchResponse(match=resources.match(meta))
+
+    async def forgive_no_shows(
+        self, caller: Caller, request: pb.ForgiveNoShowsRequest
+    ) -> pb.ForgiveNoShowsResponse:
+        """See admin_service.proto."""
+        known = await find_bot(self._store.bots, request.bot)
+        bot = resources.bot(known)
+        if off := await self._store.no_shows.off(known.bot):
+            bot.off_queues.CopyFrom(resources.off_queues(off))
+        await self._store.no_shows.forgive(known.bot)
+        return pb.ForgiveNoShowsResponse(bot=bot)
 
     async def _read_work_leases(self) -> list[pb.Lease]:
         """Returns who runs the house's bots, and who looks after each ladder."""

@@ -8,7 +8,7 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.paging import page_size
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_length
-from seatwise_server.store import Bot, Store
+from seatwise_server.store import Bot, Bots, Store
 from seatwise_server.store.errors import BadBotName, BadPageToken, BotAbsent, BotExists
 
 LONGEST_OWNER = 80
@@ -20,6 +20,7 @@ class BotService:
     def __init__(self, store: Store) -> None:
         self._bots = store.bots
         self._ladders = store.ladders
+        self._no_shows = store.no_shows
         self._attendances = store.attendances
 
     async def register_bot(self, caller: Caller, request: pb.RegisterBotRequest) -> pb.RegisterBotResponse:
@@ -57,6 +58,8 @@ class BotService:
         bot.attending = bool(await self._attendances.present([bot.name]))
         for ladder, reason in sorted((await self._ladders.off(bot.name)).items()):
             bot.taken_off.add(ladder=ladder, reason=reason)
+        if off := await self._no_shows.off(bot.name):
+            bot.off_queues.CopyFrom(resources.off_queues(off))
         return pb.GetBotResponse(bot=bot)
 
     async def list_bots(self, caller: Caller, request: pb.ListBotsRequest) -> pb.ListBotsResponse:
@@ -68,13 +71,18 @@ class BotService:
         return pb.ListBotsResponse(bots=map(resources.bot, page.bots), next_page_token=page.next_page_token)
 
     async def _get_registered(self, name: str) -> Bot:
-        try:
-            bot = await self._bots.get(name)
-        except (BadBotName, BotAbsent):
-            bot = None
-        if bot is None:
-            raise bot_not_found(name)
-        return bot
+        return await find_bot(self._bots, name)
+
+
+async def find_bot(bots: Bots, name: str) -> Bot:
+    """Returns the bot of that name. Raises the refusal NOT_FOUND for a bot that is not registered."""
+    try:
+        bot = await bots.get(name)
+    except (BadBotName, BotAbsent):
+        bot = None
+    if bot is None:
+        raise bot_not_found(name)
+    return bot
 
 
 def bot_not_found(name: str) -> Refusal:

@@ -17,8 +17,9 @@ from seatwise_server.store.ladders import Event, LadderMeta, Ladders, Shown
 from seatwise_server.store.leagues import LeagueMeta, Leagues
 from seatwise_server.store.leases import Leases
 from seatwise_server.store.matches import Matches, MatchMeta, MatchPage
+from seatwise_server.store.no_shows import NoShow, NoShows, OffQueues
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
-from seatwise_server.store.queues import Proposal, Queues, Waiting
+from seatwise_server.store.queues import Proposal, Queues, Waiting, counts_no_shows
 from seatwise_server.store.redis.client import Client
 from seatwise_server.store.redis.clock import now_ms
 from seatwise_server.store.redis.connect import connect
@@ -57,7 +58,10 @@ __all__ = [
     "MatchMeta",
     "MatchPage",
     "Matches",
+    "NoShow",
+    "NoShows",
     "NodeFacts",
+    "OffQueues",
     "Offer",
     "Order",
     "Processes",
@@ -76,6 +80,7 @@ __all__ = [
     "Waiting",
     "check_server",
     "connect",
+    "counts_no_shows",
     "now_ms",
 ]
 
@@ -90,6 +95,7 @@ class Store:
     bots: Bots
     attendances: Attendances
     seats: Seats
+    no_shows: NoShows
     queues: Queues
     jobs: Jobs
     processes: Processes
@@ -109,6 +115,7 @@ class Store:
             Bots(client),
             Attendances(client),
             Seats(client),
+            NoShows(client),
             Queues(client),
             Jobs(client),
             Processes(client),

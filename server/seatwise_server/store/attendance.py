@@ -32,6 +32,8 @@ class Replaced:
     attend_id: str
 
 
+LATE_MS = 1000
+"""A bot that is told of a seat so long after the seat was offered has lost set-up time through our fault."""
 LEASE_MS = 10_000
 """An attendance that is not kept for so long is gone."""
 
@@ -76,11 +78,14 @@ class Attendances:
         )
         return bool(await scripts.run_script(self._client, "attend_keep", [keys.bot_attendance(bot)], *args))
 
-    async def leave(self, bot: str, attend_id: str) -> bool:
-        """Ends the presence; False and nothing changed when it is not this one any more."""
-        return bool(
-            await scripts.run_script(self._client, "attend_leave", [keys.bot_attendance(bot)], attend_id)
-        )
+    async def leave(self, bot: str, attend_id: str, *, by_itself: bool = False) -> bool:
+        """Ends the presence; False and nothing changed when it is not this one any more.
+
+        A bot that leaves `by_itself` is held to the seats of queues that it has just been given, told of them or not.
+        """
+        named = [keys.bot_attendance(bot), keys.bot_untaken(bot)]
+        args = (attend_id, "1" if by_itself else "", LATE_MS)
+        return bool(await scripts.run_script(self._client, "attend_leave", named, *args))
 
     async def get(self, bot: str) -> Attendance | None:
         """Where the bot is present, None when it is absent."""

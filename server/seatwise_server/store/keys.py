@@ -101,6 +101,19 @@ def bot_off(bot: str) -> str:
     return f"seatwise:{{bot:{bot}}}:off"
 
 
+def bot_untaken(bot: str) -> str:
+    """Hash of `<match>/<seat>` of queues in which the bot has not sat down yet.
+
+    The value is `0` before the seat is offered, then when it was offered, then `told` if the bot was told in time.
+    """
+    return f"seatwise:{{bot:{bot}}}:untaken"
+
+
+def bot_no_shows(bot: str) -> str:
+    """Hash of what the bot has missed in queues, what it has taken since, and until when it is off them."""
+    return f"seatwise:{{bot:{bot}}}:no-shows"
+
+
 def bot_offers(bot: str) -> str:
     """Hash of `<match>/<seat>` to `<epoch> <offer>`."""
     return f"seatwise:{{bot:{bot}}}:offers"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from seatwise_referee.match_state import MatchState
 from seatwise_server.store import keys
 from seatwise_server.store.errors import BadPageToken, MatchRetired, ProposalExpired
 from seatwise_server.store.group_commit.writer import AppendResult
+from seatwise_server.store.queues import Waiting
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, Client, as_pairs, call, call_many
 
@@ -23,6 +25,9 @@ _READ_AT_ONCE = 100
 
 _IS_LATE = -2
 """The answer of `match_create.lua` to a lobby that comes too late."""
+
+WAITED_SINCE = "waited_since"
+"""Field of a match of a queue in which no-shows count: JSON, each bot that came from the queue and since when it waited."""
 
 _DROPPED_MS = 3_600_000
 """For so long a match that was dropped cannot be claimed or created: far longer than a process may stand still."""
@@ -42,6 +47,17 @@ class MatchMeta:
     def state(self) -> str:
         """The last state that was set, empty before the first."""
         return self.fields.get("state", b"").decode()
+
+    @property
+    def waited_since(self) -> dict[str, Waiting]:
+        """The bots that came from a queue in which no-shows count, and their places in it; empty for other matches."""
+        since = json.loads(self.fields.get(WAITED_SINCE, b"{}"))
+        return {bot: Waiting(bot, since_ms) for bot, since_ms in since.items()}
+
+    @property
+    def queue(self) -> str:
+        """The queue or ladder that it came from; empty when that is not known."""
+        return self.fields.get("queue", b"").decode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,14 @@ class Proposal:
     bots: tuple[Waiting, ...]
 
 
+def counts_no_shows(queue: str) -> bool:
+    """Whether no-shows count in this queue.
+
+    Ladders count for themselves. The bots of a match by name were chosen by the operator.
+    """
+    return bool(queue) and not queue.startswith(("ladders/", "~"))
+
+
 class Queues:
     """All queues on one Redis; a queue is there when somebody waits in it."""
 
@@ -46,6 +54,12 @@ class Queues:
     async def give_back(self, queue: str, waiting: Waiting) -> Waiting:
         """Puts a bot back to where it stood; one that has entered anew keeps its new place."""
         return await self._enter(queue, waiting.bot, str(waiting.since_ms))
+
+    async def return_all(self, queue: str, places: Iterable[Waiting]) -> None:
+        """Puts bots back to where they stood; one that waits further ahead stays there."""
+        named = [keys.queue_waiting(queue)]
+        calls = [(named, (place.bot, place.since_ms)) for place in places]
+        await scripts.run_script_many(self._client, "queue_return", calls)
 
     async def _enter(self, queue: str, bot: str, since: str) -> Waiting:
         _, since_ms = await scripts.run_script(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
 from seatwise_server.store import keys
 from seatwise_server.store.errors import ProposalExpired
+from seatwise_server.store.queues import counts_no_shows
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, Client, as_pairs, call
 
@@ -25,6 +26,8 @@ class Reservation(IntEnum):
     """The bot is not present."""
     LATE = 5
     """The lobby's time to seat the match is over."""
+    BARRED = 6
+    """The bot is off the queues, or has as many seats of queues in which it has not sat down as it may have."""
 
     @property
     def holds(self) -> bool:
@@ -64,14 +67,18 @@ class Seats:
         return answer
 
     async def reserve_all(
-        self, match: str, bots: Sequence[tuple[str, int]], until_ms: int | None = None
+        self,
+        match: str,
+        bots: Sequence[tuple[str, int]],
+        until_ms: int | None = None,
+        queued: Collection[str] = (),
     ) -> list[Reservation]:
         """As `reserve` for each bot and its seat, sent at once; a table's in the order of the bots' names.
 
-        Raises ProposalExpired when it is `until_ms`, in milliseconds of Redis's clock, or later: what was
-        reserved before that moment stays so.
+        For the `queued` bots the seat is one of a queue in which no-shows count. Raises ProposalExpired when it is
+        `until_ms`, in milliseconds of Redis's clock, or later: what was reserved before that moment stays so.
         """
-        calls = [_reserving(bot, match, seat, until_ms) for bot, seat in bots]
+        calls = [_reserving(bot, match, seat, until_ms, is_queued=bot in queued) for bot, seat in bots]
         answers = await scripts.run_script_many(self._client, "seat_reserve", calls)
         found = [Reservation(answer) for answer in answers]
         if Reservation.LATE in found:
@@ -102,8 +109,13 @@ class Seats:
         return int(await call(self._client, "SCARD", keys.bot_seats(bot)))
 
     async def room(self, bots: Sequence[str], queue: str = "") -> list[int]:
-        """How many seats more each bot may take; 0 when it is not present, or does not attend for the queue."""
-        calls = [([keys.bot_seats(bot), keys.bot_attendance(bot)], (queue,)) for bot in bots]
+        """How many seats more each bot may take; 0 when it is not present, or may not be seated from the queue."""
+        calls = [_asking_for_room(bot, queue) for bot in bots]
+        return [int(answer) for answer in await scripts.run_script_many(self._client, "seat_room", calls)]
+
+    async def room_in(self, bot: str, queues: Sequence[str]) -> list[int]:
+        """As `room` for one bot in each of these queues."""
+        calls = [_asking_for_room(bot, queue) for queue in queues]
         return [int(answer) for answer in await scripts.run_script_many(self._client, "seat_room", calls)]
 
     async def put_offer(self, bot: str, match: str, seat: int, epoch: int, offer: bytes) -> bool:
@@ -133,16 +145,23 @@ class Seats:
 
 
 def _reserving(
-    bot: str, match: str, seat: int, until_ms: int | None = None
+    bot: str, match: str, seat: int, until_ms: int | None, *, is_queued: bool
 ) -> tuple[list[str], tuple[Argument, ...]]:
-    named = [keys.bot_seats(bot), keys.bot_attendance(bot)]
-    return named, (f"{match}/{seat}", *_given(until_ms))
+    return _seat_keys(bot), (f"{match}/{seat}", "1" if is_queued else "", *_given(until_ms))
+
+
+def _asking_for_room(bot: str, queue: str) -> tuple[list[str], tuple[Argument, ...]]:
+    return _seat_keys(bot), (queue, "1" if counts_no_shows(queue) else "")
+
+
+def _seat_keys(bot: str) -> list[str]:
+    return [keys.bot_seats(bot), keys.bot_attendance(bot), keys.bot_untaken(bot), keys.bot_no_shows(bot)]
 
 
 def _releasing(
     bot: str, match: str, seat: int, until_ms: int | None = None
 ) -> tuple[list[str], tuple[Argument, ...]]:
-    named = [keys.bot_seats(bot), keys.bot_offers(bot)]
+    named = [keys.bot_seats(bot), keys.bot_offers(bot), keys.bot_untaken(bot)]
     return named, (f"{match}/{seat}", keys.OFFERS_CHANNEL, bot, *_given(until_ms))
 
 
@@ -153,7 +172,7 @@ def _given(until_ms: int | None) -> tuple[int, ...]:
 def _offering(
     bot: str, match: str, seat: int, epoch: int, offer: bytes
 ) -> tuple[list[str], tuple[Argument, ...]]:
-    named = [keys.bot_offers(bot), keys.bot_seats(bot)]
+    named = [keys.bot_offers(bot), keys.bot_seats(bot), keys.bot_untaken(bot)]
     return named, (f"{match}/{seat}", epoch, offer, keys.OFFERS_CHANNEL, bot)
 
 

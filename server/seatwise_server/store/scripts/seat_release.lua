@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
 -- Frees a bot's seat, takes its offer back and tells all lobbies so.
--- KEYS: seats, offers. ARGV: match/seat, channel, bot, when it is too late in ms (may be absent).
+-- KEYS: seats, offers, untaken. ARGV: match/seat, channel, bot, when it is too late in ms (may be absent).
 -- Answers 1, 0 when it was free, or -1 when it is too late.
 local time = redis.call('TIME')
 local is_late = ARGV[4] and time[1] * 1000 + math.floor(time[2] / 1000) >= tonumber(ARGV[4])
 if is_late then return -1 end
 redis.call('HDEL', KEYS[2], ARGV[1])
+redis.call('HDEL', KEYS[3], ARGV[1])
 local held = redis.call('SREM', KEYS[1], ARGV[1])
 redis.call('PUBLISH', ARGV[2], ARGV[3] .. ' ' .. ARGV[1])
 return held

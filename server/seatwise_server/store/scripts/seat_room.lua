@@ -1,7 +1,19 @@
 #!lua flags=no-writes
--- For how many matches more than it holds seats a bot attends.
--- KEYS: seats, attendance. ARGV: a queue for which it must attend, or empty. Answers 0 when it does not, or is not present.
+-- How many seats more a bot may take. KEYS: seats, attendance, untaken, no-shows.
+-- ARGV: a queue for which it must attend, or empty; '1' if its no-shows count there (see seat_reserve) or ''.
+-- Answers 0 when it does not attend for it, is not present, or is off the queues.
 local found = redis.call('HMGET', KEYS[2], 'max_matches', 'queues')
 if not found[1] then return 0 end
 if ARGV[1] ~= '' and not string.find('\n' .. found[2] .. '\n', '\n' .. ARGV[1] .. '\n', 1, true) then return 0 end
-return math.max(0, tonumber(found[1]) - redis.call('SCARD', KEYS[1]))
+local room = tonumber(found[1]) - redis.call('SCARD', KEYS[1])
+if ARGV[2] == '1' and room > 0 then
+  local form = redis.call('HMGET', KEYS[4], 'off_until_ms', 'taken')
+  local time = redis.call('TIME')
+  if tonumber(form[1] or 0) > time[1] * 1000 + math.floor(time[2] / 1000) then return 0 end
+  local untaken = 0
+  for _, seat in ipairs(redis.call('HKEYS', KEYS[3])) do
+    untaken = untaken + redis.call('SISMEMBER', KEYS[1], seat)
+  end
+  room = math.min(room, 1 + tonumber(form[2] or 0) - untaken)
+end
+return math.max(0, room)

@@ -1,0 +1,32 @@
+#!lua flags=allow-oom
+-- A bot has not sat down in a match of a queue. It counts if the bot was told of its seat in time, and the caller says so.
+-- KEYS: untaken, no-shows. ARGV: match/seat, match, '1' it counts or '', channel, bot, remembered ms, most ms, pause ms,
+-- longest pause ms, day ms, keep ms.
+-- Answers 0 it is noted already or the seat is not one of a queue, 1 not counted, 2 counted, 3 the bot is off the queues.
+local told = redis.call('HGET', KEYS[1], ARGV[1])
+if not told then return 0 end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('PUBLISH', ARGV[4], ARGV[5] .. ' ' .. ARGV[1])
+if told ~= 'told' or ARGV[3] ~= '1' then return 1 end
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local found = redis.call('HMGET', KEYS[2], 'forgiven_at_ms', 'off_until_ms', 'pauses', 'matches')
+local remembered, most = tonumber(ARGV[6]), tonumber(ARGV[7])
+local off_until, pauses = tonumber(found[2] or 0), tonumber(found[3] or 0)
+redis.call('HSET', KEYS[2], 'taken', '0')
+if off_until > now then return 3 end
+local forgiven = math.min(math.max(now, tonumber(found[1] or 0)) + remembered, now + most + remembered)
+local matches = (found[4] and found[4] .. ' ' or '') .. ARGV[2]
+matches = string.match(matches, '%S+ %S+ %S+$') or matches
+local answer = 2
+if forgiven - now > most then
+  if now - off_until > tonumber(ARGV[10]) then pauses = 0 end
+  off_until = now + math.min(ARGV[8] * 2 ^ pauses, tonumber(ARGV[9]))
+  answer, forgiven, pauses = 3, off_until + most, pauses + 1 -- while it is off nothing is forgiven
+end
+local text = string.format
+redis.call('HSET', KEYS[2], 'forgiven_at_ms', text('%d', forgiven), 'off_until_ms', text('%d', off_until))
+redis.call('HSET', KEYS[2], 'pauses', text('%d', pauses), 'matches', matches)
+redis.call('PEXPIRE', KEYS[2], ARGV[11])
+return answer
