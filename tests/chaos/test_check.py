@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from one_match import Desk, dealt
-from one_race import ready
+from matches.one_match import Desk, dealt
+from matches.one_race import ready
 
 from chaos.check import SLACK_MS, Check, Findings, longest_gap
 from chaos.history import Line

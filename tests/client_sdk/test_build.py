@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from fake_server import FakeServer, Lobby, Referee, serving
+from doubles.fake_server import FakeServer, Lobby, Referee, serving
 
 import seatwise
 from seatwise.games.ubongo.v1 import ubongo_pb2

@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from certificates import identity
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from doubles.certificates import identity
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from fake_server import FakeServer, Refused, serving
+from doubles.fake_server import FakeServer, Refused, serving
 
 from seatwise import cli
 from seatwise.cli import bot, main, tokens

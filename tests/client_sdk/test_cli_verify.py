@@ -10,8 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from example_record import FILE
-from scenes import SCENES
+from matches.example_record import FILE
+from matches.scenes import SCENES
 
 from seatwise.cli import main
 from seatwise_referee.verify import MOST_BYTES

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import AsyncIterator
 
 import pytest
-from fake_server import FakeServer, Refused, serving
+from doubles.fake_server import FakeServer, Refused, serving
 
 from seatwise import errors
 from seatwise.client import AsyncClient, Client

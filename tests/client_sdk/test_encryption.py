@@ -16,8 +16,8 @@ from typing import Any
 
 import grpc
 import pytest
-from certificates import HERE, Identity, identity
-from fake_server import FakeServer, serving
+from doubles.certificates import HERE, Identity, identity
+from doubles.fake_server import FakeServer, serving
 
 import seatwise
 from seatwise.async_client import AsyncClient

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from fake_server import ME, FakeServer, Lobby, Referee, serving
+from doubles.fake_server import ME, FakeServer, Lobby, Referee, serving
 
 import seatwise
 from seatwise import errors

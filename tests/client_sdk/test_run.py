@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from fake_server import FakeServer, Lobby, Referee, serving
+from doubles.fake_server import FakeServer, Lobby, Referee, serving
 
 import seatwise
 from seatwise import bot_errors, errors, remote

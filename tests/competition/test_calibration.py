@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import pytest
-from virtual_ladder import Ladder, plackett_luce
+from seasons.virtual_ladder import Ladder, plackett_luce
 
 import seatwise
 from seatwise import Card

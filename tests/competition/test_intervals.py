@@ -8,7 +8,7 @@ from random import Random
 from statistics import NormalDist, fmean
 
 import pytest
-from simulated_points import DEAL_SHARE, SCALE, SPREAD, expected, season, true_mean
+from seasons.simulated_points import DEAL_SHARE, SCALE, SPREAD, expected, season, true_mean
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.round_robin import RoundRobin

@@ -10,7 +10,7 @@ import sys
 from random import Random
 
 import pytest
-from simulated_points import DEAL_SHARE, PAR_ERROR, season
+from seasons.simulated_points import DEAL_SHARE, PAR_ERROR, season
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric import student_t

@@ -10,7 +10,7 @@ from itertools import pairwise, permutations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from virtual_ladder import plackett_luce
+from seasons.virtual_ladder import plackett_luce
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import (

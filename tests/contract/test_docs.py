@@ -211,6 +211,7 @@ TESTS = ROOT / "tests"
 MAP = TESTS / "README.md"
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PACKAGES = ("client_sdk/seatwise", "referee/seatwise_referee", "server/seatwise_server")
+HELPERS = ("doubles", "leaks", "matches", "private_redis", "seasons")
 GENERATED = {"client_sdk/seatwise/v1", "client_sdk/seatwise/games"}
 
 
@@ -232,17 +233,22 @@ def found(name: str, *folders: Path) -> list[Path]:
 @pytest.mark.parametrize("page", [CONTRIBUTING, MAP], ids=["CONTRIBUTING", "tests/README"])
 def test_every_file_that_a_contributor_is_sent_to_is_there(page: Path) -> None:
     missing = [name for name in named_in(page) if not found(name, ROOT, page.parent)]
-    helpers = {path.name for path in (TESTS / "harness").glob("*.py")} | {"standings.json"}
+    helpers = {path.name for folder in ("harness", *HELPERS) for path in (TESTS / folder).glob("*.py")}
     modules = {path.name for path in SERVER.rglob("*.py")}
-    assert set(missing) <= helpers | modules
+    assert set(missing) <= helpers | modules | {"standings.json"}
 
 
 def test_the_map_names_every_folder_and_helper_of_the_tests() -> None:
     there = {
         f"{path.name}/" for path in TESTS.iterdir() if path.is_dir() and not path.name.startswith(("_", "."))
     }
-    helpers = {path.name for path in TESTS.glob("*.py")}
+    helpers = {
+        path.name
+        for path in TESTS.glob("*/*.py")
+        if path.parent.name in HELPERS and not path.name.startswith("_")
+    }
     assert (there | helpers) - named_in(MAP) == set(), "name them in tests/README.md"
+    assert {path.name for path in TESTS.glob("*.py")} == {"conftest.py"}, "put helpers into a folder"
 
 
 def test_the_map_names_every_test_file_of_the_large_suites() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
-from random_matches import (
+from matches.random_matches import (
     LEGAL,
     LISTED,
     OPTIONS,

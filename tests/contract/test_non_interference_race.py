@@ -12,11 +12,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import virtual
-from one_race import SEVEN, fitting, race_setup
-from room import Room
+from doubles import virtual
+from doubles.room import Room
+from leaks.two_worlds import Moment, Seen, renamed_receipts, twin_of, unlike, what_is_seen
+from matches.one_race import SEVEN, fitting, race_setup
 from structlog.testing import capture_logs
-from two_worlds import Moment, Seen, renamed_receipts, twin_of, unlike, what_is_seen
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.effects import WriteEntry
@@ -29,7 +29,7 @@ from seatwise_referee.match import Match
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from room import Link
+    from doubles.room import Link
 
     from seatwise_referee.journal import Entry
     from seatwise_referee.position import Position

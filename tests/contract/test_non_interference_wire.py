@@ -8,13 +8,22 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import virtual
+from doubles import virtual
+from doubles.room import Room
 from hypothesis import given
-from one_match import nonce
-from random_matches import TABLES, Chances, bounded, viewers
-from room import Room
+from leaks.two_worlds import (
+    Course,
+    Moment,
+    Plan,
+    compared,
+    comparisons,
+    plan_for,
+    renamed_receipts,
+    setup_for,
+)
+from matches.one_match import nonce
+from matches.random_matches import TABLES, Chances, bounded, viewers
 from structlog.testing import capture_logs
-from two_worlds import Course, Moment, Plan, compared, comparisons, plan_for, renamed_receipts, setup_for
 
 from seatwise.codec.wire_format import encode_field
 from seatwise.v1 import play_service_pb2 as pb

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
-from random_matches import TABLES, Chances, bounded, dealt, match, some
+from matches.random_matches import TABLES, Chances, bounded, dealt, match, some
 
 from seatwise_referee.game import IllegalMove, Seat
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from random_matches import Step
+    from matches.random_matches import Step
 
 RACES = [(game, seats) for game, seats in TABLES if hasattr(game, "call_together")]
 every_race = pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from hypothesis import given
-from random_matches import Chances, bounded, match, viewers
-from resample import ASIDE, cards_hidden, cards_told, hidden_cards, resampled, voids
+from leaks.resample import ASIDE, cards_hidden, cards_told, hidden_cards, resampled, voids
+from matches.random_matches import Chances, bounded, match, viewers
 
 from seatwise_referee.game import Seat
 from seatwise_referee.games import ubongo

@@ -12,7 +12,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
-from random_matches import (
+from leaks.resample import HIDDEN, RESAMPLERS, hidden_from, resampled
+from matches.random_matches import (
     LISTED,
     Chances,
     answer,
@@ -24,7 +25,6 @@ from random_matches import (
     timed_out,
     viewers,
 )
-from resample import HIDDEN, RESAMPLERS, hidden_from, resampled
 
 from seatwise_referee.game import Seat
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from google.protobuf import descriptor_pool
-from one_match import nonce, setup_of
-from set_scenes import played
+from matches.one_match import nonce, setup_of
+from matches.set_scenes import played
 
 from seatwise import v1
 from seatwise_referee.journal import canonical, encode

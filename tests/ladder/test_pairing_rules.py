@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from virtual_ladder import Ladder, plackett_luce
+from seasons.virtual_ladder import Ladder, plackett_luce
 
 from seatwise_server.ladder.ladder_pairing import (
     RATING_PATIENCE_S,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from one_season import files_in, forged, league_of, played
+from seasons.one_season import files_in, forged, league_of, played
 
 from seatwise.cli import main
 from seatwise_server.league.publishing import publish

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from one_season import NAME, league_of, played
+from seasons.one_season import NAME, league_of, played
 
 from seatwise.bot_errors import UsageError
 from seatwise_server.league import diary

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from one_season import NAME, files_in, forged, league_of, played
+from seasons.one_season import NAME, files_in, forged, league_of, played
 
 from seatwise.cli import main
 from seatwise_server.league import diary

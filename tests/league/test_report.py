@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from one_season import league_of, played
+from seasons.one_season import league_of, played
 
 from seatwise.cli import main
 from seatwise_server.competition.logged_result import LoggedResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from one_season import league_of
+from seasons.one_season import league_of
 
 from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.gauntlet import Gauntlet

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from one_season import NAME, league_of
+from seasons.one_season import NAME, league_of
 
 from seatwise.errors import WrongStateError
 from seatwise_server.competition.logged_result import LoggedResult

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from harness.table import Chair, Table
-from one_season import league_of
+from seasons.one_season import league_of
 
 from seatwise.async_client import AsyncClient
 from seatwise.errors import AlreadyExistsError, BadRequestError, NotAllowedError, NotFoundError

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from one_season import league_of, played
+from seasons.one_season import league_of, played
 
 from seatwise_server.league.publishing import publish
 from seatwise_server.league.times import reports

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from one_match import SEED, Desk, dealt, kinds, nonce, only
+from matches.one_match import SEED, Desk, dealt, kinds, nonce, only
 
 from seatwise_referee.effects import (
     AcceptMove,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from one_match import Desk, nonce
+from matches.one_match import Desk, nonce
 
 from seatwise_referee import record
 from seatwise_referee.effects import Effect

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from one_match import ALLOWED_MS, BANK_MS, FREE_MS, Desk, dealt, kinds, only
+from matches.one_match import ALLOWED_MS, BANK_MS, FREE_MS, Desk, dealt, kinds, only
 
 from seatwise_referee.effects import AcceptMove, RejectReason, RejectRequest, WakeAt
 from seatwise_referee.game import Seat

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from one_match import ALLOWED_MS, Desk, dealt, only
+from matches.one_match import ALLOWED_MS, Desk, dealt, only
 
 from seatwise_referee.effects import AcceptMove, WakeAt, WriteEntry
 from seatwise_referee.ending import VoidReason

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from one_match import kinds
-from one_race import SEVEN, WINDOW_MS, RaceDesk, open_race, ready
-from random_matches import bounded
+from matches.one_match import kinds
+from matches.one_race import SEVEN, WINDOW_MS, RaceDesk, open_race, ready
+from matches.random_matches import bounded
 
 from seatwise_referee.effects import WakeAt
 from seatwise_referee.game import Seat

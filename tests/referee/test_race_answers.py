@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from one_match import kinds
-from one_race import SEVEN, RaceDesk, ready
+from matches.one_match import kinds
+from matches.one_race import SEVEN, RaceDesk, ready
 
 from seatwise_referee.effects import AcceptMove, RejectRequest, ShowChange, ShowView, WakeAt
 from seatwise_referee.game import Seat

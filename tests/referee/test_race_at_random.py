@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from one_match import nonce
-from one_race import ROUND_MS, RaceDesk, open_race
+from matches.one_match import nonce
+from matches.one_race import ROUND_MS, RaceDesk, open_race
 
 from seatwise_referee.effects import AcceptMove, Effect, RejectRequest, ShowChange, ShowView, WriteEntry
 from seatwise_referee.game import Seat

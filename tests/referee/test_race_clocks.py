@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from one_match import kinds
-from one_race import BUILD_MS, ROUND_MS, SEVEN, WINDOW_MS, RaceDesk, ready
+from matches.one_match import kinds
+from matches.one_race import BUILD_MS, ROUND_MS, SEVEN, WINDOW_MS, RaceDesk, ready
 
 from seatwise_referee.effects import WakeAt
 from seatwise_referee.game import Seat

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from one_match import kinds
-from one_race import BUILD_MS, GRACE_MS, ROUND_MS, SEVEN, RaceDesk, ready
+from matches.one_match import kinds
+from matches.one_race import BUILD_MS, GRACE_MS, ROUND_MS, SEVEN, RaceDesk, ready
 
 from seatwise_referee.effects import AcceptMove, RejectRequest, ShowView
 from seatwise_referee.ending import Ending

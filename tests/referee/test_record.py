@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from example_record import example
-from one_match import SEED, Desk, nonce
-from race_scenes import RACES
-from scenes import SCENES, TURNS
+from matches.example_record import example
+from matches.one_match import SEED, Desk, nonce
+from matches.race_scenes import RACES
+from matches.scenes import SCENES, TURNS
 
 from seatwise_referee import record
 from seatwise_referee.ending import VoidReason

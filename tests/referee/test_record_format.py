@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from example_record import FILE
-from forging import record_of, the
+from matches.example_record import FILE
+from matches.forging import record_of, the
 
 from seatwise_referee.ending import Ending, SeatExit, VoidReason, result_ranks
 from seatwise_referee.game import ranks_of

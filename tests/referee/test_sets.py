@@ -8,10 +8,10 @@ from dataclasses import replace
 from hashlib import sha256
 
 import pytest
-from forging import Body, Forgery, chained, fault_of, set_in, the
-from one_match import Desk, nonce
-from one_race import RaceDesk
-from set_scenes import SET_SEED, desk, join, played
+from matches.forging import Body, Forgery, chained, fault_of, set_in, the
+from matches.one_match import Desk, nonce
+from matches.one_race import RaceDesk
+from matches.set_scenes import SET_SEED, desk, join, played
 
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Sat, canonical

@@ -10,7 +10,7 @@ from itertools import islice, product
 from typing import Any
 
 import pytest
-from ubongo_positions import SEED, UBONGO, cards_of, column, dealt, laid, wrong
+from matches.ubongo_positions import SEED, UBONGO, cards_of, column, dealt, laid, wrong
 
 from seatwise_referee.game import IllegalMove, Outcome, Prompt, Seat
 from seatwise_referee.games.ubongo import (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ubongo_positions import PLAIN, SEED, UBONGO, cards_of, column, dealt, laid, wrong
+from matches.ubongo_positions import PLAIN, SEED, UBONGO, cards_of, column, dealt, laid, wrong
 
 from seatwise_referee.game import BadOptions, IllegalMove, Seat
 from seatwise_referee.games.ubongo import (

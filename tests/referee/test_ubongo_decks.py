@@ -8,7 +8,7 @@ from hashlib import sha256
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ubongo_positions import PLAIN
+from matches.ubongo_positions import PLAIN
 
 from seatwise.samples.ubongo_solver import measure_hands
 from seatwise_referee.games.ubongo import CARDS, HOUSE, BadDeck, Card, Side, Ubongo, deck_maker, parse_deck

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from random import Random
 
-from random_matches import TESTED, match, viewers
-from resample import cards_hidden, cards_told, resampled
-from ubongo_positions import PLAIN, SEED, UBONGO, cards_of, column, dealt, laid, wrong
+from leaks.resample import cards_hidden, cards_told, resampled
+from matches.random_matches import TESTED, match, viewers
+from matches.ubongo_positions import PLAIN, SEED, UBONGO, cards_of, column, dealt, laid, wrong
 
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import (

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ugo_positions import (
+from matches.ugo_positions import (
     SEED,
     UGO,
     cards,
@@ -45,7 +45,7 @@ from seatwise_referee.games.ugo import (
     winner_of,
 )
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors.json").read_text())
+VECTORS = json.loads((Path(__file__).parent / "data" / "ugo-vectors.json").read_text())
 
 # --- The leaflet's examples ----------------------------------------------------------------------------
 

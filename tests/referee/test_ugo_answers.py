@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from ugo_positions import SEED, UGO, cards, defaulted, play, position
+from matches.ugo_positions import SEED, UGO, cards, defaulted, play, position
 
 from seatwise_referee.game import IllegalMove, Seat
 from seatwise_referee.games.ugo import CARDS, Arrange, Card, Play, State, default_order

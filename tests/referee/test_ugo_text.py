@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ugo_positions import SEED, UGO, cards
+from matches.ugo_positions import SEED, UGO, cards
 
 from seatwise_referee.game import BadOptions
 from seatwise_referee.games.ugo import CARDS, Arrange, Card, Colour, Play

@@ -7,7 +7,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from ugo_positions import SEED, UGO, cards, play, position
+from matches.ugo_positions import SEED, UGO, cards, play, position
 
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo import CARDS, Kingdom, Trick, View

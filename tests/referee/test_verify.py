@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 import pytest
-from forging import Forgery, chained, fault_of, genuine, record_of, set_in, swap, the
-from scenes import SCENES
+from matches.forging import Forgery, chained, fault_of, genuine, record_of, set_in, swap, the
+from matches.scenes import SCENES
 
 from seatwise_referee.verify import verify_line, verify_lines
 

@@ -7,7 +7,7 @@ from copy import deepcopy
 from hashlib import sha256
 
 import pytest
-from forging import Body, Forgery, chained, drop, fault_of, insert, record_of, set_in, swap, the
+from matches.forging import Body, Forgery, chained, drop, fault_of, insert, record_of, set_in, swap, the
 
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.shuffle import deal_seed

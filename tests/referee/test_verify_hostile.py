@@ -7,11 +7,11 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from forging import Body, chained, fault_of, genuine, record_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from one_match import dealt
-from scenes import SCENES
+from matches.forging import Body, chained, fault_of, genuine, record_of
+from matches.one_match import dealt
+from matches.scenes import SCENES
 
 from seatwise_referee.journal import Frozen, canonical
 from seatwise_referee.verify import MOST_BYTES, verify_line

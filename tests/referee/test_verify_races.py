@@ -6,8 +6,8 @@ import re
 from copy import deepcopy
 
 import pytest
-from forging import Body, Forgery, chained, drop, fault_of, insert, record_of, set_in, the
-from race_scenes import RACES
+from matches.forging import Body, Forgery, chained, drop, fault_of, insert, record_of, set_in, the
+from matches.race_scenes import RACES
 
 TIMES = {"asked_ms": 0, "allowance_ms": 0, "charged_ms": 0}
 

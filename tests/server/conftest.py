@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from harness import house, module_house
-from redis_server import client, flusher, redis_client, redis_server, store
+from private_redis.redis_server import client, flusher, redis_client, redis_server, store
 
 __all__ = ["client", "flusher", "house", "module_house", "redis_client", "redis_server", "store"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fake_bots import ANN, BOB, FakeBots
+from doubles.fake_bots import ANN, BOB, FakeBots
+from doubles.virtual import in_virtual_time
 from structlog.testing import capture_logs
-from virtual import in_virtual_time
 
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import Access

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from one_match import Desk
-from set_scenes import desk
+from matches.one_match import Desk
+from matches.set_scenes import desk
 
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import canonical, encode

@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from doubles.virtual import in_virtual_time
 from redis.asyncio import Redis
-from virtual import in_virtual_time
 
 from seatwise_server.play import lease, takeover
 from seatwise_server.play.takeover import OPENINGS_AT_ONCE, Takeover, UnownedMatch

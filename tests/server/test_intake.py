@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from one_match import nonce
-from room import JOURNAL_S, Room
-from virtual import in_virtual_time, settle
+from doubles.room import JOURNAL_S, Room
+from doubles.virtual import in_virtual_time, settle
+from matches.one_match import nonce
 
 from seatwise.codec.wire_format import encode_field, encode_varint
 from seatwise.games.ugo.v1 import ugo_pb2
@@ -18,7 +18,7 @@ from seatwise_server.store.errors import StoreUnavailable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from room import Link
+    from doubles.room import Link
 
 Item = pb.PlayRequestItem
 

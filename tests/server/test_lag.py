@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from virtual import in_virtual_time, running
+from doubles.virtual import in_virtual_time, running
 
 from seatwise_server.play.lag import LAG_BEAT_S, LINK_BREAKING_S, STALL_BOUND_S, EventLoopLag
 

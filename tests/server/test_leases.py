@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from one_match import setup_of
-from one_race import race_setup
+from matches.one_match import setup_of
+from matches.one_race import race_setup
 from redis.asyncio import Redis
 
 from seatwise_referee.ending import VoidReason

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from fake_bots import ANN, BOB, FakeBots
-from virtual import in_virtual_time
+from doubles.fake_bots import ANN, BOB, FakeBots
+from doubles.virtual import in_virtual_time
 
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller

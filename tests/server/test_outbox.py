@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from virtual import in_virtual_time, running, settle
+from doubles.virtual import in_virtual_time, running, settle
 
 from seatwise_server.play.outbox import MOST_ANSWERS, SWEEP_S, Outbox
 

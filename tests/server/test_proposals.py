@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from one_match import Desk
+from matches.one_match import Desk
 from redis.asyncio import Redis
 
 from seatwise_referee.journal import encode

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from one_match import SEED
-from room import Link, Room
-from virtual import in_virtual_time
+from doubles.room import Link, Room
+from doubles.virtual import in_virtual_time
+from matches.one_match import SEED
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.journal import Rejected, encode

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from one_match import setup_of
+from matches.one_match import setup_of
 
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.journal import canonical

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from private_redis.redis_server import fresh_server
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
-from redis_server import fresh_server
 
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.store import Client, ReplicaWait, check_server, connect, now_ms

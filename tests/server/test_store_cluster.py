@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from appends import GOOD, PATIENCE_S, Gaps, Load, owned, until
 from harness.redis_nodes import ClusterNodes, Node, binaries, cluster_in
+from private_redis.appends import GOOD, PATIENCE_S, Gaps, Load, owned, until
+from private_redis.replicated import PAUSE_S, careful, flusher, gaps, store
 from redis.asyncio.cluster import RedisCluster
 from redis.crc import key_slot
-from replicated import PAUSE_S, careful, flusher, gaps, store
 
 from seatwise_server.store import (
     AppendResult,

@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import pytest
 import pytest_asyncio
-from appends import Load, owned, until
+from private_redis.appends import Load, owned, until
+from private_redis.redis_server import fresh_server
 from redis.asyncio import Redis
-from redis_server import fresh_server
 
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.store import (

@@ -9,10 +9,10 @@ from operator import attrgetter
 
 import pytest
 import pytest_asyncio
-from appends import GOOD, PATIENCE_S, Gaps, Load, owned, until, written
 from harness.proxy import proxy_to
 from harness.redis_nodes import SERVICE, SentinelNodes, binaries, sentinels_in
-from replicated import PAUSE_S, careful, flusher, gaps, store
+from private_redis.appends import GOOD, PATIENCE_S, Gaps, Load, owned, until, written
+from private_redis.replicated import PAUSE_S, careful, flusher, gaps, store
 
 from seatwise_server.store import AppendResult, Client, Flusher, Store, check_server, connect
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from room import Link, Room
-from virtual import in_virtual_time, running, settle
+from doubles.room import Link, Room
+from doubles.virtual import in_virtual_time, running, settle
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_server.play.outbox import MOST_ANSWERS

@@ -6,10 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from one_match import BANK_MS, FREE_MS, GRACE_MS
-from room import OWNER, Room
+from doubles.room import OWNER, Room
+from doubles.virtual import in_virtual_time, settle
+from matches.one_match import BANK_MS, FREE_MS, GRACE_MS
 from structlog.testing import capture_logs
-from virtual import in_virtual_time, settle
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.ending import VoidReason
@@ -21,7 +21,7 @@ from seatwise_server.play.outbox import SWEEP_S
 from seatwise_server.play.table import LINK_LOSS_NOTICED_S, MOST_WAITING_COMMANDS, Table
 
 if TYPE_CHECKING:
-    from room import Link
+    from doubles.room import Link
 
 LIMIT_MS = FREE_MS + BANK_MS + GRACE_MS
 HANDOVER_MS = 250

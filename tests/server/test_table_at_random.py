@@ -6,8 +6,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from room import Link, Room
-from virtual import in_virtual_time, settle
+from doubles.room import Link, Room
+from doubles.virtual import in_virtual_time, settle
 
 from seatwise.codec import CODECS
 from seatwise.v1 import play_service_pb2 as pb

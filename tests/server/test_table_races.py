@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from one_race import SEVEN, fitting, race_setup
-from room import Room
-from virtual import in_virtual_time
+from doubles.room import Room
+from doubles.virtual import in_virtual_time
+from matches.one_race import SEVEN, fitting, race_setup
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.games.ubongo import CALL, Lay, OfferEnd, Placement
@@ -16,7 +16,7 @@ from seatwise_server.play.outbox import SWEEP_S
 from seatwise_server.play.table import MOST_WAITING_COMMANDS
 
 if TYPE_CHECKING:
-    from room import Link
+    from doubles.room import Link
 
 SWEEP_MS = SWEEP_S * 1000 + 10
 RELEASE_MS = 120

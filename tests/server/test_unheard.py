@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from one_match import ALLOWED_MS
-from room import Room
-from virtual import in_virtual_time, running
+from doubles.room import Room
+from doubles.virtual import in_virtual_time, running
+from matches.one_match import ALLOWED_MS
 
 from seatwise_referee.journal import encode
 from seatwise_referee.match import replay_match

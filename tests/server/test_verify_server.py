@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from example_record import FILE
+from matches.example_record import FILE
 
 from seatwise.cli import main
 

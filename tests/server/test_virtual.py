@@ -6,8 +6,8 @@ import asyncio
 import time
 
 import pytest
-import virtual
-from virtual import Deadlock, in_virtual_time, running, settle
+from doubles import virtual
+from doubles.virtual import Deadlock, in_virtual_time, running, settle
 
 
 @in_virtual_time

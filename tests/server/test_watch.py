@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from one_match import Desk
-from virtual import in_virtual_time
+from doubles.virtual import in_virtual_time
+from matches.one_match import Desk
 
 from seatwise_referee import record
 from seatwise_referee.journal import canonical, encode

@@ -6,10 +6,10 @@ import random
 from typing import Any
 
 import pytest
+from private_redis.redis_server import redis_client, redis_server
 from redis._parsers.base import BaseParser
 from redis.asyncio import Redis as Client
 from redis.exceptions import ResponseError
-from redis_server import redis_client, redis_server
 
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from appends import Gaps
 
+from private_redis.appends import Gaps
 from seatwise_server.store import AppendTimeouts, Client, Flusher, Store, check_server
 
 _QUICK = AppendTimeouts(reply_s=2.0, first_retry_s=0.01, longest_retry_s=0.1, probe_s=0.1, replicas_s=0.3)

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
 
-from scenes import SCENES
-
+from matches.scenes import SCENES
 from seatwise_referee import record as records
 from seatwise_referee.journal import canonical
 from seatwise_referee.verify import verify_line

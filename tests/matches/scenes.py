@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from one_match import Desk
-from race_scenes import RACES
-
+from matches.one_match import Desk
+from matches.race_scenes import RACES
 from seatwise_referee.game import Seat
 from seatwise_referee.match import replay_match
 

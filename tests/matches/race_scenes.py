@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from one_race import BUILD_MS, ROUND_MS, SEVEN, RaceDesk, ready
-
+from matches.one_race import BUILD_MS, ROUND_MS, SEVEN, RaceDesk, ready
 from seatwise_referee.games.ubongo import Lay
 
 ILLEGAL = Lay(((), ()))  # type: ignore[arg-type]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from one_match import Desk
-
+from matches.one_match import Desk
 from seatwise_referee.match import Match
 from seatwise_referee.setup import DealSet
 from seatwise_referee.shuffle import seed_in_set

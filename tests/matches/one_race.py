@@ -11,9 +11,8 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from one_match import SEED, Desk
-from ubongo_positions import wrong
-
+from matches.one_match import SEED, Desk
+from matches.ubongo_positions import wrong
 from seatwise_referee.effects import AcceptMove, RejectRequest, ShowChange, ShowView, WakeAt
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES

@@ -1,17 +1,16 @@
 """The record that docs/record-format.md shows: a short match in which a little of everything happens.
 
-Run it to write the file anew: python tests/example_record.py
+Run it to write the file again: PYTHONPATH=tests python -m matches.example_record
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from one_match import Desk
-
+from matches.one_match import Desk
 from seatwise_referee.game import Seat
 
-FILE = Path(__file__).parent / "referee" / "data" / "example-record.jsonl"
+FILE = Path(__file__).parents[1] / "referee" / "data" / "example-record.jsonl"
 
 
 def example() -> Desk:

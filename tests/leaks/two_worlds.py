@@ -11,12 +11,12 @@ from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import virtual
-from random_matches import LEGAL, LISTED, MOVES_IN_ONE_PROMPT, OPTIONS, answer, viewers
-from resample import resampled
-from room import Link, Room
+from doubles import virtual
+from doubles.room import Link, Room
+from matches.random_matches import LEGAL, LISTED, MOVES_IN_ONE_PROMPT, OPTIONS, answer, viewers
 from structlog.testing import capture_logs
 
+from leaks.resample import resampled
 from seatwise.codec.wire_format import encode_field
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.effects import WriteEntry

@@ -12,9 +12,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from one_match import nonce, setup_of
-from virtual import running, settle
+from matches.one_match import nonce, setup_of
 
+from doubles.virtual import running, settle
 from seatwise.codec import CODECS
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.game import Seat

@@ -1,0 +1,1 @@
+"""Fixtures for real Redis nodes on loopback, and a load of appends for them."""
