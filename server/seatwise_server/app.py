@@ -7,12 +7,13 @@ import gc
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import structlog
 
+from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import Config
 from seatwise_server.descriptors import connections_for_others
 from seatwise_server.embedded import EmbeddedRedis
@@ -90,7 +91,7 @@ class _Server:
         stack.push_async_callback(client.close_connections)
         if self._embedded:  # it may die while we start
             self._spawn_all({"supervise redis": self._embedded.supervise()})
-            stack.push_async_callback(_end, self._tasks)
+            stack.push_async_callback(cancel_until_ended, self._tasks)
         facts = await check_server(client, allow_loss=config.allow_loss, wait_replicas=config.wait_replicas)
         self._grpc = GrpcServer(connections_for_others())
         listeners = Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost)
@@ -235,7 +236,7 @@ class _Server:
 
     async def _stop(self, open_streams: OpenStreams) -> None:
         """No new matches; those that run go to other referees, or wait with their clocks standing still."""
-        await _end(self._tasks)
+        await cancel_until_ended(self._tasks)
         self._grpc.set_ready(False)
         for role in self._roles:
             await role.stop()
@@ -252,15 +253,6 @@ def _nobody() -> None:
 def _admin_token(config: Config) -> str:
     """Only a gateway has something for admins to do."""
     return load_or_create_admin_token(config.admin_token_file) if "gateway" in config.roles else ""
-
-
-async def _end(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Cancels until all have ended: up to Python 3.11 `wait_for`, and so redis-py, may swallow a cancellation."""
-    left = set(tasks)
-    while left:
-        for task in left:
-            task.cancel()
-        _, left = await asyncio.wait(left, timeout=0.1)
 
 
 def _settle_memory() -> None:

@@ -90,7 +90,7 @@ class RefereeRole:
         delivery = Delivery(store, config.keep_records_s)
         place = RefereeIdentity(common.name, _address(common), config.most_tables)
         self.referee = referee = Referee(place, store, common.flusher, common.lag, delivery)
-        self._presence = HeartbeatSender(referee, store, referee.lease)
+        self._presence = HeartbeatSender(referee, referee.ownership, store, referee.lease)
         self._inheritance = Takeover(referee, store)
         self._common = common
 
@@ -129,7 +129,7 @@ class RefereeRole:
 
     def store_is_back(self, gap_s: float) -> None:
         """See `Role`."""
-        self.referee.on_store_back(gap_s)
+        self.referee.ownership.on_store_back(gap_s)
 
     def gauges(self) -> dict[str, float]:
         """See `Role`."""

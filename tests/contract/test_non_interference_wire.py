@@ -170,8 +170,8 @@ def leak_in_acceptances(patch: pytest.MonkeyPatch) -> None:
 def leak_in_rejections(patch: pytest.MonkeyPatch) -> None:
     clean = Table._send_rejection
 
-    def leaky(self: Table, place: Any, request_id: str, reason: str, message: str) -> None:
-        clean(self, place, request_id, reason, f"{message} {secret(self)}")
+    def leaky(self: Table, seat: int, request_id: str, reason: str, message: str) -> None:
+        clean(self, seat, request_id, reason, f"{message} {secret(self)}")
 
     patch.setattr(Table, "_send_rejection", leaky)
 
@@ -210,9 +210,9 @@ def leak_in_time(patch: pytest.MonkeyPatch) -> None:
 def leak_in_log(patch: pytest.MonkeyPatch) -> None:
     clean = Table._send_rejection
 
-    def leaky(self: Table, place: Any, request_id: str, reason: str, message: str) -> None:
+    def leaky(self: Table, seat: int, request_id: str, reason: str, message: str) -> None:
         self._log.debug("move_rejected_again", state=secret(self))
-        clean(self, place, request_id, reason, message)
+        clean(self, seat, request_id, reason, message)
 
     patch.setattr(Table, "_send_rejection", leaky)
 

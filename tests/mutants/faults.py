@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 TABLE = "server/seatwise_server/play/table.py"
+QUEUE = "server/seatwise_server/play/command_queue.py"
+SEAT_LINKS = "server/seatwise_server/play/seat_links.py"
 RECEIPTS = "server/seatwise_server/play/receipts.py"
 OUTBOX = "server/seatwise_server/play/outbox.py"
 STREAM = "server/seatwise_server/play/play_stream.py"
@@ -68,22 +70,20 @@ FAULTS: tuple[Fault, ...] = (
     # The journal comes first
     Fault(
         "acknowledge before the append",
-        TABLE,
-        "        self._held_effects, self._asked_s = effects, self._loop.time()\n",
+        QUEUE,
+        "        self._held, self._asked_s = effects, self._loop.time()\n",
         (
-            "        self._perform_effects([each for each in effects if isinstance(each, AcceptMove)])\n"
-            "        self._held_effects, self._asked_s = effects, self._loop.time()\n"
+            '        owner.perform_effects([each for each in effects if type(each).__name__ == "AcceptMove"])\n        self._held, self._asked_s = effects, self._loop.time()\n'
         ),
         (TABLES,),
         is_short=True,
     ),
     Fault(
         "rejection before the append",
-        TABLE,
-        "        self._held_effects, self._asked_s = effects, self._loop.time()\n",
+        QUEUE,
+        "        self._held, self._asked_s = effects, self._loop.time()\n",
         (
-            "        self._perform_effects([each for each in effects if isinstance(each, RejectRequest)])\n"
-            "        self._held_effects, self._asked_s = effects, self._loop.time()\n"
+            '        owner.perform_effects([each for each in effects if type(each).__name__ == "RejectRequest"])\n        self._held, self._asked_s = effects, self._loop.time()\n'
         ),
         (TABLES,),
     ),
@@ -104,9 +104,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "two appends of a match in flight",
-        TABLE,
-        "while self._inbox and self._held_effects is None and not",
-        "while self._inbox and not",
+        QUEUE,
+        "while self._commands and self._held is None and not",
+        "while self._commands and not",
         (TABLES,),
     ),
     Fault(
@@ -201,7 +201,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "no fence check: the table goes on",
-        TABLE,
+        QUEUE,
         "        if not answer.is_kept:\n",
         "        if False:\n",
         (TABLES,),
@@ -296,23 +296,23 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "arrival order",
-        TABLE,
-        "self._inbox.append((seat, command, at))",
-        "self._inbox.appendleft((seat, command, at))",
+        QUEUE,
+        "self._commands.append((seat, command, at))",
+        "self._commands.insert(0, (seat, command, at))",
         (TABLES,),
     ),
     Fault(
         "charged by when it was read",
-        TABLE,
-        "self._append_effects(self._effects_of(command, self._match_ms(at)))",
-        "self._append_effects(self._effects_of(command, self._match_ms(self._loop.time())))",
+        QUEUE,
+        "self._append_effects(self._owner.decide(command, at))",
+        "self._append_effects(self._owner.decide(command, self._loop.time()))",
         (TABLES,),
     ),
     Fault(
         "an unbounded inbox",
-        TABLE,
-        "if place.waiting < MOST_WAITING_COMMANDS:",
-        "if True:",
+        QUEUE,
+        "return self._waiting[seat] < MOST_WAITING_COMMANDS",
+        "return True",
         (TABLES,),
     ),
     Fault(
@@ -360,9 +360,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a prompt that waits for the sweep",
-        TABLE,
-        "outbox.mark_view_due(self, seat, at_once=True)",
-        "outbox.mark_view_due(self, seat, at_once=False)",
+        SEAT_LINKS,
+        "outbox.mark_view_due(self._source, seat, at_once=True)",
+        "outbox.mark_view_due(self._source, seat, at_once=False)",
         (TABLES,),
     ),
     Fault(
@@ -417,8 +417,8 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "moves of a stream that has not sat down",
-        TABLE,
-        "return self._places[seat].outbox is outbox",
+        SEAT_LINKS,
+        "return self.links[seat].outbox is outbox",
         "return True",
         ("tests/server/test_intake.py",),
     ),
@@ -552,9 +552,9 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "what happens while the store is away is decided before the clocks are thawed",
-        TABLE,
-        "and not self.is_closed and self._journal.healthy:",
-        "and not self.is_closed:",
+        QUEUE,
+        "and not self._is_closed and self._journal.healthy:",
+        "and not self._is_closed:",
         (TABLES,),
     ),
     Fault(
@@ -662,8 +662,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in an acceptance: another seat's clock",
         TABLE,
-        "item = play_messages.encode_accepted(place.head, it.request_id, it.charged_ms, receipt)",
-        "item = play_messages.encode_accepted(place.head, it.request_id, self.match.position.seats[-1].charged_ms, receipt)",
+        "self._links.send_acceptance(it.seat, it.request_id, it.charged_ms, receipt)",
+        "self._links.send_acceptance(it.seat, it.request_id, self.match.position.seats[-1].charged_ms, receipt)",
         (WIRE,),
     ),
     Fault(
@@ -711,24 +711,22 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in a ping: what a seat holds",
         TABLE,
-        "        if place.outbox:\n            item = play_messages.encode_rejected(place.head, request_id, reason, message)\n",
-        "        if place.outbox:\n            if self.match.position.state:\n"
-        "                place.outbox.add_answer(play_messages.encode_ping(self.match.position.state.hands[-1] & 1), at_once=True)\n"
-        "            item = play_messages.encode_rejected(place.head, request_id, reason, message)\n",
+        "        self._links.send_rejection(seat, request_id, reason, message)\n",
+        "        outbox = self._links.links[seat].outbox\n        if outbox and self.match.position.state:\n            outbox.add_answer(play_messages.encode_ping(self.match.position.state.hands[-1] & 1), at_once=True)\n        self._links.send_rejection(seat, request_id, reason, message)\n",
         (WIRE,),
     ),
     Fault(
         "leak in a message's time",
         TABLE,
-        "                if is_news:\n",
-        "                if self.match.position.state.hands[-1] & 1:\n",
+        "            if is_news:\n",
+        "            if self.match.position.state.hands[-1] & 1:\n",
         (WIRE,),
     ),
     Fault(
         "leak in updates: rejections of others",
         TABLE,
-        "                if is_news:\n",
-        "                if True:\n",
+        "            if is_news:\n",
+        "            if True:\n",
         (REJECTED,),
     ),
     Fault(
@@ -1424,17 +1422,16 @@ FAULTS: tuple[Fault, ...] = (
     # What the simulation found, and what it must find
     Fault(
         "in the simulation: acknowledge before the append",
-        TABLE,
-        "        self._held_effects, self._asked_s = effects, self._loop.time()\n",
+        QUEUE,
+        "        self._held, self._asked_s = effects, self._loop.time()\n",
         (
-            "        self._perform_effects([each for each in effects if isinstance(each, AcceptMove)])\n"
-            "        self._held_effects, self._asked_s = effects, self._loop.time()\n"
+            '        owner.perform_effects([each for each in effects if type(each).__name__ == "AcceptMove"])\n        self._held, self._asked_s = effects, self._loop.time()\n'
         ),
         (SIMULATION,),
     ),
     Fault(
         "in the simulation: an outage is charged to the bots",
-        "server/seatwise_server/play/referee.py",
+        "server/seatwise_server/play/match_ownership.py",
         "            table.resume_after_gap(max(0.0, gap_s))",
         "            pass",
         (SIMULATION,),

@@ -137,7 +137,7 @@ class Fences:
 
 def present(owner: Owner, fences: Any, clock: Clock) -> tuple[HeartbeatSender, Lease]:
     lease = Lease(clock)
-    return HeartbeatSender(owner, fences, lease), lease
+    return HeartbeatSender(owner, owner, fences, lease), lease
 
 
 async def settled() -> None:

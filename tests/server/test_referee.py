@@ -28,7 +28,7 @@ class Interrupted(Delivery):
 
     async def deliver(self, setup: Setup, epoch: int, owner: str, end: MatchEnd) -> bool:
         delivered = await super().deliver_match(setup, epoch, owner, end)
-        self.referee.lose_match(setup.match, AppendResult.FENCED)
+        self.referee.ownership.lose_match(setup.match, AppendResult.FENCED)
         await asyncio.sleep(0.01)
         return delivered
 
@@ -66,8 +66,8 @@ async def estate(store: Store, **meta: str) -> UnownedMatch:
 async def done(referee: Referee) -> None:
     """All that it has begun has ended."""
     async with asyncio.timeout(5):
-        while referee._work:
-            await asyncio.wait(set(referee._work))
+        while referee._work._tasks:
+            await referee._work.wait_for_all(5.0)
 
 
 async def test_a_match_that_is_retired_and_missed_at_once_is_done_with(
@@ -84,7 +84,7 @@ async def test_an_old_table_that_is_let_go_takes_no_new_one_with_it(store: Store
     referee = await at_work(store, flusher)
     [(match, old)] = referee.tables.items()
     new = referee.tables[match] = type(old)(
-        old.match, 2, "a", old._journal, old._lag, lambda _: None, lambda _: None
+        old.match, 2, "a", old._queue._journal, old._lag, lambda _: None, lambda _: None
     )
     referee._release_table(old)
     assert (old.is_closed, new.is_closed, referee.tables) == (True, False, {match: new})
@@ -124,7 +124,7 @@ async def test_a_match_is_not_forgotten_when_the_store_goes_while_it_is_made_sur
     monkeypatch.undo()
     fence = await store.journal.fence(found.job.match)
     await referee.open_match(found._replace(fence=fence))
-    assert referee.owned_matches() == {found.job.match: 2}
+    assert referee.ownership.owned_matches() == {found.job.match: 2}
     await referee.hand_over_matches()
 
 

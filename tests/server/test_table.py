@@ -228,7 +228,7 @@ async def test_sitting_down_a_thousand_times_at_once_is_too_many_too() -> None:
     for _ in range(1000):
         link.sit(0)
     await settle()
-    assert len(room.table._inbox) <= MOST_WAITING_COMMANDS
+    assert len(room.table._queue._commands) <= MOST_WAITING_COMMANDS
     assert set(reasons(link.new("move_rejected"))) == {"TOO_MANY"}
     room.journal.release()
     await room.pass_ms(10)

@@ -88,7 +88,7 @@ async def test_layouts_wait_in_the_inbox_like_any_command_and_more_than_eight_ar
     for number in range(MOST_WAITING_COMMANDS + 3):
         lay(room, links[0], 0, number % SEVEN, f"lay {number}")
     await room.pass_ms(5)
-    assert len(room.table._inbox) == MOST_WAITING_COMMANDS
+    assert len(room.table._queue._commands) == MOST_WAITING_COMMANDS
     assert rejections(links[0]) == ["TOO_MANY"] * 3
     room.journal.release()
     await room.pass_ms(5)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.ladder.ladder_settings import Ladder, ladder_lease
 from seatwise_server.ladder.ladder_state import LadderState
 from seatwise_server.ladder.published_table import build_table, encode_table
@@ -82,7 +83,7 @@ class LadderHost:
                 await asyncio.sleep(LADDER_CHECK_S)
         finally:
             self._strength_client.kill_process()
-            await _ended({*self._opening.values(), *self._publishing.values()})
+            await cancel_until_ended({*self._opening.values(), *self._publishing.values()})
             await self._strength_client.close_process()
 
     async def release_ladders(self) -> None:
@@ -167,11 +168,3 @@ class LadderHost:
         except (StoreUnavailable, StrengthsFailed) as failed:
             log.warning("table_not_shown", ladder=hosted.ladder.name, why=str(failed))
         hosted.publish_at = loop.time() + max(LEAST_REST_S, REST_FACTOR * (loop.time() - began))
-
-
-async def _ended(tasks: set[asyncio.Task[None]]) -> None:
-    """Cancels until all have ended: up to Python 3.11 `wait_for`, and so redis-py, may swallow a cancellation."""
-    while tasks:
-        for task in tasks:
-            task.cancel()
-        _, tasks = await asyncio.wait(tasks, timeout=0.1)

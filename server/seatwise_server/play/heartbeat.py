@@ -8,6 +8,7 @@ from typing import Protocol
 import structlog
 
 from seatwise_server.play.lease import Lease
+from seatwise_server.play.match_ownership import MatchOwnership
 from seatwise_server.store import AppendResult, Store
 from seatwise_server.store.errors import StoreUnavailable
 
@@ -43,22 +44,6 @@ class HeartbeatOwner(Protocol):
         """How many more matches it takes."""
         ...
 
-    def owned_matches(self) -> dict[str, int]:
-        """Its matches, with their epochs."""
-        ...
-
-    def lose_match(self, match: str, answer: AppendResult) -> None:
-        """It is another's, or forgotten."""
-        ...
-
-    def on_beat_confirmed(self) -> None:
-        """Others know that it lives, and it may speak."""
-        ...
-
-    def on_lease_regained(self) -> None:
-        """The lease holds again."""
-        ...
-
     def obey_order(self, order: str) -> None:
         """An order has come."""
         ...
@@ -67,8 +52,9 @@ class HeartbeatOwner(Protocol):
 class HeartbeatSender:
     """One for each referee process."""
 
-    def __init__(self, owner: HeartbeatOwner, store: Store, lease: Lease) -> None:
+    def __init__(self, owner: HeartbeatOwner, ownership: MatchOwnership, store: Store, lease: Lease) -> None:
         self._owner = owner
+        self._ownership = ownership
         self._store = store
         self._lease = lease
         self._regaining: asyncio.Task[None] | None = None
@@ -91,7 +77,7 @@ class HeartbeatSender:
             await self._store.processes.beat(
                 owner.name,
                 owner.address,
-                len(owner.owned_matches()),
+                len(self._ownership.owned_matches()),
                 owner.free_tables,
                 is_draining=owner.is_draining,
             )
@@ -100,7 +86,7 @@ class HeartbeatSender:
             return
         self._lease.note_confirmed(sent)
         if self._lease.holds():
-            owner.on_beat_confirmed()
+            self._ownership.on_beat_confirmed()
         elif self._regaining is None or self._regaining.done():
             self._regaining = asyncio.create_task(self._regain())
 
@@ -108,14 +94,14 @@ class HeartbeatSender:
         """Asks of every match whether it is still ours, those that come in between too; then speaks again."""
         breaks, sure = self._lease.breaks, set[tuple[str, int]]()
         try:
-            while unsure := self._owner.owned_matches().items() - sure:
+            while unsure := self._ownership.owned_matches().items() - sure:
                 await self._confirm_fences(unsure)
                 sure |= unsure
         except StoreUnavailable:
             return  # the next heartbeat begins anew
         if breaks == self._lease.breaks and self._lease.renew_lease():
-            log.info("lease_held", matches=len(self._owner.owned_matches()))
-            self._owner.on_lease_regained()
+            log.info("lease_held", matches=len(self._ownership.owned_matches()))
+            self._ownership.on_lease_regained()
 
     async def _confirm_fences(self, matches: set[tuple[str, int]]) -> None:
         turn = asyncio.Semaphore(CONFIRMATIONS_AT_ONCE)
@@ -123,8 +109,8 @@ class HeartbeatSender:
         async def ask(match: str, epoch: int) -> None:
             async with turn:
                 answer = await self._store.journal.confirm(match, epoch, self._owner.name)
-            if answer is not AppendResult.OK and self._owner.owned_matches().get(match) == epoch:
-                self._owner.lose_match(match, answer)
+            if answer is not AppendResult.OK and self._ownership.owned_matches().get(match) == epoch:
+                self._ownership.lose_match(match, answer)
 
         await asyncio.gather(*[ask(*each) for each in matches])
 

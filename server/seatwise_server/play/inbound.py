@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 
 from seatwise.codec import CODECS, MalformedMove
 from seatwise.v1 import play_service_pb2 as pb
+from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.play import play_messages
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.table import Table
@@ -32,7 +32,7 @@ class InboundItems:
     def __init__(self, tables: Mapping[str, Table], ended: Ended) -> None:
         self._tables = tables
         self._ended = ended
-        self._lookups: set[asyncio.Task[None]] = set()
+        self._lookups = BackgroundTasks()
 
     def dispatch_item(self, stream: PlayStream, item: pb.PlayRequestItem | None, at: float) -> None:
         """One item that arrived at `at`. Whatever is wrong with it is answered, and harms nobody else."""
@@ -98,9 +98,7 @@ class InboundItems:
             )
             return
         stream.lookups += 1
-        task = asyncio.create_task(self._answer_from_store(stream, item))
-        self._lookups.add(task)
-        task.add_done_callback(self._lookups.discard)
+        self._lookups.start_task(self._answer_from_store(stream, item))
 
     async def _answer_from_store(self, stream: PlayStream, item: pb.PlayRequestItem) -> None:
         try:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import structlog
 
 from seatwise_referee.ending import VoidReason
+from seatwise_server.background_tasks import BackgroundTasks
+from seatwise_server.play.command_queue import MatchJournal
 from seatwise_server.play.delivery import Delivery, MatchEnd, end_of
 from seatwise_server.play.inbound import InboundItems
 from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.lease import Lease
 from seatwise_server.play.match_claims import MatchClaims, OwnedMatch, UnknownFormat
 from seatwise_server.play.match_logging import log_end, log_opened
+from seatwise_server.play.match_ownership import MatchOwnership
 from seatwise_server.play.no_shows import NoShowNotes, absence_of
 from seatwise_server.play.seat_offers import LOBBY_LOOK_S, SeatOffers
 from seatwise_server.play.stream_registry import PlayStreams
-from seatwise_server.play.table import MatchJournal, Table
+from seatwise_server.play.table import Table
 from seatwise_server.play.takeover import UnownedMatch
 from seatwise_server.store import AppendResult, Fence, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
@@ -48,8 +49,8 @@ class RefereeIdentity:
     most_tables: int
 
 
-class _OwnJournal:
-    """The journal of a referee that has to be certain of its matches: until then nobody's time runs out."""
+class LeasedJournal:
+    """The journal, which counts as away while the lease does not hold: so nobody's time runs out then."""
 
     def __init__(self, journal: MatchJournal, lease: Lease) -> None:
         self._journal = journal
@@ -58,7 +59,7 @@ class _OwnJournal:
 
     @property
     def healthy(self) -> bool:
-        """See `table.Journal`."""
+        """See `MatchJournal`."""
         return self._journal.healthy and self._lease.holds()
 
 
@@ -79,22 +80,20 @@ class Referee:
         self.intake = InboundItems(self.tables, delivery.end_for)
         self._store = store
         self._flusher = flusher
-        self._journal = _OwnJournal(flusher, self.lease)
+        self._journal = LeasedJournal(flusher, self.lease)
         self._lag = lag
         self._delivery = delivery
         self._jobs: dict[str, Job] = {}
         self._opening: set[str] = set()
         self._leaving: dict[str, asyncio.Task[None]] = {}
         """Matches of another version, which are about to be given back."""
-        self._opening_of = MatchClaims(place.name, store, flusher, delivery)
-        self._offering = SeatOffers(place.name, place.address, store)
-        self._work: set[asyncio.Task[None]] = set()
-        self._waits: set[asyncio.Task[None]] = set()
+        self._claims = MatchClaims(place.name, store, flusher, delivery)
+        self._offers = SeatOffers(place.name, place.address, store)
+        self._work = BackgroundTasks()
+        """What must be done before this referee may go."""
+        self._waits = BackgroundTasks()
         """What nobody waits for."""
-        self._frozen_until = self._loop.time()
-        """Up to then the store's gaps are off all charges."""
-        self._stalled_s = 0.0
-        """All our stalls up to the last heartbeat."""
+        self.ownership = MatchOwnership(self.tables, self.streams, self.lease, lag)
 
     @property
     def name(self) -> str:
@@ -139,7 +138,7 @@ class Referee:
             return
         for job in await self._store.jobs.take(self.name, min(free, MOST_AT_ONCE), TAKE_BLOCK_MS):
             if self.is_draining:  # since it asked
-                self._spawn_work(self._offering.give_back(job))
+                self._work.start_task(self._offers.give_back(job))
                 continue
             fence = await self._store.journal.fence(job.match)
             if fence is None or fence.is_retired or fence.owner == self.name:
@@ -163,12 +162,12 @@ class Referee:
     def _leave_to_others(self, job: Job, why: str) -> None:
         """For a referee that knows how to go on with it; until it has been given back it is looked at no more."""
         log.warning("match_of_another_version", match=job.match, why=why)
-        leaving = self._leaving[job.match] = asyncio.create_task(self._offering.give_back_later(job))
+        leaving = self._leaving[job.match] = asyncio.create_task(self._offers.give_back_later(job))
         leaving.add_done_callback(lambda _: self._leaving.pop(job.match))
 
     async def _claim_and_open(self, estate: UnownedMatch) -> None:
         lapses = self.lease.lapses
-        owned = await self._opening_of.claim_match(estate)
+        owned = await self._claims.claim_match(estate)
         if owned is None:
             return
         table = self._new_table(owned, estate)
@@ -190,13 +189,13 @@ class Referee:
 
     def _start_table(self, table: Table, estate: UnownedMatch, owned: OwnedMatch) -> None:
         log_opened(table, estate)
-        self._spawn_work(self._offering.offer_new_owner(table, estate))
+        self._work.start_task(self._offers.offer_new_owner(table, estate))
         self._loop.call_later(LOBBY_LOOK_S, self._wait_for_lobbies, table.name, table.epoch)
         table.start_clocks()
         if owned.void:
             table.void_match(owned.void)
         else:
-            self._spawn_work(self._heed_abort(table))
+            self._work.start_task(self._heed_abort(table))
 
     async def _heed_abort(self, table: Table) -> None:
         """Who asked for its end before it was open found nobody to tell; who asks from now on tells us."""
@@ -220,17 +219,15 @@ class Referee:
         """Most tables have all their bots by now."""
         table = self.tables.get(match)
         if table and table.epoch == epoch and table.awaited_bots:
-            waiting = asyncio.create_task(self._offering.wait_for_lobbies(table))
-            self._waits.add(waiting)
-            waiting.add_done_callback(self._waits.discard)
+            self._waits.start_task(self._offers.wait_for_lobbies(table))
 
     def _on_sit(self, table: Table, seat: int) -> None:
-        self._spawn_work(self._offering.note_taken(table, seat))
+        self._work.start_task(self._offers.note_taken(table, seat))
 
     def _on_dealt(self, table: Table) -> None:
-        self._spawn_work(self._offering.note_running(table))
+        self._work.start_task(self._offers.note_running(table))
         if any(not own.has_sat for own in table.match.position.seats):
-            self._spawn_work(self._note_absence(table))
+            self._work.start_task(self._note_absence(table))
 
     async def _note_absence(self, table: Table) -> None:
         """At once; the delivery repeats it, in case we do not come to it."""
@@ -239,25 +236,22 @@ class Referee:
             absence = absence_of(setup, self._flusher.tail_entries(table.name))
             await NoShowNotes(self._store).note_absence(setup, absence)
 
-    def _spawn_work(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._work.add(task)
-        task.add_done_callback(self._work.discard)
-
     # Ends
 
     def _on_match_over(self, table: Table) -> None:
         """The match's last entry is in the journal, or the match is not ours any more."""
         if table.is_fenced:
             self.streams.cut_streams(table)
-        self._spawn_work(self._reclaim_match(table) if table.is_forgotten else self._deliver_match(table))
+        self._work.start_task(
+            self._reclaim_match(table) if table.is_forgotten else self._deliver_match(table)
+        )
 
     async def _reclaim_match(self, table: Table) -> None:
         """Opens a match anew whose last moves a failover has forgotten: we have them, and write them again."""
         owned: OwnedMatch | None = None
         while not self.is_stopping:
             try:
-                owned = await self._opening_of.reclaim_match(table.match.setup, table.epoch)
+                owned = await self._claims.reclaim_match(table.match.setup, table.epoch)
                 job = Job(await self._store.jobs.push(table.name), table.name)
                 break
             except StoreUnavailable:
@@ -306,36 +300,6 @@ class Referee:
         await asyncio.sleep(ANSWER_S)
         self.lease.give_up()
 
-    # The lease
-
-    def owned_matches(self) -> dict[str, int]:
-        """Its matches, with their epochs."""
-        return {name: table.epoch for name, table in self.tables.items()}
-
-    def lose_match(self, match: str, answer: AppendResult) -> None:
-        """It is another's, or Redis has forgotten that it is ours: nothing more is said of it at this table."""
-        table = self.tables[match]
-        if not table.is_closed:
-            table.lose_ownership(answer)
-
-    def on_beat_confirmed(self) -> None:
-        """Others know that it lives."""
-        self._stalled_s = self._lag.note_stall(self._loop.time())
-
-    def on_lease_regained(self) -> None:
-        """The lease holds again: what waits is written, and nobody is charged for our silence."""
-        now = self._loop.time()
-        silent_s = self.lease.now - self.lease.silent_since
-        stalled_s = self._lag.note_stall(now) - self._stalled_s
-        self.on_store_back(min(silent_s, now - self._frozen_until) - stalled_s)
-        self.streams.wake_writers()
-
-    def on_store_back(self, gap_s: float) -> None:
-        """The clocks of all tables stood still for so long."""
-        self._frozen_until = self._loop.time()
-        for table in list(self.tables.values()):
-            table.resume_after_gap(max(0.0, gap_s))
-
     # Orders
 
     def obey_order(self, order: str) -> None:
@@ -354,11 +318,9 @@ class Referee:
             table.stop_accepting()
         for leaving in self._leaving.values():
             leaving.cancel()  # their jobs go to the others with ours
-        for waiting in self._waits:
-            waiting.cancel()
+        self._waits.request_cancel()
         await self._wait_for_journal()
-        if self._work:
-            await asyncio.wait(self._work, timeout=RETRY_S * 4)
+        await self._work.wait_for_all(RETRY_S * 4)
         await self._stop_speaking()
         with suppress(StoreUnavailable, TimeoutError):
             async with asyncio.timeout(FAREWELL_S):

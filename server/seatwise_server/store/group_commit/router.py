@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import structlog
 from redis.exceptions import AskError, MovedError, RedisError, TryAgainError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
+from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.store import keys
 from seatwise_server.store.group_commit.node_writer import ASKING, AppendTimeouts, NodeWriter, PendingAppend
 from seatwise_server.store.redis.address import NodeAddress
@@ -74,7 +75,7 @@ class AppendRouter:
         self._down: set[NodeAddress] = set()
         self._troubled: set[PendingAppend] = set()
         """Appends that a node in trouble gave back, and that nobody has answered since."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._is_lost = False
         self.down_since: float | None = None
         """Monotonic seconds of the first failure of the present outage, None while all is well."""
@@ -82,8 +83,8 @@ class AppendRouter:
     def start(self) -> None:
         """Starts the tasks in the running loop."""
         self._is_stale.set()
-        self._spawn_task(self._watch_topology(), "flusher")
-        self._spawn_task(self._probe_nodes(), "flusher-probe")
+        self._tasks.start_task(self._watch_topology(), "flusher")
+        self._tasks.start_task(self._probe_nodes(), "flusher-probe")
 
     def send_append(self, pending: PendingAppend) -> None:
         """Gives the append to the writer of its slot."""
@@ -195,8 +196,7 @@ class AppendRouter:
     def _stop_writer(self, writer: NodeWriter) -> list[PendingAppend]:
         appends, task = writer.stop_now()
         if task is not None:
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.keep_task(task)
         return appends
 
     # Outages
@@ -228,21 +228,12 @@ class AppendRouter:
 
     # The end
 
-    def _spawn_task(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = asyncio.create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
     async def close(self) -> None:
         """Stops at once, whatever is under way."""
         for writer in self._writers.values():
             self._stop_writer(writer)
         self._writers.clear()
-        left = set(self._tasks)
-        while left:  # again and again: redis-py may swallow a cancellation
-            for task in left:
-                task.cancel()
-            _, left = await asyncio.wait(left, timeout=0.1)
+        await self._tasks.cancel_all()
 
 
 def call_safely(callback: Callable[..., None], *args: object) -> None:
