@@ -197,7 +197,7 @@ FAULTS: tuple[Fault, ...] = (
         "server/seatwise_server/play/takeover.py",
         "await self._take_over_from(self._name, self._all_that_fit)",
         "await self._take_over_from(self._name, self._own_share)",
-        ("tests/server/test_inheritance.py",),
+        ("tests/server/test_play_takeover.py",),
     ),
     Fault(
         "no fence check: the table goes on",
@@ -335,7 +335,7 @@ FAULTS: tuple[Fault, ...] = (
         INTAKE,
         "if stream.lookups >= MOST_LOOKUPS:",
         "if False:",
-        ("tests/server/test_intake.py",),
+        ("tests/server/test_inbound.py",),
     ),
     Fault(
         "closed tables are remembered",
@@ -413,14 +413,14 @@ FAULTS: tuple[Fault, ...] = (
         TABLE,
         "return 0 <= seat < len(bots) and bots[seat] == bot",
         "return 0 <= seat < len(bots)",
-        ("tests/server/test_intake.py",),
+        ("tests/server/test_inbound.py",),
     ),
     Fault(
         "moves of a stream that has not sat down",
         SEAT_LINKS,
         "return self.links[seat].outbox is outbox",
         "return True",
-        ("tests/server/test_intake.py",),
+        ("tests/server/test_inbound.py",),
     ),
     Fault(
         "a nonce after the first sit",
@@ -769,7 +769,7 @@ FAULTS: tuple[Fault, ...] = (
         WATCH,
         "        if not isinstance(entry, Rejected):\n",
         "        if True:\n",
-        ("tests/server/test_watch.py",),
+        ("tests/server/test_spectating.py",),
     ),
     Fault(
         "leak in a match: the seed",
