@@ -1,19 +1,24 @@
-"""The class from which every bot derives, and how its answers become moves."""
+"""The class from which every bot derives, and how a bot is checked, made and asked."""
 
 from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from seatwise.bot_errors import BadAnswerError, UsageError
+from seatwise.bot_errors import UsageError
+from seatwise.kits import KITS, find_kit
+from seatwise.kits.game_kit import TurnMethod
 from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise.time_left import TimeLeft
 from seatwise_referee.game import Seat
-from seatwise_referee.games import ubongo
-from seatwise_referee.games.ugo import Arrange, Card, Move, Play, View, default_order
+from seatwise_referee.games.ugo import default_order
+
+if TYPE_CHECKING:
+    from seatwise_referee.games import ubongo
+    from seatwise_referee.games.ugo import View
 
 
 class Bot:
@@ -138,17 +143,19 @@ def check_bot(factory: object, game: str = "ugo") -> BotFactory:
 def _check_class(cls: type, game: str) -> None:
     if not issubclass(cls, Bot):
         raise UsageError(f"the class {cls.__name__} is no bot: write class {cls.__name__}(seatwise.Bot)")
-    method = _MAIN.get(game, "choose")
-    if not _has(cls, method):
+    method = find_kit(game).main_method
+    if not _has_method(cls, method):
         others = [
-            f"; it has {own}: is it for the game {other}?" for other, own in _MAIN.items() if _has(cls, own)
+            f"; it has {kit.main_method}: is it for the game {other}?"
+            for other, kit in KITS.items()
+            if _has_method(cls, kit.main_method)
         ]
         raise UsageError(
             f"the bot {cls.__name__} has no method {method}(self, view), and must have one{''.join(others)}"
         )
 
 
-def _has(cls: type[Bot], method: str) -> bool:
+def _has_method(cls: type[Bot], method: str) -> bool:
     return getattr(cls, method) is not getattr(Bot, method)
 
 
@@ -165,79 +172,21 @@ def new_bot(factory: BotFactory, offer: Offer, chance: random.Random | None = No
 # A question, and the move that answers it
 
 
-def is_async(bot: Bot, pace: str) -> bool:
-    """Return whether the method for this pace is a coroutine. If not, call it in a thread."""
-    return inspect.iscoroutinefunction(_method(bot, pace))
+def is_async(bot: Bot, method: TurnMethod) -> bool:
+    """Return whether this method is a coroutine. If not, call it in a thread."""
+    return inspect.iscoroutinefunction(getattr(bot, method.name))
 
 
-def question(bot: Bot, pace: str, view: Any) -> Any:
+def ask_bot(bot: Bot, method: TurnMethod, view: Any) -> Any:
     """Ask the bot, and return its move, or an awaitable of it if the bot's method is `async`.
 
     An exception of the bot comes through. `BadAnswerError` means that its answer is no legal move.
     """
-    answer = _method(bot, pace)(view)
+    answer = getattr(bot, method.name)(view)
     if inspect.isawaitable(answer):
-        return _awaited(answer, pace, view)
-    return _READERS[pace](answer, view)
+        return _await_answer(answer, method, view)
+    return method.read_answer(answer, view)
 
 
-async def _awaited(answer: Awaitable[Any], pace: str, view: Any) -> Move:
-    return _READERS[pace](await answer, view)
-
-
-def method_name(pace: str) -> str:
-    """Return the name of the method that answers questions of this pace."""
-    name = _METHODS.get(pace)
-    if name is None:
-        raise BadAnswerError(f"this version of seatwise cannot ask a bot for {pace!r}; a newer one may")
-    return name
-
-
-def _method(bot: Bot, pace: str) -> Callable[[Any], Any]:
-    method: Callable[[Any], Any] = getattr(bot, method_name(pace))
-    return method
-
-
-def _read_card(answer: object, view: View) -> Move:
-    where = "choose(view) must return one of view.legal_cards, here " + _listed(view.legal_cards)
-    card = _card(answer.card if isinstance(answer, Play) else answer, where)
-    if card not in view.legal_cards:
-        raise BadAnswerError(f"{card} may not be played here: {where}")
-    return Play(card)
-
-
-def _read_laying(answer: object, view: View) -> Move:
-    where = "arrange(view) must return each of view.won_cards once, here " + _listed(view.won_cards)
-    given = answer.cards if isinstance(answer, Arrange) else answer
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise BadAnswerError(f"{_shown(given)} is no list of cards: {where}")
-    cards = tuple(_card(each, where) for each in given)
-    if sorted(cards) != sorted(view.won_cards):
-        raise BadAnswerError(f"{_listed(cards) or 'nothing'} was returned: {where}")
-    return Arrange(cards)
-
-
-def _card(answer: object, where: str) -> Card:
-    if isinstance(answer, Card):
-        return answer
-    if not isinstance(answer, str):
-        raise BadAnswerError(f"{_shown(answer)} is no card: {where}")
-    try:
-        return Card.parse(answer)
-    except ValueError as error:
-        raise BadAnswerError(f"{error}. {where}") from None
-
-
-def _shown(answer: object) -> str:
-    text = repr(answer)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _listed(cards: Iterable[Card]) -> str:
-    return ", ".join(map(str, cards))
-
-
-_MAIN: Mapping[str, str] = {"ugo": "choose", "ubongo": "build"}
-"""By game, the method that every bot must have."""
-_METHODS: Mapping[str, str] = {"card": "choose", "arrange": "arrange", "build": "build"}
-_READERS: Mapping[str, Callable[[Any, Any], Move]] = {"card": _read_card, "arrange": _read_laying}
+async def _await_answer(answer: Awaitable[Any], method: TurnMethod, view: Any) -> Any:
+    return method.read_answer(await answer, view)

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
 from seatwise.failures import Failures
+from seatwise.kits import find_kit
 from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
 from seatwise.standings import PlayedMatch, Results, Standing
 from seatwise_referee.game import BadOptions, Options
@@ -107,8 +108,7 @@ class _Series:
         seed: Seed | None,
         is_rotating: bool,
     ) -> None:
-        if game not in GAMES:
-            raise UsageError(f"{game}: no such game; there is {', '.join(GAMES)}")
+        find_kit(game)
         if matches < 1:
             raise UsageError(f"matches: must be 1 or more, not {matches}")
         self._game = GAMES[game]

@@ -13,16 +13,14 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, Final
 
-from seatwise.building import Step, Steps, Thought
+from seatwise.building import Thought
+from seatwise.kits.game_kit import RaceMethod, StepReader
+from seatwise.race_steps import StepKind, kind_of_step
 from seatwise.rate import Rate
-from seatwise_referee.game import Seat
-from seatwise_referee.games.ubongo import Call, Lay, OfferEnd
+from seatwise_referee.game import RaceGame, Seat
 
 COST_MS: Final = 1
 """The cost of an answer without a declared thought, and the least cost of a thought."""
-
-LAST: Final = OfferEnd(on=True)
-"""The last step of a bot that builds no more: it agrees to end the round."""
 
 
 @dataclass(slots=True)
@@ -31,9 +29,9 @@ class Builder:
 
     seat: Seat
     generator: Any
-    steps: Steps
+    reader: StepReader
     rate: Rate = field(default_factory=Rate)
-    unsaid: dict[type, Any] = field(default_factory=dict)
+    unsaid: dict[StepKind, Any] = field(default_factory=dict)
     """The newest layout and offer that are not yet sent, because they came too soon after the last ones."""
     has_thought: bool = False
     """Whether a thought has already paid for its next answer."""
@@ -45,10 +43,14 @@ class LocalRace:
 
     def __init__(
         self,
+        rules: RaceGame[Any, Any, Any],
+        method: RaceMethod,
         builders: list[Builder],
-        ask: Callable[[Builder], Step | None],
+        ask: Callable[[Builder], Any],
         submit: Callable[[Seat, Any, int], None],
     ) -> None:
+        self._rules = rules
+        self._last_move = method.last_move
         self._ask = ask
         self._submit = submit
         self._events: list[tuple[int, Seat, int, Any]] = []
@@ -77,20 +79,21 @@ class LocalRace:
     def _go_on(self, builder: Builder, at_ms: int) -> None:
         """Ask the bot. Its seat is due when the cost of its step has passed."""
         step = self._ask(builder)
-        builder.is_done = step is None or isinstance(step, Call)
-        self._push(at_ms + _cost_ms(builder, step), builder.seat, LAST if step is None else step)
+        builder.is_done = step is None or (not isinstance(step, Thought) and self._rules.is_call(step))
+        self._push(at_ms + _cost_ms(builder, step), builder.seat, self._last_move if step is None else step)
 
     def _push(self, at_ms: int, seat: Seat, move: Any) -> None:
         self._count += 1
         heappush(self._events, (at_ms, seat, self._count, move))
 
     def _say(self, builder: Builder, move: Any, at_ms: int) -> None:
-        if isinstance(move, Call):
+        kind = kind_of_step(self._rules, move)
+        if kind is StepKind.CALL:
             self._flush(builder, at_ms)
             self._submit(builder.seat, move, at_ms)
             return
         is_waiting = bool(builder.unsaid)
-        builder.unsaid[type(move)] = move
+        builder.unsaid[kind] = move
         ready_ms = builder.rate.ready_ms(at_ms)
         if ready_ms <= at_ms:
             self._flush(builder, at_ms)
@@ -99,13 +102,12 @@ class LocalRace:
 
     def _flush(self, builder: Builder, at_ms: int) -> None:
         """Send the layout first, because an offer may end the round."""
-        for kind in (Lay, OfferEnd):
-            if kind in builder.unsaid:
-                builder.rate.spend(at_ms)
-                self._submit(builder.seat, builder.unsaid.pop(kind), at_ms)
+        for kind in sorted(builder.unsaid):
+            builder.rate.spend(at_ms)
+            self._submit(builder.seat, builder.unsaid.pop(kind), at_ms)
 
 
-def _cost_ms(builder: Builder, step: Step | None) -> int:
+def _cost_ms(builder: Builder, step: Any) -> int:
     """Return the cost of a step: a thought costs what it declares, an answer after a thought nothing."""
     is_paid, builder.has_thought = builder.has_thought, isinstance(step, Thought)
     if isinstance(step, Thought):

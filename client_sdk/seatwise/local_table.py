@@ -6,13 +6,15 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter_ns
 from typing import Any, Final
 
-from seatwise.bot import Bot, BotFactory, method_name, new_bot, question
+from seatwise.bot import Bot, BotFactory, ask_bot, new_bot
 from seatwise.bot_errors import BadAnswerError
-from seatwise.building import Step, Steps
 from seatwise.failures import Failure
+from seatwise.kits import KITS
+from seatwise.kits.game_kit import RaceMethod, TurnMethod
 from seatwise.local_race import Builder, LocalRace, close
 from seatwise.offer import Offer
 from seatwise.result import Result, result_of
@@ -70,6 +72,7 @@ class LocalTable:
         self._failed = failed
         self._wait = wait
         self._match = Match(setup)
+        self._kit = KITS[setup.game]
         self._entries: list[Entry] = []
         self._wake_at_ms = 0
         self._now_ns = 0
@@ -86,11 +89,12 @@ class LocalTable:
         if self._match.position.state is None:
             self._run_out_of_time()
         while (prompt := self._match.position.prompt) is not None:
-            if prompt.race:
-                self._race(prompt)
+            method = self._kit.find_method(prompt.pace)
+            if isinstance(method, RaceMethod):
+                self._race(prompt, method)
                 continue
             for seat in sorted(prompt.seats):
-                self._ask(seat, prompt)
+                self._ask(seat, prompt, method)
         for seat, bot in self._bots.items():
             self._tell(seat, bot)
         return self._played()
@@ -123,16 +127,16 @@ class LocalTable:
         self._bots[seat] = bot
         self._perform(self._match.sit(seat, player.nonce, self._now_ms))
 
-    def _ask(self, seat: Seat, prompt: Prompt) -> None:
+    def _ask(self, seat: Seat, prompt: Prompt, method: TurnMethod) -> None:
         self._perform(self._match.note_delivery(seat, prompt.number, self._now_ms))
         self._moves[seat] += 1
         view = self._match.view_for(seat)
         started_ns = perf_counter_ns()
         try:
-            move = self._wait(question(self._bots[seat], prompt.pace, view))
+            move = self._wait(ask_bot(self._bots[seat], method, view))
         except (Exception, SystemExit) as error:
             self._failures[seat] += 1
-            self._fail(seat, method_name(prompt.pace), error, STRIKE)
+            self._fail(seat, method.name, error, STRIKE)
             move = None
         if move is None:
             self._run_out_of_time()
@@ -140,12 +144,12 @@ class LocalTable:
         self._spend(seat, perf_counter_ns() - started_ns)
         self._perform(self._match.submit_move(seat, prompt.number, str(prompt.number), move, self._now_ms))
 
-    def _race(self, prompt: Prompt) -> None:
+    def _race(self, prompt: Prompt, method: RaceMethod) -> None:
         """Play a round in which all seats build at once, in virtual time."""
         start_ms = self._now_ms
         for seat in sorted(prompt.seats):
             self._perform(self._match.note_delivery(seat, prompt.number, start_ms))
-        builders = list(filter(None, map(self._builder, sorted(prompt.seats))))
+        builders = [self._builder(seat, method) for seat in sorted(prompt.seats)]
 
         def submit(seat: Seat, move: Any, at_ms: int) -> None:
             if self._is_open(prompt):
@@ -155,7 +159,8 @@ class LocalTable:
                     self._match.submit_move(seat, prompt.number, str(self._said), move, start_ms + at_ms)
                 )
 
-        race = LocalRace(builders, self._next_step, submit)
+        ask = partial(self._next_step, method)
+        race = LocalRace(self._kit.race_rules, method, builders, ask, submit)
         while self._is_open(prompt):
             due_ms = race.next_ms
             if due_ms is None or self._wake_at_ms <= start_ms + due_ms:
@@ -170,26 +175,26 @@ class LocalTable:
         current = self._match.position.prompt
         return current is not None and current.number == prompt.number
 
-    def _builder(self, seat: Seat) -> Builder | None:
+    def _builder(self, seat: Seat, method: RaceMethod) -> Builder:
         """Return the seat with its bot's generator; an empty generator if the bot fails to make one."""
         view = self._match.view_for(seat)
         try:
-            generator = self._bots[seat].build(view)
+            generator = getattr(self._bots[seat], method.name)(view)
             if not hasattr(generator, "__next__") and not hasattr(generator, "__anext__"):
-                raise BadAnswerError("build(view) must be a generator: yield layouts, and at last Call()")
+                raise BadAnswerError(f"{method.name}(view) must be a generator: {method.usage}")
         except (Exception, SystemExit) as error:
-            self._failed_to_build(seat, error)
+            self._failed_to_build(seat, method, error)
             generator = iter(())
-        return Builder(seat, generator, Steps(view))
+        return Builder(seat, generator, method.new_reader(view))
 
-    def _next_step(self, builder: Builder) -> Step | None:
+    def _next_step(self, method: RaceMethod, builder: Builder) -> Any:
         self._moves[builder.seat] += 1
         started_ns = perf_counter_ns()
         try:
             answer = self._next_of(builder.generator)
-            return None if answer is END else builder.steps.read(answer)
+            return None if answer is END else builder.reader.read_step(answer)
         except (Exception, SystemExit) as error:
-            self._failed_to_build(builder.seat, error)
+            self._failed_to_build(builder.seat, method, error)
             return None
         finally:
             self._thought_ns[builder.seat] += perf_counter_ns() - started_ns
@@ -199,9 +204,9 @@ class LocalTable:
             return self._wait(anext(generator, END))
         return next(generator, END)
 
-    def _failed_to_build(self, seat: Seat, error: BaseException) -> None:
+    def _failed_to_build(self, seat: Seat, method: RaceMethod, error: BaseException) -> None:
         self._failures[seat] += 1
-        self._fail(seat, "build", error, "its cards stay as they lie, and it agrees to end the round")
+        self._fail(seat, method.name, error, "its cards stay as they lie, and it agrees to end the round")
 
     def _go_to(self, now_ms: int) -> None:
         self._now_ns = max(self._now_ns, now_ms * NS_PER_MS)

@@ -11,22 +11,19 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from types import FrameType
-from typing import Any, Final, Unpack
+from typing import Any, Unpack
 
 from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
-from seatwise.codec import CODECS
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import MissingTokenError
+from seatwise.kits import find_kit
 from seatwise.link.bot_session import BotSession, RunPlan
 from seatwise.link.security import Security, SecurityOptions
 from seatwise.link.wire import GrpcWire
 from seatwise.result import Result
 from seatwise.samples import SAMPLES, sample
 from seatwise.summary import Summary
-
-CASUAL: Final = {"ugo": "casual", "ubongo": "casual-ubongo"}
-"""The default queue of a bot, by game."""
 
 log = logging.getLogger("seatwise")
 
@@ -132,21 +129,20 @@ def _plan(
     matches: int | None,
     on_result: Callable[[Result], Any] | None,
 ) -> RunPlan:
-    if game not in CODECS:
-        raise UsageError(f"{game}: no such game; there is {', '.join(CODECS)}")
+    kit = find_kit(game)
     return RunPlan(
         factory=_factory(bot_class, game),
         game=game,
-        queues=_queues(queues, game),
+        queues=_queues(queues, kit.casual_queue),
         max_matches=_at_least_one("max_matches", max_matches),
         matches=None if matches is None else _at_least_one("matches", matches),
         on_result=on_result,
     )
 
 
-def _queues(given: Sequence[str] | None, game: str) -> tuple[str, ...]:
+def _queues(given: Sequence[str] | None, casual: str) -> tuple[str, ...]:
     if given is None:
-        return (CASUAL[game],)
+        return (casual,)
     return (given,) if isinstance(given, str) else tuple(given)
 
 

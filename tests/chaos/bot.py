@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from chaos.history import History, Line
 from seatwise import Bot, Card, ubongo
-from seatwise.codec import CODECS
+from seatwise.kits.codecs import CODECS
 from seatwise.link.bot_session import BotSession, RunPlan
 from seatwise.link.wire import GrpcWire, WireStream
 from seatwise.samples.ubongo_random import RandomBuilder

@@ -15,9 +15,9 @@ from itertools import pairwise
 from typing import Any
 
 from chaos.history import Line
-from seatwise.codec import CODECS
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.games.ugo.v1 import ugo_pb2
+from seatwise.kits.codecs import CODECS
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import Lay

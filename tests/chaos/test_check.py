@@ -13,8 +13,8 @@ from matches.one_race import ready
 
 from chaos.check import SLACK_MS, Check, Findings, longest_gap
 from chaos.history import Line
-from seatwise.codec import CODECS
 from seatwise.games.ubongo.v1 import ubongo_pb2
+from seatwise.kits.codecs import CODECS
 from seatwise_referee import record
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import Lay

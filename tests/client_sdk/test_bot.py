@@ -9,13 +9,18 @@ from typing import Any
 import pytest
 
 from seatwise import BadAnswerError, Bot, Card, UsageError, View
-from seatwise.bot import check_bot, is_async, new_bot, question
+from seatwise.bot import ask_bot, check_bot, is_async, new_bot
+from seatwise.kits import KITS
+from seatwise.kits.game_kit import TurnMethod
 from seatwise.offer import Offer
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import Arrange, Play
 from seatwise_referee.time_control import TimeControl
 
+CARD, ARRANGE = (
+    method for method in map(KITS["ugo"].find_method, ("card", "arrange")) if isinstance(method, TurnMethod)
+)
 R3, R5, B5, G1 = map(Card.parse, ("R3", "R5", "B5", "G1"))
 
 
@@ -53,15 +58,15 @@ def won(view: View) -> View:
 
 @pytest.mark.parametrize("answer", [R3, "R3", Play(R3)])
 def test_a_card_is_a_card_its_text_or_its_play(view: View, answer: object) -> None:
-    assert question(Says(answer), "card", view) == Play(R3)
+    assert ask_bot(Says(answer), CARD, view) == Play(R3)
 
 
 async def test_the_answer_of_an_async_bot_is_awaited(view: View) -> None:
-    assert is_async(SaysLater(), "card")
-    assert not is_async(SaysLater(), "arrange")
-    assert await question(SaysLater("R5"), "card", view) == Play(R5)
+    assert is_async(SaysLater(), CARD)
+    assert not is_async(SaysLater(), ARRANGE)
+    assert await ask_bot(SaysLater("R5"), CARD, view) == Play(R5)
     with pytest.raises(BadAnswerError):
-        await question(SaysLater(None), "card", view)
+        await ask_bot(SaysLater(None), CARD, view)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +83,7 @@ async def test_the_answer_of_an_async_bot_is_awaited(view: View) -> None:
 )
 def test_nonsense_for_a_card_is_told_with_what_would_be_right(view: View, answer: object, why: str) -> None:
     with pytest.raises(BadAnswerError) as bad:
-        question(Says(answer), "card", view)
+        ask_bot(Says(answer), CARD, view)
     assert why in str(bad.value)
     assert len(str(bad.value)) < 250
 
@@ -87,7 +92,7 @@ def test_nonsense_for_a_card_is_told_with_what_would_be_right(view: View, answer
     "answer", [(B5, R3, G1), [B5, R3, G1], iter([B5, R3, G1]), ["B5", R3, "G1"], Arrange((B5, R3, G1))]
 )
 def test_an_order_of_laying_is_any_list_of_the_won_cards(won: View, answer: object) -> None:
-    assert question(Says(answer), "arrange", won) == Arrange((B5, R3, G1))
+    assert ask_bot(Says(answer), ARRANGE, won) == Arrange((B5, R3, G1))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +108,7 @@ def test_an_order_of_laying_is_any_list_of_the_won_cards(won: View, answer: obje
 )  # fmt: skip
 def test_nonsense_for_an_order_of_laying_is_told_too(won: View, answer: object, why: str) -> None:
     with pytest.raises(BadAnswerError) as bad:
-        question(Says(answer), "arrange", won)
+        ask_bot(Says(answer), ARRANGE, won)
     assert why in str(bad.value)
 
 
@@ -111,12 +116,17 @@ def test_without_a_method_of_its_own_a_bot_lays_as_the_referee_would(won: View) 
     class Chooses(Bot):
         def choose(self, view: View) -> Any: ...
 
-    assert question(Chooses(), "arrange", won) == Arrange((B5, R3, G1))
+    assert ask_bot(Chooses(), ARRANGE, won) == Arrange((B5, R3, G1))
 
 
-def test_a_question_of_another_game_is_a_clear_error(view: View) -> None:
+def test_a_question_of_a_newer_server_is_a_clear_error() -> None:
     with pytest.raises(BadAnswerError, match="cannot ask a bot for 'dance'"):
-        question(Says(), "dance", view)
+        KITS["ugo"].find_method("dance")
+
+
+def test_a_pace_of_one_game_means_nothing_in_another() -> None:
+    with pytest.raises(BadAnswerError, match="cannot ask a bot for 'card'"):
+        KITS["ubongo"].find_method("card")
 
 
 class NoBot:

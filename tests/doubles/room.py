@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from matches.one_match import nonce, setup_of
 
 from doubles.virtual import running, settle
-from seatwise.codec import CODECS
+from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Entry, decode, encode

@@ -13,8 +13,8 @@ import grpc
 from harness.items import item, legal_move
 from harness.table import Chair
 from harness.wire import StreamEnded
-from seatwise.codec import CODECS
 from seatwise.games.ugo.v1 import ugo_pb2
+from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2
 from seatwise_referee.games.registry import GAMES
 

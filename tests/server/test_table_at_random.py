@@ -9,7 +9,7 @@ import pytest
 from doubles.room import Link, Room
 from doubles.virtual import in_virtual_time, settle
 
-from seatwise.codec import CODECS
+from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
 from seatwise_referee.ending import VoidReason

@@ -10,18 +10,19 @@ from types import ModuleType
 from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
 from seatwise.failures import traceback_of
-from seatwise.samples import SAMPLES, sample
+from seatwise.kits import KITS, find_kit
+from seatwise.samples import sample
 
 
 def load_bot(text: str, game: str = "ugo") -> BotFactory:
     """The bot's class, for the name of a sample or FILE.py:CLASS; `UsageError` says what is wrong with it."""
-    if text in SAMPLES.get(game, ()):
+    if text in find_kit(game).samples:
         return sample(text, game)
     file, colon, name = text.rpartition(":")
     if not colon:
-        raise UsageError(_neither(text, game))
-    module = _module(Path(file), text)
-    return check_bot(_class(module, file, name), game)
+        raise UsageError(_explain_unknown(text, game))
+    module = _load_module(Path(file), text)
+    return check_bot(_find_class(module, file, name), game)
 
 
 def bot_name(text: str) -> str:
@@ -29,17 +30,17 @@ def bot_name(text: str) -> str:
     return text.rpartition(":")[2]
 
 
-def _neither(text: str, game: str) -> str:
-    samples = ", ".join(SAMPLES.get(game, ()))
+def _explain_unknown(text: str, game: str) -> str:
+    samples = ", ".join(KITS[game].samples)
     if text.endswith(".py"):
         return f"{text}: which class? Write {text}:CLASS, as in {text}:MyBot"
-    others = [other for other, names in SAMPLES.items() if text in names]
+    others = [other for other, kit in KITS.items() if text in kit.samples]
     if others:
         return f"{text} is a sample for the game {others[0]}; the samples for {game} are {samples}"
     return f"{text}: no such sample; the samples are {samples}. For your own bot write FILE.py:CLASS"
 
 
-def _module(path: Path, text: str) -> ModuleType:
+def _load_module(path: Path, text: str) -> ModuleType:
     if not path.is_file():
         raise UsageError(f"{text}: there is no file {path}")
     spec = importlib.util.spec_from_file_location(f"seatwise_bot_{path.stem}", path)
@@ -57,7 +58,7 @@ def _module(path: Path, text: str) -> ModuleType:
     return module
 
 
-def _class(module: ModuleType, file: str, name: str) -> object:
+def _find_class(module: ModuleType, file: str, name: str) -> object:
     found = getattr(module, name, None)
     if found is not None:
         return found

@@ -6,13 +6,7 @@ the server the other. What only the server sends is encoded there: offers and re
 
 from __future__ import annotations
 
-from typing import Final
-
-from seatwise.codec import ubongo, ugo
 from seatwise.codec.errors import MalformedMove, MalformedView
 from seatwise.codec.game_codec import GameCodec
 
-CODECS: Final[dict[str, GameCodec]] = {"ugo": ugo.CODEC, "ubongo": ubongo.CODEC}
-"""The codecs by the names of their games."""
-
-__all__ = ["CODECS", "GameCodec", "MalformedMove", "MalformedView"]
+__all__ = ["GameCodec", "MalformedMove", "MalformedView"]

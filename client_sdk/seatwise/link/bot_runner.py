@@ -10,9 +10,9 @@ from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgene
 from queue import SimpleQueue
 from typing import Any, Final, TypeAlias
 
-from seatwise.bot import Bot, BotFactory, is_async, new_bot, question
+from seatwise.bot import Bot, BotFactory, ask_bot, is_async, new_bot
 from seatwise.bot_errors import BadAnswerError
-from seatwise.building import Step, Steps
+from seatwise.kits.game_kit import GameKit, RaceMethod, TurnMethod
 from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise.time_left import TimeLeft
@@ -26,53 +26,57 @@ Job: TypeAlias = "tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]
 class BotRunner:
     """Calls the methods of one bot, one at a time."""
 
-    def __init__(self, factory: BotFactory, offer: Offer) -> None:
+    def __init__(self, factory: BotFactory, offer: Offer, kit: GameKit) -> None:
         self._factory = factory
         self._offer = offer
+        self._kit = kit
         self._thread = BotThread(f"{offer.match}/{offer.seat}")
         self._bot: Bot | None = None
 
     async def make_bot(self) -> None:
         """Makes the bot and sets it up. Whatever the bot raises comes through, here and below."""
-        if any(map(_is_async, (getattr(self._factory, name, None) for name in ("choose", "build")))):
+        if _is_async(getattr(self._factory, self._kit.main_method, None)):
             self._bot = new_bot(self._factory, self._offer)
         else:
             self._bot = await self._thread.call_function(new_bot, self._factory, self._offer)
         await self._call_method(self._bot.setup, self._offer)
 
-    async def ask_bot(self, pace: str, view: Any, time: TimeLeft) -> Any:
+    async def ask_bot(self, method: TurnMethod, view: Any, time: TimeLeft) -> Any:
         """The bot's move. A call that is cancelled runs on in its thread, and the next waits behind it."""
         bot = self._bot
         assert bot is not None
         bot.time = time
         with _refuse_exit():
-            if is_async(bot, pace):
-                return await question(bot, pace, view)
-            move = await self._thread.call_function(question, bot, pace, view)
+            if is_async(bot, method):
+                return await ask_bot(bot, method, view)
+            move = await self._thread.call_function(ask_bot, bot, method, view)
             return await move if isawaitable(move) else move
 
-    async def run_generator(self, view: Any, time: TimeLeft) -> AsyncGenerator[Step, None]:
+    async def run_generator(self, method: RaceMethod, view: Any, time: TimeLeft) -> AsyncGenerator[Any, None]:
         """What the bot yields in a round, as it comes to it. Closed in time, it closes the bot's own generator."""
         bot = self._bot
         assert bot is not None
         bot.time = time
-        steps = Steps(view)
+        reader = method.new_reader(view)
         with _refuse_exit():
-            async with aclosing(self._open_generator(bot, view)) as yielded:
+            async with aclosing(self._open_generator(bot, method, view)) as yielded:
                 async for answer in yielded:
-                    yield steps.read(answer)
+                    yield reader.read_step(answer)
                     await asyncio.sleep(0)  # so that a bot which awaits nothing does not hold up the link
 
-    def _open_generator(self, bot: Bot, view: Any) -> AsyncGenerator[Any, None]:
-        if isasyncgenfunction(bot.build):
-            generator: AsyncGenerator[Any, None] = bot.build(view)
+    def _open_generator(self, bot: Bot, method: RaceMethod, view: Any) -> AsyncGenerator[Any, None]:
+        build = getattr(bot, method.name)
+        if isasyncgenfunction(build):
+            generator: AsyncGenerator[Any, None] = build(view)
             return generator
-        return self._iterate_in_thread(bot, view)
+        return self._iterate_in_thread(build, method, view)
 
-    async def _iterate_in_thread(self, bot: Bot, view: Any) -> AsyncGenerator[Any, None]:
-        generator = await self._thread.call_function(bot.build, view)
+    async def _iterate_in_thread(
+        self, build: Callable[[Any], Any], method: RaceMethod, view: Any
+    ) -> AsyncGenerator[Any, None]:
+        generator = await self._thread.call_function(build, view)
         if not isgenerator(generator):
-            raise BadAnswerError("build(view) must be a generator: yield layouts, and at last Call()")
+            raise BadAnswerError(f"{method.name}(view) must be a generator: {method.usage}")
         try:
             while (answer := await self._thread.call_function(next, generator, _END)) is not _END:
                 yield answer

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-from seatwise.building import BUILD
+from seatwise.kits.game_kit import BotMethod, RaceMethod
 from seatwise.time_left import TimeLeft
 from seatwise.v1.play_service_pb2 import SubmitMove, Update
 
@@ -21,7 +21,9 @@ class PendingPrompt:
     """An open question."""
 
     prompt: int
-    pace: str
+    method: BotMethod
+    """The method of the bot that answers it."""
+
     view: Any
     """In the rules' own terms."""
 
@@ -52,7 +54,7 @@ class PendingPrompt:
     @property
     def is_race(self) -> bool:
         """Whether it is answered by building, in many steps."""
-        return self.pace == BUILD
+        return isinstance(self.method, RaceMethod)
 
     @property
     def is_to_answer(self) -> bool:
@@ -82,8 +84,8 @@ class PendingPrompt:
         self.submit, self.is_given_up = None, True
 
 
-def pending_prompt_of(update: Update, view: Any) -> PendingPrompt:
+def pending_prompt_of(update: Update, method: BotMethod, view: Any) -> PendingPrompt:
     """The question that the update puts."""
     left = update.time
     time = TimeLeft(left.move_ms, left.bank_ms, left.charged_ms, left.latency_ms, left.strikes)
-    return PendingPrompt(update.prompt, update.pace, view, time)
+    return PendingPrompt(update.prompt, method, view, time)

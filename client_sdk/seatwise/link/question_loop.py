@@ -8,15 +8,15 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any
 
-from seatwise.bot import BotFactory, method_name
+from seatwise.bot import BotFactory
 from seatwise.bot_errors import BadAnswerError
 from seatwise.building import Thought
 from seatwise.failures import Failure, text_of
+from seatwise.kits.game_kit import GameKit, RaceMethod
 from seatwise.link.bot_runner import BotRunner
 from seatwise.link.pending_prompt import PendingPrompt
 from seatwise.offer import Offer
 from seatwise.result import Result
-from seatwise_referee.games.ubongo import Call, OfferEnd
 
 BUILT = "its cards stay as they lie, and it agrees to end the round"
 BY_DEFAULT = "its default move is played when its time is over"
@@ -28,14 +28,19 @@ class QuestionLoop:
     """The bot of one seat, asked one question at a time."""
 
     def __init__(
-        self, factory: BotFactory, offer: Offer, on_move: Callable[[PendingPrompt, Any], None]
+        self,
+        factory: BotFactory,
+        offer: Offer,
+        kit: GameKit,
+        on_move: Callable[[PendingPrompt, Any], None],
     ) -> None:
         self.failures = 0
         """Questions without an answer that stands, and answers that were no legal moves."""
         self._offer = offer
+        self._kit = kit
         self._place = f"{offer.match} seat {offer.seat}"
         self._on_move = on_move
-        self._runner = BotRunner(factory, offer)
+        self._runner = BotRunner(factory, offer, kit)
         self._pending: PendingPrompt | None = None
         self._thinking: asyncio.Task[Any] | None = None
         self._news = asyncio.Event()
@@ -77,7 +82,7 @@ class QuestionLoop:
         if pending is not None and self._thinking is not None:
             self._thinking.cancel()
             level = logging.DEBUG if pending.is_race else logging.WARNING  # every race ends so for somebody
-            log.log(level, "%s: %s in %s", self._place, why, method_name(pending.pace))
+            log.log(level, "%s: %s in %s", self._place, why, pending.method.name)
 
     def reject_answer(self, pending: PendingPrompt, answer: str, *, is_last: bool = False) -> None:
         """What the bot answered is no legal move: it may try again, while its clock runs, if it was not the last."""
@@ -98,12 +103,12 @@ class QuestionLoop:
         self._runner.stop_thread()
 
     async def _ask_bot(self, pending: PendingPrompt) -> None:
-        work = (
-            self._pass_on_steps(pending)
-            if pending.is_race
-            else self._runner.ask_bot(pending.pace, pending.view, pending.time)
-        )
-        thinking = self._thinking = asyncio.create_task(work)
+        method = pending.method
+        if isinstance(method, RaceMethod):
+            thinking = asyncio.create_task(self._pass_on_steps(pending, method))
+        else:
+            thinking = asyncio.create_task(self._runner.ask_bot(method, pending.view, pending.time))
+        self._thinking = thinking
         try:
             await asyncio.wait({thinking})
         finally:
@@ -112,34 +117,36 @@ class QuestionLoop:
         if thinking.cancelled() or pending is not self._pending:
             return
         error = thinking.exception()
-        if pending.is_race:
-            self._finish_race(pending, error)
+        if isinstance(method, RaceMethod):
+            self._finish_race(pending, method, error)
         elif error is None:
             self._on_move(pending, thinking.result())
         else:
             self._handle_failure(pending, error)
 
-    async def _pass_on_steps(self, pending: PendingPrompt) -> None:
+    async def _pass_on_steps(self, pending: PendingPrompt, method: RaceMethod) -> None:
         """Passes on what the bot yields, up to its call."""
-        async with aclosing(self._runner.run_generator(pending.view, pending.time)) as steps:
+        async with aclosing(self._runner.run_generator(method, pending.view, pending.time)) as steps:
             async for step in steps:
-                if pending is self._pending and not isinstance(step, Thought):
+                if isinstance(step, Thought):
+                    continue
+                if pending is self._pending:
                     self._on_move(pending, step)
-                if isinstance(step, Call):
+                if self._kit.race_rules.is_call(step):
                     return
-        self._on_move(pending, OfferEnd(on=True))
+        self._on_move(pending, method.last_move)
 
-    def _finish_race(self, pending: PendingPrompt, error: BaseException | None) -> None:
+    def _finish_race(self, pending: PendingPrompt, method: RaceMethod, error: BaseException | None) -> None:
         """The bot builds no more in this round; if that is its fault, it stands in nobody's way."""
         pending.give_up()
         if error is None:
             return
         self.failures += 1
-        self._on_move(pending, OfferEnd(on=True))
+        self._on_move(pending, method.last_move)
         if isinstance(error, BadAnswerError):
             log.error("%s: %s; %s", self._place, error, BUILT)
         else:
-            self.log_failure(method_name(pending.pace), error, BUILT)
+            self.log_failure(pending.method.name, error, BUILT)
 
     def _handle_failure(self, pending: PendingPrompt, error: BaseException) -> None:
         if isinstance(error, BadAnswerError):
@@ -148,7 +155,7 @@ class QuestionLoop:
             return
         self.failures += 1
         pending.give_up()
-        self.log_failure(method_name(pending.pace), error, BY_DEFAULT)
+        self.log_failure(pending.method.name, error, BY_DEFAULT)
 
     def log_failure(self, doing: str, error: BaseException, costs: str) -> None:
         """Shows the bot's author what it raised, with the traceback from the bot's own code on."""

@@ -8,28 +8,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 from uuid import uuid4
 
+from seatwise.race_steps import StepKind, kind_of_step
 from seatwise.rate import Rate
-from seatwise_referee.games.ubongo import Call, Lay, OfferEnd
-
-IN_ORDER: Final = (Lay, OfferEnd)
-"""First the layout, for an offer may end the round."""
+from seatwise_referee.game import RaceGame
 
 
 class RaceLayouts:
     """One seat in one round."""
 
-    def __init__(self, say: Callable[[str, Any], None]) -> None:
+    def __init__(self, rules: RaceGame[Any, Any, Any], say: Callable[[str, Any], None]) -> None:
         """`say(request_id, move)` puts it on the link."""
+        self._rules = rules
         self._say = say
         self._name = uuid4().hex[:12]
         self._said = 0
-        self._last: dict[type, Any] = {}
+        self._last: dict[StepKind, Any] = {}
         """The last layout and the last offer."""
-        self._unsaid: set[type] = set()
-        self._call: tuple[str, Call] | None = None
+        self._unsaid: set[StepKind] = set()
+        self._call: tuple[str, Any] | None = None
         self._rate = Rate()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -44,13 +43,14 @@ class RaceLayouts:
 
     def send_step(self, move: Any) -> None:
         """The bot lays, offers or calls."""
-        if isinstance(move, Call):
+        kind = kind_of_step(self._rules, move)
+        if kind is StepKind.CALL:
             self._send_pending()
             self._call = self._new_id(), move
             self._say(*self._call)
             return
-        self._last[type(move)] = move
-        self._unsaid.add(type(move))
+        self._last[kind] = move
+        self._unsaid.add(kind)
         self._send_soon()
 
     def resend(self) -> None:
@@ -86,10 +86,9 @@ class RaceLayouts:
     def _send_pending(self) -> None:
         self._cancel_timer()
         now_ms = 1000 * asyncio.get_running_loop().time()
-        for kind in IN_ORDER:
-            if kind in self._unsaid:
-                self._rate.spend(now_ms)
-                self._say(self._new_id(), self._last[kind])
+        for kind in sorted(self._unsaid):
+            self._rate.spend(now_ms)
+            self._say(self._new_id(), self._last[kind])
         self._unsaid.clear()
 
     def _cancel_timer(self) -> None:

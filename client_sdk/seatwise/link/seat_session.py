@@ -14,9 +14,12 @@ from hashlib import sha256
 from typing import Any, Final
 
 from seatwise.bot import BotFactory
-from seatwise.codec import CODECS, MalformedView
+from seatwise.bot_errors import BadAnswerError
+from seatwise.codec import MalformedView
 from seatwise.codec.offer import decode_offer
 from seatwise.codec.result import decode_match_ended
+from seatwise.kits import KITS
+from seatwise.kits.codecs import CODECS
 from seatwise.link import answer_times
 from seatwise.link.backoff import Backoff
 from seatwise.link.pending_prompt import PendingPrompt, pending_prompt_of
@@ -50,9 +53,10 @@ class SeatSession:
 
     def __init__(self, message: SeatOffer, factory: BotFactory, epochs: dict[str, int]) -> None:
         self.offer = decode_offer(message)
+        self._kit = KITS[self.offer.game]
         self.place = f"{self.offer.match} seat {self.offer.seat}"
         """For the log."""
-        self.questions = QuestionLoop(factory, self.offer, self._submit_move)
+        self.questions = QuestionLoop(factory, self.offer, self._kit, self._submit_move)
         self.epoch = message.epoch
         """That of the offer which brought it where it is."""
         self.moves = 0
@@ -72,7 +76,7 @@ class SeatSession:
         """Whether the referee has shown it its match since it last asked for the last word."""
         self._waits = Backoff()
         self._timer: asyncio.TimerHandle | None = None
-        self._layouts = RaceLayouts(self._send_race_step)
+        self._layouts = RaceLayouts(self._kit.race_rules, self._send_race_step)
 
     @property
     def key(self) -> SeatKey:
@@ -197,12 +201,13 @@ class SeatSession:
     def _open_question(self, update: Update) -> None:
         try:
             view = self._codec.decode_view(getattr(update, self._codec.field))
-        except MalformedView as error:
+            method = self._kit.find_method(update.pace)
+        except (MalformedView, BadAnswerError) as error:
             log.error("%s: %s. Is there a newer version of seatwise?", self.place, error)
         else:
             self._layouts.close()
-            self._layouts = RaceLayouts(self._send_race_step)
-            self.questions.open_question(pending_prompt_of(update, view))
+            self._layouts = RaceLayouts(self._kit.race_rules, self._send_race_step)
+            self.questions.open_question(pending_prompt_of(update, method, view))
             if (pending := self.questions.pending) is not None:
                 pending.said_in = self._sittings
 

@@ -6,20 +6,9 @@ from importlib import import_module
 from typing import Final, cast
 
 from seatwise.bot import Bot
+from seatwise.kits import KITS
 
-_CLASSES: Final = {
-    "ugo": {
-        "random": ("seatwise.samples.random", "RandomCard"),
-        "greedy": ("seatwise.samples.greedy", "Greedy"),
-        "counting": ("seatwise.samples.counting", "Counting"),
-    },
-    "ubongo": {
-        "random": ("seatwise.samples.ubongo_random", "RandomBuilder"),
-        "solver": ("seatwise.samples.ubongo_solving", "Solver"),
-    },
-}
-
-SAMPLES: Final = {game: tuple(classes) for game, classes in _CLASSES.items()}
+SAMPLES: Final = {game: tuple(kit.samples) for game, kit in KITS.items()}
 """The names of the samples by game, the weakest first."""
 
 
@@ -42,5 +31,5 @@ def sample(name: str, game: str = "ugo") -> type[Bot]:
         >>> sample("greedy").__name__
         'Greedy'
     """
-    module, cls = _CLASSES[game][name]
+    module, _, cls = KITS[game].samples[name].partition(":")
     return cast("type[Bot]", getattr(import_module(module), cls))

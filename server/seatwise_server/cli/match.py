@@ -194,7 +194,7 @@ def _watch(client: Client, args: Namespace) -> int:
 
 
 def _print_view(seen: match_service_pb2.WatchMatchResponse) -> None:
-    from seatwise.codec import CODECS
+    from seatwise.kits.codecs import CODECS
 
     field = seen.WhichOneof("view")
     if field is None:

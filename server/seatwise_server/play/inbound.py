@@ -7,7 +7,8 @@ from typing import Any
 
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from seatwise.codec import CODECS, MalformedMove
+from seatwise.codec import MalformedMove
+from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.play import play_messages

@@ -11,7 +11,6 @@ import hmac
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from seatwise.codec import CODECS
 from seatwise.codec.wire_format import (
     encode_field,
     encode_length_key,
@@ -19,6 +18,7 @@ from seatwise.codec.wire_format import (
     encode_short_field,
     encode_varint,
 )
+from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_server.counts import COUNTS
 

@@ -6,8 +6,8 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable
 
-from seatwise.codec import CODECS
 from seatwise.codec.wire_format import encode_field
+from seatwise.kits.codecs import CODECS
 from seatwise.v1 import match_service_pb2 as pb
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Entry, Rejected, decode, entry_from_json

@@ -1,0 +1,102 @@
+"""Ubongo for the SDK: how the steps of its bots become moves, its samples and its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
+
+from seatwise.bot_errors import BadAnswerError
+from seatwise.building import Thought
+from seatwise.kits.game_kit import GameKit, RaceMethod, shorten
+from seatwise_referee.game import IllegalMove
+from seatwise_referee.games.ubongo import (
+    GOAL,
+    Call,
+    Card,
+    Lay,
+    Layout,
+    OfferEnd,
+    Placement,
+    View,
+)
+from seatwise_referee.games.ubongo.legality import check_layout
+
+Step: TypeAlias = Lay | OfferEnd | Call | Thought
+
+
+class BuildReader:
+    """Reads the answers of one bot in one round. It finds an illegal layout before the referee does."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._laid: Layout = view.layout
+        self._is_offering = view.seat in view.offers
+
+    def read_step(self, answer: object) -> Step:
+        """Return the move, or the thought."""
+        match answer:
+            case Thought(int(ms)) if ms >= 0:
+                return Thought(ms)
+            case OfferEnd(bool(on)):
+                self._is_offering = on
+                return OfferEnd(on)
+            case Call():
+                return self._read_call(answer)
+            case Thought() | OfferEnd():
+                raise BadAnswerError(f"{answer!r}: a thought has milliseconds, and an offer is True or False")
+        return self._read_layout(answer)
+
+    def _read_call(self, call: Call) -> Call:
+        if self._is_offering:
+            raise BadAnswerError("Call() while it offers the end: yield OfferEnd(False) first")
+        if len(self._laid) < GOAL:
+            raise BadAnswerError(f"Call() with {len(self._laid)} cards laid: it takes {GOAL}")
+        return call
+
+    def _read_layout(self, answer: object) -> Lay:
+        layout = answer.layout if isinstance(answer, Lay) else _parse_layout(answer)
+        try:
+            check_layout(self._view.hand, layout)
+        except IllegalMove as illegal:
+            raise BadAnswerError(f"build(view) yielded a layout that cannot lie: {illegal}") from None
+        self._laid = layout
+        return Lay(layout)
+
+
+def _parse_layout(answer: object) -> Layout:
+    if isinstance(answer, str) or not isinstance(answer, Iterable):
+        raise BadAnswerError(
+            f"{shorten(answer)}: build(view) yields layouts, OfferEnd(on), Thought(ms) and at last Call()"
+        )
+    return tuple(map(_parse_placement, answer))
+
+
+def _parse_placement(answer: Any) -> Placement:
+    if type(answer) is Placement:
+        return answer
+    try:
+        card, x, y, turn = answer
+        return Placement(Card.parse(card) if isinstance(card, str) else Card(card), x, y, turn)
+    except (TypeError, ValueError) as error:
+        raise BadAnswerError(
+            f"{shorten(answer)} is no placement: write (card, x, y, turn), as in ('1-01', 0, 0, 1) ({error})"
+        ) from None
+
+
+KIT: Final = GameKit(
+    name="ubongo",
+    methods={
+        "build": RaceMethod(
+            "build",
+            new_reader=BuildReader,
+            last_move=OfferEnd(on=True),
+            usage="yield layouts, and at last Call()",
+        )
+    },
+    samples={
+        "random": "seatwise.samples.ubongo_random:RandomBuilder",
+        "solver": "seatwise.samples.ubongo_solving:Solver",
+    },
+    casual_queue="casual-ubongo",
+    codec_module="seatwise.codec.ubongo",
+)

@@ -1,0 +1,57 @@
+"""UGO! for the SDK: how the answers of its bots become moves, its samples and its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from seatwise.bot_errors import BadAnswerError
+from seatwise.kits.game_kit import GameKit, TurnMethod, shorten
+from seatwise_referee.games.ugo import Arrange, Card, Move, Play, View
+
+
+def read_card(answer: object, view: View) -> Move:
+    where = "choose(view) must return one of view.legal_cards, here " + _list_cards(view.legal_cards)
+    card = _parse_card(answer.card if isinstance(answer, Play) else answer, where)
+    if card not in view.legal_cards:
+        raise BadAnswerError(f"{card} may not be played here: {where}")
+    return Play(card)
+
+
+def read_order(answer: object, view: View) -> Move:
+    where = "arrange(view) must return each of view.won_cards once, here " + _list_cards(view.won_cards)
+    given = answer.cards if isinstance(answer, Arrange) else answer
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise BadAnswerError(f"{shorten(given)} is no list of cards: {where}")
+    cards = tuple(_parse_card(each, where) for each in given)
+    if sorted(cards) != sorted(view.won_cards):
+        raise BadAnswerError(f"{_list_cards(cards) or 'nothing'} was returned: {where}")
+    return Arrange(cards)
+
+
+def _parse_card(answer: object, where: str) -> Card:
+    if isinstance(answer, Card):
+        return answer
+    if not isinstance(answer, str):
+        raise BadAnswerError(f"{shorten(answer)} is no card: {where}")
+    try:
+        return Card.parse(answer)
+    except ValueError as error:
+        raise BadAnswerError(f"{error}. {where}") from None
+
+
+def _list_cards(cards: Iterable[Card]) -> str:
+    return ", ".join(map(str, cards))
+
+
+KIT: Final = GameKit(
+    name="ugo",
+    methods={"card": TurnMethod("choose", read_card), "arrange": TurnMethod("arrange", read_order)},
+    samples={
+        "random": "seatwise.samples.random:RandomCard",
+        "greedy": "seatwise.samples.greedy:Greedy",
+        "counting": "seatwise.samples.counting:Counting",
+    },
+    casual_queue="casual",
+    codec_module="seatwise.codec.ugo",
+)
