@@ -172,7 +172,7 @@ def _options(game: str, seats: int, given: Mapping[str, int | str]) -> Options:
     if seats not in sizes:
         raise UsageError(f"{game} is played by {sizes[0]} to {sizes[-1]} bots, not by {seats}")
     try:
-        return GAMES[game].options(given)
+        return GAMES[game].complete_options(given)
     except BadOptions as error:
         raise UsageError(f"option {error}") from None
 

@@ -23,10 +23,10 @@ from seatwise_referee import record
 from seatwise_referee.effects import Effect, WakeAt, WriteEntry
 from seatwise_referee.game import Prompt, Seat
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import Entry, Finished, Voided, encode
+from seatwise_referee.journal import Entry, Finished, Voided, encode_entry
 from seatwise_referee.match import Match
 from seatwise_referee.setup import Setup
-from seatwise_referee.shuffle import commitment
+from seatwise_referee.shuffle import commitment_to
 from seatwise_referee.time_control import TimeControl
 
 FREE_MS = 60_000
@@ -102,7 +102,7 @@ class LocalTable:
     def record(self) -> bytes | None:
         """Return the record of the finished match; `None` if it was voided."""
         with suppress(record.NotFinished):
-            return record.write(self._setup, list(map(encode, self._entries))).line
+            return record.write_record(self._setup, list(map(encode_entry, self._entries))).line
         return None
 
     # The match
@@ -116,7 +116,7 @@ class LocalTable:
             bots=self._setup.bots,
             options=self._setup.options,
             time_control=self._setup.time_control,
-            commitment=commitment(self._setup.seed),
+            commitment=commitment_to(self._setup.seed),
         )
         try:
             bot = new_bot(player.factory, offer, player.chance)

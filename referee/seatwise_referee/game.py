@@ -2,7 +2,7 @@
 
 A game is a set of pure functions over states. It has no clock: a prompt says who may move and at which
 pace, the referee measures the time, and when that is over it plays the `default_move` that the game names
-(in a race it calls `agree`). So every match ends, and a replay of its moves needs nothing but the rules.
+(in a race it calls `end_round`). So every match ends, and a replay of its moves needs nothing but the rules.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Game(Protocol[StateT, MoveT, ViewT]):
         """The default free time of each pace, in milliseconds."""
         ...
 
-    def options(self, given: Options) -> Options:
+    def complete_options(self, given: Options) -> Options:
         """Return the given options with the defaults of those that are missing.
 
         Raises `BadOptions` for an option that the game does not have, or a value that it cannot be played with.
@@ -132,7 +132,7 @@ class Game(Protocol[StateT, MoveT, ViewT]):
         """
         ...
 
-    def deals(self, seats: int, seed: bytes, options: Options) -> list[Json]:
+    def deals_in_clear(self, seats: int, seed: bytes, options: Options) -> list[Json]:
         """Return all that chance decides in the whole match, in clear, for the record.
 
         The arguments are those of `deal`. The referee publishes the result only when the match is over.
@@ -227,6 +227,6 @@ class RaceGame(Game[StateT, MoveT, ViewT], Protocol):
         """
         ...
 
-    def agree(self, state: StateT) -> StateT:
+    def end_round(self, state: StateT) -> StateT:
         """Return the state after the round has ended without a call: all agreed, or its time is over."""
         ...

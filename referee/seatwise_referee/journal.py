@@ -15,11 +15,11 @@ from typing import Any, ClassVar, TypeAlias
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Json, Seat
 
-PRIVATE = frozenset({"message", "request_id", "request_ids"})
+PRIVATE_FIELDS = frozenset({"message", "request_id", "request_ids"})
 """Fields of the journal that the public record leaves out."""
 
 
-def canonical(value: Json) -> bytes:
+def canonical_json(value: Json) -> bytes:
     """The one way to write a value: sorted keys, no spaces, ASCII, integers only."""
     return _ENCODE(value).encode()
 
@@ -127,7 +127,7 @@ class _Entry:
     """Since the match was opened; never falls."""
 
     def to_json(self) -> dict[str, Json]:
-        """As in the store; records leave out `PRIVATE`."""
+        """As in the store; records leave out `PRIVATE_FIELDS`."""
         body: dict[str, Json] = {name: getattr(self, name) for name in _NAMES[type(self)]}
         body["kind"] = self.kind
         return body
@@ -319,7 +319,9 @@ def _tuple_of(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
 _NAMES: dict[type[_Entry], tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind)) for kind in _TYPES
 }
-_PRIVATE_NAMES = {kind: tuple(name for name in names if name in PRIVATE) for kind, names in _NAMES.items()}
+_PRIVATE_NAMES = {
+    kind: tuple(name for name in names if name in PRIVATE_FIELDS) for kind, names in _NAMES.items()
+}
 _READERS: dict[type[Entry], dict[str, Callable[[Any], Any]]] = {
     Defaulted: {"reason": DefaultReason, "moves": _tuple_of(DefaultMove.from_json)},
     Called: {"calls": _tuple_of(RaceCall.from_json), "layouts": tuple, "request_ids": tuple},
@@ -333,7 +335,7 @@ _READERS: dict[type[Entry], dict[str, Callable[[Any], Any]]] = {
     Finished: {"endings": _tuple_of(Ending)},
 }
 """How fields that are more than plain JSON are read."""
-KINDS: dict[str, type[Entry]] = {kind.kind: kind for kind in _TYPES}
+ENTRY_TYPES: dict[str, type[Entry]] = {kind.kind: kind for kind in _TYPES}
 """The entry types by their name in JSON."""
 
 
@@ -342,23 +344,23 @@ class BadEntry(ValueError):
 
 
 def entry_from_json(body: Mapping[str, Any]) -> Entry:
-    """The inverse of `to_json`, or `BadEntry`. Fields in `PRIVATE` may be missing, as in records."""
+    """The inverse of `to_json`, or `BadEntry`. Fields in `PRIVATE_FIELDS` may be missing, as in records."""
     if not isinstance(body, Mapping):
         raise BadEntry("an entry is a JSON object")
     name = body.get("kind")
-    kind = KINDS.get(name) if isinstance(name, str) else None
+    kind = ENTRY_TYPES.get(name) if isinstance(name, str) else None
     if kind is None:
         raise BadEntry(f"unknown kind {name!r:.40}")
     names = _NAMES[kind]
     given = {name: body[name] for name in names if name in body}
-    missing = [name for name in names if name not in given and name not in PRIVATE]
+    missing = [name for name in names if name not in given and name not in PRIVATE_FIELDS]
     unknown = body.keys() - {*names, "kind"}
     if missing or unknown:
         raise BadEntry(f"{kind.kind}: missing {missing}, unknown {sorted(unknown)}")
-    return _typed(kind, {**{name: "" for name in names if name in PRIVATE}, **given})
+    return _read_entry(kind, {**{name: "" for name in names if name in PRIVATE_FIELDS}, **given})
 
 
-def _typed(kind: type[Entry], given: dict[str, Any]) -> Entry:
+def _read_entry(kind: type[Entry], given: dict[str, Any]) -> Entry:
     try:
         for name, read in _READERS.get(kind, {}).items():
             given[name] = read(given[name])
@@ -367,47 +369,47 @@ def _typed(kind: type[Entry], given: dict[str, Any]) -> Entry:
     return kind(**given)
 
 
-_BEHIND_IT = b"\t"
+_SEPARATOR = b"\t"
 """Stands between the halves of a stored entry; JSON escapes tabs."""
 
-_MOVED = (
+_MOVE_TEMPLATE = (
     '{"allowance_ms":%d,"asked_ms":%d,"at_ms":%d,"charged_ms":%d,"kind":"move",'
     '"move":%s,"prompt":%d,"seat":%d,"seq":%d}\t{"request_id":%s}'
 )
 
 
-def encode(entry: Entry) -> bytes:
-    """An entry as the store holds it: as records show it, then what is `PRIVATE`, if anything is.
+def encode_entry(entry: Entry) -> bytes:
+    """An entry as the store holds it: as records show it, then what is `PRIVATE_FIELDS`, if anything is.
 
     Each half is canonical JSON. So records are copied from journals and not written anew. Moves, which
-    nearly all entries are, are written by hand: `canonical` takes three times as long.
+    nearly all entries are, are written by hand: `canonical_json` takes three times as long.
     """
     if type(entry) is Moved:
-        text = _MOVED % (
+        text = _MOVE_TEMPLATE % (
             entry.allowance_ms, entry.asked_ms, entry.at_ms, entry.charged_ms,
             _ENCODE(entry.move), entry.prompt, entry.seat, entry.seq, encode_basestring_ascii(entry.request_id),
         )  # fmt: skip  # as it reads in the template
         return text.encode()
     body = entry.to_json()
     private = {name: body.pop(name) for name in _PRIVATE_NAMES[type(entry)]}
-    return canonical(body) + (_BEHIND_IT + canonical(private) if private else b"")
+    return canonical_json(body) + (_SEPARATOR + canonical_json(private) if private else b"")
 
 
-def public(data: bytes) -> bytes:
+def public_part(data: bytes) -> bytes:
     """What records show of a stored entry: canonical JSON."""
-    return data.partition(_BEHIND_IT)[0]
+    return data.partition(_SEPARATOR)[0]
 
 
-def decode(data: bytes) -> Entry:
-    """The inverse of `encode`, or `BadEntry`."""
-    shown, _, private = data.partition(_BEHIND_IT)
-    body = _loaded(shown)
+def decode_entry(data: bytes) -> Entry:
+    """The inverse of `encode_entry`, or `BadEntry`."""
+    shown, _, private = data.partition(_SEPARATOR)
+    body = _load_object(shown)
     if private:
-        body = {**body, **_loaded(private)}
+        body = {**body, **_load_object(private)}
     return entry_from_json(body)
 
 
-def _loaded(data: bytes) -> dict[str, Any]:
+def _load_object(data: bytes) -> dict[str, Any]:
     try:
         body = json.loads(data)
     except ValueError as error:

@@ -116,6 +116,8 @@ class Position(NamedTuple):
         return tuple(seats)
 
 
+AnyRaceGame: TypeAlias = "RaceGame[Any, Any, Any]"
+"""Only such a game has races, so only its entries tell of calls and agreements."""
 AnyGame: TypeAlias = "Game[Any, Any, Any] | RaceGame[Any, Any, Any]"
 
 
@@ -178,7 +180,7 @@ def _after_defaulted(position: Position, entry: Defaulted, _: Setup, game: AnyGa
     return _in_race(_after_public(position, entry, seats=seats), state, game)
 
 
-def _after_called(position: Position, entry: Called, _: Setup, game: Any, state: Any) -> Position:
+def _after_called(position: Position, entry: Called, _: Setup, game: AnyRaceGame, state: Any) -> Position:
     callers = frozenset(call.seat for call in entry.calls)
     if state is None:
         state = game.call_together(game.with_layouts(position.state, entry.layouts), callers)
@@ -192,9 +194,9 @@ def _after_called(position: Position, entry: Called, _: Setup, game: Any, state:
     return _in_race(_after_public(position, entry, seats=seats, race_ms=first_ms), state, game)
 
 
-def _after_agreed(position: Position, entry: Agreed, _: Setup, game: Any, state: Any) -> Position:
+def _after_agreed(position: Position, entry: Agreed, _: Setup, game: AnyRaceGame, state: Any) -> Position:
     if state is None:
-        state = game.agree(game.with_layouts(position.state, entry.layouts))
+        state = game.end_round(game.with_layouts(position.state, entry.layouts))
     late = {each.seat for each in entry.asked}
     seats = tuple(
         own._replace(

@@ -218,7 +218,7 @@ class RacePrompt:
             asked=asked,
             **self._decision.next_stamp(now),
         )
-        self._decision.record_entry(entry, self._game.agree(state))
+        self._decision.record_entry(entry, self._game.end_round(state))
 
     def _layouts_in(self, state: Any) -> tuple[Json, ...]:
         return tuple(self._game.layouts(state))

@@ -10,12 +10,21 @@ from itertools import takewhile
 
 from seatwise_referee.game import Json
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import Dealt, Entry, Finished, Sat, canonical, decode, encode, public
+from seatwise_referee.journal import (
+    Dealt,
+    Entry,
+    Finished,
+    Sat,
+    canonical_json,
+    decode_entry,
+    encode_entry,
+    public_part,
+)
 from seatwise_referee.setup import Setup
-from seatwise_referee.shuffle import commitment
+from seatwise_referee.shuffle import commitment_to
 
-FORMAT = "seatwise.record/1"
-TAIL = ("entries", "outcome", "result", "endings", "chain")
+RECORD_FORMAT = "seatwise.record/1"
+TAIL_KEYS = ("entries", "outcome", "result", "endings", "chain")
 """What follows the header; the rest is the header, with which the chain begins."""
 
 
@@ -24,7 +33,7 @@ class NotFinished(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenRecord:
     """A record as it is stored."""
 
     line: bytes
@@ -33,14 +42,14 @@ class Written:
     """Its last link."""
 
 
-def write(setup: Setup, journal: Sequence[bytes]) -> Written:
+def write_record(setup: Setup, journal: Sequence[bytes]) -> WrittenRecord:
     """The record of a finished match, its entries copied as the store holds them. `NotFinished` if it is not."""
-    last = decode(journal[-1]) if journal else None
+    last = decode_entry(journal[-1]) if journal else None
     if not isinstance(last, Finished):
         raise NotFinished(f"{setup.match} was not played to its end")
-    head = header(setup, nonces_of(setup, takewhile(_is_before_the_deal, map(decode, journal))))
-    entries = list(map(public, journal))
-    link = _linked(head, entries)
+    head = record_header(setup, nonces_of(setup, takewhile(_is_before_the_deal, map(decode_entry, journal))))
+    entries = list(map(public_part, journal))
+    link = _link_over(head, entries)
     body: dict[str, Json] = {
         **head,
         "entries": [],
@@ -49,8 +58,8 @@ def write(setup: Setup, journal: Sequence[bytes]) -> Written:
         "endings": list(last.endings),
         "chain": link.hex(),
     }
-    return Written(
-        canonical(body).replace(b'"entries":[]', b'"entries":[%b]' % b",".join(entries), 1) + b"\n", link
+    return WrittenRecord(
+        canonical_json(body).replace(b'"entries":[]', b'"entries":[%b]' % b",".join(entries), 1) + b"\n", link
     )
 
 
@@ -58,18 +67,18 @@ def _is_before_the_deal(entry: Entry) -> bool:
     return not isinstance(entry, Dealt)
 
 
-def build(setup: Setup, entries: Iterable[Entry]) -> dict[str, Json]:
+def build_record(setup: Setup, entries: Iterable[Entry]) -> dict[str, Json]:
     """The same as JSON, from entries in memory."""
-    body: dict[str, Json] = json.loads(write(setup, list(map(encode, entries))).line)
+    body: dict[str, Json] = json.loads(write_record(setup, list(map(encode_entry, entries))).line)
     return body
 
 
-def header(setup: Setup, nonces: Sequence[bytes | None]) -> dict[str, Json]:
+def record_header(setup: Setup, nonces: Sequence[bytes | None]) -> dict[str, Json]:
     """What is fixed once the cards are dealt: everything of a record but its tail."""
     in_set: dict[str, Json] = {"deal_set": setup.deal_set.to_json()} if setup.deal_set else {}
     return {
         **in_set,
-        "format": FORMAT,
+        "format": RECORD_FORMAT,
         "match": setup.match,
         "game": setup.game,
         "rules_version": setup.rules_version,
@@ -77,10 +86,10 @@ def header(setup: Setup, nonces: Sequence[bytes | None]) -> dict[str, Json]:
         "seats": [{"seat": seat, "bot": bot} for seat, bot in enumerate(setup.bots)],
         "time_control": setup.time_control.to_json(),
         "durability": setup.durability,
-        "commitment": commitment(setup.seed).hex(),
+        "commitment": commitment_to(setup.seed).hex(),
         "seed": setup.seed.hex(),
         "nonces": [None if nonce is None else nonce.hex() for nonce in nonces],
-        "deals": GAMES[setup.game].deals(len(setup.bots), setup.deals_from(nonces), setup.options),
+        "deals": GAMES[setup.game].deals_in_clear(len(setup.bots), setup.deals_from(nonces), setup.options),
     }
 
 
@@ -91,18 +100,18 @@ def nonces_of(setup: Setup, entries: Iterable[Entry]) -> tuple[bytes | None, ...
     return tuple(None if nonce is None else bytes.fromhex(nonce) for nonce in nonces)
 
 
-def chain(head: dict[str, Json], entries: Iterable[dict[str, Json]]) -> bytes:
+def last_link(head: dict[str, Json], entries: Iterable[dict[str, Json]]) -> bytes:
     """SHA-256 of the header, then of each link and the entry that follows it; the last link."""
-    return _linked(head, map(canonical, entries))
+    return _link_over(head, map(canonical_json, entries))
 
 
-def _linked(head: dict[str, Json], entries: Iterable[bytes]) -> bytes:
-    link = sha256(canonical(head)).digest()
+def _link_over(head: dict[str, Json], entries: Iterable[bytes]) -> bytes:
+    link = sha256(canonical_json(head)).digest()
     for entry in entries:
         link = sha256(link + entry).digest()
     return link
 
 
-def line(record: dict[str, Json]) -> bytes:
+def record_line(record: dict[str, Json]) -> bytes:
     """The record as it is stored: canonical JSON and a newline."""
-    return canonical(record) + b"\n"
+    return canonical_json(record) + b"\n"

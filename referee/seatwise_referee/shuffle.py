@@ -15,7 +15,7 @@ _INNER = bytes(byte ^ 0x36 for byte in range(256))
 _OUTER = bytes(byte ^ 0x5C for byte in range(256))
 
 
-def commitment(seed: bytes) -> bytes:
+def commitment_to(seed: bytes) -> bytes:
     """What is published before the deal, so that the seed cannot be changed after it."""
     return sha256(seed).digest()
 
@@ -35,7 +35,7 @@ def deal_seed_of_set(set_seed: bytes) -> bytes:
     return sha256(set_seed).digest()
 
 
-def shuffled(items: Sequence[str], seed: bytes, label: str) -> list[str]:
+def shuffle_items(items: Sequence[str], seed: bytes, label: str) -> list[str]:
     """The items by HMAC-SHA256(seed, label + ":" + item), smallest digest first."""
     return sorted(items, key=_hmac_of(seed, f"{label}:"))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 
 from seatwise_referee.game import Json
 
-LONGEST_MS = 24 * 60 * 60 * 1000
+LONGEST_LIMIT_MS = 24 * 60 * 60 * 1000
 """No limit may be longer than a day: a typing error, not a time control."""
 
 
@@ -62,9 +62,9 @@ class TimeControl:
 
     def __post_init__(self) -> None:
         for name in _NUMBERS:
-            _check(name, getattr(self, name), least=1 if name.startswith("max_") else 0)
+            _check_whole_number(name, getattr(self, name), least=1 if name.startswith("max_") else 0)
         for pace, free_ms in self.free_ms.items():
-            _check(f"free_ms[{pace!r}]", free_ms, least=1)
+            _check_whole_number(f"free_ms[{pace!r}]", free_ms, least=1)
 
     def allowed_ms(self, pace: str, bank_ms: int) -> int:
         """The highest charge that is still in time."""
@@ -93,6 +93,8 @@ class TimeControl:
 _NUMBERS = tuple(each.name for each in fields(TimeControl) if each.name != "free_ms")
 
 
-def _check(name: str, number: object, least: int) -> None:
-    if type(number) is not int or not least <= number <= LONGEST_MS:
-        raise BadTimeControl(f"{name} is {number!r}; it must be a whole number from {least} to {LONGEST_MS}")
+def _check_whole_number(name: str, number: object, least: int) -> None:
+    if type(number) is not int or not least <= number <= LONGEST_LIMIT_MS:
+        raise BadTimeControl(
+            f"{name} is {number!r}; it must be a whole number from {least} to {LONGEST_LIMIT_MS}"
+        )

@@ -10,7 +10,7 @@ from seatwise.codec.offer import encode_options
 from seatwise.codec.time_control import encode_time_control
 from seatwise.v1 import bot_pb2, match_pb2, play_service_pb2
 from seatwise_referee.setup import Setup
-from seatwise_referee.shuffle import commitment
+from seatwise_referee.shuffle import commitment_to
 from seatwise_server.store import Bot, MatchMeta, OffQueues
 
 STATES = {name.removeprefix("STATE_"): number for name, number in match_pb2.Match.State.items()}
@@ -26,7 +26,7 @@ def match(meta: MatchMeta) -> match_pb2.Match:
         bots=setup.bots,
         options=encode_options(setup.options),
         time_control=encode_time_control(setup.time_control),
-        commitment=commitment(setup.seed),
+        commitment=commitment_to(setup.seed),
         create_time=timestamp(meta.create_us),
         durability=setup.durability,
         rules_version=setup.rules_version,

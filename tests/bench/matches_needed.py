@@ -76,7 +76,7 @@ def played(deal: str, match: str, names: Sequence[str]) -> tuple[int, ...]:
         match=f"matches/{match}",
         game=GAME.name,
         rules_version=GAME.rules_version,
-        options=GAME.options({}),
+        options=GAME.complete_options({}),
         bots=tuple(f"bots/{name}/versions/{seat}" for seat, name in enumerate(names)),
         time_control=local_time_control(GAME.name),
         seed=sha256(f"match/{match}".encode()).digest(),

@@ -22,7 +22,7 @@ ORDERS = [list(permutations(range(count))) for count in range(5)]
 def ugo(seconds: float) -> float:
     """Moves a second in UGO! with four seats."""
     game: Any = GAMES["ugo"]
-    options, chance = game.options({}), random.Random(1).random
+    options, chance = game.complete_options({}), random.Random(1).random
     moves, began = 0, time.process_time()
     while time.process_time() - began < seconds:
         state = game.deal(4, secrets.token_bytes(32), options)

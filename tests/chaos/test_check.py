@@ -18,7 +18,7 @@ from seatwise.kits.codecs import CODECS
 from seatwise_referee import record
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import Lay
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import canonical_json
 
 THOUGHT_MS = 40
 
@@ -60,7 +60,7 @@ class Story:
     def findings(self, *excused: int) -> Findings:
         """What the checker says; of a forged record only the verifier complains of the chain."""
         findings = Findings()
-        Check(canonical(self.record) + b"\n", self.told, excused, findings).run()
+        Check(canonical_json(self.record) + b"\n", self.told, excused, findings).run()
         findings.lost = [each for each in findings.lost if "does not verify" not in each]
         return findings
 
@@ -127,7 +127,7 @@ def test_a_record_with_another_move_is_found() -> None:
 def test_a_record_that_does_not_verify_is_found() -> None:
     story, findings = Story(), Findings()
     story.record["chain"] = "00" * 32
-    Check(record.line(story.record), story.told, (), findings).run()
+    Check(record.record_line(story.record), story.told, (), findings).run()
     assert ["does not verify" in each for each in findings.lost] == [True]
 
 
@@ -178,7 +178,7 @@ def test_blame_is_found_unless_the_bot_itself_was_away(
     blame: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     story = Story()
-    views = Check(canonical(story.record) + b"\n", {}, (), Findings())._views()
+    views = Check(canonical_json(story.record) + b"\n", {}, (), Findings())._views()
     monkeypatch.setattr(Check, "_views", lambda _: views)
     story.record["entries"].insert(-1, blame)
     assert counts(story.findings()) == (0, 0, 1)
@@ -246,8 +246,8 @@ def a_race(tells: str = "call") -> tuple[dict[str, Any], list[Line]]:
 def looked_at(record: dict[str, Any], lines: list[Line]) -> Findings:
     """What the checker says; views are held against the true record."""
     findings = Findings()
-    views = Check(canonical(a_race()[0]) + b"\n", {}, (), findings)._views()
-    check = Check(canonical(record) + b"\n", {0: lines}, (), findings)
+    views = Check(canonical_json(a_race()[0]) + b"\n", {}, (), findings)._views()
+    check = Check(canonical_json(record) + b"\n", {0: lines}, (), findings)
     check._views = lambda: views  # type: ignore[method-assign]
     check.run()
     findings.lost = [each for each in findings.lost if "does not verify" not in each]

@@ -101,7 +101,7 @@ def field_by_field(view: View) -> ubongo_pb2.View:
 
 def views_of_a_match(seats: int, seed: int) -> Iterator[View]:
     chance = random.Random(seed)
-    state = GAME.deal(seats, seed.to_bytes(32, "big"), GAME.options({"rounds": 2}))
+    state = GAME.deal(seats, seed.to_bytes(32, "big"), GAME.complete_options({"rounds": 2}))
     for number in range(400):
         prompt = GAME.prompt(state)
         yield from (GAME.view(state, viewer) for viewer in (None, *map(Seat, range(seats))))
@@ -111,7 +111,7 @@ def views_of_a_match(seats: int, seed: int) -> Iterator[View]:
         likely = list(islice(GAME.legal_moves(state, seat), 12))
         state = GAME.play(state, seat, chance.choice(likely))
         if number % 100 == 99:
-            state = GAME.agree(state)
+            state = GAME.end_round(state)
 
 
 @pytest.mark.parametrize("seats", [2, 3, 4])

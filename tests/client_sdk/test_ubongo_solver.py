@@ -19,7 +19,7 @@ from seatwise_referee.games.ubongo import (
     Layout,
     Side,
     Ubongo,
-    agree,
+    end_round,
     fitting_places,
     is_fitting,
 )
@@ -107,13 +107,13 @@ def test_layouts_lie_within_the_bounds_of_the_game() -> None:
 
 
 def test_two_solvers_play_a_match() -> None:
-    state = UBONGO.deal(2, bytes(32), UBONGO.options({}))
+    state = UBONGO.deal(2, bytes(32), UBONGO.complete_options({}))
     while not state.is_over:
         seat = Seat(state.round.number % 2)
         for layout in solve(UBONGO.view(state, seat).hand):
             state = UBONGO.play(state, seat, Lay(layout))
         before = state.round.number
-        state = UBONGO.play(state, seat, CALL) if len(layout) == GOAL else agree(state)
+        state = UBONGO.play(state, seat, CALL) if len(layout) == GOAL else end_round(state)
         assert state.is_over or state.round.number == before + 1
     outcome = UBONGO.outcome(state)
     assert outcome is not None

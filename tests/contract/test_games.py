@@ -275,10 +275,10 @@ def test_default_moves_are_the_same_every_time_and_legal(game: Any, seats: int, 
 @given(chance=Chances)
 @bounded(5)
 def test_deals_tell_in_clear_what_is_dealt(game: Any, seats: int, chance: Random) -> None:
-    """Whatever the moves, each seat finds itself holding just what `deals` says for that round."""
+    """Whatever the moves, each seat finds itself holding just what `deals_in_clear` says for that round."""
     seed = chance.randbytes(32)
-    options = game.options(OPTIONS.get(game.name, {}))
-    deals = game.deals(seats, seed, options)
+    options = game.complete_options(OPTIONS.get(game.name, {}))
+    deals = game.deals_in_clear(seats, seed, options)
     assert json.loads(json.dumps(deals, allow_nan=False)) == deals
     state, started = game.deal(seats, seed, options), 0
     while (prompt := game.prompt(state)) is not None:
@@ -293,18 +293,18 @@ def test_deals_tell_in_clear_what_is_dealt(game: Any, seats: int, chance: Random
 
 @every_game
 def test_options_are_complete_and_take_themselves(game: Any) -> None:
-    options = game.options({})
-    assert game.options(options) == options
+    options = game.complete_options({})
+    assert game.complete_options(options) == options
     assert all(isinstance(value, int | str) for value in options.values())
 
 
 @every_game
 def test_unknown_options_and_wrong_tables_are_refused(game: Any) -> None:
     with pytest.raises(BadOptions, match="no_such_option"):
-        game.options({"no_such_option": 1})
-    for key in game.options({}):
+        game.complete_options({"no_such_option": 1})
+    for key in game.complete_options({}):
         with pytest.raises(BadOptions, match=key):
-            game.options({key: object()})
+            game.complete_options({key: object()})
     for seats in (game.table_sizes.start - 1, game.table_sizes.stop):
         with pytest.raises(BadOptions):
-            game.deal(seats, bytes(32), game.options({}))
+            game.deal(seats, bytes(32), game.complete_options({}))

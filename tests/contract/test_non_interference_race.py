@@ -23,7 +23,7 @@ from seatwise_referee.effects import WriteEntry
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import CALL, CARDS, Card, Lay, OfferEnd, Placement
-from seatwise_referee.journal import encode
+from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import Match
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ async def story(
     moment: Moment, position: Position, plan: Plan, *, is_called: bool, is_noisy: bool = False
 ) -> Story:
     room = Room(setup=moment.setup, position=position)
-    room.journal.start_with(room.table.name, map(encode, moment.entries))
+    room.journal.start_with(room.table.name, map(encode_entry, moment.entries))
     room.table.start_clocks()
     with capture_logs() as log:
         links = [room.link(seat) for seat in range(len(moment.setup.bots))]

@@ -29,7 +29,7 @@ from seatwise.codec.wire_format import encode_field
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.effects import AcceptMove
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import encode
+from seatwise_referee.journal import encode_entry
 from seatwise_server.play import spectating
 from seatwise_server.play.outbox import Outbox
 from seatwise_server.play.play_stream import PlayStream
@@ -86,7 +86,7 @@ async def _among(moment: Moment, plan: Plan, is_noisy: bool) -> list[tuple[float
     """A viewer who wants every change, while others are quiet, or are refused whatever they want."""
     assert plan.viewer is not None
     room = Room(setup=moment.setup, position=moment.position)
-    room.journal.start_with(room.table.name, map(encode, moment.entries))
+    room.journal.start_with(room.table.name, map(encode_entry, moment.entries))
     room.table.start_clocks()
     links = [room.link(seat) for seat in range(len(moment.setup.bots))]
     for seat, link in enumerate(links):

@@ -105,7 +105,7 @@ def can_call(game: Any, state: Any, seat: Seat) -> bool:
 @bounded(4)
 def test_an_agreement_ends_the_round_for_all(game: Any, seats: int, chance: Random) -> None:
     for step in some(match(game, seats, chance), chance, 0.2):
-        following = game.prompt(game.agree(step.state))
+        following = game.prompt(game.end_round(step.state))
         assert following is None or following.number == step.prompt.number + 1
         assert following is None or following.seats == set(range(seats))
 

@@ -18,9 +18,9 @@ from matches.one_match import nonce, setup_of
 from matches.set_scenes import played
 
 from seatwise import v1
-from seatwise_referee.journal import canonical, encode
+from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_referee.setup import Setup
-from seatwise_referee.shuffle import commitment
+from seatwise_referee.shuffle import commitment_to
 from seatwise_server import resources
 from seatwise_server.play.delivery import end_of
 from seatwise_server.play.offer_messages import encode_offer
@@ -191,7 +191,7 @@ def test_what_is_known_before_the_deal_cannot_be_put_into_words_that_go_out() ->
 
 def test_an_end_in_a_set_of_deals_tells_no_seed() -> None:
     it = played()
-    setup, journal = it.setup, [encode(entry) for entry in it.journal]
+    setup, journal = it.setup, [encode_entry(entry) for entry in it.journal]
     end = end_of(setup, journal)
     told = end.message.SerializeToString() + resources.match(meta_of(setup)).SerializeToString()
     assert setup.deal_set
@@ -212,20 +212,20 @@ def test_an_offer_tells_of_the_seed_its_commitment_alone() -> None:
     setup, other = two_setups()
     for seat in range(3):
         offer, others = (encode_offer(each, seat, 1, "host:1") for each in (setup, other))
-        assert offer.commitment == commitment(setup.seed)
+        assert offer.commitment == commitment_to(setup.seed)
         others.commitment = offer.commitment
         assert offer == others
 
 
 def meta_of(setup: Setup, **fields: bytes) -> MatchMeta:
-    written = {"setup": canonical(setup.to_json()), "state": b"RUNNING", **fields}
+    written = {"setup": canonical_json(setup.to_json()), "state": b"RUNNING", **fields}
     return MatchMeta(setup.match, 1_000_000, written)
 
 
 def test_a_match_as_a_resource_tells_of_the_seed_its_commitment_alone() -> None:
     setup, other = two_setups()
     match, others = (resources.match(meta_of(each, nonces=nonce(0))) for each in (setup, other))
-    assert match.commitment == commitment(setup.seed)
+    assert match.commitment == commitment_to(setup.seed)
     others.commitment = match.commitment
     assert match == others
     assert setup.seed not in match.SerializeToString()

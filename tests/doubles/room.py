@@ -18,7 +18,7 @@ from doubles.virtual import running, settle
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import Entry, decode, encode
+from seatwise_referee.journal import Entry, decode_entry, encode_entry
 from seatwise_referee.match import Match
 from seatwise_server.play.delivery import end_of
 from seatwise_server.play.inbound import InboundItems, NotYourSeat
@@ -87,7 +87,7 @@ class FakeJournal:
 
     def entries(self, match: str) -> list[Entry]:
         """What is safe."""
-        return [decode(data) for data in self._written.get(match, ())]
+        return [decode_entry(data) for data in self._written.get(match, ())]
 
     def hold(self) -> None:
         """From now on nothing is written and nothing answered."""
@@ -307,4 +307,4 @@ class Room:
 
     def tell_end(self) -> None:
         """What the referee does when the last entry is written."""
-        self.table.announce_end(end_of(self.setup, list(map(encode, self.entries()))).message)
+        self.table.announce_end(end_of(self.setup, list(map(encode_entry, self.entries()))).message)

@@ -63,9 +63,9 @@ def lines(golden: Golden) -> Iterator[str]:
     """A title, the deals, each state with the move that follows, and the outcome."""
     game, chance = PLAYED[golden.game], Random(golden.seed)
     seed = sha256(str(golden.seed).encode()).digest()
-    options = game.options(golden.options)
+    options = game.complete_options(golden.options)
     yield f"{golden.game}, {golden.seats} seats, deal seed {seed.hex()}, options {json.dumps(options)}"
-    yield from (json.dumps(deal) for deal in game.deals(golden.seats, seed, options))
+    yield from (json.dumps(deal) for deal in game.deals_in_clear(golden.seats, seed, options))
     state, number, moves = game.deal(golden.seats, seed, options), 0, 0
     while (prompt := game.prompt(state)) is not None:
         yield f"\n#{prompt.number} {prompt.pace} of seat {', '.join(map(str, sorted(prompt.seats)))}"
@@ -73,7 +73,7 @@ def lines(golden: Golden) -> Iterator[str]:
         number, moves = prompt.number, moves + 1 if prompt.number == number else 1
         if moves > golden.moves:
             yield "the time runs out"
-            state = game.agree(state)  # only in a race are there so many moves in one prompt
+            state = game.end_round(state)  # only in a race are there so many moves in one prompt
             continue
         seat = picked(sorted(prompt.seats), chance)
         move = picked(list(islice(game.legal_moves(state, seat), golden.listed)), chance)

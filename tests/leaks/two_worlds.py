@@ -22,7 +22,7 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.effects import WriteEntry
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import encode
+from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import Match
 from seatwise_referee.position import Position, RequestReply, SeatState, position_after
 from seatwise_referee.setup import Setup
@@ -60,7 +60,7 @@ def setup_for(game: Any, seats: int, chance: Random) -> Setup:
         match="matches/test",
         game=game.name,
         rules_version=game.rules_version,
-        options=game.options(OPTIONS.get(game.name, {})),
+        options=game.complete_options(OPTIONS.get(game.name, {})),
         bots=tuple(f"bots/b{seat}/versions/1" for seat in range(seats)),
         time_control=TimeControl(
             free_ms=dict.fromkeys(game.paces, FREE_MS), bank_ms=BANK_MS, grace_ms=GRACE_MS,
@@ -213,14 +213,14 @@ def world(moment: Moment, position: Position, plan: Plan) -> World:
 
 async def _world(moment: Moment, position: Position, plan: Plan) -> World:
     room = Room(setup=moment.setup, position=position)
-    room.journal.start_with(room.table.name, map(encode, moment.entries))
+    room.journal.start_with(room.table.name, map(encode_entry, moment.entries))
     with capture_logs() as log:
         links = [room.link(seat) for seat in range(len(moment.setup.bots))]
         await speak(room, links, plan)
         quiet = what_is_seen(room, position, links, plan, log)
         await play(room, links, plan)
         whole = what_is_seen(room, position, links, plan, log)
-    journal = list(map(encode, room.entries()))
+    journal = list(map(encode_entry, room.entries()))
     end = end_of(room.setup, journal).message if room.match.is_over else None
     return World(quiet, whole, room.match.view_for(plan.viewer), end)
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from matches.scenes import SCENES
 from seatwise_referee import record as records
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import canonical_json
 from seatwise_referee.verify import verify_line
 
 Body: TypeAlias = dict[str, Any]
@@ -29,12 +29,12 @@ def record_of(scene: str) -> Body:
 
 def chained(body: Body) -> Body:
     """The same with the chain that a careful forger would give it."""
-    header = {key: value for key, value in body.items() if key not in records.TAIL}
-    return {**body, "chain": records.chain(header, body["entries"]).hex()}
+    header = {key: value for key, value in body.items() if key not in records.TAIL_KEYS}
+    return {**body, "chain": records.last_link(header, body["entries"]).hex()}
 
 
 def fault_of(body: Any) -> str:
-    return str(verify_line(canonical(body)).fault)
+    return str(verify_line(canonical_json(body)).fault)
 
 
 def the(body: Body, kind: str, nth: int = 0, **values: Any) -> Body:

@@ -129,11 +129,11 @@ class Desk:
 
     def record(self) -> dict[str, Json]:
         """The record of the finished match."""
-        return record.build(self.setup, self.journal)
+        return record.build_record(self.setup, self.journal)
 
     def line(self) -> bytes:
         """The record as stored."""
-        return record.line(self.record())
+        return record.record_line(self.record())
 
 
 def only(kind: type[Any], effects: list[Effect]) -> Any:

@@ -52,7 +52,7 @@ class Step(NamedTuple):
 
 
 def dealt(game: Any, seats: int, chance: Random) -> Any:
-    return game.deal(seats, chance.randbytes(32), game.options(OPTIONS.get(game.name, {})))
+    return game.deal(seats, chance.randbytes(32), game.complete_options(OPTIONS.get(game.name, {})))
 
 
 def match(game: Any, seats: int, chance: Random) -> Iterator[Step]:
@@ -77,7 +77,7 @@ def match(game: Any, seats: int, chance: Random) -> Iterator[Step]:
 def timed_out(game: Any, state: Any, prompt: Prompt) -> Any:
     """The state after the time of all seats has run out, by what the referee does then."""
     if prompt.race:
-        return game.agree(state)
+        return game.end_round(state)
     for seat in sorted(prompt.seats):
         state = game.play(state, seat, game.default_move(state, seat))
     return state

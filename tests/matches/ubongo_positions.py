@@ -18,7 +18,7 @@ UBONGO = Ubongo([PLAIN])
 
 def dealt(seats: int, **options: Any) -> State:
     """The first round on the plain deck."""
-    return UBONGO.deal(seats, SEED, UBONGO.options({"deck": "plain", **options}))
+    return UBONGO.deal(seats, SEED, UBONGO.complete_options({"deck": "plain", **options}))
 
 
 def cards_of(state: State, seat: int) -> list[Card]:

@@ -781,15 +781,15 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in an offer: the seed",
         "server/seatwise_server/play/offer_messages.py",
-        "        commitment=commitment(setup.seed),\n",
+        "        commitment=commitment_to(setup.seed),\n",
         "        commitment=setup.seed,\n",
         (SECRETS_WIRE,),
     ),
     Fault(
         "leak in a record: what a seat was told",
         "referee/seatwise_referee/journal.py",
-        'PRIVATE = frozenset({"message", "request_id", "request_ids"})',
-        'PRIVATE = frozenset({"request_id", "request_ids"})',
+        'PRIVATE_FIELDS = frozenset({"message", "request_id", "request_ids"})',
+        'PRIVATE_FIELDS = frozenset({"request_id", "request_ids"})',
         ("tests/referee/test_record.py", "tests/referee/test_record_format.py"),
     ),
     # The race
@@ -1011,14 +1011,17 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "verify: the commitment",
         f"{VERIFY}/header.py",
-        'if commitment(bytes.fromhex(record["seed"])).hex() != record["commitment"]:',
+        'if commitment_to(bytes.fromhex(record["seed"])).hex() != record["commitment"]:',
         "if False:",
         (FORGED,),
     ),
     Fault(
         "verify: deals",
         f"{VERIFY}/header.py",
-        "    if canonical(found) == canonical(given):  # not `==`, to which `true` is 1\n        return\n",
+        (
+            "    if canonical_json(found) == canonical_json(given):  # not `==`, to which `true` is 1\n"
+            "        return\n"
+        ),
         "    return\n",
         (FORGED,),
     ),

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import (
-    KINDS,
-    PRIVATE,
+    ENTRY_TYPES,
+    PRIVATE_FIELDS,
     Agreed,
     AgreedReason,
     BadEntry,
@@ -25,11 +25,11 @@ from seatwise_referee.journal import (
     Entry,
     RaceCall,
     SeatTimeout,
-    canonical,
-    decode,
-    encode,
+    canonical_json,
+    decode_entry,
+    encode_entry,
     entry_from_json,
-    public,
+    public_part,
 )
 
 WHOLE = st.integers(0, 2**53 - 1)
@@ -80,40 +80,40 @@ def entries_of(kind: type[Entry]) -> st.SearchStrategy[Entry]:
     return st.builds(kind, **(given | REASONS.get(kind, {})))
 
 
-ANY_ENTRY = st.one_of([entries_of(kind) for kind in KINDS.values()])
-by_kind = pytest.mark.parametrize("kind", KINDS)
+ANY_ENTRY = st.one_of([entries_of(kind) for kind in ENTRY_TYPES.values()])
+by_kind = pytest.mark.parametrize("kind", ENTRY_TYPES)
 
 
 @by_kind
 @given(data=st.data())
 def test_an_entry_comes_back_from_the_store_as_it_went(kind: str, data: st.DataObject) -> None:
-    entry = data.draw(entries_of(KINDS[kind]))
-    assert decode(encode(entry)) == entry
+    entry = data.draw(entries_of(ENTRY_TYPES[kind]))
+    assert decode_entry(encode_entry(entry)) == entry
 
 
 @by_kind
 @given(data=st.data())
 def test_an_entry_of_a_record_lacks_only_what_is_private(kind: str, data: st.DataObject) -> None:
-    entry = data.draw(entries_of(KINDS[kind]))
-    public = {name: value for name, value in entry.to_json().items() if name not in PRIVATE}
+    entry = data.draw(entries_of(ENTRY_TYPES[kind]))
+    public = {name: value for name, value in entry.to_json().items() if name not in PRIVATE_FIELDS}
     again = entry_from_json(public).to_json()
-    assert {name: value for name, value in again.items() if name not in PRIVATE} == public
-    assert not any(again[name] for name in again.keys() & PRIVATE)
+    assert {name: value for name, value in again.items() if name not in PRIVATE_FIELDS} == public
+    assert not any(again[name] for name in again.keys() & PRIVATE_FIELDS)
 
 
 @given(ANY_ENTRY)
 def test_the_store_holds_what_records_show_and_behind_it_what_is_private(entry: Entry) -> None:
     halves: list[dict[str, Any]] = [{}, {}]
     for name, value in entry.to_json().items():
-        halves[name in PRIVATE][name] = value
-    assert public(encode(entry)) == canonical(halves[False])
-    assert encode(entry) == b"\t".join(canonical(half) for half in halves if half)
+        halves[name in PRIVATE_FIELDS][name] = value
+    assert public_part(encode_entry(entry)) == canonical_json(halves[False])
+    assert encode_entry(entry) == b"\t".join(canonical_json(half) for half in halves if half)
 
 
 @given(ANY_ENTRY)
 def test_the_same_entry_is_always_the_same_bytes(entry: Entry) -> None:
-    data = encode(entry)
-    assert data == encode(decode(data))
+    data = encode_entry(entry)
+    assert data == encode_entry(decode_entry(data))
     assert data.isascii()
     assert b"\n" not in data
 
@@ -121,7 +121,7 @@ def test_the_same_entry_is_always_the_same_bytes(entry: Entry) -> None:
 @given(ANY_ENTRY, st.data())
 def test_an_entry_that_lacks_a_key_or_has_one_too_many_is_refused(entry: Entry, data: st.DataObject) -> None:
     body = entry.to_json()
-    dropped = data.draw(st.sampled_from(sorted(body.keys() - PRIVATE)))
+    dropped = data.draw(st.sampled_from(sorted(body.keys() - PRIVATE_FIELDS)))
     with pytest.raises(BadEntry):
         entry_from_json({name: value for name, value in body.items() if name != dropped})
     with pytest.raises(BadEntry, match="extra"):
@@ -155,16 +155,16 @@ def test_what_is_no_entry_is_refused(body: Any) -> None:
 @pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"\xff", b"7"])
 def test_what_is_not_json_is_refused(data: bytes) -> None:
     with pytest.raises(BadEntry):
-        decode(data)
+        decode_entry(data)
 
 
 @given(st.dictionaries(TEXT, st.one_of(st.integers(), TEXT, st.none(), st.booleans())))
 def test_canonical_json_has_sorted_keys_no_spaces_and_only_ascii(body: dict[str, Any]) -> None:
-    data = canonical(body)
+    data = canonical_json(body)
     assert data.isascii()
     assert json.loads(data) == body
-    assert data == canonical(dict(reversed(body.items())))
+    assert data == canonical_json(dict(reversed(body.items())))
 
 
 def test_canonical_json_is_written_in_one_way() -> None:
-    assert canonical({"b": [1, None], "a": {"é": "\n"}}) == b'{"a":{"\\u00e9":"\\n"},"b":[1,null]}'
+    assert canonical_json({"b": [1, None], "a": {"é": "\n"}}) == b'{"a":{"\\u00e9":"\\n"},"b":[1,null]}'

@@ -10,7 +10,7 @@ from matches.one_match import Desk, nonce
 from seatwise_referee import record
 from seatwise_referee.effects import Effect
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import Finished, Voided, decode, encode
+from seatwise_referee.journal import Finished, Voided, decode_entry, encode_entry
 from seatwise_referee.match import replay_match
 from seatwise_referee.verify import verify_line
 
@@ -122,7 +122,7 @@ class AnyMatch(RuleBasedStateMachine):
     def take_over(self, from_the_journal: bool) -> None:
         if from_the_journal:
             self.desk.match = replay_match(
-                self.desk.setup, [decode(encode(entry)) for entry in self.desk.journal]
+                self.desk.setup, [decode_entry(encode_entry(entry)) for entry in self.desk.journal]
             )
         self.do(self.desk.match.take_over(self.desk.match.position.epoch + 1, self.desk.now))
 
@@ -161,7 +161,7 @@ class AnyMatch(RuleBasedStateMachine):
         if isinstance(end, Finished):
             verdict = verify_line(self.desk.line())
             assert verdict.fault is None, str(verdict.fault)
-            assert verdict.chain == record.build(self.desk.setup, self.desk.journal)["chain"]
+            assert verdict.chain == record.build_record(self.desk.setup, self.desk.journal)["chain"]
         else:
             assert isinstance(end, Voided)
 

@@ -11,7 +11,7 @@ from matches.one_race import ROUND_MS, RaceDesk, open_race
 from seatwise_referee.effects import AcceptMove, Effect, RejectRequest, ShowChange, ShowView, WriteEntry
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import CALL, Lay, OfferEnd, Stop
-from seatwise_referee.journal import Called, Finished, Voided, decode, encode
+from seatwise_referee.journal import Called, Finished, Voided, decode_entry, encode_entry
 from seatwise_referee.match import replay_match
 from seatwise_referee.race import MOST_LAYS_A_SECOND
 from seatwise_referee.verify import verify_line
@@ -193,7 +193,7 @@ class AnyRace(RuleBasedStateMachine):
     def take_over(self, from_the_journal: bool) -> None:
         if from_the_journal:
             self.race.match = replay_match(
-                self.race.setup, [decode(encode(entry)) for entry in self.race.journal]
+                self.race.setup, [decode_entry(encode_entry(entry)) for entry in self.race.journal]
             )
         self.do(self.race.match.take_over(self.race.match.position.epoch + 1, self.race.now))
         self.held.clear()

@@ -19,7 +19,7 @@ from matches.scenes import SCENES, TURNS
 from seatwise_referee import record
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import PRIVATE
+from seatwise_referee.journal import PRIVATE_FIELDS
 from seatwise_referee.match import replay_match
 from seatwise_referee.record import NotFinished
 from seatwise_referee.verify import verify_line
@@ -54,7 +54,7 @@ def test_a_record_is_one_line_of_canonical_json(scene: str) -> None:
 
 @every_scene
 def test_what_is_private_stays_out_of_the_record(scene: str) -> None:
-    assert not any(PRIVATE & entry.keys() for entry in body_of(scene)["entries"])
+    assert not any(PRIVATE_FIELDS & entry.keys() for entry in body_of(scene)["entries"])
 
 
 @every_scene
@@ -141,14 +141,14 @@ def test_a_voided_match_has_no_record() -> None:
 def test_a_replay_gives_the_same_record(scene: str) -> None:
     desk = SCENES[scene]()
     assert replay_match(desk.setup, desk.journal).position == desk.match.position
-    assert record.line(record.build(desk.setup, desk.journal)) == desk.line()
+    assert record.record_line(record.build_record(desk.setup, desk.journal)) == desk.line()
 
 
 def test_the_durability_is_on_record() -> None:
     desk = SCENES["smooth"]()
-    body = record.build(replace(desk.setup, durability="loss-allowed"), desk.journal)
+    body = record.build_record(replace(desk.setup, durability="loss-allowed"), desk.journal)
     assert body["durability"] == "loss-allowed"
-    assert verify_line(record.line(body)).fault is None
+    assert verify_line(record.record_line(body)).fault is None
 
 
 def test_the_example_of_the_specification_is_what_a_match_writes() -> None:

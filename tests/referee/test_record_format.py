@@ -20,9 +20,16 @@ from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo.cards import Card
 from seatwise_referee.games.ugo.kingdoms import default_order
 from seatwise_referee.games.ugo.tricks import farmers_gained, winner_of
-from seatwise_referee.journal import KINDS, PRIVATE, canonical, decode, encode, entry_from_json
-from seatwise_referee.record import TAIL
-from seatwise_referee.shuffle import commitment, deal_seed, deal_seed_of_set, seed_in_set, shuffled
+from seatwise_referee.journal import (
+    ENTRY_TYPES,
+    PRIVATE_FIELDS,
+    canonical_json,
+    decode_entry,
+    encode_entry,
+    entry_from_json,
+)
+from seatwise_referee.record import TAIL_KEYS
+from seatwise_referee.shuffle import commitment_to, deal_seed, deal_seed_of_set, seed_in_set, shuffle_items
 from seatwise_referee.verify import MOST_BYTES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "record-format.md").read_text()
@@ -46,7 +53,7 @@ def vectors(text: str) -> dict[str, str]:
 
 
 def test_the_vector_of_canonical_json_is_right() -> None:
-    written = canonical({"b": [1, None, True], "a": {'\u00e9\n\a/"\\': "\U0001f600\x7f"}}).decode()
+    written = canonical_json({"b": [1, None, True], "a": {'\u00e9\n\a/"\\': "\U0001f600\x7f"}}).decode()
     assert f"\n{written}\n" in section("1 The file")
 
 
@@ -58,7 +65,7 @@ def test_the_longest_line_is_as_the_page_says() -> None:
 def test_the_vectors_of_chance_are_right() -> None:
     found = vectors(section("4 Chance"))
     seed = deal_seed(SEED, NONCES)
-    assert found["commitment"] == commitment(SEED).hex()
+    assert found["commitment"] == commitment_to(SEED).hex()
     assert found["deal_seed"] == seed.hex()
     hmacs = {key.removeprefix("HMAC of "): value for key, value in found.items() if key.startswith("HMAC")}
     assert len(hmacs) == 3
@@ -66,16 +73,16 @@ def test_the_vectors_of_chance_are_right() -> None:
         assert digest == hmac.digest(seed, message.encode(), "sha256").hex()
     for number in (1, 2):
         label = f"ugo/round/{number}"
-        assert found[f"order of {label}"].split() == shuffled(CARDS, seed, label)
+        assert found[f"order of {label}"].split() == shuffle_items(CARDS, seed, label)
     deck = [f"2-{number:02}" for number in range(1, 37)]
-    assert found["order of ubongo/deck/2"].split() == shuffled(deck, seed, "ubongo/deck/2")
+    assert found["order of ubongo/deck/2"].split() == shuffle_items(deck, seed, "ubongo/deck/2")
 
 
 def test_the_vectors_of_a_set_are_right() -> None:
     found = vectors(section("4 Chance"))
     for number in (1, 12):
         assert found[f"seed of match {number}"] == seed_in_set(SEED, number).hex()
-    assert found["commitment of match 1"] == commitment(seed_in_set(SEED, 1)).hex()
+    assert found["commitment of match 1"] == commitment_to(seed_in_set(SEED, 1)).hex()
     assert found["deal_seed of the set"] == deal_seed_of_set(SEED).hex()
 
 
@@ -84,20 +91,20 @@ def test_the_vectors_of_the_chain_are_right() -> None:
     assert len(links) == 3
     before = b""
     for text, link in links:
-        assert text.encode() == canonical(json.loads(text))
+        assert text.encode() == canonical_json(json.loads(text))
         before = sha256(before + text.encode()).digest()
         assert link == before.hex()
 
 
 def test_the_links_of_the_example_are_right() -> None:
     text = section("16 An example")
-    header = canonical({key: value for key, value in EXAMPLE.items() if key not in TAIL})
+    header = canonical_json({key: value for key, value in EXAMPLE.items() if key not in TAIL_KEYS})
     assert f"({len(header)} bytes)" in text
     link = sha256(header).digest()
     found = vectors(text)
     assert found["header"] == link.hex()
     for entry in EXAMPLE["entries"][:2]:
-        link = sha256(link + canonical(entry)).digest()
+        link = sha256(link + canonical_json(entry)).digest()
         assert found[f"seq {entry['seq']}"] == link.hex()
     assert f"\n{EXAMPLE['chain']}\n" in text
 
@@ -195,23 +202,23 @@ def test_every_key_of_a_record_is_described() -> None:
         assert f"Option `{option}`" in section("11 UGO!"), option
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"voided"}))
+@pytest.mark.parametrize("kind", sorted(ENTRY_TYPES.keys() - {"voided"}))
 def test_every_kind_of_entry_and_every_key_of_it_is_described(kind: str) -> None:
     (row,) = re.findall(rf"^\| `{kind}` \|(.*)$", section("6 Entries"), re.MULTILINE)
-    for name in KINDS[kind].__dataclass_fields__.keys() - PRIVATE - {"kind", "seq", "at_ms"}:
+    for name in ENTRY_TYPES[kind].__dataclass_fields__.keys() - PRIVATE_FIELDS - {"kind", "seq", "at_ms"}:
         assert f"`{name}`" in row, name
 
 
 def test_what_only_the_journal_has_is_described() -> None:
     text = section("15 The journal")
-    for name in (*PRIVATE, *VoidReason):
+    for name in (*PRIVATE_FIELDS, *VoidReason):
         assert f"`{name}`" in text, name
 
 
 def test_the_example_reads_and_writes_as_a_journal_does() -> None:
     for body in EXAMPLE["entries"]:
         entry = entry_from_json(body)
-        assert decode(encode(entry)) == entry
+        assert decode_entry(encode_entry(entry)) == entry
 
 
 def test_the_page_names_the_versions_it_is_about() -> None:

@@ -14,7 +14,7 @@ from matches.one_race import RaceDesk
 from matches.set_scenes import SET_SEED, desk, join, played
 
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import Sat, canonical
+from seatwise_referee.journal import Sat, canonical_json
 from seatwise_referee.match import Match, replay_match
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import seed_in_set
@@ -56,7 +56,7 @@ def test_no_nonce_is_taken_in_a_set() -> None:
 
 def test_a_match_of_a_set_is_replayed_from_its_stored_setup() -> None:
     it = played()
-    stored = Setup.from_json(json.loads(canonical(it.setup.to_json())))
+    stored = Setup.from_json(json.loads(canonical_json(it.setup.to_json())))
     assert stored == it.setup
     assert replay_match(stored, it.journal).position == it.match.position
 
@@ -127,7 +127,7 @@ def test_the_name_of_a_set_is_held_by_the_chain() -> None:
     record = body()
     record["deal_set"]["name"] = "sets/other"
     assert fault_of(record).startswith("the chain ends with")
-    assert verify_line(canonical(chained(record))).fault is None
+    assert verify_line(canonical_json(chained(record))).fault is None
 
 
 def test_a_match_cannot_be_moved_into_a_set() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatwise_referee.time_control import LONGEST_MS, BadTimeControl, TimeControl
+from seatwise_referee.time_control import LONGEST_LIMIT_MS, BadTimeControl, TimeControl
 
 LIMITS = TimeControl(free_ms={"card": 1000, "arrange": 400}, bank_ms=500, grace_ms=50)
 NUMBERS = [name for name in LIMITS.to_json() if name != "free_ms"]
@@ -36,7 +36,7 @@ def test_the_increment_comes_after_the_move_has_been_paid() -> None:
     assert limits.bank_after("card", 500, 1600) == 70
 
 
-@given(bank_ms=st.integers(0, LONGEST_MS), charged_ms=st.integers(0, LONGEST_MS))
+@given(bank_ms=st.integers(0, LONGEST_LIMIT_MS), charged_ms=st.integers(0, LONGEST_LIMIT_MS))
 def test_a_bank_is_never_negative_and_never_grows_without_an_increment(bank_ms: int, charged_ms: int) -> None:
     assert 0 <= LIMITS.bank_after("card", bank_ms, charged_ms) <= bank_ms
 
@@ -50,7 +50,7 @@ def test_what_is_not_said_has_its_default() -> None:
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("bad", [-1, LONGEST_MS + 1, 1.5, "10", None, True])
+@pytest.mark.parametrize("bad", [-1, LONGEST_LIMIT_MS + 1, 1.5, "10", None, True])
 def test_a_limit_is_a_whole_number_within_a_day(name: str, bad: Any) -> None:
     with pytest.raises(BadTimeControl, match=name):
         TimeControl.from_json({name: bad})

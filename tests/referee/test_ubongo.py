@@ -22,12 +22,12 @@ from seatwise_referee.games.ubongo import (
     State,
     Stop,
     Ubongo,
-    agree,
     call_together,
+    end_round,
     fits,
     with_layouts,
 )
-from seatwise_referee.shuffle import shuffled
+from seatwise_referee.shuffle import shuffle_items
 
 A, B, C, D = map(Seat, range(4))
 
@@ -90,22 +90,22 @@ def test_s5_seven_cards_without_a_call_score_7() -> None:
 
 
 def test_s6_an_agreed_end_gives_a_point_for_each_card_and_an_illegal_layout_nothing() -> None:
-    assert last_points(agree(laid(dealt(3), 6, 5, -3))) == (6, 5, 0)
+    assert last_points(end_round(laid(dealt(3), 6, 5, -3))) == (6, 5, 0)
 
 
 def test_s7_one_card_scores_1_and_none_0() -> None:
-    assert last_points(agree(laid(dealt(2), 1, 0))) == (1, 0)
+    assert last_points(end_round(laid(dealt(2), 1, 0))) == (1, 0)
 
 
 @pytest.mark.parametrize("count", [7, 8, 9])
 def test_eight_or_nine_cards_score_their_number_and_may_be_called_for_10(count: int) -> None:
     state = laid(dealt(2), count, count)
-    assert last_points(agree(state)) == (count, count)
+    assert last_points(end_round(state)) == (count, count)
     assert last_points(calls(state, B)) == (count, 10)
 
 
 def test_nobody_scores_10_without_a_call() -> None:
-    assert last_points(agree(laid(dealt(4), 9, 7, 0, -9))) == (9, 7, 0, 0)
+    assert last_points(end_round(laid(dealt(4), 9, 7, 0, -9))) == (9, 7, 0, 0)
 
 
 def test_cards_that_do_not_hang_together_score_nothing() -> None:
@@ -115,7 +115,7 @@ def test_cards_that_do_not_hang_together_score_nothing() -> None:
     apart = (*column(cards[:6]), column(cards[6:7])[0]._replace(x=9))
     state = UBONGO.play(state, A, Lay(apart))
     assert not fits(state, A)
-    assert last_points(agree(state)) == (0, 0)
+    assert last_points(end_round(state)) == (0, 0)
 
 
 # --- False calls ---------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def test_cards_that_do_not_hang_together_score_nothing() -> None:
 def test_several_who_call_falsely_together_are_all_out() -> None:
     state = calls(laid(dealt(4), -7, -8, 2, 3), A, B)
     assert (state.out, state.building) == ({A, B}, {C, D})
-    assert last_points(agree(state)) == (0, 0, 2, 3)
+    assert last_points(end_round(state)) == (0, 0, 2, 3)
 
 
 def test_who_is_out_cannot_call_together_with_another() -> None:
@@ -145,7 +145,7 @@ def test_a_round_in_which_all_have_called_falsely_is_over_without_points() -> No
 
 
 def test_who_was_out_builds_again_in_the_next_round() -> None:
-    state = agree(calls(laid(dealt(2), -7, 6), A))
+    state = end_round(calls(laid(dealt(2), -7, 6), A))
     assert (state.out, state.building, state.layouts) == (frozenset(), {A, B}, ((), ()))
 
 
@@ -156,7 +156,7 @@ def test_who_called_is_told_when_the_round_is_over() -> None:
 
 def test_a_false_caller_is_told_too() -> None:
     for state in (
-        agree(calls(laid(dealt(2), -7, 6), A)),
+        end_round(calls(laid(dealt(2), -7, 6), A)),
         calls(laid(dealt(2, false_call="ends"), -7, 6), A),
     ):
         assert [built.has_called for built in state.round.last_round] == [True, False]
@@ -228,7 +228,7 @@ def test_when_all_have_stopped_the_round_is_over() -> None:
 
 def test_a_round_in_which_all_stop_ends_as_if_they_had_agreed() -> None:
     state = laid(dealt(3), 6, -2, 1)
-    assert stopped(state, A, B, C) == agree(state)
+    assert stopped(state, A, B, C) == end_round(state)
 
 
 def test_a_seat_that_stops_builds_no_more_while_others_do() -> None:
@@ -275,24 +275,24 @@ def test_one_question_lasts_a_whole_round() -> None:
 
 @pytest.mark.parametrize("seats", [2, 3, 4])
 def test_each_deck_serves_two_rounds_and_its_cards_are_turned_over_for_the_second(seats: int) -> None:
-    state = UBONGO.deal(seats, SEED, UBONGO.options({}))
+    state = UBONGO.deal(seats, SEED, UBONGO.complete_options({}))
     for number in range(1, 7):
         deck = (number + 1) // 2
-        order = shuffled([f"{deck}-{card:02}" for card in range(1, 37)], SEED, f"ubongo/deck/{deck}")
+        order = shuffle_items([f"{deck}-{card:02}" for card in range(1, 37)], SEED, f"ubongo/deck/{deck}")
         for seat, hand in enumerate(state.round.hands):
             assert [str(side.card) for side in hand] == sorted(order[9 * seat : 9 * seat + 9])
             assert all(side.symbols == HOUSE.sides[side.card][(number + 1) % 2] for side in hand)
-        state = agree(state)
+        state = end_round(state)
     assert state.is_over
 
 
 def test_four_seats_use_up_the_deck() -> None:
-    hands = UBONGO.deal(4, SEED, UBONGO.options({})).round.hands
+    hands = UBONGO.deal(4, SEED, UBONGO.complete_options({})).round.hands
     assert sorted(side.card for hand in hands for side in hand) == list(CARDS[:36])
 
 
 def test_deals_name_each_hand_and_the_symbols_of_all_its_sides() -> None:
-    deals: list[Any] = UBONGO.deals(3, SEED, UBONGO.options({}))
+    deals: list[Any] = UBONGO.deals_in_clear(3, SEED, UBONGO.complete_options({}))
     assert [deal["round"] for deal in deals] == [1, 2, 3, 4, 5, 6]
     for number, deal in enumerate(deals, start=1):
         held = [card for hand in deal["hands"] for card in hand]
@@ -313,7 +313,7 @@ def match_of(*rounds: tuple[int, int]) -> Outcome | None:
     for counts in rounds:
         callers = [Seat(seat) for seat, count in enumerate(counts) if count == 10]
         state = laid(state, *(7 if count == 10 else count for count in counts))
-        state = calls(state, *callers) if callers else agree(state)
+        state = calls(state, *callers) if callers else end_round(state)
     return UBONGO.outcome(state)
 
 
@@ -342,11 +342,11 @@ def test_ranks_of_four_count_points_first_and_then_tens() -> None:
 
 def test_a_match_has_no_outcome_before_its_last_round_is_over() -> None:
     state = dealt(2, rounds=2)
-    assert UBONGO.outcome(agree(state)) is None
-    over = agree(agree(state))
+    assert UBONGO.outcome(end_round(state)) is None
+    over = end_round(end_round(state))
     assert over.is_over
     assert UBONGO.prompt(over) is None
-    assert (UBONGO.outcome(over), agree(over)) == (Outcome((0, 0), (1, 1), ((0, 0), (0, 0))), over)
+    assert (UBONGO.outcome(over), end_round(over)) == (Outcome((0, 0), (1, 1), ((0, 0), (0, 0))), over)
 
 
 @pytest.mark.parametrize(("seats", "rounds"), list(product((2, 3, 4), range(1, 7))))
@@ -354,7 +354,7 @@ def test_a_match_has_as_many_rounds_as_asked_for(seats: int, rounds: int) -> Non
     state = Ubongo().deal(seats, SEED, {"rounds": rounds})
     for _ in range(rounds):
         assert not state.is_over
-        state = agree(state)
+        state = end_round(state)
     assert state.is_over
 
 

@@ -26,8 +26,8 @@ from seatwise_referee.games.ubongo import (
     Placement,
     State,
     Stop,
-    agree,
     call_together,
+    end_round,
     fits,
     with_layouts,
 )
@@ -151,7 +151,7 @@ def test_after_stopping_no_move_is_taken(move: Any) -> None:
 
 @pytest.mark.parametrize("move", MOVES, ids=repr)
 def test_nothing_is_laid_or_called_when_the_match_is_over(move: Any) -> None:
-    over = agree(dealt(2, rounds=1))
+    over = end_round(dealt(2, rounds=1))
     assert refusal(over, A, move) == "the match is over"
 
 
@@ -222,7 +222,7 @@ def test_a_call_is_listed_first_and_only_when_seven_cards_lie() -> None:
 
 
 def test_cards_more_are_listed_where_they_fit_first() -> None:
-    chance, state = Random(4), UBONGO.deal(2, SEED, UBONGO.options({}))
+    chance, state = Random(4), UBONGO.deal(2, SEED, UBONGO.complete_options({}))
     for count in range(1, 7):
         moves = [move for move in islice(UBONGO.legal_moves(state, A), 4) if isinstance(move, Lay)]
         state = UBONGO.play(state, A, chance.choice(moves))
@@ -298,22 +298,22 @@ def test_cards_are_numbered_by_deck() -> None:
 
 
 def test_a_match_has_six_rounds_on_the_houses_deck_unless_others_are_asked_for() -> None:
-    assert UBONGO.options({}) == {"rounds": 6, "false_call": "out", "deck": HOUSE.label}
+    assert UBONGO.complete_options({}) == {"rounds": 6, "false_call": "out", "deck": HOUSE.label}
     given = {"rounds": 1, "false_call": "ends", "deck": PLAIN.label}
-    assert UBONGO.options(given) == given
+    assert UBONGO.complete_options(given) == given
 
 
 @pytest.mark.parametrize("rounds", [0, 7, -1, True, "6", 6.0, None, [6], "x" * 1000])
 def test_other_numbers_of_rounds_are_refused_with_those_that_can_be_played(rounds: Any) -> None:
     with pytest.raises(BadOptions, match="rounds: must be a whole number from 1 to 6, not ") as refused:
-        UBONGO.options({"rounds": rounds})
+        UBONGO.complete_options({"rounds": rounds})
     assert len(str(refused.value)) < 100
 
 
 @pytest.mark.parametrize("false_call", ["", "OUT", "end", 0, None, ["out"], "x" * 1000])
 def test_other_false_calls_are_refused_with_those_there_are(false_call: Any) -> None:
     with pytest.raises(BadOptions, match="false_call: must be out or ends, not ") as refused:
-        UBONGO.options({"false_call": false_call})
+        UBONGO.complete_options({"false_call": false_call})
     assert len(str(refused.value)) < 100
 
 
@@ -324,23 +324,23 @@ def test_a_deck_that_is_not_here_is_refused_with_those_that_are(deck: Any) -> No
     with pytest.raises(
         BadOptions, match=r"deck: must be the name or the digest of a deck here \(house-1, plain\)"
     ):
-        UBONGO.options({"deck": deck})
+        UBONGO.complete_options({"deck": deck})
 
 
 def test_a_deck_is_known_by_its_name_its_digest_or_both() -> None:
     for wanted in (PLAIN.name, PLAIN.digest, PLAIN.label):
-        assert UBONGO.options({"deck": wanted})["deck"] == f"plain:{PLAIN.digest}"
+        assert UBONGO.complete_options({"deck": wanted})["deck"] == f"plain:{PLAIN.digest}"
 
 
 def test_an_unknown_option_is_refused_by_name() -> None:
     with pytest.raises(
         BadOptions, match="round: Ubongo has no such option, only rounds, false_call and deck"
     ):
-        UBONGO.options({"round": 4})
+        UBONGO.complete_options({"round": 4})
 
 
 @pytest.mark.parametrize("seats", [-1, 0, 1, 5])
 def test_a_table_of_the_wrong_size_is_refused(seats: int) -> None:
-    for made in (UBONGO.deal, UBONGO.deals):
+    for made in (UBONGO.deal, UBONGO.deals_in_clear):
         with pytest.raises(BadOptions, match=f"seats: Ubongo is played by 2 to 4, not by {seats}"):
             made(seats, SEED, {})

@@ -144,4 +144,4 @@ def test_a_deck_may_not_take_the_name_of_another() -> None:
     for decks in ([house], [PLAIN, parse_deck(changed(0, "seatwise.ubongo-deck/1 plain")), house]):
         with pytest.raises(BadDeck, match="two decks here are called house-1: give yours another name"):
             Ubongo(decks)
-    assert Ubongo([PLAIN, PLAIN]).options({"deck": "plain"})["deck"] == PLAIN.label
+    assert Ubongo([PLAIN, PLAIN]).complete_options({"deck": "plain"})["deck"] == PLAIN.label

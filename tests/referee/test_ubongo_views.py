@@ -18,8 +18,8 @@ from seatwise_referee.games.ubongo import (
     Side,
     State,
     View,
-    agree,
     call_together,
+    end_round,
 )
 
 A, B, C = map(Seat, range(3))
@@ -49,11 +49,11 @@ def test_a_spectator_sees_what_lies_open() -> None:
 
 
 def test_only_the_side_that_is_up_is_shown() -> None:
-    state = UBONGO.deal(2, SEED, UBONGO.options({}))
+    state = UBONGO.deal(2, SEED, UBONGO.complete_options({}))
     for number in (1, 2):
         hand = UBONGO.view(state, A).hand
         assert all(side.symbols == HOUSE.sides[side.card][number - 1] for side in hand)
-        state = agree(state)
+        state = end_round(state)
 
 
 def test_offers_and_false_calls_are_known_to_all() -> None:
@@ -83,13 +83,13 @@ def test_cards_that_were_not_laid_stay_hidden_when_the_round_is_over() -> None:
 
 
 def test_only_the_round_before_is_shown_with_its_layouts() -> None:
-    state = agree(agree(laid(dealt(2), 7, 5)))
+    state = end_round(end_round(laid(dealt(2), 7, 5)))
     assert [built.layout for built in UBONGO.view(state, A).last_round] == [(), ()]
     assert UBONGO.view(state, A).points == ((7, 5), (0, 0))
 
 
 def test_the_last_layouts_stay_in_view_when_the_match_is_over() -> None:
-    over = agree(laid(dealt(2, rounds=1), 7, 5))
+    over = end_round(laid(dealt(2, rounds=1), 7, 5))
     view = UBONGO.view(over, B)
     assert [len(built.layout) for built in view.last_round] == [7, 5]
     assert (view.round, view.hand, view.layout, view.building) == (1, (), (), ())
@@ -136,7 +136,7 @@ def test_the_layouts_of_twins_can_lie_so() -> None:
 
 
 def test_what_others_hold_lay_and_will_be_dealt_is_drawn_anew() -> None:
-    state = laid(UBONGO.deal(2, SEED, UBONGO.options({})), 3, 4)
+    state = laid(UBONGO.deal(2, SEED, UBONGO.complete_options({})), 3, 4)
     drawn = [resampled("ubongo", state, A, Random(seed)) for seed in range(200)]
     assert {card for twin in drawn for card in cards_of(twin, B)} == set(CARDS[:36]) - set(cards_of(state, A))
     assert len({tuple(placed[1:] for placed in twin.layouts[B]) for twin in drawn}) > 100
@@ -144,5 +144,5 @@ def test_what_others_hold_lay_and_will_be_dealt_is_drawn_anew() -> None:
 
 
 def test_the_cards_of_a_twin_are_turned_over_like_any() -> None:
-    twin = resampled("ubongo", UBONGO.deal(2, SEED, UBONGO.options({})), A, Random(1))
-    assert cards_of(agree(twin), B) == cards_of(twin, B)
+    twin = resampled("ubongo", UBONGO.deal(2, SEED, UBONGO.complete_options({})), A, Random(1))
+    assert cards_of(end_round(twin), B) == cards_of(twin, B)

@@ -385,7 +385,7 @@ def in_clear(text: str) -> list[str]:
 
 
 def test_ten_cards_go_to_each_seat_in_the_order_of_the_shuffle() -> None:
-    deals: list[Any] = UGO.deals(3, SEED, {"rounds": 2})
+    deals: list[Any] = UGO.deals_in_clear(3, SEED, {"rounds": 2})
     assert deals[0] == {
         "round": 1,
         "starter": 0,
@@ -401,7 +401,7 @@ def test_ten_cards_go_to_each_seat_in_the_order_of_the_shuffle() -> None:
 
 
 def test_every_card_of_a_round_is_in_one_place() -> None:
-    deals: list[Any] = UGO.deals(4, SEED, {"rounds": 8})
+    deals: list[Any] = UGO.deals_in_clear(4, SEED, {"rounds": 8})
     for deal in deals:
         places = [*deal["hands"], deal["aside"]]
         assert Counter(card for place in places for card in place) == Counter(map(str, CARDS))

@@ -82,21 +82,21 @@ def test_other_json_is_no_move(written: Any) -> None:
 
 
 def test_a_match_has_four_rounds_unless_others_are_asked_for() -> None:
-    assert UGO.options({}) == {"rounds": 4}
-    assert UGO.options({"rounds": 1}) == {"rounds": 1}
-    assert UGO.options({"rounds": 8}) == {"rounds": 8}
+    assert UGO.complete_options({}) == {"rounds": 4}
+    assert UGO.complete_options({"rounds": 1}) == {"rounds": 1}
+    assert UGO.complete_options({"rounds": 8}) == {"rounds": 8}
 
 
 @pytest.mark.parametrize("rounds", [0, 9, -1, True, False, "4", 4.0, None, [4], "x" * 1000])
 def test_other_numbers_of_rounds_are_refused_with_those_that_can_be_played(rounds: Any) -> None:
     with pytest.raises(BadOptions, match="rounds: must be a whole number from 1 to 8, not ") as refused:
-        UGO.options({"rounds": rounds})
+        UGO.complete_options({"rounds": rounds})
     assert len(str(refused.value)) < 100
 
 
 def test_an_unknown_option_is_refused_by_name() -> None:
     with pytest.raises(BadOptions, match="round: UGO! has no such option, only rounds"):
-        UGO.options({"round": 4})
+        UGO.complete_options({"round": 4})
 
 
 @pytest.mark.parametrize("seats", [-1, 0, 1, 5])
@@ -104,4 +104,4 @@ def test_a_table_of_the_wrong_size_is_refused(seats: int) -> None:
     with pytest.raises(BadOptions, match=f"seats: UGO! is played by 2 to 4, not by {seats}"):
         UGO.deal(seats, SEED, {"rounds": 4})
     with pytest.raises(BadOptions, match="2 to 4"):
-        UGO.deals(seats, SEED, {"rounds": 4})
+        UGO.deals_in_clear(seats, SEED, {"rounds": 4})

@@ -57,7 +57,7 @@ def _left_alone(body: Body) -> None:
     body["nonces"][1] = None
     nonces = [None if nonce is None else bytes.fromhex(nonce) for nonce in body["nonces"]]
     seed = deal_seed(bytes.fromhex(body["seed"]), nonces)
-    body["deals"] = GAMES["ugo"].deals(4, seed, body["options"])
+    body["deals"] = GAMES["ugo"].deals_in_clear(4, seed, body["options"])
 
 
 def _resigned_without_leaving(body: Body) -> None:

@@ -13,7 +13,7 @@ from matches.forging import Body, chained, fault_of, genuine, record_of
 from matches.one_match import dealt
 from matches.scenes import SCENES
 
-from seatwise_referee.journal import Frozen, canonical
+from seatwise_referee.journal import Frozen, canonical_json
 from seatwise_referee.verify import MOST_BYTES, verify_line
 from seatwise_referee.verify.course import Course
 
@@ -149,8 +149,8 @@ def test_no_change_of_a_record_goes_unnoticed(scene: str, count: int, data: st.D
     body = record_of(scene)
     for _ in range(count):
         mutate(body, data)
-    verdict = verify_line(canonical(body))
-    assert (verdict.fault is None) == (canonical(body) + b"\n" == genuine(scene))
+    verdict = verify_line(canonical_json(body))
+    assert (verdict.fault is None) == (canonical_json(body) + b"\n" == genuine(scene))
 
 
 @settings(max_examples=300)
@@ -163,7 +163,7 @@ def test_no_record_with_a_chain_that_fits_crashes_the_verifier(
         mutate(body, data)
     if isinstance(body.get("entries"), list):
         body = chained(body)
-    verdict = verify_line(canonical(body))
+    verdict = verify_line(canonical_json(body))
     assert str(verdict.fault).isascii()
 
 

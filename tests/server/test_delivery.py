@@ -12,7 +12,7 @@ from matches.one_match import Desk
 from matches.set_scenes import desk
 
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import canonical, encode
+from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.play.match_claims import MatchClaims
 from seatwise_server.play.takeover import UnownedMatch
@@ -62,11 +62,17 @@ async def finished(store: Store, *, is_void: bool = False) -> tuple[Desk, list[b
     place = it.setup.deal_set
     assert place
     await store.sets.join(place.name, 1, it.setup.match, 1, "ugo", place.seed)
-    await store.matches.create(it.setup.match, {"setup": canonical(it.setup.to_json()), "state": "RUNNING"})
+    await store.matches.create(
+        it.setup.match, {"setup": canonical_json(it.setup.to_json()), "state": "RUNNING"}
+    )
     for seat, bot in enumerate(it.setup.bots):
         await store.attendances.attend(bot, Attendance("lobby", "one", 1, ()), 60_000)
         assert (await store.seats.reserve(bot, it.setup.match, seat)).holds
-    return it, [encode(entry) for entry in it.journal], await store.journal.claim(it.setup.match, "a", 0)
+    return (
+        it,
+        [encode_entry(entry) for entry in it.journal],
+        await store.journal.claim(it.setup.match, "a", 0),
+    )
 
 
 async def check_all_is_done(store: Store, it: Desk, count: int = 1) -> None:
@@ -148,7 +154,7 @@ async def test_who_never_sat_in_a_void_match_is_noted_once(store: Store) -> None
     it.sit(1)
     it.now = it.setup.time_control.setup_ms
     it.tick()
-    journal = [encode(entry) for entry in it.journal]
+    journal = [encode_entry(entry) for entry in it.journal]
     end = end_of(it.setup, journal)
     assert end.message.void_reason == "TOO_FEW_SAT"
     epoch = await store.journal.claim(it.setup.match, "a", 0)

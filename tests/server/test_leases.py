@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import Sat, TakenOver, canonical, encode
+from seatwise_referee.journal import Sat, TakenOver, canonical_json, encode_entry
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.heartbeat import HeartbeatSender
 from seatwise_server.play.lease import LEASE_MARGIN_S, LEASE_S, Lease
@@ -211,7 +211,9 @@ def test_an_estate_is_shared_whole_once_and_by_what_is_free(free: dict[str, int]
 async def opened(store: Store, flusher: Flusher, **meta: bytes) -> tuple[MatchClaims, Any]:
     """A new match with its job, and who is to open it."""
     setup = setup_of()
-    await store.matches.create(setup.match, {"setup": canonical(setup.to_json()), "state": "SEATING", **meta})
+    await store.matches.create(
+        setup.match, {"setup": canonical_json(setup.to_json()), "state": "SEATING", **meta}
+    )
     await store.jobs.push(setup.match)
     [job] = await store.jobs.take("a", 1, 100)
     return opening(store, flusher), job
@@ -250,7 +252,7 @@ async def verdicts_on(
         if number < moves:
             done += (Sat(seq=seq + 2, at_ms=seq, seat=Seat(number % 2), nonce=None),)
         if done:
-            entries = [encode(entry) for entry in done]
+            entries = [encode_entry(entry) for entry in done]
             assert await flusher.append_and_wait(job.match, epoch, heir, seq + 1, entries) is AppendResult.OK
         seq += len(done)
     return verdicts[1:]
@@ -262,7 +264,7 @@ async def test_what_the_old_owner_writes_until_the_fence_is_set_is_known_to_the_
     ours, job = await opened(store, flusher)
     assert await ours.claim_match(UnownedMatch(job, "a", None))
     fence = await store.journal.fence(job.match)
-    sat = encode(Sat(seq=1, at_ms=5, seat=Seat(0), nonce=None))
+    sat = encode_entry(Sat(seq=1, at_ms=5, seat=Seat(0), nonce=None))
     claim = store.journal.claim
 
     async def claimed(*args: Any, **options: Any) -> int:
@@ -306,7 +308,7 @@ async def test_who_dies_before_it_opens_a_match_has_not_got_on_with_it(
     """The entries at the journal's end are those of the owner before."""
     _, job = await opened(store, flusher)
     assert await die(store, flusher, job, "first", Death.NONE) is None
-    sat = encode(Sat(seq=1, at_ms=0, seat=Seat(0), nonce=None))
+    sat = encode_entry(Sat(seq=1, at_ms=0, seat=Seat(0), nonce=None))
     assert await flusher.append_and_wait(job.match, 1, "first", 1, [sat]) is AppendResult.OK
     verdicts = [await die(store, flusher, job, f"heir{number}") for number in range(MOST_DEATHS_IN_ALL)]
     assert verdicts[-1] is VoidReason.POISONED
@@ -351,7 +353,7 @@ async def test_what_a_failover_forgot_is_written_again_under_an_epoch_that_nobod
     ours, job = await opened(store, flusher)
     owned = await ours.claim_match(UnownedMatch(job, "a", None))
     assert owned
-    sat = encode(Sat(seq=1, at_ms=5, seat=Seat(0), nonce=None))
+    sat = encode_entry(Sat(seq=1, at_ms=5, seat=Seat(0), nonce=None))
     assert await flusher.append_and_wait(job.match, 1, "a", 1, [sat]) is AppendResult.OK
     await redis_client.flushall()
     assert await store.journal.confirm(job.match, 1, "a") is AppendResult.LOST

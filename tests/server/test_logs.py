@@ -15,7 +15,7 @@ from harness import IMPATIENT, PLAY, House, dealt, item, plays_on, refusal_of, u
 
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import bot_service_pb2, play_service_pb2
-from seatwise_referee.journal import Sat, decode
+from seatwise_referee.journal import Sat, decode_entry
 from seatwise_server import log
 from seatwise_server.store import keys
 
@@ -89,7 +89,7 @@ async def secrets_of(house: House, match: str) -> list[str]:
     """The seed and the nonces of a match that runs, as the store alone knows them."""
     meta = await house.server.store.matches.get(match)
     setup = json.loads(meta.fields["setup"])
-    entries = map(decode, await house.server.store.journal.read(match))
+    entries = map(decode_entry, await house.server.store.journal.read(match))
     return [setup["seed"], *[entry.nonce for entry in entries if isinstance(entry, Sat) and entry.nonce]]
 
 

@@ -12,7 +12,7 @@ import pytest
 from matches.one_match import Desk
 from redis.asyncio import Redis
 
-from seatwise_referee.journal import encode
+from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import Match
 from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_settings import Ladder
@@ -128,7 +128,7 @@ async def play_out(store: Store) -> str:
     desk.sit_all()
     desk.play_out()
     epoch = await store.journal.claim(job.match, "referee", 0)
-    end = end_of(setup, [encode(entry) for entry in desk.journal])
+    end = end_of(setup, [encode_entry(entry) for entry in desk.journal])
     assert await Delivery(store, KEEP_S).deliver_match(setup, epoch, "referee", end)
     await store.jobs.done(job.job_id)
     return job.match

@@ -10,7 +10,7 @@ from doubles.virtual import in_virtual_time
 from matches.one_match import SEED
 
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.journal import Rejected, encode
+from seatwise_referee.journal import Rejected, encode_entry
 from seatwise_referee.match import replay_match
 from seatwise_server.play import play_messages
 from seatwise_server.play.receipts import Receipts
@@ -37,7 +37,7 @@ async def played(moves: int) -> tuple[Room, list[bytes], list[Any]]:
 
 async def after_failover(room: Room, entries: list[Any]) -> tuple[Room, list[Link]]:
     """Another owner opens the match from this journal."""
-    written = [encode(entry) for entry in entries]
+    written = [encode_entry(entry) for entry in entries]
     heir = Room(
         setup=room.setup, position=replay_match(room.setup, entries).position, epoch=2, written=written
     )
@@ -122,7 +122,9 @@ def test_an_entry_has_the_same_receipt_whoever_writes_it_and_however() -> None:
 
 def test_what_another_seat_was_refused_is_in_no_receipt_but_its_own() -> None:
     refused = [
-        encode(Rejected(seq=2, at_ms=1, seat=0, prompt=1, request_id=each, reason="ILLEGAL", message=""))
+        encode_entry(
+            Rejected(seq=2, at_ms=1, seat=0, prompt=1, request_id=each, reason="ILLEGAL", message="")
+        )
         for each in "ab"
     ]
     one, other = (Receipts(KEY, [b"one", it, b"three"]) for it in refused)

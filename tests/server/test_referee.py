@@ -9,7 +9,7 @@ import pytest
 from matches.one_match import setup_of
 
 from seatwise_referee.ending import VoidReason
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import canonical_json
 from seatwise_referee.setup import Setup
 from seatwise_server.play.delivery import Delivery, MatchEnd
 from seatwise_server.play.lag import EventLoopLag
@@ -57,7 +57,9 @@ def new_referee(store: Store, flusher: Flusher) -> Referee:
 async def estate(store: Store, **meta: str) -> UnownedMatch:
     """A match that nobody has yet."""
     setup = setup_of()
-    await store.matches.create(setup.match, {"setup": canonical(setup.to_json()), "state": "SEATING", **meta})
+    await store.matches.create(
+        setup.match, {"setup": canonical_json(setup.to_json()), "state": "SEATING", **meta}
+    )
     await store.jobs.push(setup.match)
     [job] = await store.jobs.take("a", 1, 100)
     return UnownedMatch(job, "a", None)

@@ -18,7 +18,7 @@ from seatwise.v1 import (
     match_service_pb2,
     play_service_pb2,
 )
-from seatwise_referee.shuffle import commitment
+from seatwise_referee.shuffle import commitment_to
 from seatwise_server.rpc.grpc_server import SERVICES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -126,7 +126,7 @@ async def test_a_match_goes_through_its_states_and_reveals_its_seed_at_the_end(h
         match = await house.admin.over(table.name)
         assert match.state == State.STATE_FINISHED
         assert match.result == end.result
-        assert commitment(end.seed) == table.match.commitment
+        assert commitment_to(end.seed) == table.match.commitment
         assert match.end_time.ToMicroseconds() >= match.create_time.ToMicroseconds()
         record = await house.admin.record(table.name)
         assert end.seed.hex().encode() in record

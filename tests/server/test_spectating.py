@@ -9,7 +9,7 @@ from doubles.virtual import in_virtual_time
 from matches.one_match import Desk
 
 from seatwise_referee import record
-from seatwise_referee.journal import canonical, encode
+from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_server.play.delivery import end_of
 from seatwise_server.play.spectating import MatchWatcher
 from seatwise_server.store import MatchMeta
@@ -23,7 +23,7 @@ class FakeStore:
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
-        self.fields = {"setup": canonical(desk.setup.to_json()), "state": b"RUNNING"}
+        self.fields = {"setup": canonical_json(desk.setup.to_json()), "state": b"RUNNING"}
         self.kept: bytes | None = None
         self.matches = self.journal = self
         self._written = asyncio.Event()
@@ -42,13 +42,13 @@ class FakeStore:
                     await self._written.wait()
         except TimeoutError:
             return []
-        return [encode(entry) for entry in self.desk.journal[after_seq:]]
+        return [encode_entry(entry) for entry in self.desk.journal[after_seq:]]
 
     def wake(self) -> None:
         self._written.set()
 
     def deliver(self) -> None:
-        end = end_of(self.desk.setup, [encode(entry) for entry in self.desk.journal])
+        end = end_of(self.desk.setup, [encode_entry(entry) for entry in self.desk.journal])
         self.kept = end.record
         self.fields |= {"result": end.message.SerializeToString(), "state": end.state.encode()}
         self.wake()
@@ -177,6 +177,6 @@ def test_the_record_is_complete_enough_to_be_watched() -> None:
     desk = Desk(2)
     desk.sit_all()
     desk.play_out()
-    entries = record.build(desk.setup, desk.journal)["entries"]
+    entries = record.build_record(desk.setup, desk.journal)["entries"]
     assert isinstance(entries, list)
     assert [each["seq"] for each in entries if isinstance(each, dict)] == list(range(1, len(entries) + 1))

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import encode
+from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import replay_match
 from seatwise_server.play.lag import LINK_BREAKING_S
 from seatwise_server.play.outbox import SWEEP_S
@@ -346,7 +346,7 @@ async def test_a_new_owner_says_so_first_and_asks_again_in_full() -> None:
     await room.move(links)
     await room.pass_ms(700)
     heir = Room(setup=room.setup, position=replay_match(room.setup, room.entries()).position, epoch=2)
-    heir.journal.start_with(heir.table.name, map(encode, room.entries()))
+    heir.journal.start_with(heir.table.name, map(encode_entry, room.entries()))
     heir.table.start_clocks()
     await heir.pass_ms(10)
     assert (heir.entries()[-1].kind, heir.entries()[-1].epoch) == ("taken_over", 2)
@@ -365,7 +365,7 @@ async def test_who_finds_the_new_owner_late_is_not_charged_for_the_search() -> N
     room = Room()
     await room.seat_all()
     heir = Room(setup=room.setup, position=replay_match(room.setup, room.entries()).position, epoch=2)
-    heir.journal.start_with(heir.table.name, map(encode, room.entries()))
+    heir.journal.start_with(heir.table.name, map(encode_entry, room.entries()))
     heir.table.start_clocks()
     await heir.pass_ms(LIMIT_MS + 500)
     link = heir.link(heir.asked)
@@ -807,7 +807,7 @@ async def test_a_new_owner_gives_the_same_receipts() -> None:
     room = Room()
     links = await room.seat_all()
     own = await receipt_of(room, links[0], 0)
-    written = [encode(entry) for entry in room.entries()]
+    written = [encode_entry(entry) for entry in room.entries()]
     heir = Room(setup=room.setup, position=room.match.position, epoch=2, written=written)
     link = heir.link(0)
     assert await receipt_of(heir, link, 0) == own

@@ -14,7 +14,7 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import encode
+from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import replay_match
 from seatwise_referee.position import first_position, position_after
 from seatwise_referee.verify import verify_line
@@ -177,7 +177,7 @@ def check_record(room: Room) -> None:
     assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
     assert replay_match(room.setup, entries).position == room.match.position
     if entries[-1].kind == "finished":
-        verdict = verify_line(record.line(record.build(room.setup, entries)))
+        verdict = verify_line(record.record_line(record.build_record(room.setup, entries)))
         assert verdict.fault is None, verdict.fault
 
 
@@ -222,7 +222,7 @@ async def test_an_heir_goes_on_from_any_moment() -> None:
     for seq in [append.first_seq + len(append.entries) - 1 for append in appends[evening.seats : -1 : 5]]:
         position = replay_match(evening.room.setup, entries[:seq]).position
         heir = Room(setup=evening.room.setup, position=position, epoch=2)
-        heir.journal.start_with(heir.table.name, map(encode, entries[:seq]))
+        heir.journal.start_with(heir.table.name, map(encode_entry, entries[:seq]))
         heir.table.start_clocks()
         links = [heir.link(seat) for seat in range(evening.seats)]
         for seat, link in enumerate(links):

@@ -12,7 +12,7 @@ from doubles.room import Room
 from doubles.virtual import in_virtual_time, running
 from matches.one_match import ALLOWED_MS
 
-from seatwise_referee.journal import encode
+from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import replay_match
 from seatwise_server.play.seat_offers import LOBBY_LOOK_S, MOST_UNHEARD_S, SeatOffers
 from seatwise_server.store import Attendance, Store
@@ -128,7 +128,7 @@ async def test_after_a_takeover_too_no_time_runs_before_a_bot_can_know_where_to_
     room = Room(setup_ms=SETUP_MS)
     await room.seat_all()
     position = replay_match(room.setup, room.entries()).position
-    heir = Room(setup=room.setup, position=position, epoch=2, written=list(map(encode, room.entries())))
+    heir = Room(setup=room.setup, position=position, epoch=2, written=list(map(encode_entry, room.entries())))
     lobbies = opened(heir)
     await heir.pass_ms(SETUP_MS + ALLOWED_MS + 3_000)
     assert kinds(heir)[-1] == "taken_over"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from seatwise.season.fault import BadSeason, at
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import canonical_json
 
 FORMAT: Final = "seatwise.season/1"
 MANIFEST: Final = "manifest.json"
@@ -48,7 +48,9 @@ def is_bundle(path: Path) -> bool:
 
 def written(path: Path, files: Mapping[str, Path]) -> str:
     """Writes the bundle, never half of it; returns its digest."""
-    manifest = canonical({"format": FORMAT, "files": {name: _sha256(files[name]) for name in FILES}}) + b"\n"
+    manifest = (
+        canonical_json({"format": FORMAT, "files": {name: _sha256(files[name]) for name in FILES}}) + b"\n"
+    )
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as bundle:
         bundle.writestr(_member(MANIFEST), manifest)

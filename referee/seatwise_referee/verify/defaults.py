@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, cast
 
 from seatwise_referee.game import IllegalMove, Json, RaceGame, Seat
-from seatwise_referee.journal import Charge, Defaulted, DefaultMove, DefaultReason, canonical
+from seatwise_referee.journal import Charge, Defaulted, DefaultMove, DefaultReason, canonical_json
 from seatwise_referee.position import AnyGame, Position
 from seatwise_referee.time_control import TimeControl
 from seatwise_referee.verify.clocks import Times, check_charge, check_out_of_time
@@ -93,7 +93,7 @@ def _laid(state: Any, seat: Seat, written: Json, seq: int, absence: Absence) -> 
 def _default_played(state: Any, seat: Seat, written: Json, seq: int, game: AnyGame) -> Any:
     default = game.default_move(state, seat)
     right = game.move_to_json(default)
-    if canonical(written) != canonical(right):  # not `!=`, to which `true` is 1
+    if canonical_json(written) != canonical_json(right):  # not `!=`, to which `true` is 1
         raise BadRecord(
             f"the referee played {quoted(written)} for seat {seat}; its default move is {quoted(right)}", seq
         )

@@ -7,18 +7,20 @@ from typing import Any
 
 from seatwise_referee.game import BadOptions, Json
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import Entry, Sat, canonical
-from seatwise_referee.record import FORMAT
+from seatwise_referee.journal import Entry, Sat, canonical_json
+from seatwise_referee.record import RECORD_FORMAT
 from seatwise_referee.setup import DealSet, Setup
-from seatwise_referee.shuffle import commitment, seed_in_set
+from seatwise_referee.shuffle import commitment_to, seed_in_set
 from seatwise_referee.time_control import BadTimeControl, TimeControl
 from seatwise_referee.verify.fault import BadRecord, quoted
 
 
 def check_versions(record: dict[str, Any]) -> None:
     """That this verifier knows the format, the game and its rules at all."""
-    if record.get("format") != FORMAT:
-        raise BadRecord(f"format is {quoted(record.get('format'))}; this verifier knows {quoted(FORMAT)}")
+    if record.get("format") != RECORD_FORMAT:
+        raise BadRecord(
+            f"format is {quoted(record.get('format'))}; this verifier knows {quoted(RECORD_FORMAT)}"
+        )
     name = record.get("game")
     if not isinstance(name, str) or name not in GAMES:
         raise BadRecord(f"game is {quoted(name)}; this verifier knows {', '.join(map(quoted, GAMES))}")
@@ -32,7 +34,7 @@ def setup_of(record: dict[str, Any]) -> Setup:
     """The match as it was created. The keys and types of the record have been checked."""
     _check_seats(record)
     _check_options(record)
-    if commitment(bytes.fromhex(record["seed"])).hex() != record["commitment"]:
+    if commitment_to(bytes.fromhex(record["seed"])).hex() != record["commitment"]:
         raise BadRecord(f"the commitment {quoted(record['commitment'])} is not SHA-256 of the seed")
     return Setup(
         match=record["match"],
@@ -74,7 +76,7 @@ def _check_seats(record: dict[str, Any]) -> None:
 def _check_options(record: dict[str, Any]) -> None:
     given = record["options"]
     try:
-        complete = GAMES[record["game"]].options(given)
+        complete = GAMES[record["game"]].complete_options(given)
     except BadOptions as error:
         raise BadRecord(f"options: {error}") from None
     for key, value in complete.items():
@@ -117,7 +119,7 @@ def check_nonces(record: dict[str, Any], entries: Sequence[Entry]) -> None:
 def check_deals(record: dict[str, Any], setup: Setup) -> None:
     """That seed and nonces give exactly these deals."""
     nonces = [None if nonce is None else bytes.fromhex(nonce) for nonce in record["nonces"]]
-    given = GAMES[setup.game].deals(len(setup.bots), setup.deals_from(nonces), setup.options)
+    given = GAMES[setup.game].deals_in_clear(len(setup.bots), setup.deals_from(nonces), setup.options)
     _check_same(
         record["deals"], given, "deals", "the set's seed gives" if setup.deal_set else "seed and nonces give"
     )
@@ -125,7 +127,7 @@ def check_deals(record: dict[str, Any], setup: Setup) -> None:
 
 def _check_same(found: Any, given: Json, where: str, source: str) -> None:
     """Names the first place at which the deals differ."""
-    if canonical(found) == canonical(given):  # not `==`, to which `true` is 1
+    if canonical_json(found) == canonical_json(given):  # not `==`, to which `true` is 1
         return
     if isinstance(given, list) and isinstance(found, list):
         if len(found) != len(given):

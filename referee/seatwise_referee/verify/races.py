@@ -53,7 +53,7 @@ def after_agreed(entry: Agreed, race: OpenRace) -> Any:
         _check_silent(entry, race)
     elif entry.asked or entry.silent:
         raise BadRecord("a round that ended because all agreed names nobody as asked or silent", entry.seq)
-    return race.game.agree(_with_layouts(entry, race))
+    return race.game.end_round(_with_layouts(entry, race))
 
 
 # The calls

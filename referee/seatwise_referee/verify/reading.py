@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any, NoReturn
 
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import canonical_json
 from seatwise_referee.verify.fault import BadRecord, quoted
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -21,7 +21,7 @@ def read(line: str | bytes) -> dict[str, Any]:
     data = _bytes(line)
     try:
         record = _parse(data)
-        written = canonical(record)
+        written = canonical_json(record)
         if b"\\ud" in data:
             _check_letters(record)
     except RecursionError:

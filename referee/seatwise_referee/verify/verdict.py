@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from seatwise_referee.journal import Entry, Finished, entry_from_json
-from seatwise_referee.record import TAIL, chain
+from seatwise_referee.record import TAIL_KEYS, last_link
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.verify.course import Course
 from seatwise_referee.verify.fault import BadRecord, Fault, quoted
@@ -163,8 +163,8 @@ def _check_course(setup: Setup, entries: list[Entry]) -> None:
 
 
 def _checked_chain(record: dict[str, Any]) -> str:
-    header = {key: value for key, value in record.items() if key not in TAIL}
-    right = chain(header, record["entries"]).hex()
+    header = {key: value for key, value in record.items() if key not in TAIL_KEYS}
+    right = last_link(header, record["entries"]).hex()
     if record["chain"] != right:
         raise BadRecord(
             f"the chain ends with {quoted(record['chain'])}, but header and entries give {quoted(right)}; "

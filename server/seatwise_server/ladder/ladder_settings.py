@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seatwise_referee.game import Options
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import canonical_json
 from seatwise_referee.time_control import TimeControl
 from seatwise_server.ladder.ladder_pairing import PairingRules
 
@@ -36,7 +36,7 @@ class Ladder:
 
     def to_bytes(self) -> bytes:
         """Return the settings as canonical JSON for the store. Equal ladders give equal bytes."""
-        return canonical(
+        return canonical_json(
             {
                 "name": self.name,
                 "game": self.game,

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from seatwise import season as bundles
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import canonical_json
 from seatwise_server.league.diary import Season, Turn
 from seatwise_server.league.settings import League
 
@@ -20,7 +20,7 @@ def write_bundle(folder: Path, league: League, season: Season, standings: Mappin
     """The digest of the bundle that is in the folder now."""
     with TemporaryDirectory(dir=folder, prefix=".bundle-") as drafts:
         files = {name: Path(drafts) / name for name in bundles.FILES}
-        files["settings.json"].write_bytes(canonical(league.published()) + b"\n")
+        files["settings.json"].write_bytes(canonical_json(league.published()) + b"\n")
         _write(files["results.jsonl"], (_result_line(table, season) for table in season.results))
         _write(
             files["voids.jsonl"],

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
 from seatwise.samples import sample
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import canonical_json
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import NO_NONCE
 
@@ -31,7 +31,7 @@ def par_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:
         deal["deal_set"] = record["deal_set"] | {"number": 1}  # all matches of a set have the same deals
     else:
         deal |= {"seed": record["seed"], "nonces": record["nonces"]}
-    return _played(canonical(deal), seats)
+    return _played(canonical_json(deal), seats)
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import canonical_json
 from seatwise_referee.time_control import TimeControl
 from seatwise_server.competition.schedules.schedule import Duplicate
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
@@ -99,7 +99,7 @@ class League:
     @property
     def digest(self) -> str:
         """SHA-256 of the settings: the same for the same league, and for no other."""
-        return hashlib.sha256(canonical(self.to_json())).hexdigest()
+        return hashlib.sha256(canonical_json(self.to_json())).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, from which `from_json` makes the same league again."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from seatwise_referee.game import BadOptions
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.time_control import LONGEST_MS, TimeControl
+from seatwise_referee.time_control import LONGEST_LIMIT_MS, TimeControl
 from seatwise_server.competition.schedules.schedule import BadSchedule
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 from seatwise_server.league.entrants import read_entrants
@@ -158,11 +158,11 @@ def _options(top: TableReader, game: str, seats: int) -> Mapping[str, int | str]
     given = table.rest()
     for key, value in given.items():
         try:
-            GAMES[game].options({key: value})
+            GAMES[game].complete_options({key: value})
         except (BadOptions, TypeError, ValueError) as error:
             raise table.mistake(key, str(error)) from None
     try:
-        return GAMES[game].options(given)
+        return GAMES[game].complete_options(given)
     except BadOptions as error:
         raise top.mistake("options", str(error)) from None
 
@@ -174,14 +174,14 @@ def _time(top: TableReader, game: str) -> TimeControl:
             each.name,
             getattr(usual, each.name),
             least=1 if each.name == "setup_ms" or each.name.startswith("max_") else 0,
-            most=LONGEST_MS,
+            most=LONGEST_LIMIT_MS,
         )
         for each in fields(TimeControl)
         if each.name != "free_ms"
     }
     free = table.table("free_ms")
     paces = {
-        pace: free.whole(pace, usual.free_ms.get(pace, ms), least=1, most=LONGEST_MS)
+        pace: free.whole(pace, usual.free_ms.get(pace, ms), least=1, most=LONGEST_LIMIT_MS)
         for pace, ms in GAMES[game].paces.items()
     }
     free.end()

@@ -11,7 +11,7 @@ import structlog
 
 from seatwise_referee.game import Options
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import canonical_json
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.shuffle import SEED_BYTES
@@ -59,7 +59,7 @@ class Seating:
             match=match,
             game=game,
             rules_version=rules.rules_version,
-            options=rules.options(options),
+            options=rules.complete_options(options),
             bots=tuple(bots),
             time_control=time_control,
             seed=secrets.token_bytes(SEED_BYTES),
@@ -82,7 +82,7 @@ class Seating:
         """
         meta: dict[str, bytes | str | int] = {
             "format": JOURNAL_FORMAT,
-            "setup": canonical(setup.to_json()),
+            "setup": canonical_json(setup.to_json()),
             "state": state,
             "queue": queue,
         }

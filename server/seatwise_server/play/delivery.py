@@ -10,7 +10,7 @@ from seatwise.codec.result import decode_ending
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
 from seatwise_referee.ending import VoidReason
-from seatwise_referee.journal import Finished, Voided, decode
+from seatwise_referee.journal import Finished, Voided, decode_entry
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_server.competition.logged_result import LoggedResult
@@ -40,9 +40,9 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> MatchEnd:
     Of a match that was voided because its journal cannot be read, only the last entry is looked at.
     """
     seed = b"" if setup.deal_set else setup.seed  # others may play the same deals yet
-    last = decode(journal[-1])
+    last = decode_entry(journal[-1])
     if isinstance(last, Finished):
-        written = record.write(setup, journal)
+        written = record.write_record(setup, journal)
         message = encode_match_ended(last, seed, written.chain)
         return MatchEnd(message, written.line, MatchState.FINISHED, absence_of(setup, journal))
     assert isinstance(last, Voided), f"{setup.match} is not over"

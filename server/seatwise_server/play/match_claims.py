@@ -13,7 +13,7 @@ import structlog
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import BadOptions, IllegalMove
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import BadEntry, Entry, Frozen, Rejected, TakenOver, decode
+from seatwise_referee.journal import BadEntry, Entry, Frozen, Rejected, TakenOver, decode_entry
 from seatwise_referee.match import Match, replay_match
 from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
@@ -116,7 +116,7 @@ class MatchClaims:
 
     def _replay(self, setup: Setup, epoch: int, journal: list[bytes], void: VoidReason | None) -> OwnedMatch:
         try:
-            return OwnedMatch(replay_match(setup, map(decode, journal)), epoch, void, journal)
+            return OwnedMatch(replay_match(setup, map(decode_entry, journal)), epoch, void, journal)
         except (BadEntry, IllegalMove):
             log.exception("journal_unplayable", match=setup.match)
             return OwnedMatch(_unplayable_match(setup, len(journal)), epoch, VoidReason.UNPLAYABLE, journal)
@@ -132,7 +132,7 @@ class MatchClaims:
         if not (await self.flusher.rewrite_missing(setup.match)).is_kept:
             return None
         log.warning("match_reclaimed", match=setup.match, epoch=fresh, entries=len(entries))
-        return OwnedMatch(replay_match(setup, map(decode, entries)), fresh, None, entries)
+        return OwnedMatch(replay_match(setup, map(decode_entry, entries)), fresh, None, entries)
 
 
 def _parse_setup(meta: MatchMeta) -> Setup:
@@ -144,7 +144,7 @@ def _parse_setup(meta: MatchMeta) -> Setup:
     if game is None or game.rules_version != setup.rules_version:
         raise UnknownFormat(f"it plays {setup.game} by the rules of version {setup.rules_version}")
     try:
-        game.options(setup.options)
+        game.complete_options(setup.options)
     except BadOptions as unknown:
         raise UnknownFormat(f"it is played with what is not here: {unknown}") from None
     return setup
@@ -165,7 +165,7 @@ def _takeovers_without_progress(journal: Sequence[bytes]) -> int:
 def _decode_backwards(journal: Sequence[bytes]) -> Iterator[Entry]:
     """What stands in it, from its end to the last entry that nobody can read."""
     with suppress(BadEntry):
-        yield from map(decode, reversed(journal))
+        yield from map(decode_entry, reversed(journal))
 
 
 def _void_reason(is_aborted: bool, is_poisoned: bool) -> VoidReason | None:

@@ -6,7 +6,7 @@ from seatwise.codec.offer import encode_options
 from seatwise.codec.time_control import encode_time_control
 from seatwise.v1 import lobby_service_pb2
 from seatwise_referee.setup import Setup
-from seatwise_referee.shuffle import commitment
+from seatwise_referee.shuffle import commitment_to
 
 
 def encode_offer(setup: Setup, seat: int, epoch: int, address: str) -> lobby_service_pb2.SeatOffer:
@@ -17,7 +17,7 @@ def encode_offer(setup: Setup, seat: int, epoch: int, address: str) -> lobby_ser
         epoch=epoch,
         address=address,
         game=f"games/{setup.game}",
-        commitment=commitment(setup.seed),
+        commitment=commitment_to(setup.seed),
         bots=setup.bots,
         time_control=encode_time_control(setup.time_control),
         options=encode_options(setup.options),

@@ -10,7 +10,7 @@ from seatwise.codec.wire_format import encode_field
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import match_service_pb2 as pb
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.journal import Entry, Rejected, decode, entry_from_json
+from seatwise_referee.journal import Entry, Rejected, decode_entry, entry_from_json
 from seatwise_referee.position import Position, first_position, position_after
 from seatwise_referee.setup import Setup
 from seatwise_server import resources
@@ -35,7 +35,7 @@ class MatchWatcher:
         position, state = first_position(setup), meta.state
         while not position.end and meta and "result" not in meta.fields:
             found = await self._store.journal.tail(name, position.seq, TAIL_BLOCK_MS)
-            position, news_ms = fold_entries(position, map(decode, found), setup)
+            position, news_ms = fold_entries(position, map(decode_entry, found), setup)
             if news_ms is not None:
                 yield spectator_view(position, setup, news_ms)
             meta = await self._store.matches.get(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from seatwise.v1 import match_pb2
 from seatwise.v1 import match_service_pb2 as pb
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import canonical_json
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import SEED_BYTES, seed_in_set
 from seatwise_server.refusal import Refusal
@@ -79,7 +79,7 @@ def _check_place(wanted: match_pb2.DealSet) -> None:
 
 def _deals_kind(setup: Setup) -> str:
     """Returns what all matches of a set have in common, for the deals depend on it."""
-    return canonical(
+    return canonical_json(
         {
             "game": setup.game,
             "rules_version": setup.rules_version,

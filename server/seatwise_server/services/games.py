@@ -37,5 +37,5 @@ def _game_message(name: str) -> pb.Game:
         min_seats=game.table_sizes[0],
         max_seats=game.table_sizes[-1],
         paces=dict(game.paces),
-        options={option: str(value) for option, value in game.options({}).items()},
+        options={option: str(value) for option, value in game.complete_options({}).items()},
     )

@@ -6,7 +6,7 @@ import json
 
 from seatwise.v1 import league_pb2
 from seatwise.v1 import league_service_pb2 as pb
-from seatwise_referee.journal import canonical
+from seatwise_referee.journal import canonical_json
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
@@ -91,7 +91,7 @@ def _parse_settings(wanted: league_pb2.League) -> bytes:
     try:
         league = League.from_json(json.loads(wanted.settings))
         schedule_of(league)
-        return canonical(league.to_json())
+        return canonical_json(league.to_json())
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         message = f"league.settings are none of a league: {_explain(error)}"
         raise Refusal("INVALID_ARGUMENT", message) from None

@@ -41,8 +41,8 @@ def refusing_bad_settings() -> Iterator[None]:
 
 def parse_options(game: str, given: Mapping[str, str]) -> Options:
     """Returns the game's options. They travel as text: what the game knows as a number becomes one. Or `BadOptions`."""
-    defaults = GAMES[game].options({})
-    return GAMES[game].options(
+    defaults = GAMES[game].complete_options({})
+    return GAMES[game].complete_options(
         {
             name: int(text) if isinstance(defaults.get(name), int) and _is_number(text) else text
             for name, text in given.items()

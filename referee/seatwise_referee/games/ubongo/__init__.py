@@ -1,7 +1,7 @@
 """Ubongo - Das Kartenspiel, the game in which all build at once."""
 
 from seatwise_referee.games.ubongo.cards import CARDS, HAND, Card, Side, Symbols, deck_of_round
-from seatwise_referee.games.ubongo.course import agree, call_together, fits, with_layouts
+from seatwise_referee.games.ubongo.course import call_together, end_round, fits, with_layouts
 from seatwise_referee.games.ubongo.decks import HOUSE, BadDeck, Deck, parse_deck
 from seatwise_referee.games.ubongo.geometry import (
     BOUND,
@@ -56,11 +56,11 @@ __all__ = [
     "Touch",
     "Ubongo",
     "View",
-    "agree",
     "call_together",
     "cells",
     "dealt",
     "deck_of_round",
+    "end_round",
     "fits",
     "fitting_beside",
     "fitting_places",

@@ -74,13 +74,13 @@ def after_stopping(state: State, seat: Seat) -> State:
     return _if_all_agree(state._replace(building=building, offers=offers))
 
 
-def agree(state: State) -> State:
+def end_round(state: State) -> State:
     """The round ends as it stands, by agreement or because its time is over: nobody scores 10 (K14)."""
     return state if state.is_over else _after_round(state, frozenset(), frozenset())
 
 
 def _if_all_agree(state: State) -> State:
-    return agree(state) if state.offers >= state.building else state
+    return end_round(state) if state.offers >= state.building else state
 
 
 def points_of(state: State, seat: Seat, *, is_right_caller: bool) -> int:

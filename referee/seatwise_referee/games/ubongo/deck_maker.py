@@ -18,7 +18,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING, Final
 
 from seatwise_referee.games.ubongo.cards import DECKS, SYMBOLS, Symbols, deck_of_round, texts_of_deck
-from seatwise_referee.shuffle import shuffled
+from seatwise_referee.shuffle import shuffle_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,9 +49,9 @@ def faces(round_number: int) -> list[Symbols]:
 
 def _side(kinds: int, label: str) -> Symbols:
     """As many different symbols as there can be, in any order."""
-    order = shuffled(ascii_uppercase[:kinds], SEED, f"symbols/{label}")
+    order = shuffle_items(ascii_uppercase[:kinds], SEED, f"symbols/{label}")
     pieces = [f"{symbol}{place}" for place, symbol in enumerate((order * 2)[:SYMBOLS])]
-    return "".join(piece[0] for piece in shuffled(pieces, SEED, f"places/{label}"))
+    return "".join(piece[0] for piece in shuffle_items(pieces, SEED, f"places/{label}"))
 
 
 def deck_text() -> str:

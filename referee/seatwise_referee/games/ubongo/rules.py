@@ -47,7 +47,7 @@ class Ubongo:
             if self._decks.setdefault(deck.name, deck) != deck:
                 raise BadDeck(f"two decks here are called {deck.name}: give yours another name")
 
-    def options(self, given: Options) -> Options:
+    def complete_options(self, given: Options) -> Options:
         """`rounds`, 1 to 6; `false_call`, "out" or "ends"; `deck`, by name or digest, complete as `name:digest`."""
         for key in given:
             if key not in ("rounds", "false_call", "deck"):
@@ -73,14 +73,14 @@ class Ubongo:
 
     def deal(self, seats: int, seed: bytes, options: Options) -> State:
         """The first round; `BadOptions` for another table size than 2 to 4."""
-        given = self.options(options)
+        given = self.complete_options(options)
         ends = given["false_call"] == "ends"
         deck = self._deck(given["deck"])
         return first_state(self._seats(seats), seed, int(given["rounds"]), deck, false_call_ends=ends)
 
-    def deals(self, seats: int, seed: bytes, options: Options) -> list[Json]:
+    def deals_in_clear(self, seats: int, seed: bytes, options: Options) -> list[Json]:
         """Of every round the hands, in the order dealt, and the symbols of the sides that are up."""
-        given = self.options(options)
+        given = self.complete_options(options)
         deck, rounds = self._deck(given["deck"]), int(given["rounds"])
         return [_deal_in_clear(number, self._seats(seats), seed, deck) for number in range(1, rounds + 1)]
 
@@ -168,9 +168,9 @@ class Ubongo:
         """These seats call at the same time; `IllegalMove` if one of them cannot."""
         return course.call_together(state, callers)
 
-    def agree(self, state: State) -> State:
+    def end_round(self, state: State) -> State:
         """The round ends as it stands, and nobody scores 10."""
-        return course.agree(state)
+        return course.end_round(state)
 
     def _seats(self, seats: int) -> int:
         if seats not in self.table_sizes:

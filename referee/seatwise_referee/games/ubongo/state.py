@@ -14,7 +14,7 @@ from seatwise_referee.games.ubongo.cards import (
     deck_of_round,
     texts_of_deck,
 )
-from seatwise_referee.shuffle import shuffled
+from seatwise_referee.shuffle import shuffle_items
 
 if TYPE_CHECKING:
     from seatwise_referee.games.ubongo.decks import Deck
@@ -119,7 +119,7 @@ def _dealt_hands(course: Course, number: int, seats: int) -> tuple[tuple[Side, .
 
 def dealt(deck: int, seats: int, seed: bytes) -> list[list[Card]]:
     """The hands by seat, each in the order dealt: nine cards, the first nine to seat 0 (K2, K3)."""
-    cards = [BY_TEXT[text] for text in shuffled(texts_of_deck(deck), seed, f"ubongo/deck/{deck}")]
+    cards = [BY_TEXT[text] for text in shuffle_items(texts_of_deck(deck), seed, f"ubongo/deck/{deck}")]
     return [cards[first : first + HAND] for first in range(0, seats * HAND, HAND)]
 
 

@@ -31,7 +31,7 @@ class Ugo:
     table_sizes: Final = range(2, 5)
     paces: Final[Mapping[str, int]] = {"card": 1000, "arrange": 1000}
 
-    def options(self, given: Options) -> Options:
+    def complete_options(self, given: Options) -> Options:
         """`rounds`, 1 to 8; 4 as printed if not given (U5)."""
         for key in given:
             if key != "rounds":
@@ -45,7 +45,7 @@ class Ugo:
         """The first round; `BadOptions` for another table size than 2 to 4 (U1)."""
         return first_state(self._seats(seats), seed, self._rounds(options))
 
-    def deals(self, seats: int, seed: bytes, options: Options) -> list[Json]:
+    def deals_in_clear(self, seats: int, seed: bytes, options: Options) -> list[Json]:
         """The starter, the hands and the cards set aside of every round, in the order dealt."""
         return [
             _deal_in_clear(number, self._seats(seats), seed) for number in range(1, self._rounds(options) + 1)
@@ -113,7 +113,7 @@ class Ugo:
         return seats
 
     def _rounds(self, options: Options) -> int:
-        return int(self.options(options)["rounds"])
+        return int(self.complete_options(options)["rounds"])
 
 
 @lru_cache(maxsize=4096)  # all that eight rounds can ask; to build one costs as much as to play a card

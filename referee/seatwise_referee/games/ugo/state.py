@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo.cards import BY_TEXT, TEXTS, Card, mask_of
 from seatwise_referee.games.ugo.kingdoms import EMPTY, Kingdom
-from seatwise_referee.shuffle import shuffled
+from seatwise_referee.shuffle import shuffle_items
 
 if TYPE_CHECKING:
     from seatwise_referee.games.ugo.tricks import Trick
@@ -91,6 +91,6 @@ def starter_of(number: int, seats: int) -> Seat:
 
 def dealt(number: int, seats: int, seed: bytes) -> tuple[list[list[Card]], list[Card]]:
     """The hands by seat and the cards set aside, in the order dealt (U6)."""
-    cards = [BY_TEXT[text] for text in shuffled(TEXTS, seed, f"ugo/round/{number}")]
+    cards = [BY_TEXT[text] for text in shuffle_items(TEXTS, seed, f"ugo/round/{number}")]
     hands = [cards[first : first + HAND] for first in range(0, seats * HAND, HAND)]
     return hands, cards[seats * HAND :]
