@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 from seatwise_referee.effects import Effect, WriteEntry
-from seatwise_referee.journal import encode
+from seatwise_referee.journal import encode_entry
 from seatwise_server.counts import COUNTS
 from seatwise_server.store.group_commit.writer import AppendResult
 
@@ -141,7 +141,7 @@ class CommandQueue:
             owner.perform_effects(effects)
             return
         self._held, self._asked_s = effects, self._loop.time()
-        self._entries = data = [encode(entry) for entry in entries]
+        self._entries = data = [encode_entry(entry) for entry in entries]
         self._journal.append_entries(
             owner.name, owner.epoch, owner.owner, entries[0].seq, data, self._on_appended
         )

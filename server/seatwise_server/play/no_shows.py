@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from seatwise_referee.journal import Dealt, Sat, TakenOver, decode
+from seatwise_referee.journal import Dealt, Sat, TakenOver, decode_entry
 from seatwise_referee.setup import Setup
 from seatwise_server.counts import COUNTS
 from seatwise_server.store import MatchMeta, NoShow, Store
@@ -32,7 +32,7 @@ def absence_of(setup: Setup, journal: Sequence[bytes]) -> Absence:
     """The absence in a match whose set-up is over."""
     taken: set[int] = set()
     is_excused = False
-    for entry in map(decode, journal):
+    for entry in map(decode_entry, journal):
         if isinstance(entry, Sat):
             taken.add(entry.seat)
         elif isinstance(entry, TakenOver):
