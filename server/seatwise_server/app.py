@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -28,6 +29,8 @@ from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.store import AppendTimeouts, Flusher, Listeners, Store, check_server, connect
 from seatwise_server.store.tokens import load_or_create_admin_token
+from seatwise_server.tls.certificate_reloader import CertificateReloader
+from seatwise_server.tls.self_signed import ensure_self_signed
 
 FLUSH_S = 5.0
 GRACE_S = 2.0
@@ -50,7 +53,9 @@ class Running:
     """A server that is up."""
 
     address: str
-    """host:port, with the port that was taken."""
+    """host:port, with the port that was taken; with TLS https://host:port."""
+    pin: str
+    """Fingerprint of the key; empty without TLS."""
     store: Store
     stopped: asyncio.Future[None]
     """Fails when the server cannot go on."""
@@ -93,6 +98,7 @@ class _Server:
             self._spawn_all({"supervise redis": self._embedded.supervise()})
             stack.push_async_callback(cancel_until_ended, self._tasks)
         facts = await check_server(client, allow_loss=config.allow_loss, wait_replicas=config.wait_replicas)
+        self._certificate = _certificate(config)
         self._grpc = GrpcServer(connections_for_others())
         listeners = Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost)
         patience = AppendTimeouts(gone_for_good_s=config.gone_for_good_s)
@@ -107,7 +113,7 @@ class _Server:
         _settle_memory()
         log.info(
             "server_started",
-            address=common.listens_on,
+            address=common.with_scheme(common.listens_on),
             roles=sorted(config.roles),
             durability=common.durability,
             **facts.summary,
@@ -118,6 +124,7 @@ class _Server:
             config=self._config,
             name=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
             listens_on=listens_on,
+            certificate=self._certificate,
             store=store,
             flusher=self._flusher,
             authenticator=Authenticator(store.bots, _admin_token(self._config)),
@@ -140,11 +147,14 @@ class _Server:
         for role in self._roles:
             self._spawn_all(await role.start())
         await self._grpc.start()
+        if self._certificate:
+            self._spawn_all({"watch certificate": self._certificate.watch()})
         self._spawn_all({"watch tokens": common.open_streams.watch_tokens(), "health": self._watch_health()})
         self._serve_metrics(common)
         self._tell_health()
         self.running = Running(
-            common.listens_on,
+            common.with_scheme(common.listens_on),
+            self._certificate.identity.pin if self._certificate else "",
             common.store,
             self._stopped,
             referee.referee if referee else None,
@@ -183,10 +193,8 @@ class _Server:
     def _bind(self) -> str:
         """host:port where this process listens, or will in a moment."""
         config = self._config
-        try:
-            port = self._grpc.server.add_insecure_port(f"{config.host}:{config.port}")
-        except RuntimeError:
-            port = 0
+        credentials = self._certificate.server_credentials() if self._certificate else None
+        port = self._grpc.bind(f"{config.host}:{config.port}", credentials)
         if port == 0:
             raise PortBusy(
                 f"cannot listen on {config.host}:{config.port}: the port is taken, or the host is not this machine; "
@@ -244,6 +252,13 @@ class _Server:
         with suppress(asyncio.CancelledError):
             await self._grpc.server.stop(GRACE_S)
         log.info("server_stopped")
+
+
+def _certificate(config: Config) -> CertificateReloader | None:
+    if config.tls is None:
+        return None
+    renew = partial(ensure_self_signed, config.tls, config.hosts) if config.is_tls_auto else None
+    return CertificateReloader(config.tls, renew)
 
 
 def _nobody() -> None:

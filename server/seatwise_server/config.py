@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from seatwise.defaults import PORT, data_folder
+from seatwise_server.tls.tls_files import TlsFiles
 
 ROLES = ("lobby", "referee", "gateway")
 EVERYWHERE = ("0.0.0.0", "[::]", "::")
@@ -14,9 +15,10 @@ KEEP_RECORDS_S = 30 * 24 * 3600
 
 
 def address_from_here(listens_on: str) -> str:
-    """Where a program on this machine reaches what listens on host:port."""
-    host, _, port = listens_on.rpartition(":")
-    return f"localhost:{port}" if host in EVERYWHERE else listens_on
+    """Where a program on this machine reaches the server that listens there; with a scheme if that has one."""
+    scheme, separator, where = listens_on.rpartition("://")
+    host, _, port = where.rpartition(":")
+    return f"{scheme}{separator}localhost:{port}" if host in EVERYWHERE else listens_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,11 @@ class Config:
     roles: frozenset[str] = frozenset(ROLES)
     """What this process does."""
     address: str = ""
-    """host:port at which bots reach this referee; empty: where it listens."""
+    """host:port at which bots reach this referee, with a scheme or without; empty: where it listens."""
+    tls: TlsFiles | None = None
+    """The server's certificate and key; None: plain text."""
+    is_tls_auto: bool = False
+    """Whether the server makes `tls` itself, and renews it."""
     data: Path = field(default_factory=data_folder)
     """Holds the embedded Redis and the admin token."""
     redis_url: str = ""
@@ -45,6 +51,12 @@ class Config:
     """0 takes a free one; None serves no metrics."""
     gone_for_good_s: float = 60.0
     """How long the store may be away before the server stops."""
+
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts by which it is called, as far as it was told."""
+        address = self.address.rpartition("://")[2].rpartition(":")[0]
+        return [host.strip("[]") for host in (self.host, address) if host and host not in EVERYWHERE]
 
     @property
     def admin_token_file(self) -> Path:

@@ -10,6 +10,7 @@ import asyncio
 import json
 import sys
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from typing import Final, NamedTuple
 
 import structlog
@@ -54,14 +55,25 @@ def house_bots() -> dict[str, tuple[str, ...]]:
     return {game: tuple(each.bot for each in STRONGEST_FIRST if each.game == game) for game in games}
 
 
-async def run_house_bots(store: Store, address: str, process: str) -> None:
+@dataclass(frozen=True, slots=True)
+class HouseLink:
+    """How the house's own bots reach the server."""
+
+    address: str
+    insecure: bool = False
+    """Whether their tokens may travel in clear."""
+    tls_pin: str | None = None
+    """The key that all servers have; `None` leaves it to the environment whom to trust."""
+
+
+async def run_house_bots(store: Store, link: HouseLink, process: str) -> None:
     """Runs them against our own server, as long as no other process does. Runs until cancelled."""
     running: asyncio.Task[None] | None = None
     try:
         while True:
             holds = await _holds(store, process)
             if holds and running is None:
-                running = asyncio.create_task(_keep_running(store, address))
+                running = asyncio.create_task(_keep_running(store, link))
             elif holds is False and running:
                 await _stopped(running)
                 running = None
@@ -86,14 +98,14 @@ async def _stopped(task: asyncio.Task[None]) -> None:
     await asyncio.wait({task})
 
 
-async def _keep_running(store: Store, address: str) -> None:
+async def _keep_running(store: Store, link: HouseLink) -> None:
     while True:
         try:
             players = [
                 {"game": each.game, "sample": each.sample, "token": await _token(store, each)}
                 for each in STRONGEST_FIRST
             ]
-            code = await _run(address, players)
+            code = await _run(link, players)
             log.warning("house_bots_ended", code=code)
         except StoreUnavailable:
             log.debug("house_bots_wait_for_the_store")
@@ -102,13 +114,13 @@ async def _keep_running(store: Store, address: str) -> None:
         await asyncio.sleep(AGAIN_S)
 
 
-async def _run(address: str, players: list[dict[str, str]]) -> int:
+async def _run(link: HouseLink, players: list[dict[str, str]]) -> int:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "seatwise_server.house_process", stdin=asyncio.subprocess.PIPE
     )
     assert process.stdin
     try:
-        process.stdin.write(json.dumps({"address": address, "players": players}).encode() + b"\n")
+        process.stdin.write(json.dumps({"link": asdict(link), "players": players}).encode() + b"\n")
         await process.stdin.drain()
         return await process.wait()
     finally:

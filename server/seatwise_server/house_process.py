@@ -1,6 +1,6 @@
 """The process in which the house's bots think; started by `house`, which holds its leash.
 
-Reads one line of JSON from standard input ({"address", "players": [{"game", "sample", "token"}]}), and ends when that closes.
+Reads one line of JSON from standard input ({"link": {"address", "insecure", "tls_pin"}, "players": [{"game", "sample", "token"}]}), and ends when that closes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from typing import Any
 
 from seatwise.remote import run_async
 
@@ -24,7 +25,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's business
     told = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_the_leash, daemon=True).start()
-    asyncio.run(_run(told["address"], told["players"]))
+    asyncio.run(_run(told["link"], told["players"]))
 
 
 def _end_with_the_leash() -> None:
@@ -33,17 +34,14 @@ def _end_with_the_leash() -> None:
     os._exit(0)
 
 
-async def _run(address: str, players: list[dict[str, str]]) -> None:
+async def _run(link: dict[str, Any], players: list[dict[str, str]]) -> None:
     async with asyncio.TaskGroup() as group:
         for player in players:
-            group.create_task(_play(address, **player))
+            group.create_task(_play(link, **player))
 
 
-async def _play(address: str, sample: str, game: str, token: str) -> None:
-    # The operator has chosen plain text for servers and bots alike: so it is to other machines of theirs too.
-    await run_async(
-        sample, game=game, address=address, token=token, queues=(), max_matches=MOST_MATCHES, insecure=True
-    )
+async def _play(link: dict[str, Any], sample: str, game: str, token: str) -> None:
+    await run_async(sample, game=game, token=token, queues=(), max_matches=MOST_MATCHES, **link)
 
 
 if __name__ == "__main__":

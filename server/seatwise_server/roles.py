@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from seatwise_server.config import EVERYWHERE, Config, address_from_here
-from seatwise_server.house import house_bots, run_house_bots
+from seatwise_server.house import HouseLink, house_bots, run_house_bots
 from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
@@ -25,6 +25,8 @@ from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.store import Flusher, Store
+from seatwise_server.tls.announced_address import check_announced_address
+from seatwise_server.tls.certificate_reloader import CertificateReloader
 
 Tasks = dict[str, Coroutine[Any, Any, None]]
 """By name; the server cannot go on without any of them."""
@@ -38,6 +40,9 @@ class Common:
     name: str
     """Of the process, a new one with each start."""
     listens_on: str
+    """host:port."""
+    certificate: CertificateReloader | None
+    """With it the port speaks TLS."""
     store: Store
     flusher: Flusher
     authenticator: Authenticator
@@ -46,6 +51,10 @@ class Common:
     durability: str
     is_alone: bool
     """The store is this process's own: nobody else can be alive on it."""
+
+    def with_scheme(self, address: str) -> str:
+        """The address as clients are told it: with TLS it begins with https://, unless it has a scheme of its own."""
+        return address if self.certificate is None or "://" in address else f"https://{address}"
 
 
 class Role(Protocol):
@@ -114,7 +123,9 @@ class RefereeRole:
         await self._presence.send_heartbeat()
         if self._common.is_alone:
             await self._inheritance.take_over_all()
+        announced = _address(self._common) if self._common.config.address else ""
         return {
+            **({"check address": check_announced_address(announced)} if announced else {}),
             "beat": self._presence.run_heartbeat(),
             "orders": self._presence.listen_for_orders(),
             "take jobs": self.referee.take_jobs(),
@@ -172,9 +183,7 @@ class LobbyRole:
             "ladders": self.ladders.run(),
         }
         if common.config.house_bots:
-            tasks["house bots"] = run_house_bots(
-                common.store, address_from_here(common.listens_on), common.name
-            )
+            tasks["house bots"] = run_house_bots(common.store, _house_link(common), common.name)
         return tasks
 
     async def stop(self) -> None:
@@ -224,7 +233,19 @@ class GatewayRole:
 
 def _address(common: Common) -> str:
     """Where bots find this referee; nothing where it is the only one, for then it is where they are already."""
-    if common.config.address or common.is_alone:
-        return common.config.address
+    if common.config.address:
+        return common.with_scheme(common.config.address)
+    if common.is_alone:
+        return ""
     host, _, port = common.listens_on.rpartition(":")
-    return f"{socket.gethostname()}:{port}" if host in EVERYWHERE else common.listens_on
+    return common.with_scheme(f"{socket.gethostname()}:{port}" if host in EVERYWHERE else common.listens_on)
+
+
+def _house_link(common: Common) -> HouseLink:
+    """The way of the house's own bots to this server, and from here to the referees of others."""
+    address = common.with_scheme(address_from_here(common.listens_on))
+    if common.certificate is None:
+        # The operator has chosen plain text for all servers.
+        return HouseLink(address, insecure=True)
+    has_one_key = common.config.is_tls_auto or common.is_alone
+    return HouseLink(address, tls_pin=common.certificate.identity.pin if has_one_key else None)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from argparse import ArgumentParser
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from seatwise.bot_errors import UsageError
 from seatwise.client import Client
 from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError
 from seatwise.link import dialing
-from seatwise.link.certificate import format_pin, key_digest
 from seatwise.link.endpoint import resolve_endpoint
 from seatwise.link.security import Security
 from seatwise.remote import run_async
@@ -45,38 +44,38 @@ class Lowest(seatwise.Bot):
         return view.legal_cards[0]
 
 
-def pin_of(whose: Identity) -> str:
-    return format_pin(key_digest(whose.der))
-
-
 class Listener:
     """Somebody on the way, who reads all and passes it on."""
 
     def __init__(self, target: str) -> None:
         self._port = int(target.rpartition(":")[2])
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self.heard = bytearray()
         self.port = 0
 
-    async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        back, forth = await asyncio.open_connection("127.0.0.1", self._port)
-        task = asyncio.create_task(self._copy(back, writer))
-        self._tasks.add(task)
-        await self._copy(reader, forth, self.heard)
-        task.cancel()
+    def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._connections[asyncio.create_task(self._pass_on(reader, writer))] = writer
 
-    async def _copy(
-        self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, heard: bytearray | None = None
-    ) -> None:
-        try:
+    async def close(self) -> None:
+        """Leaves nothing open."""
+        for writer in self._connections.values():
+            writer.transport.abort()
+        if self._connections:
+            await asyncio.wait(self._connections)
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        back, forth = await asyncio.open_connection("127.0.0.1", self._port)
+        await asyncio.gather(self._copy(reader, forth, self.heard), self._copy(back, writer, bytearray()))
+        for each in (writer, forth):
+            with suppress(OSError):
+                await each.wait_closed()
+
+    async def _copy(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, heard: bytearray) -> None:
+        with suppress(OSError):
             while data := await source.read(65_536):
-                if heard is not None:
-                    heard += data
+                heard += data
                 sink.write(data)
-        except ConnectionError:
-            pass
-        finally:
-            sink.close()
+        sink.close()
 
 
 @asynccontextmanager
@@ -88,6 +87,7 @@ async def listening(target: str) -> AsyncIterator[Listener]:
         yield listener
     finally:
         server.close()
+        await listener.close()
 
 
 @asynccontextmanager
@@ -367,7 +367,7 @@ async def test_a_ca_may_be_named(secure: FakeServer, ca: str, monkeypatch: pytes
 @pytest.mark.parametrize("call", [play, read_async], ids=["bot", "client"])
 async def test_a_pinned_key_is_trusted_whatever_its_certificate_says(whose: Identity, call: Any) -> None:
     async with serving(credentials=whose.credentials()) as server:
-        task = asyncio.create_task(call(f"0.0.0.0:{port_of(server)}", tls_pin=pin_of(whose)))
+        task = asyncio.create_task(call(f"0.0.0.0:{port_of(server)}", tls_pin=whose.pin))
         if call is play:
             lobby = await server.lobby()
             assert lobby.metadata["authorization"] == f"Bearer {TOKEN}"
@@ -382,10 +382,10 @@ async def test_a_pinned_key_is_trusted_whatever_its_certificate_says(whose: Iden
 async def test_another_key_than_the_pinned_one_is_refused(
     secure: FakeServer, call: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SEATWISE_TLS_PIN", f"{pin_of(CA)},{pin_of(SELF_SIGNED)}")
+    monkeypatch.setenv("SEATWISE_TLS_PIN", f"{CA.pin},{SELF_SIGNED.pin}")
     error = await failure_of(call(f"https://127.0.0.1:{port_of(secure)}"))
     assert isinstance(error, EncryptionError)
-    assert f"has the key {pin_of(SERVER)}, which is not pinned" in str(error)
+    assert f"has the key {SERVER.pin}, which is not pinned" in str(error)
     assert not secure.has_news
 
 
@@ -406,7 +406,7 @@ def in_turn(*whose: Identity) -> grpc.ServerCredentials:
 async def test_nobody_slips_in_between_the_look_at_the_key_and_the_dial() -> None:
     """The first connection, which is looked at, is with the pinned server; the second is with one of the same name."""
     async with serving(credentials=in_turn(SELF_SIGNED, identity("lan.example"))) as server:
-        async with attending(f"0.0.0.0:{port_of(server)}", tls_pin=pin_of(SELF_SIGNED)) as run:
+        async with attending(f"0.0.0.0:{port_of(server)}", tls_pin=SELF_SIGNED.pin) as run:
             error = await failure_of(run)
             assert isinstance(error, EncryptionError)
         assert not server.has_news
@@ -419,7 +419,7 @@ async def test_a_renewed_certificate_with_the_pinned_key_fits(names: tuple[str, 
         server = await stack.enter_async_context(
             serving(credentials=in_turn(SELF_SIGNED, SELF_SIGNED, renewed))
         )
-        await stack.enter_async_context(attending(f"0.0.0.0:{port_of(server)}", tls_pin=pin_of(SELF_SIGNED)))
+        await stack.enter_async_context(attending(f"0.0.0.0:{port_of(server)}", tls_pin=SELF_SIGNED.pin))
         first = await server.lobby()
         first.end()
         await server.lobby()
@@ -433,7 +433,7 @@ async def test_a_client_takes_up_a_renewed_certificate() -> None:
             server = await stack.enter_async_context(serving(port, whose.credentials()))
             if not port:
                 port = int(port_of(server))
-                client = AsyncClient(f"0.0.0.0:{port}", TOKEN, tls_pin=pin_of(SELF_SIGNED))
+                client = AsyncClient(f"0.0.0.0:{port}", TOKEN, tls_pin=SELF_SIGNED.pin)
             error = await failure_of(client.get_bot("bots/a/versions/1"))
             assert not isinstance(error, EncryptionError | UnavailableError)
     await client.close()
@@ -455,7 +455,7 @@ async def test_a_lobby_that_was_up_is_waited_for_even_with_a_wrong_key(
     order = in_turn(SELF_SIGNED, SELF_SIGNED, SERVER, SELF_SIGNED, SELF_SIGNED)
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(serving(credentials=order))
-        bot = attending(f"0.0.0.0:{port_of(server)}", tls_pin=pin_of(SELF_SIGNED))
+        bot = attending(f"0.0.0.0:{port_of(server)}", tls_pin=SELF_SIGNED.pin)
         run = await stack.enter_async_context(bot)
         first = await server.lobby()
         await first.limit()
@@ -472,7 +472,7 @@ async def test_a_server_may_ask_for_certificates_of_its_clients(
     cert, key = identity("bot", signer=CA).write(tmp_path, "bot")
     async with serving(credentials=SERVER.credentials(client_ca=CA)) as server:
         address = f"https://localhost:{port_of(server)}"
-        for trust in ({"tls_ca": ca}, {"tls_pin": pin_of(SERVER)}):
+        for trust in ({"tls_ca": ca}, {"tls_pin": SERVER.pin}):
             caplog.clear()
             async with attending(address, **trust):
                 await until(lambda: wanted in caplog.text)
@@ -500,7 +500,7 @@ def test_another_process_gets_the_same(tmp_path: Path, monkeypatch: pytest.Monke
     cert, key = SERVER.write(tmp_path)
     monkeypatch.chdir(tmp_path)
     given = Security.of(
-        insecure=True, tls_pin=[pin_of(CA), pin_of(SERVER)], tls_ca="server.crt", tls_cert=cert, tls_key=key
+        insecure=True, tls_pin=[CA.pin, SERVER.pin], tls_ca="server.crt", tls_cert=cert, tls_key=key
     )
     for name, value in given.environment().items():
         monkeypatch.setenv(name, value)

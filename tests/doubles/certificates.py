@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -54,11 +56,18 @@ class Identity:
             return grpc.ssl_server_credentials(pairs)
         return grpc.ssl_server_credentials(pairs, client_ca.cert_pem, require_client_auth=True)
 
+    @property
+    def pin(self) -> str:
+        """As `--tls-pin` takes it."""
+        return f"sha256//{b64encode(sha256(self.key_info).digest()).decode()}"
+
     def write(self, folder: Path, name: str = "server") -> tuple[str, str]:
-        """The files of certificate and key."""
+        """The files of certificate and key; each is replaced at once, as by certbot or Kubernetes."""
         files = folder / f"{name}.crt", folder / f"{name}.key"
-        files[0].write_bytes(self.cert_pem)
-        files[1].write_bytes(self.key_pem)
+        for file, pem in zip(files, (self.cert_pem, self.key_pem), strict=True):
+            draft = file.with_suffix(".draft")
+            draft.write_bytes(pem)
+            draft.replace(file)
         return str(files[0]), str(files[1])
 
 

@@ -75,7 +75,7 @@ class ServerProcess:
 
     async def start(self) -> None:
         """Returns when it listens, on the port that it had before."""
-        host, _, port = self.address.rpartition(":")
+        host, _, port = self.address.rpartition("://")[2].rpartition(":")
         where = ["--host", host or "127.0.0.1", "--port", port or "0", "--data", str(self.data)]
         command = [sys.executable, "-c", self.before + _SERVE, *where, "--no-house-bots", *self.args]
         with (self.data / "server.log").open("ab") as log:

@@ -48,6 +48,7 @@ JOURNALS = "tests/server/test_store_journal.py"
 PROPOSALS = "tests/server/test_proposals.py"
 
 ENCRYPTION = "tests/client_sdk/test_encryption.py"
+TLS = "tests/server/test_tls.py"
 ENDPOINT = "tests/client_sdk/test_endpoint.py"
 
 
@@ -1861,7 +1862,7 @@ FAULTS: tuple[Fault, ...] = (
         "the certificate that was looked at is not the only one trusted",
         f"{LINK}/dialing.py",
         "        roots = ssl.DER_cert_to_PEM_cert(certificate).encode()\n",
-        "        again = _shake_hands(endpoint, _context(security, is_checked=False))\n"
+        "        again = _shake_hands(endpoint, _make_context(security, is_checked=False))\n"
         "        roots = ssl.DER_cert_to_PEM_cert(again).encode()\n",
         (f"{ENCRYPTION}::test_nobody_slips_in_between_the_look_at_the_key_and_the_dial",),
     ),
@@ -1871,5 +1872,40 @@ FAULTS: tuple[Fault, ...] = (
         "                if not self._bot:\n                    raise",
         "                if True:\n                    raise",
         (ENCRYPTION,),
+    ),
+    Fault(
+        "an offer does not say that its referee speaks TLS",
+        "server/seatwise_server/roles.py",
+        'return address if self.certificate is None or "://" in address else f"https://{address}"',
+        "return address",
+        (f"{TLS}::test_offers_say_that_referees_speak_tls",),
+    ),
+    Fault(
+        "a client without a certificate is let in",
+        "server/seatwise_server/tls/certificate_reloader.py",
+        "require_client_authentication=self._files.client_ca is not None",
+        "require_client_authentication=False",
+        (f"{TLS}::test_a_server_may_want_certificates_of_its_bots",),
+    ),
+    Fault(
+        "a port keeps the certificate that it began with",
+        "server/seatwise_server/tls/certificate_reloader.py",
+        "            if self.identity is shown:\n",
+        "            if self.identity:\n",
+        (f"{TLS}::test_a_certificate_is_renewed_without_a_restart",),
+    ),
+    Fault(
+        "files that do not fit are used",
+        "server/seatwise_server/tls/tls_files.py",
+        "    if key_info != _key_info_of_key(key_pem, files.key):\n",
+        "    if not _key_info_of_key(key_pem, files.key):\n",
+        (TLS,),
+    ),
+    Fault(
+        "a renewed pair has a new key",
+        "server/seatwise_server/tls/self_signed.py",
+        "        key = ensure_key(files.key)\n",
+        "        files.key.unlink(missing_ok=True)\n        key = ensure_key(files.key)\n",
+        (f"{TLS}::test_the_pair_is_renewed_in_time_and_keeps_its_key",),
     ),
 )

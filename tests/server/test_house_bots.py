@@ -28,7 +28,7 @@ async def test_house_bots_that_cannot_be_started_are_tried_again(
 
     monkeypatch.setattr(house, "AGAIN_S", 0.0)
     monkeypatch.setattr(house, "_run", fails_once)
-    running = asyncio.create_task(house.run_house_bots(store, "localhost:1", "me"))
+    running = asyncio.create_task(house.run_house_bots(store, house.HouseLink("localhost:1"), "me"))
     async with asyncio.timeout(10):
         await started.wait()
     running.cancel()

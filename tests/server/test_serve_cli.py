@@ -51,7 +51,7 @@ def test_a_data_folder_that_cannot_be_is_named(
 
 
 def test_the_command_that_it_says_can_be_typed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    serve._say_where(Config(data=Path("/srv/my games")), "127.0.0.1:1")
+    serve._say_where(Config(data=Path("/srv/my games")), "127.0.0.1:1", "")
     command = capsys.readouterr().out.partition("Connect a bot: ")[2]
     assert shlex.split(command)[0] == "SEATWISE_DATA=/srv/my games"
 
@@ -62,7 +62,7 @@ def test_a_command_that_is_not_on_the_path_is_told_as_it_was_typed(
     """As after `make demo`, which installs into .venv."""
     monkeypatch.setattr(sys, "argv", [".venv/bin/seatwise", "serve"])
     monkeypatch.setenv("PATH", "/nowhere")
-    serve._say_where(Config(data=data_folder()), "127.0.0.1:1")
+    serve._say_where(Config(data=data_folder()), "127.0.0.1:1", "")
     assert "Connect a bot: .venv/bin/seatwise bot greedy --address 127.0.0.1:1\n" in capsys.readouterr().out
 
 

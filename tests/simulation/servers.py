@@ -63,6 +63,7 @@ class Server:
             config=self._config,
             name=self.name,
             listens_on=self._config.address,
+            certificate=None,
             store=self.store,
             flusher=self.flusher,
             authenticator=Authenticator(self.store.bots, ADMIN_TOKEN),

@@ -41,8 +41,8 @@ def port(text: str) -> int:
 
 
 def address(text: str) -> str:
-    """HOST:PORT, as others are told it."""
-    if not re.fullmatch(r"[^\s:]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}", text):
+    """HOST:PORT, with https:// or http:// or without, as others are told it."""
+    if not re.fullmatch(r"(https?://)?([^\s:/]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}", text):
         raise ArgumentTypeError(f"{text!r} is not HOST:PORT, such as referee-1.internal:7433")
     return text
 

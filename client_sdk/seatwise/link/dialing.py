@@ -108,6 +108,19 @@ def explain_failure(endpoint: Endpoint, security: Security, error: SeatwiseError
     return error if endpoint.is_encrypted else EncryptionError(_speaks_tls(endpoint))
 
 
+def speaks_tls(endpoint: Endpoint) -> bool | None:
+    """Whether a server speaks TLS there; `None` if no server can be asked. Blocks for `HANDSHAKE_S` at most."""
+    try:
+        _shake_hands(endpoint, _make_context(Security(), is_checked=False))
+    except ssl.SSLError as refused:
+        if isinstance(refused, ssl.SSLEOFError):
+            return None
+        return "ALERT" in (refused.reason or "")
+    except (OSError, ValueError):
+        return None
+    return True
+
+
 def _explain_refusal(endpoint: Endpoint, refused: ssl.SSLError) -> EncryptionError | None:
     reason = refused.reason or ""
     if not endpoint.is_encrypted or isinstance(refused, ssl.SSLEOFError) or "ALERT" in reason:

@@ -16,17 +16,24 @@ from seatwise.cli.command import Command, called
 from seatwise.defaults import DATA_VARIABLE, PORT, data_folder
 from seatwise.link.endpoint import is_local_address
 from seatwise_server.config import KEEP_RECORDS_S, ROLES, Config, address_from_here
+from seatwise_server.tls.self_signed import self_signed_files
+from seatwise_server.tls.tls_files import TlsError, TlsFiles
 
 if TYPE_CHECKING:
     from seatwise_server.embedded import EmbeddedRedis
 
 DAY_S = 24 * 3600
+PLAIN_TEXT = (
+    "This server speaks plain text. Bots on other machines refuse to send their tokens in clear: turn TLS on with "
+    "--tls-cert and --tls-key, or with --tls auto."
+)
 REDIS_VARIABLE = "SEATWISE_REDIS"
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the arguments."""
     _add_listening(parser)
+    _add_encryption(parser)
     _add_keeping(parser)
     _add_work(parser)
     _add_telling(parser)
@@ -44,6 +51,24 @@ def _add_listening(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--address", type=arguments.address, metavar="HOST:PORT",
         help="where bots reach this referee (default: the address it listens on)",
+    )  # fmt: skip
+
+
+def _add_encryption(parser: ArgumentParser) -> None:
+    """Whether it speaks TLS, and with which key."""
+    group = parser.add_argument_group("encryption")
+    group.add_argument(
+        "--tls", choices=["auto"],
+        help="auto makes a certificate that signs itself, for a LAN, and prints the pin of its key",
+    )  # fmt: skip
+    group.add_argument(
+        "--tls-cert", type=Path, metavar="FILE",
+        help="certificate as PEM, with those of its CAs; it is loaded again when the file changes",
+    )  # fmt: skip
+    group.add_argument("--tls-key", type=Path, metavar="FILE", help="private key of the certificate, as PEM")
+    group.add_argument(
+        "--tls-client-ca", type=Path, metavar="FILE",
+        help="CAs of the clients, as PEM: a client without a certificate of theirs is refused",
     )  # fmt: skip
 
 
@@ -124,6 +149,8 @@ def config_of(args: Namespace) -> Config:
         port=args.port,
         roles=_roles(args),
         address=args.address or "",
+        tls=_tls_files(args),
+        is_tls_auto=args.tls == "auto",
         data=args.data,
         redis_url=args.redis,
         allow_loss=args.allow_loss,
@@ -142,6 +169,23 @@ def _roles(args: Namespace) -> frozenset[str]:
     return frozenset(ROLES) if "all" in named else frozenset(named)
 
 
+def _tls_files(args: Namespace) -> TlsFiles | None:
+    """The files that the arguments name, or those of the pair that `--tls auto` makes. Raises `TlsError`."""
+    if bool(args.tls_cert) != bool(args.tls_key):
+        raise TlsError("a certificate needs its key: name both --tls-cert and --tls-key")
+    if args.tls and args.tls_cert:
+        raise TlsError("--tls auto makes a certificate of its own: leave --tls-cert and --tls-key out")
+    if args.tls:
+        return self_signed_files(args.data, args.tls_client_ca)
+    if args.tls_cert:
+        return TlsFiles(args.tls_cert, args.tls_key, args.tls_client_ca)
+    if args.tls_client_ca:
+        raise TlsError(
+            "--tls-client-ca needs a certificate of the server: --tls-cert and --tls-key, or --tls auto"
+        )
+    return None
+
+
 def run(args: Namespace) -> int:
     """Serves until SIGTERM or Ctrl-C."""
     from seatwise_server import log
@@ -157,12 +201,12 @@ def run(args: Namespace) -> int:
         return 2
     decks.use(args.deck)
     log.configure(args.log_level)
-    config = config_of(args)
     embedded = None
     try:
+        config = config_of(args)
         embedded = embedded_redis(config)
         asyncio.run(_serve(config, embedded))
-    except (EmbeddedRedisError, StoreError, StoreLost, PortBusy, ValueError) as error:
+    except (EmbeddedRedisError, StoreError, StoreLost, PortBusy, TlsError, ValueError) as error:
         print(f"seatwise serve: {error}", file=sys.stderr)
         return 1
     except OSError as error:
@@ -187,7 +231,7 @@ async def _serve(config: Config, embedded: EmbeddedRedis | None) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with running(config, embedded) as server:
-        _say_where(config, server.address)
+        _say_where(config, server.address, server.pin)
         told = asyncio.create_task(stop.wait())
         either: list[asyncio.Future[Any]] = [told, server.stopped]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -196,7 +240,7 @@ async def _serve(config: Config, embedded: EmbeddedRedis | None) -> None:
             await server.stopped
 
 
-def _say_where(config: Config, address: str) -> None:
+def _say_where(config: Config, address: str, pin: str) -> None:
     """For a person on standard output; programs read the log."""
     where = "" if config.data == data_folder() else f"{DATA_VARIABLE}={quote(str(config.data))} "
     if "gateway" in config.roles:
@@ -204,13 +248,19 @@ def _say_where(config: Config, address: str) -> None:
     else:
         print(f"Seatwise listens on {address}. Roles: {', '.join(sorted(config.roles))}", flush=True)
     if config.roles == frozenset(ROLES):
-        print(f"Connect a bot: {where}{called()} bot greedy --address {_hint(address)}", flush=True)
+        print(f"Connect a bot: {where}{called()} bot greedy --address {_hint(address, pin)}", flush=True)
+    if pin:
+        print(f"Pin of its key: {pin}", flush=True)
+    elif not is_local_address(address):
+        print(PLAIN_TEXT, flush=True)
 
 
-def _hint(address: str) -> str:
+def _hint(address: str, pin: str) -> str:
     """What reaches this server from this machine, as options of `seatwise bot`."""
     here = address_from_here(address)
-    return here if is_local_address(here) else f"{here} --insecure"
+    if is_local_address(here):
+        return here
+    return f"{here} --tls-pin {pin}" if pin else f"{here} --insecure"
 
 
 COMMAND = Command("serve", "run a server", configure, run)

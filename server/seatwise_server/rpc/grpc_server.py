@@ -90,6 +90,15 @@ class GrpcServer:
             self.server.add_generic_rpc_handlers((service_handler(service, its, authenticator),))
         self._services += by_service
 
+    def bind(self, where: str, credentials: grpc.ServerCredentials | None) -> int:
+        """Listens at host:port, with TLS if there are credentials; the port, or 0 if it is not to be had."""
+        try:
+            if credentials is None:
+                return self.server.add_insecure_port(where)
+            return self.server.add_secure_port(where, credentials)
+        except RuntimeError:
+            return 0
+
     async def start(self) -> None:
         """Begins to answer; not yet ready, as health says."""
         reflection.enable_server_reflection((*self._services, HEALTH, reflection.SERVICE_NAME), self.server)
