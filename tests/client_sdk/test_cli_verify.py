@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -120,6 +121,56 @@ def test_a_line_without_end_is_one_fault_and_what_follows_is_read(
         f"{path}: line 1: is no record: longer than {MOST_BYTES} bytes",
         f"{path}: 1 of 2 records wrong",
     ]
+
+
+def test_of_very_many_wrong_lines_only_the_first_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file of nothing but newlines must not fill the screen, nor the memory."""
+    monkeypatch.setattr("seatwise.cli.verify.MOST_FAULTS", 3)
+    path = tmp_path / "newlines"
+    path.write_bytes(b"\n" * 10)
+    assert main(["verify", str(path)]) == 1
+    *faults, summary = capsys.readouterr().out.splitlines()
+    assert len(faults) == 3
+    assert summary == f"{path}: 10 of 10 records wrong; the faults of the first 3 are above"
+    assert main(["verify", "--json", str(path)]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["wrong"], len(found["faults"])) == (10, 3)
+
+
+_LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20))
+from seatwise.cli import main
+sys.exit(main(["verify", sys.argv[1]]))
+"""
+
+_KEYS = b",".join(b'"%07d":0' % key for key in range(5 * 10**5))
+HUGE = {
+    "a name of 16 MiB": b'{"match":"' + b"\\u001b[2J" * (MOST_BYTES // 9 - 3) + b'"}',
+    "keys": b"{" + _KEYS + b"}",
+    "lists": b'{"a":[' + b"[]," * (2**19 - 2) + b"0]}",
+    "more lists": b'{"a":[' + b"[]," * (MOST_BYTES // 3 - 10) + b"0]}",
+    "quotes": b'"' * MOST_BYTES,
+    "brackets": b"[" * (MOST_BYTES // 2) + b"]" * (MOST_BYTES // 2),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS holds on Linux")
+@pytest.mark.parametrize("name", HUGE)
+def test_no_line_takes_more_memory_than_the_page_says(name: str, tmp_path: Path) -> None:
+    (tmp_path / "huge").write_bytes(HUGE[name])
+    command = [sys.executable, "-c", _LIMITED, str(tmp_path / "huge")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert len(done.stdout) < 1000
+    assert done.stdout.replace("\n", "").isprintable()
+
+
+def test_an_answer_of_the_server_is_no_order_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify\x1b[2J"]) == 2
+    assert "there is no command verify\\x1b[2J" in capsys.readouterr().err
 
 
 def test_a_match_that_stands_twice_is_a_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -14,6 +15,7 @@ import pytest
 from seasons.one_season import files_in, forged, league_of, played
 
 from seatwise.cli import main
+from seatwise_server.league.par import par_of
 from seatwise_server.league.publishing import publish
 
 
@@ -183,6 +185,50 @@ def forge_standings(files: dict[str, bytes]) -> dict[str, bytes]:
     return {"standings.json": json.dumps(standings).encode()}
 
 
+def forge_par(files: dict[str, bytes], *par: object) -> dict[str, bytes]:
+    """Points of the par bot that were made up."""
+
+    def change(results: Lines) -> None:
+        results[1]["par"] = list(par)
+
+    return {"results.jsonl": changed(files["results.jsonl"], change)}
+
+
+def name_at_length(files: dict[str, bytes], length: int) -> dict[str, bytes]:
+    """A name that no screen holds, with orders to the terminal in it."""
+
+    def change(results: Lines) -> None:
+        results[1]["match"] = "\x1b[2J" * (length // 4)
+
+    return {"results.jsonl": changed(files["results.jsonl"], change)}
+
+
+def name_without_record(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The same where the name itself is told."""
+
+    def change(results: Lines) -> None:
+        results[-1]["match"] = "\x1b[2J" * 2000
+
+    return drop_record(files) | {"results.jsonl": changed(files["results.jsonl"], change)}
+
+
+def forge_rank(files: dict[str, bytes]) -> dict[str, bytes]:
+    """What Python takes for 1."""
+    standings = json.loads(files["standings.json"])
+    standings["rows"][0]["rank"] = True
+    return {"standings.json": json.dumps(standings).encode()}
+
+
+def forge_entrants(files: dict[str, bytes], count: int, **more: Any) -> dict[str, bytes]:
+    """More of them than have played."""
+    entrants = [{"name": f"e{n}", "player": f"bots/e{n}/versions/1", "bot": ""} for n in range(count)]
+    return {"settings.json": changed_settings(files["settings.json"], entrants=entrants, **more)}
+
+
+DEEP = b"[" * 990 + b"]" * 990
+VOID = b'{"table": "r1-t1.%d", "match": "matches/x", "reason": "ABORTED"}\n'
+
+
 FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]] = {
     "a forged score": (forge_score, "by its record points is"),
     "a score forged in its record too": (forge_record, "records.jsonl: line 2"),
@@ -234,6 +280,85 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]]
         lambda files: {"settings.json": changed_settings(files["settings.json"], tie_breaks=["luck"])},
         "there is no tie-break 'luck'",
     ),
+    "par that was made up": (
+        lambda files: forge_par(files, 1, 2.5),
+        "results.jsonl: line 2: par is [1.0, 2.5]; for",
+    ),
+    "par that is no number": (
+        lambda files: forge_par(files, float("nan"), 1),
+        "this is no JSON: NaN is no number",
+    ),
+    "par that is too large": (
+        lambda files: {
+            "results.jsonl": files["results.jsonl"].replace(b'"par": []', b'"par": [1e999, 1]', 1)
+        },
+        "results.jsonl: line 1: this is no JSON: 1e999 is too large",
+    ),
+    "a name for a screen": (
+        lambda files: name_at_length(files, 8_000),
+        'records.jsonl: line 2: matches/m2: by its record match is "matches/m2", and line 2',
+    ),
+    "a name for a screen, without a record": (name_without_record, "results.jsonl: line 6: \\x1b[2J\\x1b[2J"),
+    "a name for a wall": (
+        lambda files: name_at_length(files, 100_000),
+        "results.jsonl: line 2: is longer than 65536 bytes",
+    ),
+    "settings nested deeply": (
+        lambda _: {"settings.json": DEEP},
+        "settings.json: this is no JSON: its brackets are",
+    ),
+    "a result nested deeply": (
+        lambda files: {"results.jsonl": b'{"seq":1,"x":' + DEEP + b"}\n" + files["results.jsonl"]},
+        "results.jsonl: line 1: this is no JSON: its brackets are nested too deeply",
+    ),
+    "standings nested deeply": (
+        lambda _: {"standings.json": DEEP},
+        "standings.json: this is no JSON: its brackets",
+    ),
+    "standings without end": (
+        lambda _: {"standings.json": json.dumps(os.urandom(3 << 20).hex()).encode()},
+        "standings.json: is longer than 4194304 bytes",
+    ),
+    "settings of nothing but lists": (
+        lambda _: {"settings.json": b"[" + b"[]," * 10**6 + b"0]", "standings.json": os.urandom(1 << 16)},
+        "settings.json: this is no JSON: it has more than 1048576 values",
+    ),
+    "records that are unpacked for ever": (
+        lambda _: {"records.jsonl": bytes(100 << 20)},
+        "bytes, more than 200 for each of the bundle's",
+    ),
+    "a rank of true": (forge_rank, "standings.json: rows[0].rank is true; from the results follows 1"),
+    "a table of objects": (
+        lambda _: {"voids.jsonl": b'{"table": {}}\n'},
+        "voids.jsonl: line 1: table is {}, which no schedule has",
+    ),
+    "an entrant that is none": (
+        lambda _: {"entrants.jsonl": b'{"player": {}, "kind": "given_up", "results": 1}\n'},
+        "entrants.jsonl: line 1: {} cannot be 'given_up' here",
+    ),
+    "a long table": (
+        lambda _: {"voids.jsonl": b'{"table": "%s"}\n' % (b"r" * 65)},
+        'voids.jsonl: line 1: table is "rrr',
+    ),
+    "more void matches than can be": (
+        lambda _: {"voids.jsonl": b"".join(VOID % number for number in range(2000))},
+        "voids.jsonl: more than 1018 void matches, and 6 that count",
+    ),
+    "more entrants than can have played": (
+        lambda files: forge_entrants(files, 29),
+        "settings.json: there are 29 entrants, and 6 matches were played",
+    ),
+    "a cycle longer than was played": (
+        lambda files: forge_entrants(files, 20),
+        "settings.json: rounds is 19, and 6 matches were played",
+    ),
+    "an entrant too many for the stack": (
+        lambda files: (
+            forge_entrants(files, 2000, format="swiss", rounds=1)
+            | {"voids.jsonl": b"".join(VOID % number for number in range(1000))}
+        ),
+        "settings.json: 2000 entrants are more than this program can draw a schedule for",
+    ),
     "no settings at all": (lambda _: {"settings.json": b"[]"}, "settings.json: has no list of entrants"),
     "settings of no league": (
         lambda files: {"settings.json": changed_settings(files["settings.json"], entrants=[{"x": 1}])},
@@ -250,6 +375,38 @@ def test_a_forgery_is_named_though_all_hashes_are_right(bundle, tmp_path, capsys
     assert expected in said
     assert said.count("\n") == 1
     assert said.strip().isprintable()
+    assert len(said) < 800
+
+
+def test_par_is_right_if_the_par_bot_scores_it(bundle, tmp_path, capsys):
+    files = files_in(bundle)
+    pars = iter([par_of(json.loads(line)) for line in files["records.jsonl"].splitlines()])
+
+    def change(results: Lines) -> None:
+        for result in results:
+            result["par"] = list(next(pars))
+
+    results = changed(files["results.jsonl"], change)
+    code, said = said_of(forged(bundle, tmp_path, {"results.jsonl": results}), capsys)
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("way", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_only_what_unpacks_in_little_memory_is_unpacked(bundle, tmp_path, capsys, way):
+    """LZMA may ask for four gigabytes."""
+    with zipfile.ZipFile(tmp_path / "packed", "w", way) as archive, zipfile.ZipFile(bundle) as genuine:
+        for name in genuine.namelist():
+            archive.writestr(name, genuine.read(name))
+    assert "manifest.json: is packed in another way" in said_of(tmp_path / "packed", capsys)[1]
+
+
+def test_no_more_is_read_of_a_directory_than_seven_files_need(bundle, tmp_path, capsys):
+    path = tmp_path / "directory.bundle"
+    path.write_bytes(bundle.read_bytes())
+    with zipfile.ZipFile(path, "a") as archive:
+        for number in range(3000):
+            archive.writestr(f"{number}", b"")
+    assert "this is no bundle: its directory is too long" in said_of(path, capsys)[1]
 
 
 def test_a_match_that_was_dropped_is_named_by_who_played_it(bundle, tmp_path, capsys):

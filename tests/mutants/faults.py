@@ -44,6 +44,8 @@ LADDER = "server/seatwise_server/ladder"
 LEAGUE = "server/seatwise_server/league"
 HELD = "tests/server/test_store_held.py"
 SIMULATION = "tests/simulation/test_simulation.py::test_nothing_is_wrong_in_the_first_worlds"
+HOSTILE = "tests/referee/test_verify_hostile.py"
+BUNDLES = "tests/league/test_bundle.py"
 JOURNALS = "tests/server/test_store_journal.py"
 PROPOSALS = "tests/server/test_proposals.py"
 
@@ -255,6 +257,69 @@ FAULTS: tuple[Fault, ...] = (
         "        if self._search is None or self._search.done():\n",
         "        if True:\n",
         ("tests/server/test_store_sentinel.py::test_no_sentinel_is_forgotten_when_many_ask_at_once",),
+    ),
+    Fault(
+        "verify: brackets as deep as they like",
+        f"{VERIFY}/reading.py",
+        ", default=0) > MOST_DEPTH:\n",
+        ", default=0) > 10**9:\n",
+        (HOSTILE,),
+    ),
+    Fault(
+        "verify: as many values as fit into a line",
+        f"{VERIFY}/reading.py",
+        '    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES or data.count(b\'"\') > MOST_QUOTES:\n',
+        "    if False:\n",
+        (HOSTILE,),
+    ),
+    Fault(
+        "verify: names as long as a line",
+        f"{VERIFY}/shape.py",
+        "    if len(value) > LONGEST_TEXT:\n",
+        "    if False:\n",
+        (HOSTILE,),
+    ),
+    Fault(
+        "verify: a million lays are played before they are refused",
+        f"{VERIFY}/defaults.py",
+        "moves[:-1][: MOST_MOVES - 1]:",
+        "moves[:-1]:",
+        (HOSTILE,),
+    ),
+    Fault(
+        "verify: a standstill is longer than the match",
+        f"{VERIFY}/course.py",
+        "        if entry.ms > entry.at_ms:\n",
+        "        if False:\n",
+        (FORGED,),
+    ),
+    Fault(
+        "a match stands still since before it was opened",
+        TABLE,
+        "self.match.note_standstill(min(ms, now), why, now)",
+        "self.match.note_standstill(ms, why, now)",
+        (TABLES,),
+    ),
+    Fault(
+        "verify: a terminal is given what a bundle holds",
+        "client_sdk/seatwise/season/fault.py",
+        "super().__init__(printable(text))",
+        "super().__init__(text)",
+        (BUNDLES,),
+    ),
+    Fault(
+        "verify: a small bundle unpacks for ever",
+        "client_sdk/seatwise/season/bundle.py",
+        "        if unpacked > MOST_UNPACKED * self._size:\n",
+        "        if False:\n",
+        (BUNDLES,),
+    ),
+    Fault(
+        "verify: any numbers pass as par",
+        "server/seatwise_server/league/proof.py",
+        "        if result.par and result.par != right:\n",
+        "        if False:\n",
+        (BUNDLES,),
     ),
     Fault(
         "a journal that went backwards stays so",

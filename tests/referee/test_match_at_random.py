@@ -108,12 +108,12 @@ class AnyMatch(RuleBasedStateMachine):
 
     @rule(ms=st.integers(1, 2000))
     def freeze(self, ms: int) -> None:
-        self.do(self.desk.match.note_standstill(ms, "STALL", self.desk.now))
+        self.do(self.desk.match.note_standstill(min(ms, self.desk.now), "STALL", self.desk.now))
 
     @precondition(is_asked)
     @rule(ms=st.integers(1, 900))
     def freeze_before_a_move(self, ms: int) -> None:
-        effects = self.desk.match.note_standstill(ms, "STORE", self.desk.now)
+        effects = self.desk.match.note_standstill(min(ms, self.desk.now), "STORE", self.desk.now)
         at = max(0, self.desk.now - ms)
         move, prompt = self.desk.default_move(), self.desk.prompt
         self.do([*effects, *self.desk.match.submit_move(self.desk.asked, prompt, "thawed", move, at)])

@@ -180,12 +180,12 @@ class AnyRace(RuleBasedStateMachine):
 
     @rule(ms=st.integers(1, 900))
     def freeze(self, ms: int) -> None:
-        self.do(self.race.match.note_standstill(ms, "STALL", self.race.now))
+        self.do(self.race.match.note_standstill(min(ms, self.race.now), "STALL", self.race.now))
 
     @precondition(is_building)
     @rule(number=SEATS, ms=st.integers(1, 900))
     def freeze_before_a_call(self, number: int, ms: int) -> None:
-        effects = self.race.match.note_standstill(ms, "STORE", self.race.now)
+        effects = self.race.match.note_standstill(min(ms, self.race.now), "STORE", self.race.now)
         at, prompt = max(0, self.race.now - ms), self.race.prompt
         self.do([*effects, *self.race.match.submit_move(self.seat(number), prompt, "thawed", CALL, at)])
 

@@ -31,6 +31,9 @@ from seatwise_referee.journal import (
 from seatwise_referee.record import TAIL_KEYS
 from seatwise_referee.shuffle import commitment_to, deal_seed, deal_seed_of_set, seed_in_set, shuffle_items
 from seatwise_referee.verify import MOST_BYTES
+from seatwise_referee.verify.fault import MOST_LETTERS
+from seatwise_referee.verify.reading import MOST_DEPTH, MOST_QUOTES, MOST_VALUES
+from seatwise_referee.verify.shape import LONGEST_TEXT
 
 PAGE = (Path(__file__).parents[2] / "docs" / "record-format.md").read_text()
 EXAMPLE: dict[str, Any] = json.loads(FILE.read_bytes())
@@ -60,6 +63,15 @@ def test_the_vector_of_canonical_json_is_right() -> None:
 def test_the_longest_line_is_as_the_page_says() -> None:
     (power,) = re.findall(r"2\^(\d+) bytes", section("1 The file"))
     assert 2 ** int(power) == MOST_BYTES
+
+
+def test_the_bounds_of_a_line_are_as_the_page_says() -> None:
+    page = section("1 The file")
+    assert f"nested more than {MOST_DEPTH} deep" in page
+    assert f"{MOST_VALUES:,} (2^20) commas and opening brackets" in page
+    assert f"{MOST_QUOTES:,} (2^22) quotes" in page
+    assert f"a string of 1 to {LONGEST_TEXT} characters" in page
+    assert f"at most {MOST_LETTERS}\ncharacters" in page
 
 
 def test_the_vectors_of_chance_are_right() -> None:

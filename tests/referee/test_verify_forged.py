@@ -216,6 +216,11 @@ FORGERIES: dict[str, tuple[str, Forgery, str]] = {
         lambda body: insert(body, the(body, "sat", 0), kind="frozen", ms=5, why="STALL"),
         r"^seq 2: `frozen` while nobody is asked",
     ),
+    "frozen for longer than the match": (
+        "stood_still",
+        lambda body: the(body, "frozen").update(ms=the(body, "frozen")["at_ms"] + 1),
+        r"^seq 4: `frozen` for \d+ ms at \d+: that began before the match was opened",
+    ),
     "frozen for no reason": (
         "stood_still",
         lambda body: the(body, "frozen").update(why="NAP"),

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matches.forging import Body, chained, fault_of, genuine, record_of
+from matches.forging import Body, chained, fault_of, genuine, record_of, set_in, the
 from matches.one_match import dealt
 from matches.scenes import SCENES
 
+from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Frozen, canonical_json
 from seatwise_referee.verify import MOST_BYTES, verify_line
 from seatwise_referee.verify.course import Course
@@ -44,6 +45,18 @@ HOSTILE: dict[str, tuple[bytes | str, str]] = {
     "a number too large": (b'{"format":9007199254740992}', "the number '9007199254740992' is beyond"),
     "deep lists": (b'{"format":' + b"[" * 200_000 + b"]" * 200_000 + b"}", "nested too deeply"),
     "deep objects": (b'{"a":' * 200_000 + b"1" + b"}" * 200_000, "nested too deeply"),
+    "one too deep": (b'{"a":' + b"[" * 32 + b"]" * 32 + b"}", "nested too deeply, more than 32 times"),
+    "just not too deep": (b'{"a":' + b"[" * 31 + b"]" * 31 + b"}", "^format is None"),
+    "brackets in a text": (b'{"a":"' + b'[{\\"' * 100 + b'"}', "^format is None"),
+    "brackets behind a text without an end": (b'{"a":"' + b"[" * 100, "is not JSON: Unterminated string"),
+    "more values than memory should hold": (
+        b'{"a":[' + b"0," * 2**20 + b"0]}",
+        "^is no record: it has more than 1048576 values",
+    ),
+    "more keys than memory should hold": (
+        b'"":' * 2**21 + b'"',
+        "^is no record: it has more than 1048576 values",
+    ),
     "a key twice": (b'{"format":"a","format":"b"}', "the key 'format' stands twice in one object"),
     "a key twice, below": (b'{"format":{"a":1,"a":1}}', "the key 'a' stands twice in one object"),
     "a key twice, after many": (
@@ -88,7 +101,7 @@ def test_standstills_are_not_copied_for_each_that_follows() -> None:
     question = course._question
     assert question
     for seq in (4, 5, 6):
-        course.go_on(Frozen(seq=seq, at_ms=0, ms=1, why="STALL"))
+        course.go_on(Frozen(seq=seq, at_ms=1, ms=1, why="STALL"))
     assert [each.seq for each in question.frozen] == [4, 5, 6]
 
 
@@ -99,6 +112,43 @@ def test_a_fault_is_short_and_safe_to_print_whatever_the_record_holds() -> None:
     assert told.isascii()
     assert told.isprintable()
     assert len(told) < 600
+
+
+@pytest.mark.parametrize(
+    ("path", "where"),
+    [
+        (["match"], "match"),
+        (["seats", 0, "bot"], r"seats\[0\].bot"),
+        (["options", "rounds"], "options.rounds"),
+        (["options", "x" * 257], "a key of options"),
+        (["time_control", "free_ms", "x" * 257], "a key of time_control.free_ms"),
+        (["entries", 0, "x" * 257], r"a key of entries\[0\]"),
+    ],
+)
+def test_a_name_is_no_longer_than_names_are(path: list[Any], where: str) -> None:
+    """Or a file of records with names of 16 MiB would fill the memory."""
+    body = record_of("smooth")
+    set_in(path, "n" * 257)(body)
+    told = fault_of(chained(body))
+    assert re.search(f"^{where} is 'n?x?.* \\.\\.\\.; it may have at most 256 characters$", told), told
+
+
+def test_a_default_move_of_a_million_lays_is_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = record_of("left_race")
+    moves = the(body, "default")["moves"]
+    moves[:0] = [moves[0]] * 100
+    game, played = GAMES["ubongo"], []
+    play = type(game).play
+    monkeypatch.setattr(type(game), "play", lambda *given: played.append(given) or play(*given))
+    assert "lays for seat 1 more than once" in fault_of(body)
+    assert len(played) < 10
+
+
+def test_durability_is_held_by_the_chain_alone() -> None:
+    """So says section 14 of the page."""
+    body = record_of("smooth") | {"durability": "loss-allowed"}
+    assert fault_of(chained(body)) == "None"
+    assert "the chain ends with" in fault_of(body)
 
 
 JUNK = st.recursive(

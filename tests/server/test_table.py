@@ -621,6 +621,18 @@ async def test_while_the_store_is_away_nobody_runs_out_of_time() -> None:
 
 
 @in_virtual_time
+async def test_the_store_was_away_for_a_match_no_longer_than_there_is_a_match() -> None:
+    """Its record would not verify."""
+    room = Room()
+    await room.seat_all()
+    await room.pass_ms(200)
+    room.table.resume_after_gap(20.0)
+    await room.pass_ms(10)
+    (frozen,) = room.entries("frozen")
+    assert 0 < frozen.ms == frozen.at_ms < 300
+
+
+@in_virtual_time
 async def test_a_move_made_while_the_store_was_away_is_charged_what_was_before() -> None:
     room = Room()
     links = await room.seat_all()

@@ -173,7 +173,11 @@ def _version() -> str:
 
 
 def _complain(text: str, code: int) -> int:
-    print(text, file=sys.stderr)
+    """Say it; what a file or a server has put into the message is no order to the terminal."""
+    letters = (
+        letter if letter.isprintable() or letter == "\n" else f"\\x{ord(letter):02x}" for letter in text
+    )
+    print("".join(letters), file=sys.stderr)
     return code
 
 

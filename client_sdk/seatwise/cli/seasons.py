@@ -24,7 +24,7 @@ def run(arguments: Namespace, read: Callable[[int], None]) -> int:
         with opened(Path(arguments.file)) as bundle:
             checked = check(bundle, arguments.chain or "", read)
     except BadSeason as bad:
-        return _wrong(arguments, _plain(str(bad)))
+        return _wrong(arguments, str(bad))
     except OSError as error:
         raise UsageError(f"cannot read {arguments.file}: {error.strerror}") from None
     _right(arguments, checked)
@@ -46,11 +46,6 @@ def _wrong(arguments: Namespace, fault: str) -> int:
     else:
         print(f"{arguments.file}: {fault}")
     return 1
-
-
-def _plain(text: str) -> str:
-    """What a forger writes into a name is no order to our terminal."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _right(arguments: Namespace, checked: Checked) -> None:

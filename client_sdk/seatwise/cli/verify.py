@@ -29,6 +29,9 @@ ask the server that hosted the match.
 NOTHING = "none"
 """The chain of a match that the server never hosted, has deleted, or has not ended."""
 
+MOST_FAULTS = 1_000
+"""Printed of one file; of the others only how many there are."""
+
 EVERY_S = 1.0
 """Without a terminal, a line of progress so often."""
 
@@ -60,19 +63,24 @@ def run(arguments: Namespace) -> int:
     if _is_season(arguments.file):
         return _run_season(arguments)
     name = "standard input" if arguments.file == "-" else arguments.file
-    wrong: list[Verdict] = []
-    count = 0
+    shown: list[Verdict] = []
+    count = wrong = 0
     with _opened(arguments.file) as file, _progress(_size(file), is_quiet=arguments.json) as read:
         for verdict in _verdicts(_lines(file, name, read), name, arguments):
             count += 1
-            if verdict.fault:
-                wrong.append(verdict)
-                if not arguments.json:
-                    print(f"{name}: line {verdict.line}: {verdict.fault}", flush=True)
+            if not verdict.fault:
+                continue
+            wrong += 1
+            if wrong > MOST_FAULTS:
+                continue
+            if arguments.json:
+                shown.append(verdict)
+            else:
+                print(f"{name}: line {verdict.line}: {verdict.fault}", flush=True)
     if arguments.json:
-        _print_json(name, count, wrong)
+        _print_json(name, count, wrong, shown)
     else:
-        print(_summary(name, count, len(wrong)))
+        print(_summary(name, count, wrong))
     return 1 if wrong or not count else 0
 
 
@@ -213,10 +221,11 @@ def _summary(name: str, count: int, wrong: int) -> str:
     records = "record" if count == 1 else "records"
     if not wrong:
         return f"{name}: {count} {records} verified, nothing wrong"
-    return f"{name}: {wrong} of {count} {records} wrong"
+    rest = f"; the faults of the first {MOST_FAULTS} are above" if wrong > MOST_FAULTS else ""
+    return f"{name}: {wrong} of {count} {records} wrong{rest}"
 
 
-def _print_json(name: str, count: int, wrong: Iterable[Verdict]) -> None:
+def _print_json(name: str, count: int, wrong: int, shown: Iterable[Verdict]) -> None:
     from json import dumps
 
     faults = [
@@ -226,10 +235,10 @@ def _print_json(name: str, count: int, wrong: Iterable[Verdict]) -> None:
             "seq": verdict.fault.seq,
             "message": verdict.fault.text,
         }
-        for verdict in wrong
+        for verdict in shown
         if verdict.fault
     ]
-    print(dumps({"file": name, "records": count, "wrong": len(faults), "faults": faults}, indent=2))
+    print(dumps({"file": name, "records": count, "wrong": wrong, "faults": faults}, indent=2))
 
 
 @contextmanager

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import itertools
 import json
+import math
 import os
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NoReturn
 
 from seatwise.season.fault import BadSeason, at
 from seatwise_referee.journal import canonical_json
+from seatwise_referee.verify import MOST_BYTES, nesting_fault
 
 FORMAT: Final = "seatwise.season/1"
 MANIFEST: Final = "manifest.json"
+RECORDS: Final = "records.jsonl"
 FILES: Final = (
     "settings.json",
     "results.jsonl",
     "voids.jsonl",
     "entrants.jsonl",
-    "records.jsonl",
+    RECORDS,
     "standings.json",
 )
 """Besides the manifest; in this order."""
@@ -30,9 +35,21 @@ FILES: Final = (
 _MAGIC: Final = b"PK\x03\x04"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The one date of all files in it, so that the bundle depends on nothing but the season."""
-_MOST_BYTES: Final = 1 << 28
-"""Of a file that is read as a whole, and of a line."""
 _CHUNK: Final = 1 << 16
+
+# What a bundle may take. A genuine one comes near none of these; without them a forged one of a few kilobytes could fill
+# memory and disk, for zip packs a thousand bytes into one.
+
+MOST_UNPACKED: Final = 200
+"""Bytes of all files together for each byte of the bundle; a genuine one has about six."""
+LONGEST_FILE: Final = 1 << 22
+"""Bytes of a file that is read as a whole."""
+LONGEST_LINE: Final = 1 << 16
+"""Bytes of a line of any other file. Of records.jsonl a line may be as long as a record."""
+MOST_LINES: Final = 1_000_000
+"""In any file."""
+LONGEST_READ: Final = 1 << 17
+"""Bytes that zipfile may read at once. It reads more only of a directory, and that of seven files is short."""
 
 
 def is_bundle(path: Path) -> bool:
@@ -80,8 +97,9 @@ def _sha256(path: Path) -> str:
 class Bundle:
     """A bundle that is open for reading."""
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
+    def __init__(self, archive: zipfile.ZipFile, size: int) -> None:
         self._archive = archive
+        self._size = size
 
     @property
     def digest(self) -> str:
@@ -91,6 +109,7 @@ class Bundle:
     def check_manifest(self) -> None:
         """`BadSeason` unless the files are those that the manifest lists, with the hashes that it gives."""
         self._check_names()
+        self._check_size()
         manifest = self.json(MANIFEST)
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise BadSeason(f"{MANIFEST}: the format is not {FORMAT}")
@@ -102,7 +121,7 @@ class Bundle:
     def json(self, name: str) -> Any:
         """The value in that file."""
         try:
-            return json.loads(self._whole(name))
+            return _parsed(self._whole(name))
         except ValueError as error:
             raise BadSeason(f"{name}: this is no JSON: {error}") from None
 
@@ -110,7 +129,7 @@ class Bundle:
         """The objects in that file, one a line."""
         for number, line in enumerate(self.lines(name), start=1):
             try:
-                value = json.loads(line)
+                value = _parsed(line)
             except ValueError as error:
                 raise at(name, number, f"this is no JSON: {error}") from None
             if not isinstance(value, dict):
@@ -123,8 +142,15 @@ class Bundle:
 
     def lines(self, name: str) -> Iterator[bytes]:
         """Line by line, so that a season may be larger than memory."""
+        longest = MOST_BYTES if name == RECORDS else LONGEST_LINE
         with self._open(name) as file:
-            while line := file.readline(_MOST_BYTES):
+            for number in itertools.count(1):
+                if not (line := file.readline(longest + 1)):
+                    return
+                if len(line) > longest:
+                    raise at(name, number, f"is longer than {longest} bytes")
+                if number > MOST_LINES:
+                    raise BadSeason(f"{name}: has more than {MOST_LINES} lines")
                 yield line
 
     def _check_names(self) -> None:
@@ -134,6 +160,16 @@ class Bundle:
                 raise BadSeason(f"{name} is {'in it twice' if name in names else 'missing'}")
         if strange := sorted(set(names) - set(wanted)):
             raise BadSeason(f"{strange[0][:60]!r} does not belong into a bundle")
+        for member in self._archive.infolist():
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise BadSeason(f"{member.filename}: is packed in another way than a bundle's files are")
+
+    def _check_size(self) -> None:
+        unpacked = sum(member.file_size for member in self._archive.infolist())
+        if unpacked > MOST_UNPACKED * self._size:
+            raise BadSeason(
+                f"its files have {unpacked} bytes, more than {MOST_UNPACKED} for each of the bundle's {self._size}"
+            )
 
     def _check_hash(self, name: str, published: object) -> None:
         digest = hashlib.sha256()
@@ -146,11 +182,13 @@ class Bundle:
             )
 
     def _whole(self, name: str) -> bytes:
+        found = bytearray()
         with self._open(name) as file:
-            found = file.read(_MOST_BYTES + 1)
-        if len(found) > _MOST_BYTES:
-            raise BadSeason(f"{name}: is longer than {_MOST_BYTES >> 20} MiB")
-        return found
+            while chunk := file.read(_CHUNK):
+                found += chunk
+                if len(found) > LONGEST_FILE:
+                    raise BadSeason(f"{name}: is longer than {LONGEST_FILE} bytes")
+        return bytes(found)
 
     @contextmanager
     def _open(self, name: str) -> Iterator[IO[bytes]]:
@@ -163,12 +201,42 @@ class Bundle:
             raise BadSeason(f"{name}: cannot be unpacked: {error}") from None
 
 
+def _parsed(data: bytes) -> Any:
+    """The value; `ValueError` says why there is none."""
+    if fault := nesting_fault(data):
+        raise ValueError(fault)
+    return json.loads(data, parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number")
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits[:20]} is too large")
+    return value
+
+
+class _ShortReads(io.FileIO):
+    """Refuses to be read in long pieces: zipfile reads a directory at once, however long it says that it is."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        wanted = LONGEST_READ + 1 if size is None or size < 0 else size
+        found = super().read(min(wanted, LONGEST_READ + 1))
+        if len(found) > LONGEST_READ:
+            raise zipfile.BadZipFile("its directory is too long")
+        return found
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[Bundle]:
     """The bundle in that file; `BadSeason` if it is none, `OSError` if it cannot be read."""
-    try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-        raise BadSeason(f"this is no bundle: {error}") from None
-    with archive:
-        yield Bundle(archive)
+    with _ShortReads(path) as file:
+        try:
+            archive = zipfile.ZipFile(file)
+        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+            raise BadSeason(f"this is no bundle: {error}") from None
+        with archive:
+            yield Bundle(archive, os.fstat(file.fileno()).st_size)

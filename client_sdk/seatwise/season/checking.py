@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from itertools import tee
+from itertools import islice, tee
 from typing import Any, TypeAlias
 
 from seatwise.season.bundle import Bundle
@@ -39,9 +39,7 @@ def check(bundle: Bundle, digest: str = "", advance: Callable[[int], None] = lam
     if digest and bundle.digest != digest:
         raise BadSeason(f"its digest is {bundle.digest}, and published is {digest}: it is not that season")
     settings = _settings(bundle)
-    results = list(bundle.jsons("results.jsonl"))
-    _check_order(results)
-    count = _check_records(bundle, settings, results, advance)
+    count = _check_records(bundle, settings, advance)
     verifiers = list(_verifiers())
     for verifier in verifiers:
         verifier(bundle)
@@ -67,34 +65,33 @@ def _settings(bundle: Bundle) -> Object:
     return settings
 
 
-def _check_order(results: Sequence[Object]) -> None:
-    for number, result in enumerate(results, start=1):
+def _results(bundle: Bundle) -> Iterator[Object]:
+    """Those of the log, in their order."""
+    for number, result in enumerate(bundle.jsons("results.jsonl"), start=1):
         if result.get("seq") != number:
-            raise at("results.jsonl", number, f"seq is {result.get('seq')!r}; it must be {number}")
+            raise at("results.jsonl", number, f"seq is {_short(result.get('seq'))}; it must be {number}")
+        yield result
 
 
-def _check_records(
-    bundle: Bundle, settings: Object, results: Sequence[Object], advance: Callable[[int], None]
-) -> int:
-    """How many there are: one for each result, in the same order."""
+def _check_records(bundle: Bundle, settings: Object, advance: Callable[[int], None]) -> int:
+    """How many there are: one for each result, in the same order. Of neither file is more than a line in memory."""
     count = 0
+    results = _results(bundle)
     for line, verdict in _verified(bundle.lines("records.jsonl")):
         if verdict.fault:
             raise at("records.jsonl", verdict.line, str(verdict.fault))
-        if verdict.line > len(results):
+        if (result := next(results, None)) is None:
             raise at(
                 "records.jsonl", verdict.line, f"{verdict.match} has no result: it was dropped from the log"
             )
         try:
-            _check_record(json.loads(line), settings, results[verdict.line - 1])
+            _check_record(json.loads(line), settings, result)
         except BadSeason as bad:
             raise at("records.jsonl", verdict.line, str(bad)) from None
         advance(len(line))
         count = verdict.line
-    if count < len(results):
-        raise at(
-            "results.jsonl", count + 1, f"{results[count].get('match')} has no record: it proves nothing"
-        )
+    if (left := next(results, None)) is not None:
+        raise at("results.jsonl", count + 1, f"{left.get('match')} has no record: it proves nothing")
     return count
 
 
@@ -135,5 +132,6 @@ def _check_result(result: Object, told: Object) -> None:
 
 
 def _short(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True)
+    """The beginning of the value as JSON; the rest is never written."""
+    text = "".join(islice(json.JSONEncoder(sort_keys=True).iterencode(value), 160))
     return text if len(text) <= 160 else f"{text[:160]}..."

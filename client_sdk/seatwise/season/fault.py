@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from seatwise_referee.verify import printable
+
 
 class BadSeason(ValueError):  # it is the verdict, not a failure of the program
-    """The first thing that is wrong; the text names the file in the bundle and the line."""
+    """The first thing that is wrong; the text names the file in the bundle and the line, and is safe to print."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(printable(text))
 
 
 def at(file: str, line: int, what: str) -> BadSeason:

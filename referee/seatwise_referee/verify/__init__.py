@@ -9,8 +9,8 @@ The checks run from the particular to the general, so that the first fault is al
 one; the chain comes last, and speaks only of what nothing else can notice.
 """
 
-from seatwise_referee.verify.fault import Fault
-from seatwise_referee.verify.reading import MOST_BYTES
+from seatwise_referee.verify.fault import Fault, printable
+from seatwise_referee.verify.reading import MOST_BYTES, nesting_fault
 from seatwise_referee.verify.verdict import Verdict, verify_line, verify_lines
 
-__all__ = ["MOST_BYTES", "Fault", "Verdict", "verify_line", "verify_lines"]
+__all__ = ["MOST_BYTES", "Fault", "Verdict", "nesting_fault", "printable", "verify_line", "verify_lines"]

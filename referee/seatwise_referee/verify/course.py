@@ -178,6 +178,11 @@ class Course:
     def _frozen(self, entry: Frozen, _: bool) -> None:
         if self._question is None:
             raise BadRecord("`frozen` while nobody is asked", entry.seq)
+        if entry.ms > entry.at_ms:
+            raise BadRecord(
+                f"`frozen` for {entry.ms} ms at {entry.at_ms}: that began before the match was opened",
+                entry.seq,
+            )
 
     def _finished(self, entry: Finished, is_owed: bool) -> None:
         if is_owed:

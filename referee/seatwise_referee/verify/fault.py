@@ -27,13 +27,17 @@ class BadRecord(Exception):
 
     def __init__(self, text: str, seq: int | None = None) -> None:
         super().__init__(text)
-        self.fault = Fault(_plain(text), seq)
+        self.fault = Fault(printable(text), seq)
 
 
-def _plain(text: str) -> str:
-    letters = text[:MOST_LETTERS].encode("ascii", "backslashreplace").decode()
-    cut = " ..." if len(text) > MOST_LETTERS else ""
-    return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in letters) + cut
+def printable(text: str) -> str:
+    """Return the text as ASCII without control characters, at most `MOST_LETTERS` of them and a mark where it is cut.
+
+    Whatever a file holds, a terminal may show this.
+    """
+    letters = text[: MOST_LETTERS + 1].encode("ascii", "backslashreplace").decode()
+    shown = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in letters)
+    return shown if len(shown) <= MOST_LETTERS else shown[:MOST_LETTERS] + " ..."
 
 
 def quoted(value: object, most: int = 70) -> str:

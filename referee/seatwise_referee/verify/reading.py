@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from itertools import accumulate
 from typing import Any, NoReturn
 
 from seatwise_referee.journal import canonical_json
@@ -12,13 +14,30 @@ from seatwise_referee.verify.fault import BadRecord, quoted
 MOST_BYTES = 16 * 1024 * 1024
 """No genuine record comes near it."""
 
+MOST_DEPTH = 32
+"""Lists and objects within one another; a genuine record has eight. Deeper ones end the stack of some reader."""
+
+MOST_VALUES = 2**20
+"""Commas and opening brackets in one record: an empty list takes three bytes here, and a hundred in memory."""
+
+MOST_QUOTES = 2**22
+"""For each value a key and a text; the rest is escaped, or no JSON."""
+
 LARGEST = 2**53 - 1
 """Beyond it languages disagree about integers."""
+
+_TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+"""It never goes back, so that no line keeps it busy for long. A text without an end reaches to the end of the line."""
+
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STEPS = [1 if byte in b"[{" else -1 for byte in range(256)]
 
 
 def read(line: str | bytes) -> dict[str, Any]:
     """The record in the line, or `BadRecord`: not JSON, not an object, or not canonical."""
     data = _bytes(line)
+    if fault := nesting_fault(data):
+        raise BadRecord(f"is no record: {fault}")
     try:
         record = _parse(data)
         written = canonical_json(record)
@@ -46,6 +65,16 @@ def _bytes(line: str | bytes) -> bytes:
             f"is not canonical JSON: byte {place} is not ASCII; other letters are written \\uXXXX"
         )
     return data
+
+
+def nesting_fault(data: bytes) -> str:
+    """Say why JSON would take too much memory or too deep a stack, without parsing it; "" if it would not."""
+    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES or data.count(b'"') > MOST_QUOTES:
+        return f"it has more than {MOST_VALUES} values"
+    brackets = _TEXTS.sub(b"", data).translate(None, _NO_BRACKETS)
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MOST_DEPTH:
+        return f"its brackets are nested too deeply, more than {MOST_DEPTH} times"
+    return ""
 
 
 def _parse(data: bytes) -> Any:

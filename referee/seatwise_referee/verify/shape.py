@@ -15,6 +15,8 @@ Check: TypeAlias = Callable[[Any, str], None]
 DURABILITIES = ("fsync", "loss-allowed", "none")
 STOPS = ("STALL", "STORE")
 """What a referee may stand still for."""
+LONGEST_TEXT = 256
+"""In characters. No name comes near it; with longer ones a file could fill the memory."""
 
 
 def whole(least: int = 0) -> Check:
@@ -37,6 +39,12 @@ def text(value: Any, where: str) -> None:
     """A string with something in it."""
     if not isinstance(value, str) or not value:
         raise BadRecord(f"{where} is {quoted(value)}; it must be a text")
+    _check_length(value, where)
+
+
+def _check_length(value: str, where: str) -> None:
+    if len(value) > LONGEST_TEXT:
+        raise BadRecord(f"{where} is {quoted(value)}; it may have at most {LONGEST_TEXT} characters")
 
 
 def hexed(value: Any, where: str) -> None:
@@ -73,6 +81,8 @@ def option(value: Any, where: str) -> None:
     """What a game's options may be."""
     if type(value) not in (int, str):
         raise BadRecord(f"{where} is {quoted(value)}; it must be a whole number or a text")
+    if isinstance(value, str):
+        _check_length(value, where)
 
 
 def each(inner: Check) -> Check:
@@ -93,6 +103,7 @@ def named(inner: Check) -> Check:
     def check(value: Any, where: str) -> None:
         _require_object(value, where)
         for key, element in value.items():
+            _check_length(key, f"a key of {where}")
             inner(element, f"{where}.{quoted(key)[1:-1]}")
 
     return check

@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from seatwise.season import BadSeason, Bundle, at
+from seatwise_server.competition.designs.cyclic_design import cycle_length
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar, attempt_ids
 from seatwise_server.league.bundle import readable
+from seatwise_server.league.par import par_of
 from seatwise_server.league.rules import MOST_ROUNDS, is_repeat, schedule_of, started_by
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import standings_of
+
+LARGEST_TABLE = 4
+"""Of any game."""
+LONGEST_TABLE_ID = 64
+"""In characters; a schedule's own are like r12-t3.2."""
+VOIDS_FOR_A_RESULT, MOST_VOIDS = 3, 1_000
+"""Void matches for each match that counts, and besides. They have no record, so that any number of them is quickly forged."""
 
 
 def check_table(bundle: Bundle) -> None:
     """Raises `BadSeason` for the first thing that does not follow."""
     league = _league(bundle)
     results = dict(_tables(bundle))
-    voids = {str(void.get("table")) for void in bundle.jsons("voids.jsonl")}
+    _check_pars(bundle, results.values())
+    voids = _voids(bundle, len(results))
     _check_length(league, len(results) + len(voids))
-    _check_played(_schedule(league), results, voids)
-    _check_voids(league, results, voids)
-    _check_turns(league, bundle, len(results))
-    _check_standings(bundle.json("standings.json"), standings_of(league, results, voids))
+    try:
+        _check_played(_schedule(league), results, voids)
+        _check_voids(league, results, voids)
+        _check_turns(league, bundle, len(results))
+        right = standings_of(league, results, voids)
+    except RecursionError:
+        raise BadSeason(
+            f"settings.json: {len(league.entrants)} entrants are more than this program can draw a schedule for"
+        ) from None
+    _check_standings(bundle.json("standings.json"), right)
 
 
 def _league(bundle: Bundle) -> League:
@@ -42,23 +58,71 @@ def _schedule(league: League) -> Schedule:
 
 
 def _check_length(league: League, matches: int) -> None:
-    """Before a schedule is made of it: each round takes a match at least, and what is forged may be as long as it likes."""
-    most = MOST_ROUNDS if league.format == "ab-test" else matches + 1
-    if not 0 <= league.rounds <= most:
-        raise BadSeason(f"settings.json: rounds is {league.rounds}, and {matches} matches were played")
+    """Before a schedule is made of it: what is forged may be as long as it likes, and a schedule takes long to make.
+
+    Each entrant plays a match at least, or sits out where a table is not full. Each round takes a match at least; of a
+    round robin and of Swiss, as many as there are full tables.
+    """
+    entrants, most = len(league.entrants), matches + 1
+    if entrants > LARGEST_TABLE * most:
+        raise BadSeason(f"settings.json: there are {entrants} entrants, and {matches} matches were played")
+    if league.format == "ab-test":
+        most = MOST_ROUNDS
+    elif league.format in ("round-robin", "swiss"):
+        most = most // max(1, entrants // max(1, league.seats)) + 1
+    rounds = league.rounds or (cycle_length(entrants, league.seats) if _is_cycle(league) else 0)
+    if not 0 <= rounds <= most:
+        raise BadSeason(f"settings.json: rounds is {rounds}, and {matches} matches were played")
+
+
+def _is_cycle(league: League) -> bool:
+    """Whether 0 rounds are as many as it takes until all have met."""
+    return league.format == "round-robin" and league.seats > 0
+
+
+def _voids(bundle: Bundle, results: int) -> set[str]:
+    """The attempts that counted for nobody, by table."""
+    voids: set[str] = set()
+    for number, void in enumerate(bundle.jsons("voids.jsonl"), start=1):
+        voids.add(_table_in(void, "voids.jsonl", number))
+        if len(voids) > VOIDS_FOR_A_RESULT * results + MOST_VOIDS:
+            raise BadSeason(f"voids.jsonl: more than {len(voids) - 1} void matches, and {results} that count")
+    return voids
+
+
+def _table_in(line: Mapping[str, Any], file: str, number: int) -> str:
+    table = line.get("table")
+    if not isinstance(table, str) or len(table) > LONGEST_TABLE_ID:
+        raise at(file, number, f"table is {_short(table)}, which no schedule has")
+    return table
 
 
 def _tables(bundle: Bundle) -> Iterator[tuple[str, LoggedResult]]:
     seen: dict[str, int] = {}
     for number, line in enumerate(bundle.jsons("results.jsonl"), start=1):
         try:
-            result, table = LoggedResult.from_json(line), str(line["table"])
-        except (KeyError, ValueError, OverflowError) as error:
+            result = LoggedResult.from_json(line)
+        except (ValueError, OverflowError) as error:
             raise at("results.jsonl", number, str(error)) from None
+        table = _table_in(line, "results.jsonl", number)
         first = seen.setdefault(table, number)
         if first != number:
             raise at("results.jsonl", number, f"{table} was played in line {first} already")
         yield table, result
+
+
+def _check_pars(bundle: Bundle, results: Collection[LoggedResult]) -> None:
+    """Whoever has the record finds what the par bot scores: it is published, and draws no lots."""
+    if not any(result.par for result in results):
+        return
+    for result, line in zip(results, bundle.lines("records.jsonl"), strict=True):
+        right = par_of(json.loads(line)) or ()
+        if result.par and result.par != right:
+            raise at(
+                "results.jsonl",
+                result.seq,
+                f"par is {_short(list(result.par))}; for these deals it is {_short(list(right))}",
+            )
 
 
 def _check_played(schedule: Schedule, results: Mapping[str, LoggedResult], voids: set[str]) -> None:
@@ -95,7 +159,11 @@ def _check_turns(league: League, bundle: Bundle, results: int) -> None:
     before, is_out = 0, dict.fromkeys(league.players, False)
     for number, turn in enumerate(bundle.jsons("entrants.jsonl"), start=1):
         player, kind, at_result = turn.get("player"), turn.get("kind"), turn.get("results")
-        if player not in is_out or kind != ("let_back" if is_out[player] else "given_up"):
+        if (
+            not isinstance(player, str)
+            or player not in is_out
+            or kind != ("let_back" if is_out[player] else "given_up")
+        ):
             raise at("entrants.jsonl", number, f"{player!r:.60} cannot be {kind!r:.20} here")
         if type(at_result) is not int or not before <= at_result <= results:
             raise at("entrants.jsonl", number, f"results is {at_result!r:.20}; the log has {results}")
@@ -130,10 +198,14 @@ def _check_deal(match: ScheduledMatch, result: LoggedResult) -> None:
 
 
 def _check_standings(published: Any, right: Mapping[str, Any]) -> None:
-    if published == json.loads(readable(right)):
-        return
-    place = _first_difference(published, json.loads(readable(right)), "")
-    raise BadSeason(f"standings.json: {place}")
+    wanted = json.loads(readable(right))
+    if not _is_same(published, wanted):
+        raise BadSeason(f"standings.json: {_first_difference(published, wanted, '')}")
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Not `==`, to which `true` is 1."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _first_difference(published: Any, right: Any, where: str) -> str:
@@ -147,9 +219,12 @@ def _first_difference(published: Any, right: Any, where: str) -> str:
         ]
     else:
         return f"{where or 'all of it'} is {_short(published)}; from the results follows {_short(right)}"
-    return next(_first_difference(one, other, place) for place, one, other in pairs if one != other)
+    return next(
+        _first_difference(one, other, place) for place, one, other in pairs if not _is_same(one, other)
+    )
 
 
 def _short(value: Any) -> str:
+    """The beginning of the value as JSON."""
     text = json.dumps(value, sort_keys=True)
     return text if len(text) <= 120 else f"{text[:120]}..."

@@ -186,7 +186,7 @@ class Table:
             return
         gap_ms = int(gap_s * 1000)
         # Before the answers that came meanwhile: they are not late for it.
-        self._queue.put_first(lambda now: self.match.note_standstill(gap_ms, "STORE", now))
+        self._queue.put_first(lambda now: self._note_standstill(gap_ms, "STORE", now))
         self._on_timer()
 
     def announce_end(self, end: pb.MatchEnded) -> None:
@@ -251,9 +251,11 @@ class Table:
         self.match.note_lag(self._lag.recent_ms(now))
         if not stalled_s:
             return []
-        return self.match.note_standstill(
-            int(stalled_s * 1000), "STALL", self._match_ms(self._lag.stalled_until)
-        )
+        return self._note_standstill(int(stalled_s * 1000), "STALL", self._match_ms(self._lag.stalled_until))
+
+    def _note_standstill(self, ms: int, why: str, now: int) -> list[Effect]:
+        """Tell the match, of a standstill that began before the match was opened only the rest."""
+        return self.match.note_standstill(min(ms, now), why, now)
 
     def on_kept(self, effects: list[Effect], entries: Sequence[bytes]) -> None:
         """The journal has these entries: performs their effects, and shows what they have changed."""
