@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from matches.one_match import Desk
 from matches.set_scenes import desk
+from redis.asyncio import Redis
 
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.play.match_claims import MatchClaims
 from seatwise_server.play.takeover import UnownedMatch
-from seatwise_server.store import Attendance, Flusher, Job, Store
+from seatwise_server.store import Attendance, Flusher, Job, Store, keys
 from seatwise_server.store.errors import StoreUnavailable
 
 LADDER = "ladders/main"
@@ -113,7 +114,7 @@ async def test_a_delivery_that_stops_is_repeated_and_counts_once(store: Store, s
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("step", STEPS)
 async def test_what_a_dead_owner_left_of_a_delivery_its_heir_does(
-    store: Store, flusher: Flusher, step: str, when: str
+    store: Store, flusher: Flusher, redis_client: Redis, step: str, when: str
 ) -> None:
     it, journal, epoch = await finished(store)
     await store.jobs.push(it.setup.match)
@@ -126,6 +127,7 @@ async def test_what_a_dead_owner_left_of_a_delivery_its_heir_does(
     fence = await store.journal.fence(it.setup.match)
     assert await heir.claim_match(UnownedMatch(Job(job.job_id, job.match), "a", fence)) is None
     await check_all_is_done(store, it)
+    assert await redis_client.zscore(keys.MATCH_EXPIRY, job.match), "it leaves the list when its record goes"
     assert await store.jobs.waiting() == 0
 
 

@@ -29,6 +29,12 @@ async def create(store: Store, count: int) -> list[str]:
     return matches[::-1]
 
 
+async def create_as(store: Store, *matches: str) -> list[str]:
+    for match in matches:
+        await store.matches.create(match, {"game": "ugo", "seats": 4})
+    return list(matches)
+
+
 async def retire(store: Store, match: str, keep_s: int) -> None:
     epoch = await store.journal.claim(match, "a", 0)
     await store.journal.retire(match, epoch, "a", b"record", b"result", keep_s)
@@ -116,6 +122,22 @@ async def test_the_index_stays_as_long_as_what_is_kept(store: Store, redis_clien
     assert await redis_client.zcard(keys.MATCH_EXPIRY) <= 2
     assert await pages(store, 50) == [matches[10:]]
     assert await store.matches.record(matches[10]) == b"record"
+
+
+async def test_a_match_of_a_name_that_was_used_before_stays_in_the_list(
+    store: Store, redis_client: Redis
+) -> None:
+    """A request_id may be sent again when the record of its match has gone."""
+    [match] = await create(store, 1)
+    await retire(store, match, keep_s=0)
+    await asyncio.sleep(0.01)  # its record is kept for a millisecond
+    [other] = await create_as(store, "matches/other")
+    await create(store, 1)
+    await retire(store, other, keep_s=60)
+    again = await store.matches.get(match)
+    assert again
+    assert await pages(store, 5) == [[match, other]]
+    assert await redis_client.zscore(keys.MATCH_INDEX, match) == again.create_us
 
 
 async def test_a_match_that_is_over_leaves_nothing(store: Store, redis_client: Redis) -> None:

@@ -108,6 +108,7 @@ class Delivery:
         """What an owner may have left undone that died after it had delivered the record."""
         meta = await self.store.matches.get(setup.match)
         if meta and "result" in meta.fields:
+            await self.store.matches.forget_later(setup.match, self.keep_s)
             await self._conclude_match(setup, pb.MatchEnded.FromString(meta.fields["result"]))
         else:
             await self.store.seats.release_all(setup.match, setup.bots)

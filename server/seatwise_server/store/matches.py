@@ -90,8 +90,12 @@ class Matches:
             raise ProposalExpired(match)
         if made < 0:
             raise MatchRetired(match)
-        await call(self._client, "ZADD", keys.MATCH_INDEX, "NX", create_us, match)
+        await self._list(match, int(create_us))
         return bool(made)
+
+    async def _list(self, match: str, create_us: int) -> None:
+        named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY]
+        await scripts.run_script(self._client, "match_list", named, match, create_us)
 
     async def get(self, match: str) -> MatchMeta | None:
         """The match's meta; None when it was never created or its record has gone."""
