@@ -48,6 +48,7 @@ HOSTILE = "tests/referee/test_verify_hostile.py"
 BUNDLES = "tests/league/test_bundle.py"
 JOURNALS = "tests/server/test_store_journal.py"
 PROPOSALS = "tests/server/test_proposals.py"
+AUDIT = "tests/server/test_match_audit.py"
 
 ENCRYPTION = "tests/client_sdk/test_encryption.py"
 TLS = "tests/server/test_tls.py"
@@ -1742,6 +1743,55 @@ FAULTS: tuple[Fault, ...] = (
         " and not self._is_shown:\n",
         ":\n",
         ("tests/client_sdk/test_link.py::test_a_seat_that_is_closed_by_mistake_plays_on",),
+    ),
+    Fault(
+        "a check does not see a match that was lost",
+        "server/seatwise_server/services/match_audit.py",
+        "if it.was_owned:",
+        "if False:",
+        (AUDIT,),
+    ),
+    Fault(
+        "a check takes a delivery that is not over for a missing result",
+        "server/seatwise_server/services/match_audit.py",
+        "if setup.competition and not it.has_job:",
+        "if setup.competition:",
+        (AUDIT,),
+    ),
+    Fault(
+        "a check does not look twice",
+        "server/seatwise_server/services/match_audit.py",
+        "        if not first:\n            return []\n",
+        "        if True:\n            return first\n",
+        (AUDIT,),
+    ),
+    Fault(
+        "a check does not see that a record is gone",
+        "server/seatwise_server/services/match_audit.py",
+        "MatchState.FINISHED and not it.has_record:",
+        "MatchState.FINISHED and it.has_record:",
+        (AUDIT,),
+    ),
+    Fault(
+        "a check does not see that nobody looks after a match",
+        "server/seatwise_server/services/match_audit.py",
+        "if it.has_job:\n            return faults\n",
+        "if True:\n            return faults\n",
+        (AUDIT,),
+    ),
+    Fault(
+        "a check restores an entry that is kept for ever",
+        f"{SCRIPTS}/match_restore.lua",
+        "if left >= 0 then redis.call('PEXPIRE', KEYS[1], left) end\n",
+        "",
+        (AUDIT,),
+    ),
+    Fault(
+        "a check restores a match without what it counts for",
+        "server/seatwise_server/services/lost_match.py",
+        "replace(setup_of(body), competition=competition)",
+        "setup_of(body)",
+        (AUDIT,),
     ),
     # Matches stay on the books
     Fault(

@@ -112,9 +112,9 @@ async def sit_again(seats: Seats, house: House) -> None:
 
 
 async def whole(house: House) -> dict[str, int]:
-    """What `seatwise ctl check` says, but for what there is none of."""
+    """What `seatwise ctl check` says of matches, but for what there is none of."""
     [said] = await told(house, "check")
-    return {kind: count for kind, count in said.items() if count}
+    return {kind: count for kind, count in said.items() if count and kind != "compared"}
 
 
 @pytest.mark.parametrize("backup", [copy_of_the_log, pytest.param(snapshot, marks=pytest.mark.slow)])
@@ -162,6 +162,34 @@ async def test_the_check_finds_a_record_and_a_journal_that_are_not_what_they_wer
             assert sorted(line.partition(":")[0] for line in complained.splitlines()) == sorted(
                 [finished.match.name, running.match.name]
             )
+    finally:
+        redis.kill()
+
+
+async def test_the_check_names_a_match_that_was_lost_and_mends_it(folder):
+    """As an older version lost it: a lobby that took its proposal up later deleted its entry."""
+    redis = node(folder / "live")
+    redis.start()
+    try:
+        async with on(redis, folder / "before") as (ships, house):
+            seats = await ships.seated(house, **PATIENT)
+            await plays_on(house, seats.table)
+            name = seats.match.name
+            before, record = await house.admin.over(name), await house.admin.record(name)
+            redis.ask("UNLINK", keys.match_meta(name))
+            redis.ask("ZREM", keys.MATCH_INDEX, name)
+            code, said, complained = await ctl(house, "check")
+            assert (code, "1 WRONG" in said) == (1, True)
+            assert complained.startswith(f"{name}: it was played, but there is no entry of it any more")
+            code, said, complained = await ctl(house, "check", "--mend")
+            assert (code, "1 records verified" in said, "1 mended, nothing wrong" in said) == (0, True, True)
+            assert complained.startswith(f"{name}: mended: ")
+            after = await house.admin.match(name)
+            for each in (before, after):
+                each.ClearField("create_time")
+                each.ClearField("end_time")
+            assert (after, await house.admin.record(name)) == (before, record)
+            assert await whole(house) == {"verified": 1}
     finally:
         redis.kill()
 

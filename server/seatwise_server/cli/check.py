@@ -7,15 +7,18 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from seatwise.cli.security import security_of
 from seatwise.client import Client
 from seatwise.errors import RefusedError, SeatwiseError
-from seatwise.v1 import match_pb2
+from seatwise.v1 import admin_service_pb2 as pb
+from seatwise.v1 import admin_service_pb2_grpc, match_pb2
 from seatwise_referee.verify import verify_line
 from seatwise_server.cli import asking
+from seatwise_server.cli.asking import Call
 
-TEXT = "replay all records and the journals of running matches, and compare them with what was published"
+TEXT = "compare lists, entries, records and result logs, and replay all records and the journals of running matches"
 PAGE = 200
 
 State = match_pb2.Match.State
@@ -28,25 +31,61 @@ class NotWhole(Exception):
 def configure(parser: ArgumentParser) -> None:
     """Adds the arguments."""
     asking.add_arguments(parser)
+    parser.add_argument("--mend", action="store_true", help="mend each fault that can be mended without loss")
     parser.set_defaults(run=run)
 
 
+@dataclass
+class Findings:
+    """What a check has come to."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    wrong: dict[str, str] = field(default_factory=dict)
+    """By match."""
+    mended: dict[str, str] = field(default_factory=dict)
+    """By match, what was wrong with it."""
+
+    def note_wrong(self, match: str, text: str) -> None:
+        """Remembers a fault, and prints it."""
+        self.wrong[match] = f"{self.wrong[match]}; {text}" if match in self.wrong else text
+        print(f"{match}: {text}", file=sys.stderr, flush=True)
+
+    def note_mended(self, match: str, text: str) -> None:
+        """Remembers a fault that was mended, and prints it."""
+        self.mended[match] = text
+        print(f"{match}: mended: {text}", file=sys.stderr, flush=True)
+
+
 def run(args: Namespace) -> int:
-    """1 if anything is wrong."""
+    """1 if anything is wrong and was not mended."""
+    findings = Findings()
+    with asking.service(args, admin_service_pb2_grpc.AdminServiceStub) as ask:
+        _compare(ask, args, findings)
     with Client(args.address, token=asking.token_of(args), **security_of(args)) as client:
-        return _check(client, args)
+        _replay(client, findings)
+    _tell(findings, args)
+    return 1 if findings.wrong else 0
 
 
-def _check(client: Client, args: Namespace) -> int:
-    found, wrong = Counter[str](), dict[str, str]()
+def _compare(ask: Call, args: Namespace, findings: Findings) -> None:
+    """Lists, entries, records and result logs with each other. First of all, so that what was mended is replayed too."""
+    token = ""
+    while True:
+        page = ask("CheckMatches", pb.CheckMatchesRequest(page_token=token, mend=args.mend))
+        for fault in page.faults:
+            (findings.note_mended if fault.mended else findings.note_wrong)(fault.match, fault.text)
+        findings.counts["compared"] += page.checked
+        token = page.next_page_token
+        if not token:
+            return
+
+
+def _replay(client: Client, findings: Findings) -> None:
     for match in _all(client):
         try:
-            found[_look(client, match)] += 1
+            findings.counts[_look(client, match)] += 1
         except (NotWhole, SeatwiseError) as error:
-            wrong[match.name] = str(error)
-            print(f"{match.name}: {error}", file=sys.stderr, flush=True)
-    _tell(found, wrong, args)
-    return 1 if wrong else 0
+            findings.note_wrong(match.name, str(error))
 
 
 def _all(client: Client) -> Iterator[match_pb2.Match]:
@@ -96,14 +135,17 @@ def _followed(client: Client, name: str) -> str:
     raise NotWhole("it is listed as running, but its journal has no deal")
 
 
-def _tell(found: Counter[str], wrong: dict[str, str], args: Namespace) -> None:
-    kinds = ("verified", "running", "waiting", "voided", "withheld")
-    counts = {kind: found[kind] for kind in kinds} | {"wrong": len(wrong)}
+def _tell(findings: Findings, args: Namespace) -> None:
+    kinds = ("verified", "running", "waiting", "voided", "withheld", "compared")
+    counts = {kind: findings.counts[kind] for kind in kinds}
+    counts |= {"mended": len(findings.mended), "wrong": len(findings.wrong)}
     if args.json:
-        print(json.dumps({**counts, "faults": wrong}))
+        print(json.dumps({**counts, "faults": findings.wrong, "mends": findings.mended}))
         return
     print(
+        f"{counts['compared']} entries of lists and logs compared, "
         f"{counts['verified']} records verified, {counts['running']} running matches replayed, "
         f"{counts['waiting']} waiting, {counts['voided']} voided, {counts['withheld']} withheld until their set is over; "
-        + (f"{len(wrong)} WRONG" if wrong else "nothing wrong")
+        + (f"{len(findings.mended)} mended, " if findings.mended else "")
+        + (f"{len(findings.wrong)} WRONG" if findings.wrong else "nothing wrong")
     )

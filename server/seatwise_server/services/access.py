@@ -28,6 +28,7 @@ _BY_SERVICE: dict[str, dict[str, Access]] = {
         "DrainReferee": Access.ADMIN,
         "VoidMatch": Access.ADMIN,
         "ForgiveNoShows": Access.ADMIN,
+        "CheckMatches": Access.ADMIN,
     },
     "MatchService": {
         "CreateMatch": Access.ADMIN,

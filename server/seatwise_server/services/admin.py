@@ -12,6 +12,7 @@ from seatwise_server.play.lease import LEASE_S
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import find_bot
+from seatwise_server.services.match_audit import MatchAudit
 from seatwise_server.services.paging import bad_page_token, page_size
 from seatwise_server.store import Fence, Heartbeat, Job, Store, now_ms
 
@@ -28,9 +29,10 @@ _JOB_ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
 class AdminService:
     """See admin_service.proto."""
 
-    def __init__(self, store: Store, aborting: Aborting) -> None:
+    def __init__(self, store: Store, aborting: Aborting, audit: MatchAudit) -> None:
         self._store = store
         self._aborting = aborting
+        self._audit = audit
 
     async def list_referees(self, caller: Caller, request: pb.ListRefereesRequest) -> pb.ListRefereesResponse:
         """See admin_service.proto."""
@@ -86,6 +88,13 @@ class AdminService:
             bot.off_queues.CopyFrom(resources.off_queues(off))
         await self._store.no_shows.forgive(known.bot)
         return pb.ForgiveNoShowsResponse(bot=bot)
+
+    async def check_matches(self, caller: Caller, request: pb.CheckMatchesRequest) -> pb.CheckMatchesResponse:
+        """See admin_service.proto."""
+        page = await self._audit.check_page(request.page_token, mends=request.mend)
+        return pb.CheckMatchesResponse(
+            faults=page.faults, checked=page.checked, next_page_token=page.next_page_token
+        )
 
     async def _read_work_leases(self) -> list[pb.Lease]:
         """Returns who runs the house's bots, and who looks after each ladder."""

@@ -13,6 +13,7 @@ from seatwise_server.services.deal_sets import DealSetRegistry
 from seatwise_server.services.games import GameService
 from seatwise_server.services.ladders import LadderService
 from seatwise_server.services.leagues import LeagueService
+from seatwise_server.services.match_audit import MatchAudit
 from seatwise_server.services.matches import MatchService
 from seatwise_server.services.operations import Operation, operations_of
 from seatwise_server.store import Store
@@ -30,7 +31,9 @@ def new_operations(
     sets = DealSetRegistry(store, keep_records_s)
     return operations_of(
         {
-            "seatwise.v1.AdminService": AdminService(store, Aborting(store, seating)),
+            "seatwise.v1.AdminService": AdminService(
+                store, Aborting(store, seating), MatchAudit(store, keep_records_s)
+            ),
             "seatwise.v1.MatchService": MatchService(store, seating, wake_pairing, MatchWatcher(store), sets),
             "seatwise.v1.BotService": BotService(store),
             "seatwise.v1.GameService": GameService(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -29,6 +30,10 @@ class Death(StrEnum):
     """It had lived with the match for a while."""
 
 
+FENCE_FIELDS = ("epoch", "owner", "retired", "confirmed", "deaths", "late", "since_ms")
+"""What a fence consists of, as `Fence.from_fields` wants it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fence:
     """Who may write about a match."""
@@ -45,6 +50,16 @@ class Fence:
     """How many of them had lived with it for a while."""
     since_ms: int = field(default=0, compare=False)
     """When it was claimed, on Redis's clock."""
+
+    @classmethod
+    def from_fields(cls, answer: Sequence[bytes | None]) -> Fence | None:
+        """The fence from the values of `FENCE_FIELDS`; None when nobody has claimed the match."""
+        epoch, owner, retired, *counts = answer
+        if epoch is None:
+            return None
+        return cls(
+            int(epoch), (owner or b"").decode(), retired is not None, *(int(count or 0) for count in counts)
+        )
 
 
 class Journal:
@@ -76,11 +91,7 @@ class Journal:
 
     async def fence(self, match: str) -> Fence | None:
         """Who owns the match; None when nobody ever has, or when the match is forgotten."""
-        named = ("epoch", "owner", "retired", "confirmed", "deaths", "late", "since_ms")
-        epoch, owner, retired, *counts = await call(self._client, "HMGET", keys.match_fence(match), *named)
-        if epoch is None:
-            return None
-        return Fence(int(epoch), owner.decode(), retired is not None, *(int(count or 0) for count in counts))
+        return Fence.from_fields(await call(self._client, "HMGET", keys.match_fence(match), *FENCE_FIELDS))
 
     async def confirm(self, match: str, epoch: int, owner: str) -> AppendResult:
         """OK if the match is still this owner's; whoever takes it from now on has seen that the owner lives.

@@ -59,6 +59,13 @@ class MatchMeta:
         """The queue or ladder that it came from; empty when that is not known."""
         return self.fields.get("queue", b"").decode()
 
+    @classmethod
+    def from_hash(cls, match: str, answer: Any) -> MatchMeta | None:
+        """The meta from Redis's answer to HGETALL; None when the match was never created, or is forgotten."""
+        fields = {name.decode(): value for name, value in as_pairs(answer)}
+        create_us = fields.pop("create_us", None)
+        return None if create_us is None else cls(match, int(create_us), fields)
+
 
 @dataclass(frozen=True, slots=True)
 class MatchPage:
@@ -99,7 +106,7 @@ class Matches:
 
     async def get(self, match: str) -> MatchMeta | None:
         """The match's meta; None when it was never created or its record has gone."""
-        return _meta(match, await call(self._client, "HGETALL", keys.match_meta(match)))
+        return MatchMeta.from_hash(match, await call(self._client, "HGETALL", keys.match_meta(match)))
 
     async def set_state(
         self,
@@ -191,7 +198,7 @@ class Matches:
 
     async def _metas(self, named: list[str]) -> list[MatchMeta]:
         answers = await call_many(self._client, [("HGETALL", keys.match_meta(match)) for match in named])
-        metas = (_meta(match, answer) for match, answer in zip(named, answers, strict=True))
+        metas = (MatchMeta.from_hash(match, answer) for match, answer in zip(named, answers, strict=True))
         return [meta for meta in metas if meta is not None]
 
 
@@ -216,9 +223,3 @@ class _Place:
     def token(self) -> str:
         """The place as an opaque page token."""
         return base64.urlsafe_b64encode(f"{self.create_us} {self.match}".encode()).decode()
-
-
-def _meta(match: str, answer: Any) -> MatchMeta | None:
-    fields = {name.decode(): value for name, value in as_pairs(answer)}
-    create_us = fields.pop("create_us", None)
-    return None if create_us is None else MatchMeta(match, int(create_us), fields)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Client, as_pairs, call
+from seatwise_server.store.redis.client import Client, as_pairs, call, call_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,15 @@ class Queues:
         answer = await call(self._client, "HGETALL", keys.queue_seating(queue))
         found = [_proposal(match.decode(), note) for match, note in as_pairs(answer)]
         return sorted(found, key=lambda proposal: proposal.taken_ms)
+
+    async def is_under_way(self, queue: str, match: str) -> bool:
+        """Whether the match waits in the queue, or is proposed there."""
+        commands = [
+            ("ZSCORE", keys.queue_waiting(queue), match),
+            ("HEXISTS", keys.queue_seating(queue), match),
+        ]
+        since, is_proposed = await call_many(self._client, commands)
+        return since is not None or bool(is_proposed)
 
     async def waiting(self, queue: str) -> list[Waiting]:
         """All that wait, oldest first; they stay where they are."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Client, call
+from seatwise_server.store.redis.client import Client, call, call_many
 
 
 class Results:
@@ -39,6 +40,13 @@ class Results:
         """The last results before that place, the newest first; empty when there are none."""
         args = (f"({before_seq}-0", "-", "COUNT", count)
         return _results(await call(self._client, "XREVRANGE", keys.results_log(competition), *args))
+
+    async def place_in(self, competitions: Sequence[str], match: str) -> tuple[str, int] | None:
+        """The log among these that has the match, and the match's place in it; None when none has."""
+        commands = [("HGET", keys.results_places(each), match) for each in competitions]
+        answers = await call_many(self._client, commands) if commands else []
+        found = zip(competitions, answers, strict=True)
+        return next(((each, int(place)) for each, place in found if place is not None), None)
 
     async def count(self, competition: str) -> int:
         """How many there are."""

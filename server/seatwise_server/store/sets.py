@@ -19,6 +19,8 @@ class SetOfDeals:
     matches: tuple[str, ...]
     """Those that have joined, in the order of their numbers."""
     is_over: bool
+    awaited: tuple[str, ...] = ()
+    """Those that have joined and are not over."""
 
 
 class DealSets:
@@ -70,4 +72,5 @@ class DealSets:
         numbered = (field.partition("/") for field in fields)
         numbers = sorted(int(number) for kind, _, number in numbered if kind == "match")
         matches = tuple(fields[f"match/{number}"] for number in numbers)
-        return SetOfDeals(int(fields["size"]), matches, "over" in fields)
+        awaited = tuple(fields[f"match/{number}"] for number in numbers if f"end/{number}" not in fields)
+        return SetOfDeals(int(fields["size"]), matches, "over" in fields, awaited)

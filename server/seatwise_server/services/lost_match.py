@@ -1,0 +1,67 @@
+"""Restores the entry of a match from its record, where the entry was lost."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass, replace
+from typing import Any
+
+from seatwise_referee.journal import Finished, canonical, decode
+from seatwise_referee.match_state import MatchState
+from seatwise_referee.setup import JOURNAL_FORMAT, Setup
+from seatwise_referee.verify import verify_line
+from seatwise_referee.verify.header import setup_of
+from seatwise_server.lobby.queue import CREATED
+from seatwise_server.play.result_messages import encode_match_ended
+from seatwise_server.store import Store, now_ms
+from seatwise_server.store.match_traces import MatchTraceReader, MatchTraces
+from seatwise_server.store.redis.client import Argument
+
+
+@dataclass(frozen=True, slots=True)
+class LostMatchRestorer:
+    """Everything that an entry says of a finished match is in its record, but its times and what it counted for."""
+
+    store: Store
+    traces: MatchTraceReader
+    keep_s: int
+    """How long records are kept, in seconds."""
+
+    async def restore(self, it: MatchTraces, competition: str) -> bool:
+        """Writes the entry and lists the match; False if the record is gone or does not verify.
+
+        `competition` is the ladder or league that has its result, empty if none has. Its creation is taken to be
+        the moment at which its last referee claimed it.
+        """
+        try:
+            record = await self.store.matches.record(it.match)
+        except zlib.error:  # it is damaged
+            return False
+        if not record or verify_line(record).fault:
+            return False
+        body = json.loads(record)
+        end_ms = await self._end_ms(it)
+        claimed_ms = it.fence.since_ms if it.fence else 0
+        fields = _fields(body, replace(setup_of(body), competition=competition), end_ms)
+        return await self.traces.restore(it.match, (claimed_ms or end_ms) * 1000, fields)
+
+    async def _end_ms(self, it: MatchTraces) -> int:
+        """The record was written so long before it goes."""
+        if it.kept_until_ms is None:
+            return await now_ms(self.store.client)
+        return it.kept_until_ms - self.keep_s * 1000
+
+
+def _fields(body: dict[str, Any], setup: Setup, end_ms: int) -> dict[str, Argument]:
+    last = decode(canonical(body["entries"][-1]))
+    assert isinstance(last, Finished), "a record that verifies ends with a result"
+    seed = b"" if setup.deal_set else setup.seed
+    return {
+        "format": JOURNAL_FORMAT,
+        "setup": canonical(setup.to_json()),
+        "state": MatchState.FINISHED,
+        "queue": setup.competition or CREATED,
+        "result": encode_match_ended(last, seed, bytes.fromhex(body["chain"])).SerializeToString(),
+        "end_ms": end_ms,
+    }
