@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from one_match import Desk
+from matches.one_match import Desk
+from matches.set_scenes import desk as desk_in_set
 from redis.asyncio import Redis
-from set_scenes import desk as desk_in_set
 
 from seatwise.v1.admin_service_pb2 import MatchFault
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import canonical, encode
+from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_referee.match import Match
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT
@@ -44,7 +44,7 @@ async def played(
     it = desk or Desk()
     it.setup = replace(it.setup, match=name, competition=competition)
     it.match = Match(it.setup)
-    fields = {"format": JOURNAL_FORMAT, "setup": canonical(it.setup.to_json()), "state": "SEATING"}
+    fields = {"format": JOURNAL_FORMAT, "setup": canonical_json(it.setup.to_json()), "state": "SEATING"}
     await store.matches.create(name, {**fields, "queue": competition or CREATED})
     it.sit_all()
     if is_void:
@@ -52,7 +52,7 @@ async def played(
             it.do(it.match.resign(Seat(seat), it.now))
     else:
         it.play_out(ms_each=7)
-    end = end_of(it.setup, [encode(entry) for entry in it.journal])
+    end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
     epoch = await store.journal.claim(name, "a", 0)
     assert await Delivery(store, KEEP_S).deliver_match(it.setup, epoch, "a", end)
     meta = await store.matches.get(name)
@@ -100,7 +100,7 @@ async def test_where_everything_fits_nothing_is_found(store: Store) -> None:
 
 async def wait_as_created(store: Store) -> None:
     """All that wait by name stand in the queue."""
-    setup = canonical(Desk().setup.to_json())
+    setup = canonical_json(Desk().setup.to_json())
     for meta in (await store.matches.page(999)).matches:
         if meta.state == MatchState.WAITING:
             await store.client.call("HSET", keys.match_meta(meta.match), "setup", setup)
@@ -234,7 +234,7 @@ async def test_a_match_without_its_record_or_its_result_is_named(store: Store, r
 
 
 async def open_match(store: Store, name: str, queue: str, **fields: str) -> None:
-    setup = canonical(replace(Desk().setup, match=name).to_json())
+    setup = canonical_json(replace(Desk().setup, match=name).to_json())
     state = "WAITING" if queue == CREATED else "SEATING"
     await store.matches.create(name, {"setup": setup, "state": state, "queue": queue, **fields})
 
@@ -328,6 +328,6 @@ def test_a_result_is_compared_by_all_that_both_sides_say() -> None:
     it = Desk()
     it.sit_all()
     it.play_out()
-    result = result_of(it.setup, end_of(it.setup, [encode(entry) for entry in it.journal]).message)
+    result = result_of(it.setup, end_of(it.setup, [encode_entry(entry) for entry in it.journal]).message)
     assert match_audit._compared(result) == match_audit._compared(replace(result, chain="", seq=9))
     assert match_audit._compared(result) != match_audit._compared(replace(result, deal="sets/x"))

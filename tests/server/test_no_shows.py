@@ -13,7 +13,7 @@ import pytest
 from harness import SOON_S, Attending, Chair, House, Wire, house_in, refusal_of, until
 from harness.ladder import Player
 from harness.terminal import ctl
-from one_match import Desk
+from matches.one_match import Desk
 
 from seatwise.v1 import admin_service_pb2, admin_service_pb2_grpc, bot_service_pb2
 from seatwise.v1 import lobby_service_pb2 as pb

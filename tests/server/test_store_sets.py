@@ -33,7 +33,9 @@ async def refused(store: Store, *args: Any, **more: Any) -> tuple[str, str]:
 async def test_the_first_match_makes_the_set_and_its_seed(store: Store) -> None:
     assert await join(store, 1, "matches/a") == SEED
     assert await join(store, 2, "matches/b", seed=bytes(32)) == SEED
-    assert await store.sets.get(NAME) == SetOfDeals(2, ("matches/a", "matches/b"), is_over=False)
+    assert await store.sets.get(NAME) == SetOfDeals(
+        2, ("matches/a", "matches/b"), is_over=False, awaited=("matches/a", "matches/b")
+    )
 
 
 async def test_a_repeat_has_the_same_answer_even_when_the_set_is_over(store: Store) -> None:

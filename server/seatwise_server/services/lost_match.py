@@ -7,7 +7,7 @@ import zlib
 from dataclasses import dataclass, replace
 from typing import Any
 
-from seatwise_referee.journal import Finished, canonical, decode
+from seatwise_referee.journal import Finished, canonical_json, decode_entry
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.verify import verify_line
@@ -54,12 +54,12 @@ class LostMatchRestorer:
 
 
 def _fields(body: dict[str, Any], setup: Setup, end_ms: int) -> dict[str, Argument]:
-    last = decode(canonical(body["entries"][-1]))
+    last = decode_entry(canonical_json(body["entries"][-1]))
     assert isinstance(last, Finished), "a record that verifies ends with a result"
     seed = b"" if setup.deal_set else setup.seed
     return {
         "format": JOURNAL_FORMAT,
-        "setup": canonical(setup.to_json()),
+        "setup": canonical_json(setup.to_json()),
         "state": MatchState.FINISHED,
         "queue": setup.competition or CREATED,
         "result": encode_match_ended(last, seed, bytes.fromhex(body["chain"])).SerializeToString(),

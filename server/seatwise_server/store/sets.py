@@ -19,7 +19,7 @@ class SetOfDeals:
     matches: tuple[str, ...]
     """Those that have joined, in the order of their numbers."""
     is_over: bool
-    awaited: tuple[str, ...] = ()
+    awaited: tuple[str, ...]
     """Those that have joined and are not over."""
 
 
