@@ -17,7 +17,7 @@ from matches.one_match import Desk
 
 from seatwise.v1 import admin_service_pb2, admin_service_pb2_grpc, bot_service_pb2
 from seatwise.v1 import lobby_service_pb2 as pb
-from seatwise_referee.journal import canonical, encode
+from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.play.no_shows import Absence, NoShowNotes, absence_of
@@ -277,9 +277,9 @@ def voided_desk(waited: bool = True) -> tuple[Desk, dict[str, Any]]:
     it.sit(0)
     it.now = it.setup.time_control.setup_ms
     it.do(it.match.tick(it.now))
-    meta = {"setup": canonical(it.setup.to_json()), "state": "SEATING", "queue": QUEUE}
+    meta = {"setup": canonical_json(it.setup.to_json()), "state": "SEATING", "queue": QUEUE}
     if waited:
-        meta[WAITED_SINCE] = canonical({bot: 5 + seat for seat, bot in enumerate(it.setup.bots)})
+        meta[WAITED_SINCE] = canonical_json({bot: 5 + seat for seat, bot in enumerate(it.setup.bots)})
     return it, meta
 
 
@@ -335,7 +335,7 @@ async def test_an_owner_that_dies_while_it_notes_a_no_show_leaves_nothing_undone
 ) -> None:
     it, meta = voided_desk()
     epoch = await seated(store, it, meta)
-    end = end_of(it.setup, [encode(entry) for entry in it.journal])
+    end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
     dying = dataclasses.replace(store, **{part: Failing(getattr(store, part), step, when)})
     with pytest.raises(StoreUnavailable):
         await Delivery(dying, 60).deliver_match(it.setup, epoch, "a", end)
@@ -356,7 +356,7 @@ async def test_a_partner_that_has_gone_or_attends_for_something_else_is_not_put_
     epoch = await seated(store, it, meta)
     bot = it.setup.bots[0]
     await store.attendances.attend(bot, Attendance("lobby", bot, 1, ("casual",)), 60_000)
-    end = end_of(it.setup, [encode(entry) for entry in it.journal])
+    end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
     assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
     assert await store.queues.waiting(QUEUE) == []
 
@@ -373,7 +373,7 @@ def kept(*sat: int, is_taken_over: bool = False, seats: int = 3) -> tuple[Desk, 
     it.sit(*sat[1:])
     it.now += it.setup.time_control.setup_ms
     it.do(it.match.tick(it.now))
-    return it, [encode(entry) for entry in it.journal]
+    return it, [encode_entry(entry) for entry in it.journal]
 
 
 def test_who_did_not_sit_down_is_in_the_journal() -> None:
@@ -391,7 +391,9 @@ def _read(scene: tuple[Desk, list[bytes]]) -> tuple[Any, list[bytes]]:
 def test_a_referee_that_dies_after_the_deal_excuses_nobody() -> None:
     it, _ = kept(0, 1)
     it.do(it.match.take_over(2, it.now))
-    assert absence_of(it.setup, [encode(entry) for entry in it.journal]) == Absence((2,), is_excused=False)
+    assert absence_of(it.setup, [encode_entry(entry) for entry in it.journal]) == Absence(
+        (2,), is_excused=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -410,7 +412,7 @@ async def test_a_no_show_counts_where_it_kept_another_bot_of_the_queue_waiting_t
 ) -> None:
     it, meta = voided_desk(waited=False)
     if queued:
-        meta[WAITED_SINCE] = canonical({it.setup.bots[seat]: 5 for seat in queued})
+        meta[WAITED_SINCE] = canonical_json({it.setup.bots[seat]: 5 for seat in queued})
     await seated(store, it, meta)
     await NoShowNotes(store).note_absence(it.setup, Absence(absent, is_excused))
     assert sum([await missed(store, bot) for bot in it.setup.bots]) == counts
