@@ -36,7 +36,7 @@ from seatwise.v1 import (
 )
 
 ATTEMPT_S: Final = 10.0
-PATIENCE_S: Final = 10.0
+CALL_PATIENCE_S: Final = 10.0
 """The default time for which a call is repeated before it fails, in seconds."""
 
 Response = TypeVar("Response", bound=Message)
@@ -53,13 +53,17 @@ class Registered(NamedTuple):
     """Its token."""
 
 
-class Page(list[match_pb2.Match]):
+class MatchPage(list[match_pb2.Match]):
     """A page of matches: a list with the token of the next page."""
 
     def __init__(self, matches: Iterable[match_pb2.Match], next_page_token: str) -> None:
         super().__init__(matches)
         self.next_page_token = next_page_token
         """The `page_token` of the next page; empty on the last page."""
+
+
+Page = MatchPage
+"""The name by which earlier versions exported it."""
 
 
 class AsyncClient:
@@ -98,13 +102,13 @@ class AsyncClient:
         address: str = ADDRESS,
         token: str | None = None,
         *,
-        patience_s: float = PATIENCE_S,
+        patience_s: float = CALL_PATIENCE_S,
         **security: Unpack[SecurityOptions],
     ) -> None:
         given = (token if token is not None else os.environ.get(TOKEN_VARIABLE, "")).strip()
         self._metadata = credentials_of(given)
         self._patience_s = patience_s
-        self._security = Security.of(**security)
+        self._security = Security.resolve_options(**security)
         self._endpoint = resolve_endpoint(address, insecure=self._security.insecure)
         refuse_clear_text(self._endpoint, given, insecure=self._security.insecure)
         self._channel: grpc.aio.Channel | None = None
@@ -152,7 +156,7 @@ class AsyncClient:
         request = bot_service_pb2.RegisterBotRequest(
             request_id=request_id or str(uuid4()), bot=bot, version=version, owner=owner
         )
-        answer = await self._bots("RegisterBot", request, bot_service_pb2.RegisterBotResponse)
+        answer = await self._call_bots("RegisterBot", request, bot_service_pb2.RegisterBotResponse)
         # Without a token it is the answer to a repeat: the first one was lost with the link.
         token = answer.token or await self.rotate_token(answer.bot.name)
         return Registered(answer.bot.name, token)
@@ -170,7 +174,7 @@ class AsyncClient:
             NotFoundError: There is no such bot.
         """
         request = bot_service_pb2.RotateTokenRequest(name=name)
-        return (await self._bots("RotateToken", request, bot_service_pb2.RotateTokenResponse)).token
+        return (await self._call_bots("RotateToken", request, bot_service_pb2.RotateTokenResponse)).token
 
     async def revoke_token(self, name: str) -> bot_pb2.Bot:
         """Revoke a bot's token. Streams opened with it end within a second. Admin.
@@ -185,7 +189,7 @@ class AsyncClient:
             NotFoundError: There is no such bot.
         """
         request = bot_service_pb2.RevokeTokenRequest(name=name)
-        return (await self._bots("RevokeToken", request, bot_service_pb2.RevokeTokenResponse)).bot
+        return (await self._call_bots("RevokeToken", request, bot_service_pb2.RevokeTokenResponse)).bot
 
     async def get_bot(self, name: str) -> bot_pb2.Bot:
         """Get a bot version.
@@ -200,7 +204,7 @@ class AsyncClient:
             NotFoundError: There is no such bot.
         """
         request = bot_service_pb2.GetBotRequest(name=name)
-        return (await self._bots("GetBot", request, bot_service_pb2.GetBotResponse)).bot
+        return (await self._call_bots("GetBot", request, bot_service_pb2.GetBotResponse)).bot
 
     # Matches
 
@@ -243,7 +247,7 @@ class AsyncClient:
             deal_set=deal_set,
             league=league,
         )
-        return (await self._matches("CreateMatch", request, match_service_pb2.CreateMatchResponse)).match
+        return (await self._call_matches("CreateMatch", request, match_service_pb2.CreateMatchResponse)).match
 
     async def get_match(self, name: str) -> match_pb2.Match:
         """Get a match.
@@ -258,9 +262,9 @@ class AsyncClient:
             NotFoundError: There is no such match.
         """
         request = match_service_pb2.GetMatchRequest(name=name)
-        return (await self._matches("GetMatch", request, match_service_pb2.GetMatchResponse)).match
+        return (await self._call_matches("GetMatch", request, match_service_pb2.GetMatchResponse)).match
 
-    async def list_matches(self, page_size: int = 0, page_token: str = "") -> Page:
+    async def list_matches(self, page_size: int = 0, page_token: str = "") -> MatchPage:
         """List matches, the newest first.
 
         Args:
@@ -271,8 +275,8 @@ class AsyncClient:
             The page.
         """
         request = match_service_pb2.ListMatchesRequest(page_size=page_size, page_token=page_token)
-        page = await self._matches("ListMatches", request, match_service_pb2.ListMatchesResponse)
-        return Page(page.matches, page.next_page_token)
+        page = await self._call_matches("ListMatches", request, match_service_pb2.ListMatchesResponse)
+        return MatchPage(page.matches, page.next_page_token)
 
     async def get_record(self, name: str) -> str:
         """Get the record of a finished match.
@@ -288,7 +292,7 @@ class AsyncClient:
             WrongStateError: The match is not over, is void, or shares its deals with matches that are not over.
         """
         request = match_service_pb2.GetRecordRequest(name=name)
-        return (await self._matches("GetRecord", request, match_service_pb2.GetRecordResponse)).record
+        return (await self._call_matches("GetRecord", request, match_service_pb2.GetRecordResponse)).record
 
     async def abort_match(self, name: str) -> match_pb2.Match:
         """End a match so that it does not count. A match that is over stays as it is. Admin.
@@ -303,7 +307,7 @@ class AsyncClient:
             NotFoundError: There is no such match.
         """
         request = match_service_pb2.AbortMatchRequest(name=name)
-        return (await self._matches("AbortMatch", request, match_service_pb2.AbortMatchResponse)).match
+        return (await self._call_matches("AbortMatch", request, match_service_pb2.AbortMatchResponse)).match
 
     async def get_deal_set(self, name: str) -> match_service_pb2.GetDealSetResponse:
         """Get a set of duplicate deals.
@@ -318,7 +322,7 @@ class AsyncClient:
             NotFoundError: There is no such set.
         """
         request = match_service_pb2.GetDealSetRequest(name=name)
-        return await self._matches("GetDealSet", request, match_service_pb2.GetDealSetResponse)
+        return await self._call_matches("GetDealSet", request, match_service_pb2.GetDealSetResponse)
 
     async def close_deal_set(self, name: str) -> bool:
         """Close a set of duplicate deals of which not all matches will be played. Admin.
@@ -333,7 +337,9 @@ class AsyncClient:
             NotFoundError: There is no such set.
         """
         request = match_service_pb2.CloseDealSetRequest(name=name)
-        return (await self._matches("CloseDealSet", request, match_service_pb2.CloseDealSetResponse)).over
+        return (
+            await self._call_matches("CloseDealSet", request, match_service_pb2.CloseDealSetResponse)
+        ).over
 
     async def watch_match(self, name: str) -> AsyncGenerator[match_service_pb2.WatchMatchResponse]:
         """Watch a match as a spectator, from now to its end. A lost connection is made again.
@@ -351,7 +357,7 @@ class AsyncClient:
         request, retry = match_service_pb2.WatchMatchRequest(name=name), Retry(f"watching {name}")
         while True:
             try:
-                async with aclosing(self._watch(request)) as responses:
+                async with aclosing(self._watch_once(request)) as responses:
                     async for response in responses:
                         retry.note_success()
                         yield response
@@ -377,7 +383,9 @@ class AsyncClient:
         request = league_service_pb2.CreateLeagueRequest(
             league=league_pb2.League(name=name, settings=settings)
         )
-        return (await self._leagues("CreateLeague", request, league_service_pb2.CreateLeagueResponse)).league
+        return (
+            await self._call_leagues("CreateLeague", request, league_service_pb2.CreateLeagueResponse)
+        ).league
 
     async def list_league_results(
         self, name: str, page_size: int = 0, page_token: str = ""
@@ -398,7 +406,9 @@ class AsyncClient:
         request = league_service_pb2.ListLeagueResultsRequest(
             league=name, page_size=page_size, page_token=page_token
         )
-        return await self._leagues("ListLeagueResults", request, league_service_pb2.ListLeagueResultsResponse)
+        return await self._call_leagues(
+            "ListLeagueResults", request, league_service_pb2.ListLeagueResultsResponse
+        )
 
     async def list_league_standings(self, name: str) -> league_service_pb2.ListLeagueStandingsResponse:
         """List the standings of a league, the best entrant first.
@@ -413,7 +423,7 @@ class AsyncClient:
             NotFoundError: There is no such league.
         """
         request = league_service_pb2.ListLeagueStandingsRequest(league=name)
-        return await self._leagues(
+        return await self._call_leagues(
             "ListLeagueStandings", request, league_service_pb2.ListLeagueStandingsResponse
         )
 
@@ -432,7 +442,9 @@ class AsyncClient:
             AlreadyExistsError: There is a ladder of this name with other settings.
         """
         request = ladder_service_pb2.CreateLadderRequest(ladder=ladder)
-        return (await self._ladders("CreateLadder", request, ladder_service_pb2.CreateLadderResponse)).ladder
+        return (
+            await self._call_ladders("CreateLadder", request, ladder_service_pb2.CreateLadderResponse)
+        ).ladder
 
     async def get_ladder(self, name: str) -> ladder_pb2.Ladder:
         """Get a ladder.
@@ -447,7 +459,7 @@ class AsyncClient:
             NotFoundError: There is no such ladder.
         """
         request = ladder_service_pb2.GetLadderRequest(name=name)
-        return (await self._ladders("GetLadder", request, ladder_service_pb2.GetLadderResponse)).ladder
+        return (await self._call_ladders("GetLadder", request, ladder_service_pb2.GetLadderResponse)).ladder
 
     async def list_standings(
         self, ladder: str, page_size: int = 0, page_token: str = ""
@@ -468,7 +480,7 @@ class AsyncClient:
         request = ladder_service_pb2.ListStandingsRequest(
             ladder=ladder, page_size=page_size, page_token=page_token
         )
-        return await self._ladders("ListStandings", request, ladder_service_pb2.ListStandingsResponse)
+        return await self._call_ladders("ListStandings", request, ladder_service_pb2.ListStandingsResponse)
 
     async def list_ladder_results(
         self, ladder: str, page_size: int = 0, page_token: str = "", *, newest_first: bool = False
@@ -490,7 +502,9 @@ class AsyncClient:
         request = ladder_service_pb2.ListLadderResultsRequest(
             ladder=ladder, page_size=page_size, page_token=page_token, newest_first=newest_first
         )
-        return await self._ladders("ListLadderResults", request, ladder_service_pb2.ListLadderResultsResponse)
+        return await self._call_ladders(
+            "ListLadderResults", request, ladder_service_pb2.ListLadderResultsResponse
+        )
 
     async def reinstate_bot(self, ladder: str, bot: str) -> None:
         """Let a bot back on a ladder that it was taken off. Admin, or the bot itself.
@@ -503,23 +517,23 @@ class AsyncClient:
             NotFoundError: There is no such ladder or bot.
         """
         request = ladder_service_pb2.ReinstateBotRequest(ladder=ladder, bot=bot)
-        await self._ladders("ReinstateBot", request, ladder_service_pb2.ReinstateBotResponse)
+        await self._call_ladders("ReinstateBot", request, ladder_service_pb2.ReinstateBotResponse)
 
     # Calls
 
-    async def _ladders(self, method: str, request: Message, response: type[Response]) -> Response:
-        return await self._call(f"/seatwise.v1.LadderService/{method}", request, response)
+    async def _call_ladders(self, method: str, request: Message, response: type[Response]) -> Response:
+        return await self._call_method(f"/seatwise.v1.LadderService/{method}", request, response)
 
-    async def _leagues(self, method: str, request: Message, response: type[Response]) -> Response:
-        return await self._call(f"/seatwise.v1.LeagueService/{method}", request, response)
+    async def _call_leagues(self, method: str, request: Message, response: type[Response]) -> Response:
+        return await self._call_method(f"/seatwise.v1.LeagueService/{method}", request, response)
 
-    async def _bots(self, method: str, request: Message, response: type[Response]) -> Response:
-        return await self._call(f"/seatwise.v1.BotService/{method}", request, response)
+    async def _call_bots(self, method: str, request: Message, response: type[Response]) -> Response:
+        return await self._call_method(f"/seatwise.v1.BotService/{method}", request, response)
 
-    async def _matches(self, method: str, request: Message, response: type[Response]) -> Response:
-        return await self._call(f"/seatwise.v1.MatchService/{method}", request, response)
+    async def _call_matches(self, method: str, request: Message, response: type[Response]) -> Response:
+        return await self._call_method(f"/seatwise.v1.MatchService/{method}", request, response)
 
-    async def _call(self, path: str, request: Message, response: type[Response]) -> Response:
+    async def _call_method(self, path: str, request: Message, response: type[Response]) -> Response:
         backoff = Backoff()
         deadline = asyncio.get_running_loop().time() + self._patience_s
         while True:
@@ -532,7 +546,7 @@ class AsyncClient:
                 await asyncio.sleep(wait_s)
 
     async def _call_once(self, path: str, request: Message, response: type[Response]) -> Response:
-        channel = await self._open()
+        channel = await self._open_channel()
         method: Any = channel.unary_unary(
             path,
             request_serializer=type(request).SerializeToString,
@@ -541,17 +555,17 @@ class AsyncClient:
         try:
             answer: Response = await method(request, metadata=self._metadata, timeout=ATTEMPT_S)
         except grpc.aio.AioRpcError as error:
-            raise await self._explain(from_rpc(error), channel) from error
+            raise await self._explain_failure(from_rpc(error), channel) from error
         self._is_known = True
         return answer
 
-    async def _open(self) -> grpc.aio.Channel:
+    async def _open_channel(self) -> grpc.aio.Channel:
         async with self._opening:
             if self._channel is None:
                 self._channel = await open_channel(self._endpoint, self._security)
             return self._channel
 
-    async def _explain(self, error: SeatwiseError, channel: grpc.aio.Channel) -> SeatwiseError:
+    async def _explain_failure(self, error: SeatwiseError, channel: grpc.aio.Channel) -> SeatwiseError:
         """Return why a call failed. If the certificate was fetched, the next call fetches it again: it may be a new one."""
         if error.reason or not isinstance(error, UnavailableError):
             return error
@@ -562,10 +576,10 @@ class AsyncClient:
             return error
         return await asyncio.to_thread(explain_failure, self._endpoint, self._security, error)
 
-    async def _watch(
+    async def _watch_once(
         self, request: match_service_pb2.WatchMatchRequest
     ) -> AsyncGenerator[match_service_pb2.WatchMatchResponse]:
-        channel = await self._open()
+        channel = await self._open_channel()
         method: Any = channel.unary_stream(
             "/seatwise.v1.MatchService/WatchMatch",
             request_serializer=match_service_pb2.WatchMatchRequest.SerializeToString,
@@ -576,6 +590,6 @@ class AsyncClient:
             async for response in call:
                 yield response
         except grpc.aio.AioRpcError as error:
-            raise await self._explain(from_rpc(error), channel) from error
+            raise await self._explain_failure(from_rpc(error), channel) from error
         finally:
             call.cancel()

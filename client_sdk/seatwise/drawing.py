@@ -40,19 +40,19 @@ def draw(layout: Layout, symbols: Mapping[Card, Symbols]) -> str:
     """
     if not layout:
         return "(nothing laid)"
-    cards, letters = _grid(layout, symbols)
+    cards, letters = _fill_grid(layout, symbols)
     left, right = min(x for x, _ in cards), max(x for x, _ in cards)
     top, bottom = min(y for _, y in cards), max(y for _, y in cards)
     columns = range(left - 1, right + 2)
     lines = []
     for y in range(top, bottom + 2):
-        lines.append(_edge(cards, columns, y))
+        lines.append(_draw_edge(cards, columns, y))
         if y <= bottom:
-            lines.append(_row(cards, letters, columns, y))
+            lines.append(_draw_row(cards, letters, columns, y))
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _grid(
+def _fill_grid(
     layout: Layout, symbols: Mapping[Card, Symbols]
 ) -> tuple[dict[tuple[int, int], int], dict[tuple[int, int], str]]:
     """Return two mappings by cell: the card, as its index in the layout, and the symbol."""
@@ -64,7 +64,7 @@ def _grid(
     return cards, letters
 
 
-def _row(
+def _draw_row(
     cards: Mapping[tuple[int, int], int], letters: Mapping[tuple[int, int], str], columns: range, y: int
 ) -> str:
     """Return a row of symbols, with a vertical bar wherever a card ends."""
@@ -75,7 +75,7 @@ def _row(
     return line[3:]
 
 
-def _edge(cards: Mapping[tuple[int, int], int], columns: range, y: int) -> str:
+def _draw_edge(cards: Mapping[tuple[int, int], int], columns: range, y: int) -> str:
     """Return the line above the cells of this row."""
     line = ""
     for x, following in pairwise(columns):

@@ -82,15 +82,15 @@ def play(
     played = []
     with ExitStack() as stack:
         wait = stack.enter_context(_Waiter())
-        file = stack.enter_context(_opened(records)) if records is not None else None
+        file = stack.enter_context(_open_records(records)) if records is not None else None
         failures = Failures()
         stack.callback(failures.close)
         stack.enter_context(_own_chance())
         for number in range(matches):
-            table = LocalTable(series.setup(number), series.players(number), failures, wait)
-            played.append(table.play())
+            table = LocalTable(series.make_setup(number), series.make_players(number), failures, wait)
+            played.append(table.play_match())
             if file is not None:
-                file.write(table.record() or b"")
+                file.write(table.write_record() or b"")
             if on_match is not None:
                 on_match(played[-1])
     return Results(game, series.names, tuple(played))
@@ -112,48 +112,50 @@ class _Series:
         if matches < 1:
             raise UsageError(f"matches: must be 1 or more, not {matches}")
         self._game = GAMES[game]
-        self._factories = _factories(bots, game)
-        self._options = _options(game, len(self._factories), options)
-        self.names = _names(bots)
-        self._orders = _orders(len(bots)) if is_rotating else [tuple(range(len(bots)))]
+        self._factories = _load_factories(bots, game)
+        self._options = _complete_options(game, len(self._factories), options)
+        self.names = _name_bots(bots)
+        self._orders = _seat_orders(len(bots)) if is_rotating else [tuple(range(len(bots)))]
         self._has_seed = seed is not None
-        self._key = _key(seed)
+        self._key = _derive_key(seed)
 
-    def setup(self, number: int) -> Setup:
+    def make_setup(self, number: int) -> Setup:
         """Return the set-up of one match."""
         return Setup(
-            match=f"matches/{self._derived(number, 'name').hex()[:16]}",
+            match=f"matches/{self._derive_bytes(number, 'name').hex()[:16]}",
             game=self._game.name,
             rules_version=self._game.rules_version,
             options=self._options,
-            bots=tuple(f"bots/{_slug(self.names[each])}/versions/local" for each in self._order(number)),
+            bots=tuple(
+                f"bots/{_slug_of(self.names[each])}/versions/local" for each in self._seat_order(number)
+            ),
             time_control=local_time_control(self._game.name),
-            seed=self._derived(number, "seed"),
+            seed=self._derive_bytes(number, "seed"),
             durability="none",
         )
 
-    def players(self, number: int) -> list[LocalPlayer]:
+    def make_players(self, number: int) -> list[LocalPlayer]:
         """Return the players of one match by seat. If there is a seed, seed the module `random` as well."""
         if self._has_seed:
-            random.seed(self._derived(number, "random"))
+            random.seed(self._derive_bytes(number, "random"))
         return [
             LocalPlayer(
                 name=self.names[each],
                 factory=self._factories[each],
-                nonce=self._derived(number, f"nonce/{seat}"),
-                chance=random.Random(self._derived(number, f"chance/{seat}")),
+                nonce=self._derive_bytes(number, f"nonce/{seat}"),
+                chance=random.Random(self._derive_bytes(number, f"chance/{seat}")),
             )
-            for seat, each in enumerate(self._order(number))
+            for seat, each in enumerate(self._seat_order(number))
         ]
 
-    def _order(self, number: int) -> tuple[int, ...]:
+    def _seat_order(self, number: int) -> tuple[int, ...]:
         return self._orders[number % len(self._orders)]
 
-    def _derived(self, number: int, what: str) -> bytes:
+    def _derive_bytes(self, number: int, what: str) -> bytes:
         return hmac.digest(self._key, f"match/{number}/{what}".encode(), "sha256")
 
 
-def _factories(bots: Sequence[Entrant], game: str) -> list[BotFactory]:
+def _load_factories(bots: Sequence[Entrant], game: str) -> list[BotFactory]:
     if isinstance(bots, str):
         raise UsageError(f'bots: a list is wanted, as in ["{bots}", "random"]')
     factories = []
@@ -167,7 +169,7 @@ def _factories(bots: Sequence[Entrant], game: str) -> list[BotFactory]:
     return factories
 
 
-def _options(game: str, seats: int, given: Mapping[str, int | str]) -> Options:
+def _complete_options(game: str, seats: int, given: Mapping[str, int | str]) -> Options:
     sizes = GAMES[game].table_sizes
     if seats not in sizes:
         raise UsageError(f"{game} is played by {sizes[0]} to {sizes[-1]} bots, not by {seats}")
@@ -177,7 +179,7 @@ def _options(game: str, seats: int, given: Mapping[str, int | str]) -> Options:
         raise UsageError(f"option {error}") from None
 
 
-def _names(bots: Sequence[Entrant]) -> tuple[str, ...]:
+def _name_bots(bots: Sequence[Entrant]) -> tuple[str, ...]:
     """Return each bot's name. Equal names are numbered."""
     names: list[str] = []
     for bot in bots:
@@ -187,19 +189,19 @@ def _names(bots: Sequence[Entrant]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _slug(name: str) -> str:
+def _slug_of(name: str) -> str:
     """Return the name as a part of a resource name."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "bot"
 
 
-def _orders(seats: int) -> list[tuple[int, ...]]:
+def _seat_orders(seats: int) -> list[tuple[int, ...]]:
     """Return all seatings. In each block of as many matches as there are seats, each bot has each seat once."""
     circles = [(0, *others) for others in permutations(range(1, seats))]
     return [circle[first:] + circle[:first] for circle in circles for first in range(seats)]
 
 
-def _key(seed: Seed | None) -> bytes:
+def _derive_key(seed: Seed | None) -> bytes:
     if seed is None:
         return secrets.token_bytes(32)
     if not isinstance(seed, bytes):
@@ -207,7 +209,7 @@ def _key(seed: Seed | None) -> bytes:
     return sha256(b"seatwise.play/1:" + seed).digest()
 
 
-def _opened(records: str | os.PathLike[str]) -> IO[bytes]:
+def _open_records(records: str | os.PathLike[str]) -> IO[bytes]:
     try:
         return open(records, "wb")
     except OSError as error:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from seatwise.building import Thought
 from seatwise.kits.game_kit import RaceMethod, StepReader
 from seatwise.race_steps import StepKind, kind_of_step
-from seatwise.rate import Rate
+from seatwise.rate import SendRate
 from seatwise_referee.game import RaceGame, Seat
 
 COST_MS: Final = 1
@@ -30,7 +30,7 @@ class Builder:
     seat: Seat
     generator: Any
     reader: StepReader
-    rate: Rate = field(default_factory=Rate)
+    rate: SendRate = field(default_factory=SendRate)
     unsaid: dict[StepKind, Any] = field(default_factory=dict)
     """The newest layout and offer that are not yet sent, because they came too soon after the last ones."""
     has_thought: bool = False
@@ -57,53 +57,55 @@ class LocalRace:
         self._count = 0
         self._builders = {builder.seat: builder for builder in builders}
         for builder in builders:
-            self._go_on(builder, 0)
+            self._ask_builder(builder, 0)
 
     @property
     def next_ms(self) -> int | None:
         """The time at which the next seat is due, from the start of the round; `None` if no seat is."""
         return self._events[0][0] if self._events else None
 
-    def step(self) -> None:
+    def run_next_step(self) -> None:
         """Send the move of the seat that is due, or end its thought."""
         at_ms, seat, _, move = heappop(self._events)
         builder = self._builders[seat]
         if move is None:
-            self._flush(builder, at_ms)
+            self._send_pending(builder, at_ms)
             return
         if not isinstance(move, Thought):
-            self._say(builder, move, at_ms)
+            self._send_move(builder, move, at_ms)
         if not builder.is_done:
-            self._go_on(builder, at_ms)
+            self._ask_builder(builder, at_ms)
 
-    def _go_on(self, builder: Builder, at_ms: int) -> None:
+    def _ask_builder(self, builder: Builder, at_ms: int) -> None:
         """Ask the bot. Its seat is due when the cost of its step has passed."""
         step = self._ask(builder)
         builder.is_done = step is None or (not isinstance(step, Thought) and self._rules.is_call(step))
-        self._push(at_ms + _cost_ms(builder, step), builder.seat, self._last_move if step is None else step)
+        self._push_event(
+            at_ms + _cost_ms(builder, step), builder.seat, self._last_move if step is None else step
+        )
 
-    def _push(self, at_ms: int, seat: Seat, move: Any) -> None:
+    def _push_event(self, at_ms: int, seat: Seat, move: Any) -> None:
         self._count += 1
         heappush(self._events, (at_ms, seat, self._count, move))
 
-    def _say(self, builder: Builder, move: Any, at_ms: int) -> None:
+    def _send_move(self, builder: Builder, move: Any, at_ms: int) -> None:
         kind = kind_of_step(self._rules, move)
         if kind is StepKind.CALL:
-            self._flush(builder, at_ms)
+            self._send_pending(builder, at_ms)
             self._submit(builder.seat, move, at_ms)
             return
         is_waiting = bool(builder.unsaid)
         builder.unsaid[kind] = move
         ready_ms = builder.rate.ready_ms(at_ms)
         if ready_ms <= at_ms:
-            self._flush(builder, at_ms)
+            self._send_pending(builder, at_ms)
         elif not is_waiting:
-            self._push(int(ready_ms) + 1, builder.seat, None)
+            self._push_event(int(ready_ms) + 1, builder.seat, None)
 
-    def _flush(self, builder: Builder, at_ms: int) -> None:
+    def _send_pending(self, builder: Builder, at_ms: int) -> None:
         """Send the layout first, because an offer may end the round."""
         for kind in sorted(builder.unsaid):
-            builder.rate.spend(at_ms)
+            builder.rate.count_layout(at_ms)
             self._submit(builder.seat, builder.unsaid.pop(kind), at_ms)
 
 
@@ -115,7 +117,7 @@ def _cost_ms(builder: Builder, step: Any) -> int:
     return 0 if is_paid else COST_MS
 
 
-def close(builder: Builder, wait: Callable[[Any], Any]) -> None:
+def close_generator(builder: Builder, wait: Callable[[Any], Any]) -> None:
     """Close the bot's generator, because the round is over."""
     with suppress(Exception):  # it had its say
         if hasattr(builder.generator, "aclose"):

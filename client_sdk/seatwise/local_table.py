@@ -15,7 +15,7 @@ from seatwise.bot_errors import BadAnswerError
 from seatwise.failures import Failure
 from seatwise.kits import KITS
 from seatwise.kits.game_kit import RaceMethod, TurnMethod
-from seatwise.local_race import Builder, LocalRace, close
+from seatwise.local_race import Builder, LocalRace, close_generator
 from seatwise.offer import Offer
 from seatwise.result import Result, result_of
 from seatwise.standings import PlayedMatch
@@ -82,24 +82,24 @@ class LocalTable:
         self._said = 0
         self._thought_ns = [0] * len(players)
 
-    def play(self) -> PlayedMatch:
+    def play_match(self) -> PlayedMatch:
         """Play the whole match."""
         for seat in map(Seat, range(len(self._players))):
-            self._seat(seat)
+            self._seat_bot(seat)
         if self._match.position.state is None:
             self._run_out_of_time()
         while (prompt := self._match.position.prompt) is not None:
             method = self._kit.find_method(prompt.pace)
             if isinstance(method, RaceMethod):
-                self._race(prompt, method)
+                self._run_race(prompt, method)
                 continue
             for seat in sorted(prompt.seats):
-                self._ask(seat, prompt, method)
+                self._ask_bot(seat, prompt, method)
         for seat, bot in self._bots.items():
-            self._tell(seat, bot)
-        return self._played()
+            self._tell_result(seat, bot)
+        return self._played_match()
 
-    def record(self) -> bytes | None:
+    def write_record(self) -> bytes | None:
         """Return the record of the finished match; `None` if it was voided."""
         with suppress(record.NotFinished):
             return record.write_record(self._setup, list(map(encode_entry, self._entries))).line
@@ -107,7 +107,7 @@ class LocalTable:
 
     # The match
 
-    def _seat(self, seat: Seat) -> None:
+    def _seat_bot(self, seat: Seat) -> None:
         player = self._players[seat]
         offer = Offer(
             match=self._setup.match,
@@ -122,13 +122,13 @@ class LocalTable:
             bot = new_bot(player.factory, offer, player.chance)
             self._wait(bot.setup(offer))
         except (Exception, SystemExit) as error:
-            self._fail(seat, "set up", error, NOT_SEATED)
+            self._report_failure(seat, "set up", error, NOT_SEATED)
             return
         self._bots[seat] = bot
-        self._perform(self._match.sit(seat, player.nonce, self._now_ms))
+        self._perform_effects(self._match.sit(seat, player.nonce, self._now_ms))
 
-    def _ask(self, seat: Seat, prompt: Prompt, method: TurnMethod) -> None:
-        self._perform(self._match.note_delivery(seat, prompt.number, self._now_ms))
+    def _ask_bot(self, seat: Seat, prompt: Prompt, method: TurnMethod) -> None:
+        self._perform_effects(self._match.note_delivery(seat, prompt.number, self._now_ms))
         self._moves[seat] += 1
         view = self._match.view_for(seat)
         started_ns = perf_counter_ns()
@@ -136,26 +136,28 @@ class LocalTable:
             move = self._wait(ask_bot(self._bots[seat], method, view))
         except (Exception, SystemExit) as error:
             self._failures[seat] += 1
-            self._fail(seat, method.name, error, STRIKE)
+            self._report_failure(seat, method.name, error, STRIKE)
             move = None
         if move is None:
             self._run_out_of_time()
             return
-        self._spend(seat, perf_counter_ns() - started_ns)
-        self._perform(self._match.submit_move(seat, prompt.number, str(prompt.number), move, self._now_ms))
+        self._spend_time(seat, perf_counter_ns() - started_ns)
+        self._perform_effects(
+            self._match.submit_move(seat, prompt.number, str(prompt.number), move, self._now_ms)
+        )
 
-    def _race(self, prompt: Prompt, method: RaceMethod) -> None:
+    def _run_race(self, prompt: Prompt, method: RaceMethod) -> None:
         """Play a round in which all seats build at once, in virtual time."""
         start_ms = self._now_ms
         for seat in sorted(prompt.seats):
-            self._perform(self._match.note_delivery(seat, prompt.number, start_ms))
-        builders = [self._builder(seat, method) for seat in sorted(prompt.seats)]
+            self._perform_effects(self._match.note_delivery(seat, prompt.number, start_ms))
+        builders = [self._make_builder(seat, method) for seat in sorted(prompt.seats)]
 
         def submit(seat: Seat, move: Any, at_ms: int) -> None:
             if self._is_open(prompt):
-                self._go_to(start_ms + at_ms)
+                self._advance_to(start_ms + at_ms)
                 self._said += 1
-                self._perform(
+                self._perform_effects(
                     self._match.submit_move(seat, prompt.number, str(self._said), move, start_ms + at_ms)
                 )
 
@@ -164,18 +166,18 @@ class LocalTable:
         while self._is_open(prompt):
             due_ms = race.next_ms
             if due_ms is None or self._wake_at_ms <= start_ms + due_ms:
-                self._go_to(max(self._wake_at_ms, self._now_ms + 1))
-                self._perform(self._match.tick(self._now_ms))
+                self._advance_to(max(self._wake_at_ms, self._now_ms + 1))
+                self._perform_effects(self._match.tick(self._now_ms))
             else:
-                race.step()
+                race.run_next_step()
         for builder in builders:
-            close(builder, self._wait)
+            close_generator(builder, self._wait)
 
     def _is_open(self, prompt: Prompt) -> bool:
         current = self._match.position.prompt
         return current is not None and current.number == prompt.number
 
-    def _builder(self, seat: Seat, method: RaceMethod) -> Builder:
+    def _make_builder(self, seat: Seat, method: RaceMethod) -> Builder:
         """Return the seat with its bot's generator; an empty generator if the bot fails to make one."""
         view = self._match.view_for(seat)
         try:
@@ -206,21 +208,23 @@ class LocalTable:
 
     def _failed_to_build(self, seat: Seat, method: RaceMethod, error: BaseException) -> None:
         self._failures[seat] += 1
-        self._fail(seat, method.name, error, "its cards stay as they lie, and it agrees to end the round")
+        self._report_failure(
+            seat, method.name, error, "its cards stay as they lie, and it agrees to end the round"
+        )
 
-    def _go_to(self, now_ms: int) -> None:
+    def _advance_to(self, now_ms: int) -> None:
         self._now_ns = max(self._now_ns, now_ms * NS_PER_MS)
 
-    def _tell(self, seat: Seat, bot: Bot) -> None:
+    def _tell_result(self, seat: Seat, bot: Bot) -> None:
         try:
-            self._wait(bot.ended(self._result(seat)))
+            self._wait(bot.ended(self._result_for(seat)))
         except (Exception, SystemExit) as error:
-            self._fail(seat, "ended", error, "it costs nothing")
+            self._report_failure(seat, "ended", error, "it costs nothing")
 
-    def _fail(self, seat: Seat, doing: str, error: BaseException, costs: str) -> None:
+    def _report_failure(self, seat: Seat, doing: str, error: BaseException, costs: str) -> None:
         self._failed(Failure(self._players[seat].name, self._setup.match, seat, doing, error, costs))
 
-    def _perform(self, effects: list[Effect]) -> None:
+    def _perform_effects(self, effects: list[Effect]) -> None:
         for effect in effects:
             match effect:
                 case WriteEntry(entry):
@@ -228,7 +232,7 @@ class LocalTable:
                 case WakeAt(int(at_ms)):
                     self._wake_at_ms = at_ms
         if not self._match.is_confirmed:
-            self._perform(self._match.confirm_entries(self._now_ms))
+            self._perform_effects(self._match.confirm_entries(self._now_ms))
 
     # Time: only that which bots think, and never more of it than they have
 
@@ -236,26 +240,26 @@ class LocalTable:
     def _now_ms(self) -> int:
         return self._now_ns // NS_PER_MS
 
-    def _spend(self, seat: Seat, thought_ns: int) -> None:
+    def _spend_time(self, seat: Seat, thought_ns: int) -> None:
         self._thought_ns[seat] += thought_ns
         self._now_ns += min(thought_ns, (FREE_MS - 1) * NS_PER_MS)
 
     def _run_out_of_time(self) -> None:
         self._now_ns = self._wake_at_ms * NS_PER_MS
-        self._perform(self._match.tick(self._now_ms))
+        self._perform_effects(self._match.tick(self._now_ms))
 
     # The end
 
-    def _end(self) -> Finished | Voided:
+    def _match_end(self) -> Finished | Voided:
         end = self._match.position.end
         assert end is not None
         return end
 
-    def _result(self, seat: Seat) -> Result:
-        return result_of(self._end(), self._setup.match, seat, seed=self._setup.seed)
+    def _result_for(self, seat: Seat) -> Result:
+        return result_of(self._match_end(), self._setup.match, seat, seed=self._setup.seed)
 
-    def _played(self) -> PlayedMatch:
-        result = self._result(Seat(0))
+    def _played_match(self) -> PlayedMatch:
+        result = self._result_for(Seat(0))
         return PlayedMatch(
             match=self._setup.match,
             bots=tuple(player.name for player in self._players),

@@ -15,7 +15,7 @@ network that delays messages in bunches.
 """
 
 
-class Rate:
+class SendRate:
     """The rate of one seat. The caller passes the time, in milliseconds."""
 
     def __init__(self) -> None:
@@ -26,10 +26,10 @@ class Rate:
         """Return when the next layout may be sent; not before now."""
         return max(now, self._due_ms - BURST * STEP_MS)
 
-    def spend(self, now: float) -> None:
+    def count_layout(self, now: float) -> None:
         """Count a layout that is sent now."""
         self._due_ms = max(now, self._due_ms) + STEP_MS
 
-    def wait(self, now: float, wait_ms: float) -> None:
+    def pause_for(self, now: float, wait_ms: float) -> None:
         """Send no layout for so long."""
         self._due_ms = max(self._due_ms, now + wait_ms + BURST * STEP_MS)

@@ -82,7 +82,7 @@ def run(
     """
     if _is_inside_a_loop():
         raise UsageError("an event loop is running here: write await seatwise.run_async(...) instead")
-    with _told_on_stderr():
+    with _logging_to_stderr():
         return asyncio.run(run_async(
             bot_class, game, address, token, queues, max_matches, matches, on_result,
             handle_signals, front_door, **security,
@@ -109,10 +109,18 @@ async def run_async(
     Args:
         handle_signals: Whether signals stop the bot. By default the caller handles signals.
     """
-    plan = _plan(bot_class, game, queues, max_matches, matches, on_result)
-    wire = GrpcWire(address, _token(token), front_door, Security.of(**security))
+    kit = find_kit(game)
+    plan = RunPlan(
+        factory=_load_factory(bot_class, game),
+        game=game,
+        queues=_choose_queues(queues, kit.casual_queue),
+        max_matches=_at_least_one("max_matches", max_matches),
+        matches=None if matches is None else _at_least_one("matches", matches),
+        on_result=on_result,
+    )
+    wire = GrpcWire(address, _find_token(token), front_door, Security.resolve_options(**security))
     session = BotSession(plan, wire)
-    with _signals(session) if handle_signals else nullcontext():
+    with _handling_signals(session) if handle_signals else nullcontext():
         summary = await session.run_session()
     log.info("%s", summary)
     return summary
@@ -121,32 +129,13 @@ async def run_async(
 # What was asked for
 
 
-def _plan(
-    bot_class: BotFactory | str,
-    game: str,
-    queues: Sequence[str] | None,
-    max_matches: int,
-    matches: int | None,
-    on_result: Callable[[Result], Any] | None,
-) -> RunPlan:
-    kit = find_kit(game)
-    return RunPlan(
-        factory=_factory(bot_class, game),
-        game=game,
-        queues=_queues(queues, kit.casual_queue),
-        max_matches=_at_least_one("max_matches", max_matches),
-        matches=None if matches is None else _at_least_one("matches", matches),
-        on_result=on_result,
-    )
-
-
-def _queues(given: Sequence[str] | None, casual: str) -> tuple[str, ...]:
+def _choose_queues(given: Sequence[str] | None, casual: str) -> tuple[str, ...]:
     if given is None:
         return (casual,)
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _factory(bot_class: BotFactory | str, game: str) -> BotFactory:
+def _load_factory(bot_class: BotFactory | str, game: str) -> BotFactory:
     if not isinstance(bot_class, str):
         return check_bot(bot_class, game)
     if bot_class not in SAMPLES[game]:
@@ -160,7 +149,7 @@ def _at_least_one(name: str, number: int) -> int:
     return number
 
 
-def _token(given: str | None) -> str:
+def _find_token(given: str | None) -> str:
     token = given or os.environ.get(TOKEN_VARIABLE, "")
     if not token.strip():
         raise MissingTokenError(
@@ -182,7 +171,7 @@ def _is_inside_a_loop() -> bool:
 
 
 @contextmanager
-def _told_on_stderr() -> Iterator[None]:
+def _logging_to_stderr() -> Iterator[None]:
     """Log to standard error if the caller has not configured logging."""
     if log.hasHandlers():
         yield
@@ -199,16 +188,16 @@ def _told_on_stderr() -> Iterator[None]:
 
 
 @contextmanager
-def _signals(session: BotSession) -> Iterator[None]:
+def _handling_signals(session: BotSession) -> Iterator[None]:
     """Drain at the first signal, and leave at the second. Only the main thread can handle signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
-    signals = iter((session.drain, session.leave))
+    signals = iter((session.drain_matches, session.leave_matches))
 
     def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # as `signal` calls it
-        loop.call_soon_threadsafe(_stop, session, next(signals, session.leave))
+        loop.call_soon_threadsafe(_log_and_stop, session, next(signals, session.leave_matches))
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -218,9 +207,9 @@ def _signals(session: BotSession) -> Iterator[None]:
             signal.signal(number, handler or signal.SIG_DFL)
 
 
-def _stop(session: BotSession, act: Callable[[], None]) -> None:
+def _log_and_stop(session: BotSession, act: Callable[[], None]) -> None:
     """Log and act. Only leaving open matches is worth a warning."""
-    if act == session.drain:
+    if act == session.drain_matches:
         log.info("open matches: %d, to be finished first; Ctrl-C again leaves at once", session.open_seats)
     else:
         log.warning("open matches: %d, left; their default moves are played", session.open_seats)

@@ -87,7 +87,7 @@ def played(deal: str, match: str, names: Sequence[str]) -> tuple[int, ...]:
         LocalPlayer(name, bot_of(name), bytes(32), Random(f"{match}/{seat}"))
         for seat, name in enumerate(names)
     ]
-    return LocalTable(setup, players, _failed, lambda value: value).play().points
+    return LocalTable(setup, players, _failed, lambda value: value).play_match().points
 
 
 def _failed(failure: object) -> None:

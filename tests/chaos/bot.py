@@ -173,7 +173,7 @@ async def play(args: argparse.Namespace) -> None:
     history.note([{"what": "born", "pid": os.getpid()}])
     plan = RunPlan(BOTS[args.game], args.game, tuple(args.queues), AT_ONCE, None, None)
     session = BotSession(plan, NotedWire(args.address, os.environ["SEATWISE_TOKEN"], history))
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, session.drain)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, session.drain_matches)
     summary = await session.run_session()
     history.note([{"what": "left", "summary": str(summary)}])
 

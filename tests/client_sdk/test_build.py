@@ -14,7 +14,7 @@ from doubles.fake_server import FakeServer, Lobby, Referee, serving
 
 import seatwise
 from seatwise.games.ubongo.v1 import ubongo_pb2
-from seatwise.rate import BURST, STEP_MS, Rate
+from seatwise.rate import BURST, STEP_MS, SendRate
 from seatwise.remote import run_async
 from seatwise.ubongo import CARDS, Call, Layout, OfferEnd, Placement
 from seatwise.v1.play_service_pb2 import PlayRequestItem
@@ -182,9 +182,9 @@ async def test_a_layout_that_came_too_fast_is_said_again(server: FakeServer) -> 
 
 
 def test_the_rate_stays_below_the_referees() -> None:
-    rate, sent, now = Rate(), [], 0.0
+    rate, sent, now = SendRate(), [], 0.0
     while now < 5000:
         now = rate.ready_ms(now)
-        rate.spend(now)
+        rate.count_layout(now)
         sent.append(now)
     assert max(sum(1 for each in sent if first <= each < first + 1000) for first in sent) < MOST_LAYS_A_SECOND

@@ -211,7 +211,7 @@ print(sorted(slow & sys.modules.keys()))
 
 @pytest.mark.parametrize("name", ["play", "bot", "verify", "serve", "demo", "match"])
 def test_each_command_says_itself_what_the_list_says_of_it(name: str) -> None:
-    command = cli._find(name)
+    command = cli._find_command(name)
     assert command is not None
     assert (command.name, command.help) == (name, cli.HELP[name])
 

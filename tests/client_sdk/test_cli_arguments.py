@@ -13,17 +13,18 @@ from seatwise.cli import arguments
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
-        (arguments.count, "1", 1),
-        (arguments.count_or_none, "0", 0),
-        (arguments.count_or_none, "2", 2),
-        (arguments.span, "0.00002", 0.00002),
-        (arguments.span, "30", 30.0),
-        (arguments.port, "0", 0),
-        (arguments.port, "65535", 65535),
-        (arguments.address, "referee-1.internal:7433", "referee-1.internal:7433"),
-        (arguments.address, "[fd00::1]:7433", "[fd00::1]:7433"),
-        (arguments.name_in("matches"), "7f3k", "matches/7f3k"),
-        (arguments.name_in("matches"), "matches/7f3k", "matches/7f3k"),
+        (arguments.parse_count, "1", 1),
+        (arguments.parse_count_or_zero, "0", 0),
+        (arguments.parse_count_or_zero, "2", 2),
+        (arguments.parse_span, "0.00002", 0.00002),
+        (arguments.parse_span, "30", 30.0),
+        (arguments.parse_port, "0", 0),
+        (arguments.parse_port, "65535", 65535),
+        (arguments.parse_address, "referee-1.internal:7433", "referee-1.internal:7433"),
+        (arguments.parse_address, "[fd00::1]:7433", "[fd00::1]:7433"),
+        (arguments.parse_address, "https://referee-1.internal:7433", "https://referee-1.internal:7433"),
+        (arguments.name_parser("matches"), "7f3k", "matches/7f3k"),
+        (arguments.name_parser("matches"), "matches/7f3k", "matches/7f3k"),
     ],
 )
 def test_what_is_taken(kind: Callable[[str], object], text: str, value: object) -> None:
@@ -33,11 +34,11 @@ def test_what_is_taken(kind: Callable[[str], object], text: str, value: object) 
 @pytest.mark.parametrize(
     ("kind", "texts"),
     [
-        (arguments.count, ["0", "-1", "1.5", "x", "", "\u0661", "9" * 5000]),
-        (arguments.count_or_none, ["-1", "x", ""]),
-        (arguments.span, ["0", "-1", "nan", "inf", "x", ""]),
-        (arguments.port, ["-1", "65536", "99999", "x", ""]),
-        (arguments.address, ["", "foo", "foo:", ":7433", "fd00::1:7433", "a b:1", "http://foo:1"]),
+        (arguments.parse_count, ["0", "-1", "1.5", "x", "", "\u0661", "9" * 5000]),
+        (arguments.parse_count_or_zero, ["-1", "x", ""]),
+        (arguments.parse_span, ["0", "-1", "nan", "inf", "x", ""]),
+        (arguments.parse_port, ["-1", "65536", "99999", "x", ""]),
+        (arguments.parse_address, ["", "foo", "foo:", ":7433", "fd00::1:7433", "a b:1", "ftp://foo:1"]),
     ],
 )
 def test_what_is_refused(kind: Callable[[str], object], texts: list[str]) -> None:

@@ -13,7 +13,7 @@ from doubles.fake_server import FakeServer, Refused, serving
 
 from seatwise import cli
 from seatwise.cli import bot, main, tokens
-from seatwise.cli.tokens import slug
+from seatwise.cli.tokens import slug_of
 from seatwise.link.endpoint import is_local_address
 from seatwise.v1 import bot_pb2, bot_service_pb2
 
@@ -124,7 +124,7 @@ async def test_a_revoked_token_stays_revoked(
 async def test_without_the_servers_token_it_says_what_to_do(
     server: FakeServer, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tokens, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(tokens, "STARTUP_PATIENCE_S", 0.2)
     (data / "admin.token").unlink()
     assert await run(server, data) == 2
     assert "is `seatwise serve` running" in capsys.readouterr().err
@@ -169,7 +169,7 @@ async def test_when_nobody_reads_the_results_any_more_the_bot_plays_on(
         raise BrokenPipeError
 
     monkeypatch.setattr(bot, "print", gone, raising=False)
-    monkeypatch.setattr(cli, "silence", lambda: monkeypatch.delattr(bot, "print"))
+    monkeypatch.setattr(cli, "silence_output", lambda: monkeypatch.delattr(bot, "print"))
     command = await start(server, data, "--json", "--quiet", "--token", "given")
     await play_one(server)
     assert await command == 0
@@ -207,7 +207,7 @@ def test_which_machine_is_this_one(address: str, expected: bool) -> None:
     ("text", "expected"), [("MyBot", "my-bot"), ("greedy", "greedy"), ("UGOBot2", "ugobot2"), ("_", "bot")]
 )
 def test_a_name_is_made_of_a_class(text: str, expected: str) -> None:
-    assert slug(text) == expected
+    assert slug_of(text) == expected
 
 
 def test_wrong_usage_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,3 +136,15 @@ def test_both_clients_have_the_same_methods() -> None:
 def test_a_bad_token_leaves_nothing_open() -> None:
     with pytest.raises(errors.BadTokenError):
         Client(token="geh\u00e4im")
+
+
+def test_the_client_has_each_method_of_the_async_client_with_its_parameters_and_docstring() -> None:
+    names = [name for name in vars(AsyncClient) if not name.startswith("_")]
+    assert {"get_match", "close", "watch_match"} <= set(names)
+    for name in names:
+        ours, theirs = getattr(Client, name), getattr(AsyncClient, name)
+        assert inspect.signature(ours).parameters == inspect.signature(theirs).parameters, name
+        assert not inspect.iscoroutinefunction(ours), name
+        if name not in ("close", "watch_match"):
+            assert ours.__doc__ == theirs.__doc__, name
+            assert ours.__qualname__ == f"Client.{name}"

@@ -215,7 +215,7 @@ async def test_the_environment_may_say_it(plain: FakeServer, monkeypatch: pytest
     )  # who says no is heard
     monkeypatch.setenv("SEATWISE_INSECURE", "maybe")
     with pytest.raises(UsageError, match="SEATWISE_INSECURE is 'maybe': write 1 or 0"):
-        Security.of()
+        Security.resolve_options()
 
 
 async def test_whoever_shows_no_token_may_read_in_clear(plain: FakeServer) -> None:
@@ -499,14 +499,14 @@ async def test_files_that_do_not_fit_are_named(secure: FakeServer, tmp_path: Pat
 def test_another_process_gets_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cert, key = SERVER.write(tmp_path)
     monkeypatch.chdir(tmp_path)
-    given = Security.of(
+    given = Security.resolve_options(
         insecure=True, tls_pin=[CA.pin, SERVER.pin], tls_ca="server.crt", tls_cert=cert, tls_key=key
     )
-    for name, value in given.environment().items():
+    for name, value in given.to_environment().items():
         monkeypatch.setenv(name, value)
-    passed_on = Security.of()
+    passed_on = Security.resolve_options()
     assert passed_on == Security(True, given.pins, str(tmp_path / "server.crt"), cert, key)
-    assert Security().environment() == {}
+    assert Security().to_environment() == {}
 
 
 @pytest.mark.parametrize(

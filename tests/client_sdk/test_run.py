@@ -308,5 +308,4 @@ async def test_behind_a_front_door_every_referee_is_reached_through_it(server: F
 
 
 def test_a_queue_may_be_named_without_a_tuple() -> None:
-    plan = remote._plan(First, "ugo", "casual", 1, None, None)
-    assert plan.queues == ("casual",)
+    assert remote._choose_queues("ladders/main", "casual") == ("ladders/main",)

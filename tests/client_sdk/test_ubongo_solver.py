@@ -67,7 +67,7 @@ def test_the_last_layout_is_the_best_there_is(seed: int) -> None:
     chance = Random(seed)
     hand = hand_with(chance.choice((9, 10, 12)), chance)
     search = Search(hand)
-    *_, best = search.layouts()
+    *_, best = search.find_layouts()
     assert search.nodes_left > 0
     assert len(best) == most(hand)
 
@@ -78,14 +78,14 @@ def test_the_solver_stops_when_its_nodes_are_used_up() -> None:
     assert nodes_for(hand) > 100
     for nodes in (0, 1, 5, 100):
         search = Search(hand, nodes)
-        found = list(search.layouts())
+        found = list(search.find_layouts())
         assert search.nodes_left == 0
         assert len(found) <= nodes
 
 
 def nodes_for(hand: tuple[Side, ...]) -> int:
     search = Search(hand)
-    list(search.layouts())
+    list(search.find_layouts())
     return NODES - search.nodes_left
 
 

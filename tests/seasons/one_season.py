@@ -55,8 +55,8 @@ def _played(league: League, scheduled: ScheduledMatch, seq: int) -> tuple[Logged
     table = LocalTable(
         _setup(league, scheduled, seq), list(_players(league, scheduled)), lambda _: None, lambda it: it
     )
-    table.play()
-    line = (table.record() or b"").decode().strip()
+    table.play_match()
+    line = (table.write_record() or b"").decode().strip()
     record = json.loads(line)
     result = LoggedResult(
         seq=seq,

@@ -309,7 +309,7 @@ class World:
     def _leave(self) -> None:
         """The bots go home, then the servers, and nothing may be left."""
         for bot in self.bots:
-            bot.seated.loop.call_soon(bot.seated.session.drain)
+            bot.seated.loop.call_soon(bot.seated.session.drain_matches)
         self._run("going home", lambda: all(bot.seated.has_left for bot in self.bots), LEAVE_S)
         self._run("being idle", self._is_idle, LEAVE_S)
         self.check_left_behind()

@@ -45,51 +45,51 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.stdout is None:  # it was closed before we began, as `>&-` does
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for as long as we run
     try:
-        code = _dispatch(arguments)
+        code = _dispatch_command(arguments)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:  # whoever read our output has seen enough, as `head` does
-        silence()
+        silence_output()
         code = FAILED
     except OSError as error:  # a disk that is full, a folder that is gone
-        code = _complain(f"seatwise: {error}", FAILED)
-    return _flushed(code)
+        code = _print_error(f"seatwise: {error}", FAILED)
+    return _flush_output(code)
 
 
-def _dispatch(arguments: list[str]) -> int:
+def _dispatch_command(arguments: list[str]) -> int:
     first = arguments[0] if arguments else ""
     if first in ("-h", "--help", "help"):
-        print(_help())
+        print(_help_text())
         return 0
     if first in ("-V", "--version", "version"):
-        print(f"seatwise {_version()}")
+        print(f"seatwise {_installed_version()}")
         return 0
     if not first:
-        print(_help(), file=sys.stderr)
+        print(_help_text(), file=sys.stderr)
         return USAGE
     if first.startswith("-"):
-        return _complain(f"seatwise: there is no option {first}; see seatwise --help", USAGE)
-    return _run(first, arguments[1:])
+        return _print_error(f"seatwise: there is no option {first}; see seatwise --help", USAGE)
+    return _run_named(first, arguments[1:])
 
 
-def _run(name: str, arguments: list[str]) -> int:
+def _run_named(name: str, arguments: list[str]) -> int:
     try:
-        command = _find(name)
+        command = _find_command(name)
         if command is None:
-            return _complain(_unknown(name), USAGE)
-        return _called(command, arguments)
+            return _print_error(_unknown_command(name), USAGE)
+        return _call_command(command, arguments)
     except ModuleNotFoundError as error:
         if name in OWN or (error.name or "").startswith("seatwise"):
             raise
-        return _complain(f"seatwise {name} needs the server extra: {SERVER_EXTRA}", USAGE)
+        return _print_error(f"seatwise {name} needs the server extra: {SERVER_EXTRA}", USAGE)
 
 
-def _called(command: Command, arguments: list[str]) -> int:
+def _call_command(command: Command, arguments: list[str]) -> int:
     from argparse import ArgumentParser
 
     from seatwise.errors import SeatwiseError
 
-    parser = ArgumentParser(prog=f"seatwise {command.name}", description=_sentence(command.help))
+    parser = ArgumentParser(prog=f"seatwise {command.name}", description=_as_sentence(command.help))
     command.configure(parser)
     try:
         args = parser.parse_args(arguments)
@@ -100,10 +100,10 @@ def _called(command: Command, arguments: list[str]) -> int:
         from seatwise.bot_errors import UsageError
 
         code = USAGE if isinstance(error, UsageError) else FAILED
-        return _complain(f"seatwise {command.name}: {_told(error, args)}", code)
+        return _print_error(f"seatwise {command.name}: {_describe_error(error, args)}", code)
 
 
-def _told(error: SeatwiseError, args: Namespace) -> str:
+def _describe_error(error: SeatwiseError, args: Namespace) -> str:
     """What is wrong; where no server has said it, which one was asked, and what to do."""
     from seatwise.errors import UnavailableError
 
@@ -116,7 +116,7 @@ def _told(error: SeatwiseError, args: Namespace) -> str:
     )
 
 
-def _find(name: str) -> Command | None:
+def _find_command(name: str) -> Command | None:
     """The command of that name, or `None`."""
     if name in OWN:
         own: Command = import_module(f"seatwise.cli.{name}").COMMAND
@@ -137,7 +137,7 @@ def _entry_points() -> Sequence[EntryPoint]:
 # What is said
 
 
-def _help() -> str:
+def _help_text() -> str:
     width = max(map(len, HELP))
     lines = [f"  {name:<{width}}  {text}" for name, text in HELP.items()]
     return "\n".join(
@@ -153,7 +153,7 @@ def _help() -> str:
     )
 
 
-def _unknown(name: str) -> str:
+def _unknown_command(name: str) -> str:
     from difflib import get_close_matches
 
     names = list(dict.fromkeys([*HELP, *(point.name for point in _entry_points())]))
@@ -162,18 +162,18 @@ def _unknown(name: str) -> str:
     return f"seatwise: there is no command {name}; {hint}"
 
 
-def _sentence(text: str) -> str:
+def _as_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _version() -> str:
+def _installed_version() -> str:
     from importlib.metadata import version
 
     return version("seatwise")
 
 
-def _complain(text: str, code: int) -> int:
-    """Say it; what a file or a server has put into the message is no order to the terminal."""
+def _print_error(text: str, code: int) -> int:
+    """Print a message. Control characters are escaped, because a file or a server may have put them into it."""
     letters = (
         letter if letter.isprintable() or letter == "\n" else f"\\x{ord(letter):02x}" for letter in text
     )
@@ -181,21 +181,21 @@ def _complain(text: str, code: int) -> int:
     return code
 
 
-def _flushed(code: int) -> int:
+def _flush_output(code: int) -> int:
     """The code, or another if the last of our output could not be written: the interpreter would only grumble."""
     try:
         sys.stdout.flush()
     except OSError as error:
-        silence()
+        silence_output()
         if not isinstance(error, BrokenPipeError):
-            _complain(f"seatwise: standard output: {error.strerror}", FAILED)
+            _print_error(f"seatwise: standard output: {error.strerror}", FAILED)
         return FAILED
     return code
 
 
-def silence() -> None:
+def silence_output() -> None:
     """Nobody reads us any more, and the interpreter would complain when it flushes at the end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-__all__ = ["main", "silence"]
+__all__ = ["main", "silence_output"]

@@ -10,19 +10,19 @@ from collections.abc import Callable
 LAST_PORT = 65535
 
 
-def count(text: str) -> int:
+def parse_count(text: str) -> int:
     """How many: a whole number from 1 up."""
     if not _is_whole(text) or not 1 <= int(text) <= 10**9:
         raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
-def count_or_none(text: str) -> int:
+def parse_count_or_zero(text: str) -> int:
     """How many, or 0 for none."""
-    return 0 if _is_whole(text) and int(text) == 0 else count(text)
+    return 0 if _is_whole(text) and int(text) == 0 else parse_count(text)
 
 
-def span(text: str) -> float:
+def parse_span(text: str) -> float:
     """A span of time, in whatever unit the option has: a number above 0."""
     try:
         number = float(text)
@@ -33,21 +33,21 @@ def span(text: str) -> float:
     return number
 
 
-def port(text: str) -> int:
+def parse_port(text: str) -> int:
     """gRPC would take 65537 for 1."""
     if not _is_whole(text) or int(text) > LAST_PORT:
         raise ArgumentTypeError(f"{text!r} is not a port: give a whole number from 0 to {LAST_PORT}")
     return int(text)
 
 
-def address(text: str) -> str:
-    """HOST:PORT, with https:// or http:// or without, as others are told it."""
+def parse_address(text: str) -> str:
+    """Return HOST:PORT, with or without https:// or http://, as other machines are told it."""
     if not re.fullmatch(r"(https?://)?([^\s:/]+|\[[0-9A-Fa-f:.]+\]):\d{1,5}", text):
         raise ArgumentTypeError(f"{text!r} is not HOST:PORT, such as referee-1.internal:7433")
     return text
 
 
-def name_in(collection: str) -> Callable[[str], str]:
+def name_parser(collection: str) -> Callable[[str], str]:
     """A resource's name; its last part is enough."""
     return lambda text: text if text.startswith(f"{collection}/") else f"{collection}/{text}"
 

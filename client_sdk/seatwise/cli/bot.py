@@ -65,17 +65,17 @@ def run(args: Namespace) -> int:
     """Plays until told to stop."""
     from seatwise.cli.load import load_bot
 
-    tell(sys.stderr, logging.WARNING if args.quiet else logging.INFO)
+    log_to(sys.stderr, logging.WARNING if args.quiet else logging.INFO)
     factory = load_bot(args.bot, args.game)
-    with _times_told_in(args.times):
-        summary = _play(args, factory)
+    with _logging_times(args.times):
+        summary = _play_bot(args, factory)
     if args.json:
         print(json.dumps({"summary": summary.to_json()}), flush=True)
     return 1 if summary.left else 0
 
 
 @contextmanager
-def _times_told_in(file: str | None) -> Iterator[None]:
+def _logging_times(file: str | None) -> Iterator[None]:
     from seatwise.bot_errors import UsageError
     from seatwise.link.answer_times import write_times_to
 
@@ -88,7 +88,7 @@ def _times_told_in(file: str | None) -> Iterator[None]:
         yield
 
 
-def _play(args: Namespace, factory: BotFactory) -> Summary:
+def _play_bot(args: Namespace, factory: BotFactory) -> Summary:
     from seatwise.remote import run as play
 
     return play(
@@ -107,9 +107,11 @@ def _play(args: Namespace, factory: BotFactory) -> Summary:
 
 def _own_token(args: Namespace) -> str:
     from seatwise.cli.load import bot_name
-    from seatwise.cli.tokens import slug, token_for
+    from seatwise.cli.tokens import slug_of, token_for
 
-    return token_for(args.address, args.name or slug(bot_name(args.bot)), args.version, **security_of(args))
+    return token_for(
+        args.address, args.name or slug_of(bot_name(args.bot)), args.version, **security_of(args)
+    )
 
 
 def _print_json(result: Result) -> None:
@@ -126,12 +128,12 @@ def _print_json(result: Result) -> None:
 
 def _print_line(told: dict[str, Any]) -> None:
     """When nobody reads it any more, as after `| head -1`, that is no reason to leave a table."""
-    from seatwise.cli import silence
+    from seatwise.cli import silence_output
 
     try:
         print(json.dumps(told), flush=True)
     except BrokenPipeError:
-        silence()
+        silence_output()
         logging.getLogger("seatwise").warning("the reader of the results has gone; Ctrl-C ends the bot")
 
 
@@ -152,7 +154,7 @@ class _Lines(logging.Formatter):
         return f"\x1b[{31 if record.levelno >= logging.ERROR else 33}m{line}\x1b[0m"
 
 
-def tell(out: TextIO, level: int) -> None:
+def log_to(out: TextIO, level: int) -> None:
     """Tells there what the link does."""
     handler = logging.StreamHandler(out)
     handler.setFormatter(_Lines(out.isatty()))

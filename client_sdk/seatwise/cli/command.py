@@ -26,7 +26,7 @@ class Command:
     """Does it; the exit code: 0 fine, 1 failed, 2 usage."""
 
 
-def called() -> str:
+def program_name() -> str:
     """`seatwise`, as it can be typed here: after `make demo` it is not on the PATH."""
     from shlex import quote
     from shutil import which

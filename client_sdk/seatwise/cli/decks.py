@@ -21,21 +21,21 @@ def add_to(parser: ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def use(files: Sequence[str]) -> None:
+def use_deck_files(files: Sequence[str]) -> None:
     """From now on the decks in these files are known here; `UsageError` names the file and the line."""
     if not files:
         return
     from seatwise_referee.games.registry import use_decks
     from seatwise_referee.games.ubongo import BadDeck
 
-    decks = [_deck(file) for file in files]
+    decks = [_load_deck(file) for file in files]
     try:
         use_decks(decks)
     except BadDeck as bad:
         raise UsageError(str(bad)) from None
 
 
-def _deck(file: str) -> Deck:
+def _load_deck(file: str) -> Deck:
     from seatwise_referee.games.ubongo import BadDeck, parse_deck
 
     try:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from seatwise.bot_errors import UsageError
 from seatwise.cli import decks
-from seatwise.cli.arguments import count
-from seatwise.cli.command import Command, called
+from seatwise.cli.arguments import parse_count
+from seatwise.cli.command import Command, program_name
 
 if TYPE_CHECKING:
     from seatwise.standings import PlayedMatch, Results
@@ -39,7 +39,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("game", metavar="GAME", help="ugo or ubongo")
     parser.add_argument("bots", metavar="BOT", nargs="*", help="one bot for each seat")
     parser.add_argument(
-        "--matches", type=count, default=1, metavar="N", help="number of matches (default: 1)"
+        "--matches", type=parse_count, default=1, metavar="N", help="number of matches (default: 1)"
     )
     parser.add_argument(
         "--seed", metavar="SEED", help="a text or number; the same seed gives the same matches"
@@ -48,7 +48,7 @@ def configure(parser: ArgumentParser) -> None:
         "--records", metavar="FILE", help="write the record of each match to this file, one a line"
     )
     parser.add_argument(
-        "--option", action="append", default=[], type=_option, metavar="NAME=VALUE",
+        "--option", action="append", default=[], type=_parse_option, metavar="NAME=VALUE",
         help="option of the game, such as rounds=1; may be repeated",
     )  # fmt: skip
     decks.add_to(parser)
@@ -61,8 +61,8 @@ def run(arguments: Namespace) -> int:
 
     if arguments.records == "-":
         raise UsageError("records: the table goes to standard output; name a file, such as /dev/stdout")
-    decks.use(arguments.deck)
-    with _progress(arguments.matches, is_quiet=arguments.json) as on_match:
+    decks.use_deck_files(arguments.deck)
+    with _show_progress(arguments.matches, is_quiet=arguments.json) as on_match:
         results = play(
             arguments.bots,
             game=arguments.game,
@@ -79,7 +79,7 @@ def run(arguments: Namespace) -> int:
     return 1 if all(each.void_reason for each in results) else 0
 
 
-def _option(text: str) -> tuple[str, int | str]:
+def _parse_option(text: str) -> tuple[str, int | str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise ArgumentTypeError(f"{text!r} is not NAME=VALUE, such as rounds=1")
@@ -90,10 +90,10 @@ def _option(text: str) -> tuple[str, int | str]:
 
 
 @contextmanager
-def _progress(matches: int, *, is_quiet: bool) -> Iterator[Callable[[PlayedMatch], None] | None]:
+def _show_progress(matches: int, *, is_quiet: bool) -> Iterator[Callable[[PlayedMatch], None] | None]:
     if is_quiet:
         yield None
-    elif sys.stderr.isatty() and (rich := _rich()) is not None:
+    elif sys.stderr.isatty() and (rich := _import_rich()) is not None:
         with rich.Progress(console=rich.Console(stderr=True), transient=True) as progress:
             task = progress.add_task("playing", total=matches)
             yield lambda _: progress.advance(task)
@@ -119,7 +119,7 @@ class _Lines:
             print(f"{self._played} of {self._matches} matches", file=sys.stderr, flush=True)
 
 
-def _rich() -> Any:
+def _import_rich() -> Any:
     """What we use of rich; `None` where it is not installed."""
     from types import SimpleNamespace
 
@@ -133,7 +133,7 @@ def _rich() -> Any:
 
 
 def _print_table(results: Results, arguments: Namespace) -> None:
-    rich = _rich() if sys.stdout.isatty() else None
+    rich = _import_rich() if sys.stdout.isatty() else None
     if rich is None:
         print(results)
     else:
@@ -152,7 +152,7 @@ def _print_table(results: Results, arguments: Namespace) -> None:
     if arguments.records is not None:
         kept = len(results) - len(voided)
         check = "".join(f" --deck {quote(deck)}" for deck in arguments.deck)
-        check = f"{called()} verify {quote(arguments.records)}{check}"
+        check = f"{program_name()} verify {quote(arguments.records)}{check}"
         print(f"{kept} records in {arguments.records}; check them: {check}")
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("seatwise")
 
-PATIENCE_S = 10.0
+STARTUP_PATIENCE_S = 10.0
 """A server that is just being started may need so long."""
 
 LOOK_EVERY_S = 0.1
@@ -32,7 +32,7 @@ LOOK_EVERY_S = 0.1
 
 def admin_token() -> str | None:
     """The server's own token; `None` where it may not be read."""
-    return _read(data_folder() / "admin.token")
+    return _read_token(data_folder() / "admin.token")
 
 
 def token_at(address: str, given: str | None, *, as_admin: bool = True) -> str:
@@ -41,7 +41,7 @@ def token_at(address: str, given: str | None, *, as_admin: bool = True) -> str:
     return given or os.environ.get(TOKEN_VARIABLE) or here or ""
 
 
-def slug(name: str) -> str:
+def slug_of(name: str) -> str:
     """A bot's name from a class's: MyBot is my-bot."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:40] or "bot"
@@ -54,15 +54,15 @@ def token_for(address: str, bot: str, version: str, **security: Unpack[SecurityO
             f"no token: pass --token, or set {TOKEN_VARIABLE}. The operator of {address} issues tokens"
         )
     file = data_folder() / "bots" / f"{bot}.{version}.token"
-    token = _read(file)
+    token = _read_token(file)
     if token is None or not _is_known(address, token, f"bots/{bot}/versions/{version}", security):
-        _make_room(file.parent)
-        token = _register(address, bot, version, security)
-        _write(file, token)
+        _make_folder(file.parent)
+        token = _register_bot(address, bot, version, security)
+        _write_token(file, token)
     return token
 
 
-def _make_room(folder: Path) -> None:
+def _make_folder(folder: Path) -> None:
     """Before a token is asked for, which is shown only once."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def _make_room(folder: Path) -> None:
 
 def _is_known(address: str, token: str, name: str, security: SecurityOptions) -> bool:
     """Whether the server knows the token; it does not if it has begun anew since. Revoked is revoked."""
-    with _client(address, token, security) as client:
+    with _open_client(address, token, security) as client:
         try:
             client.get_bot(name)
         except BadTokenError as error:
@@ -86,14 +86,14 @@ def _is_known(address: str, token: str, name: str, security: SecurityOptions) ->
         return True
 
 
-def _register(address: str, bot: str, version: str, security: SecurityOptions) -> str:
+def _register_bot(address: str, bot: str, version: str, security: SecurityOptions) -> str:
     admin = _awaited_admin_token()
     if admin is None:
         raise UsageError(
             f"no token, and {data_folder() / 'admin.token'} cannot be read to get one: is `seatwise serve` running "
             "on this machine, by the same user? Otherwise pass --token, or set SEATWISE_TOKEN"
         )
-    with _client(address, admin, security) as client:
+    with _open_client(address, admin, security) as client:
         try:
             return client.register_bot(bot, version, owner=os.environ.get("USER", "")).token
         except AlreadyExistsError as error:
@@ -105,7 +105,7 @@ def _register(address: str, bot: str, version: str, security: SecurityOptions) -
 
 def _awaited_admin_token() -> str | None:
     """As `admin_token`, but a server that was started a moment ago has yet to write it."""
-    deadline = monotonic() + PATIENCE_S
+    deadline = monotonic() + STARTUP_PATIENCE_S
     if (token := admin_token()) is None:
         log.info("waiting for `seatwise serve` on this machine")
     while token is None and monotonic() < deadline:
@@ -114,20 +114,20 @@ def _awaited_admin_token() -> str | None:
     return token
 
 
-def _client(address: str, token: str, security: SecurityOptions) -> Client:
+def _open_client(address: str, token: str, security: SecurityOptions) -> Client:
     from seatwise.client import Client
 
-    return Client(address, token, patience_s=PATIENCE_S, **security)
+    return Client(address, token, patience_s=STARTUP_PATIENCE_S, **security)
 
 
-def _read(file: Path) -> str | None:
+def _read_token(file: Path) -> str | None:
     try:
         return file.read_text().strip() or None
     except OSError:
         return None
 
 
-def _write(file: Path, token: str) -> None:
+def _write_token(file: Path, token: str) -> None:
     """For the user's own eyes, and never half."""
     draft = file.with_suffix(f".{os.getpid()}")
     with os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as out:

@@ -59,7 +59,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Checks all, and prints what is wrong; 1 if anything is."""
-    decks.use(arguments.deck)
+    decks.use_deck_files(arguments.deck)
     if _is_season(arguments.file):
         return _run_season(arguments)
     name = "standard input" if arguments.file == "-" else arguments.file

@@ -74,14 +74,14 @@ class BotSession:
             await self._cancel_tasks()
         return self._totals.make_summary(left)
 
-    def drain(self) -> None:
+    def drain_matches(self) -> None:
         """Takes no more seats, finishes the open ones, then ends."""
         if not self._is_draining:
             self._is_draining = True
             self._lobby.set_limit(0)
             self._start_task(self._finish_open_matches())
 
-    def leave(self) -> None:
+    def leave_matches(self) -> None:
         """Ends at once."""
         if not self._end.done():
             self._end.set_result(None)
@@ -94,7 +94,7 @@ class BotSession:
     async def _finish_open_matches(self) -> None:
         await self._lobby.wait_until_drained()
         await self._empty.wait()
-        self.leave()
+        self.leave_matches()
 
     async def _cancel_tasks(self) -> None:
         for task in self._tasks:
@@ -219,7 +219,7 @@ class BotSession:
         counted = self._totals.matches + self._totals.unknown
         self._lobby.set_limit(_seats_wanted(self._plan, counted, len(self._seats)))
         if self._plan.matches is not None and counted >= self._plan.matches:
-            self.drain()
+            self.drain_matches()
 
 
 def _seats_wanted(plan: RunPlan, counted: int, open_seats: int) -> int:

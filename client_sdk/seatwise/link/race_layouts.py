@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from seatwise.race_steps import StepKind, kind_of_step
-from seatwise.rate import Rate
+from seatwise.rate import SendRate
 from seatwise_referee.game import RaceGame
 
 
@@ -29,7 +29,7 @@ class RaceLayouts:
         """The last layout and the last offer."""
         self._unsaid: set[StepKind] = set()
         self._call: tuple[str, Any] | None = None
-        self._rate = Rate()
+        self._rate = SendRate()
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -63,11 +63,11 @@ class RaceLayouts:
     def resend_later(self, wait_s: float) -> None:
         """The referee took too much to be too much."""
         loop = asyncio.get_running_loop()
-        self._rate.wait(1000 * loop.time(), 1000 * wait_s)
+        self._rate.pause_for(1000 * loop.time(), 1000 * wait_s)
         self._cancel_timer()
         self._timer = loop.call_later(wait_s, self.resend)
 
-    def close(self) -> None:
+    def end_round(self) -> None:
         """The round is over."""
         self._cancel_timer()
         self._unsaid.clear()
@@ -87,7 +87,7 @@ class RaceLayouts:
         self._cancel_timer()
         now_ms = 1000 * asyncio.get_running_loop().time()
         for kind in sorted(self._unsaid):
-            self._rate.spend(now_ms)
+            self._rate.count_layout(now_ms)
             self._say(self._new_id(), self._last[kind])
         self._unsaid.clear()
 

@@ -38,8 +38,8 @@ from seatwise.v1.play_service_pb2 import (
     SubmitMove,
     Update,
 )
+from seatwise_referee.match import NONCE_BYTES
 
-NONCE_BYTES = 32
 LAST_WORD_S = 1.0
 """Lobby and referee speak on two streams: by so long the referee's last word may come after the lobby's."""
 NO_WORD_S = 10.0
@@ -123,7 +123,7 @@ class SeatSession:
             self._timer.cancel()
         if self._link is not None:
             self._link.remove_seat(self)
-        self._layouts.close()
+        self._layouts.end_round()
         self.questions.dismiss_bot()
 
     # What it says
@@ -195,7 +195,7 @@ class SeatSession:
     def _close_question(self, update: Update, pending: PendingPrompt | None) -> None:
         """Who has called is asked no more, and waits for the answer: it may have to call again."""
         if pending is None or pending.prompt != update.prompt or not self._layouts.call_id:
-            self._layouts.close()
+            self._layouts.end_round()
             self.questions.close_question("out of time")
 
     def _open_question(self, update: Update) -> None:
@@ -205,7 +205,7 @@ class SeatSession:
         except (MalformedView, BadAnswerError) as error:
             log.error("%s: %s. Is there a newer version of seatwise?", self.place, error)
         else:
-            self._layouts.close()
+            self._layouts.end_round()
             self._layouts = RaceLayouts(self._kit.race_rules, self._send_race_step)
             self.questions.open_question(pending_prompt_of(update, method, view))
             if (pending := self.questions.pending) is not None:
@@ -215,7 +215,7 @@ class SeatSession:
         self._receipt = accepted.receipt or self._receipt
         self.moves += 1
         if accepted.request_id == self._layouts.call_id:
-            self._layouts.close()
+            self._layouts.end_round()
         log.debug("%s: charged %d ms", self.place, accepted.charged_ms)
 
     def _handle_match_ended(self, ended: MatchEnded) -> None:
@@ -227,7 +227,7 @@ class SeatSession:
 
     def _finish_match(self) -> None:
         self._over.set()
-        self._layouts.close()
+        self._layouts.end_round()
         self.questions.stop_asking()
 
     # What does not stand
@@ -253,7 +253,7 @@ class SeatSession:
         if reason == "TOO_MANY":
             self._layouts.resend_later(self._waits.next_s())
         elif is_call:
-            self._layouts.close()
+            self._layouts.end_round()
 
     def _handle_rejected_answer(self, pending: PendingPrompt, reason: str) -> None:
         if reason == "ILLEGAL":

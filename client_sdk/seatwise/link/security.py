@@ -47,7 +47,7 @@ class Security:
     """File of PEM: its key."""
 
     @classmethod
-    def of(cls, **given: Unpack[SecurityOptions]) -> Security:
+    def resolve_options(cls, **given: Unpack[SecurityOptions]) -> Security:
         """What was given, and from the environment what was not. Raises `UsageError`."""
         cert, key = (
             _given_file(given.get("tls_cert"), CERT_VARIABLE),
@@ -64,7 +64,7 @@ class Security:
             key=key,
         )
 
-    def environment(self) -> Mapping[str, str]:
+    def to_environment(self) -> Mapping[str, str]:
         """The variables by which another process gets the same; files by their full paths."""
         told = {
             INSECURE_VARIABLE: "1" if self.insecure else "",

@@ -65,7 +65,7 @@ class GrpcWire:
         self._metadata = credentials_of(self._token)
         self._front_door = front_door
         """Referees are reached through the lobby's address too; a proxy routes by the metadata."""
-        self._security = security or Security.of()
+        self._security = security or Security.resolve_options()
         self._lobby = self._resolve_address(address)
         self._heard: set[str] = set()
         """Addresses at which a server has answered: why a link fails there is no question of TLS."""

@@ -52,7 +52,7 @@ def solve(hand: Sequence[Side], nodes: int = NODES, goal: int = GOAL) -> Iterato
     Yields:
         The layouts. The last one is the best that was found.
     """
-    return Search(hand, nodes, goal).layouts()
+    return Search(hand, nodes, goal).find_layouts()
 
 
 class _Node(NamedTuple):
@@ -75,7 +75,7 @@ class Search:
         self.nodes_left = nodes
         """Number of layouts that may still be looked at. If some are left at the end, no better layout exists."""
 
-    def layouts(self) -> Iterator[Layout]:
+    def find_layouts(self) -> Iterator[Layout]:
         """Yield layouts, each with more cards than the one before. The last one is the best that was found."""
         best, cards = 0, list(self._symbols)
         for number, card in enumerate(cards):
@@ -165,7 +165,7 @@ def measure_hands(round_number: int, hands: int = 200, deck: Deck = HOUSE, nodes
     for number in range(hands):
         search = Search(hand_of(number.to_bytes(32, "big"), round_number, deck), nodes)
         begun = perf_counter()
-        best = max(search.layouts(), key=len)
+        best = max(search.find_layouts(), key=len)
         times.append(1000 * (perf_counter() - begun))
         solved += len(best) >= GOAL
         given_up += len(best) < GOAL and search.nodes_left == 0

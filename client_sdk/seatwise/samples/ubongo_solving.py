@@ -21,7 +21,7 @@ class Solver(Bot):
     def build(self, view: View) -> Iterator[Layout | Call | OfferEnd | Thought]:
         """Yield layouts, each with more cards than the one before, then a call or an offer to end the round."""
         search, looked_at, laid = Search(view.hand, self.nodes), 0, 0
-        for layout in search.layouts():
+        for layout in search.find_layouts():
             laid = len(layout)
             yield Thought(LOOK_MS * (self.nodes - search.nodes_left - looked_at))
             looked_at = self.nodes - search.nodes_left

@@ -43,7 +43,7 @@ def token_of(args: Namespace, *, as_admin: bool = True) -> str:
 
 def server_of(args: Namespace, token: str) -> tuple[Endpoint, Security]:
     """The server, and how it is spoken to; `EncryptionError` if the token would travel in clear."""
-    security = Security.of(**security_of(args))
+    security = Security.resolve_options(**security_of(args))
     endpoint = resolve_endpoint(args.address, insecure=security.insecure)
     refuse_clear_text(endpoint, token, insecure=security.insecure)
     return endpoint, security

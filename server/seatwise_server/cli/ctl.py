@@ -30,12 +30,12 @@ def configure(parser: ArgumentParser) -> None:
     drain = _verb(verbs, "drain", "tell a referee to take no new matches and finish those it has", _drain)
     drain.add_argument(
         "referee",
-        type=arguments.name_in("referees"),
+        type=arguments.name_parser("referees"),
         help="name of the referee, as `seatwise ctl referees` shows it",
     )
     void = _verb(verbs, "void", "end a match without a result", _void)
     void.add_argument(
-        "match", type=arguments.name_in("matches"), help="name of the match: matches/7f3k..., or 7f3k..."
+        "match", type=arguments.name_parser("matches"), help="name of the match: matches/7f3k..., or 7f3k..."
     )
     void.add_argument("--reason", required=True, metavar="TEXT", help="the reason, which everyone can read")
     text = "forget the no-shows of a bot, and let it wait in the queues again"

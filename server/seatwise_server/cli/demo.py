@@ -17,7 +17,7 @@ from google.protobuf.json_format import MessageToDict
 
 from seatwise.bot_errors import UsageError
 from seatwise.cli import arguments
-from seatwise.cli.command import Command, called
+from seatwise.cli.command import Command, program_name
 from seatwise.client import Client
 from seatwise.errors import SeatwiseError
 from seatwise.v1 import ladder_pb2
@@ -52,7 +52,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--game", default="ugo", choices=list(BOTS), help="game to play (default: ugo)")
     parser.add_argument(
         "--matches",
-        type=arguments.count,
+        type=arguments.parse_count,
         default=24,
         metavar="N",
         help="number of matches (default: %(default)s)",
@@ -206,8 +206,8 @@ def _report(records: Sequence[str], standings: Sequence[ladder_pb2.Standing], ar
         )
         game = "" if args.game == "ugo" else f" --game {args.game}"
         print("For your own bot see the README, or write my_bot.py and run these commands in two terminals:")
-        print(f"  {called()} serve")
-        print(f"  {called()} bot my_bot.py:MyBot{game}")
+        print(f"  {program_name()} serve")
+        print(f"  {program_name()} bot my_bot.py:MyBot{game}")
     return 1 if faults else 0
 
 

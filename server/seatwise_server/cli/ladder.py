@@ -42,7 +42,7 @@ def configure(parser: ArgumentParser) -> None:
     )
     history.add_argument(
         "--count",
-        type=arguments.count,
+        type=arguments.parse_count,
         default=20,
         metavar="N",
         help="number of results (default: %(default)s)",
@@ -61,7 +61,7 @@ def _verb(
     asking.add_arguments(parser)
     if named:
         parser.add_argument(
-            "ladder", type=arguments.name_in("ladders"), help="name of the ladder: ladders/main, or main"
+            "ladder", type=arguments.name_parser("ladders"), help="name of the ladder: ladders/main, or main"
         )
     parser.set_defaults(act=act, as_admin=as_admin)
     return parser

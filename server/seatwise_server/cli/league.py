@@ -97,7 +97,7 @@ def _run(args: Namespace) -> int:
     from seatwise_server.league.progress import shown
     from seatwise_server.league.toml import read_league
 
-    decks.use(args.deck)
+    decks.use_deck_files(args.deck)
     league = read_league(args.file)
     try:
         with shown(is_quiet=args.json) as screen:
@@ -128,7 +128,7 @@ def _print_pace(played: Played) -> None:
 
 
 def _report(args: Namespace) -> int:
-    decks.use(args.deck)
+    decks.use_deck_files(args.deck)
     _publish(args)
     return 0
 

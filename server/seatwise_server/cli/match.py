@@ -55,7 +55,7 @@ def configure(parser: ArgumentParser) -> None:
     listing.set_defaults(act=_list)
     listing.add_argument(
         "--count",
-        type=arguments.count,
+        type=arguments.parse_count,
         default=20,
         metavar="N",
         help="number of matches (default: %(default)s)",
@@ -69,7 +69,9 @@ def configure(parser: ArgumentParser) -> None:
         verb = _verb(verbs, name, text)
         verb.set_defaults(act=act)
         verb.add_argument(
-            "match", type=arguments.name_in("matches"), help="name of the match: matches/7f3k..., or 7f3k..."
+            "match",
+            type=arguments.name_parser("matches"),
+            help="name of the match: matches/7f3k..., or 7f3k...",
         )
 
     for name, text, act in (
@@ -79,7 +81,7 @@ def configure(parser: ArgumentParser) -> None:
         verb = _verb(verbs, name, text)
         verb.set_defaults(act=act)
         verb.add_argument(
-            "set", type=arguments.name_in("sets"), help="name of the set: sets/final-1, or final-1"
+            "set", type=arguments.name_parser("sets"), help="name of the set: sets/final-1, or final-1"
         )
 
 

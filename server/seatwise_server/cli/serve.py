@@ -12,7 +12,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from seatwise.cli import arguments, decks
-from seatwise.cli.command import Command, called
+from seatwise.cli.command import Command, program_name
 from seatwise.defaults import DATA_VARIABLE, PORT, data_folder
 from seatwise.link.endpoint import is_local_address
 from seatwise_server.config import KEEP_RECORDS_S, ROLES, Config, address_from_here
@@ -44,12 +44,12 @@ def _add_listening(parser: ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument(
         "--port",
-        type=arguments.port,
+        type=arguments.parse_port,
         default=PORT,
         help="port to listen on; 0 takes a free port (default: %(default)s)",
     )
     parser.add_argument(
-        "--address", type=arguments.address, metavar="HOST:PORT",
+        "--address", type=arguments.parse_address, metavar="HOST:PORT",
         help="where bots reach this referee (default: the address it listens on)",
     )  # fmt: skip
 
@@ -88,15 +88,15 @@ def _add_keeping(parser: ArgumentParser) -> None:
         help="start although this Redis may lose acknowledged moves; matches and records are then marked loss-allowed",
     )  # fmt: skip
     parser.add_argument(
-        "--wait-replicas", type=arguments.count_or_none, default=0, metavar="N",
+        "--wait-replicas", type=arguments.parse_count_or_zero, default=0, metavar="N",
         help="confirm a move only after N replicas of Redis have it (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
-        "--keep-records", type=arguments.span, default=KEEP_RECORDS_S / DAY_S, metavar="DAYS",
+        "--keep-records", type=arguments.parse_span, default=KEEP_RECORDS_S / DAY_S, metavar="DAYS",
         help="how long records are kept (default: %(default)g)",
     )  # fmt: skip
     parser.add_argument(
-        "--gone-for-good", type=arguments.span, default=60.0, metavar="SECONDS",
+        "--gone-for-good", type=arguments.parse_span, default=60.0, metavar="SECONDS",
         help="stop when Redis has not answered for this long (default: %(default)g)",
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ def _add_work(parser: ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--tables",
-        type=arguments.count,
+        type=arguments.parse_count,
         default=5000,
         metavar="N",
         help="maximum number of matches at once (default: %(default)s)",
@@ -132,7 +132,7 @@ def _add_telling(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--metrics-port",
-        type=arguments.port,
+        type=arguments.parse_port,
         metavar="PORT",
         help="serve /metrics for Prometheus on this port; 0 takes a free port",
     )
@@ -199,7 +199,7 @@ def run(args: Namespace) -> int:
             file=sys.stderr,
         )
         return 2
-    decks.use(args.deck)
+    decks.use_deck_files(args.deck)
     log.configure(args.log_level)
     embedded = None
     try:
@@ -248,7 +248,9 @@ def _say_where(config: Config, address: str, pin: str) -> None:
     else:
         print(f"Seatwise listens on {address}. Roles: {', '.join(sorted(config.roles))}", flush=True)
     if config.roles == frozenset(ROLES):
-        print(f"Connect a bot: {where}{called()} bot greedy --address {_hint(address, pin)}", flush=True)
+        print(
+            f"Connect a bot: {where}{program_name()} bot greedy --address {_hint(address, pin)}", flush=True
+        )
     if pin:
         print(f"Pin of its key: {pin}", flush=True)
     elif not is_local_address(address):

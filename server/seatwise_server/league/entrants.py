@@ -66,9 +66,9 @@ def _player(table: TableReader, name: str) -> str:
 def _named_after(bot: str) -> str:
     """Of a class MyBot my-bot."""
     from seatwise.cli.load import bot_name
-    from seatwise.cli.tokens import slug
+    from seatwise.cli.tokens import slug_of
 
-    return slug(bot_name(bot))
+    return slug_of(bot_name(bot))
 
 
 def _check_names(tables: list[TableReader], entrants: tuple[Entrant, ...]) -> None:

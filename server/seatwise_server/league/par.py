@@ -55,7 +55,7 @@ def _played(deal: bytes, seats: int) -> tuple[float, ...]:
         LocalPlayer(name, sample(name, given["game"]), bytes.fromhex(nonce) if nonce else NO_NONCE, Random(0))
         for nonce in nonces
     ]
-    played = LocalTable(setup, players, _failed, lambda value: value).play()
+    played = LocalTable(setup, players, _failed, lambda value: value).play_match()
     return tuple(map(float, played.points))
 
 

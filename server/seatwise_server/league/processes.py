@@ -144,7 +144,7 @@ async def bot_process(
     command += ["--max-matches", str(most)]
     command += ["--matches", str(matches)] if matches else []
     command += ["--times", str(log.with_suffix(times.SUFFIX))]
-    return await started(*command, log=log, variables={TOKEN_VARIABLE: token, **security.environment()})
+    return await started(*command, log=log, variables={TOKEN_VARIABLE: token, **security.to_environment()})
 
 
 async def check_bot_file(league: League, entrant: Entrant) -> None:

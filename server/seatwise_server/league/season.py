@@ -82,7 +82,7 @@ async def play(league: League, results: Path, where: Where, screen: Screen) -> P
             results / "logs",
             tables,
             screen.tell,
-            Security.of(**where.security),
+            Security.resolve_options(**where.security),
         )
         await stack.enter_async_context(players)
         runner = Runner(league, schedule, book, client.admin, players, tables, on_progress=screen.show)

@@ -13,7 +13,7 @@ from seatwise_server.store import AppendResult, Store
 from seatwise_server.store.errors import StoreUnavailable
 
 BEAT_S = 1.0
-RETRY_S = 0.2
+BEAT_RETRY_S = 0.2
 ORDERS_BLOCK_MS = 1000
 CONFIRMATIONS_AT_ONCE = 64
 """Fences that are confirmed at the same time."""
@@ -65,7 +65,7 @@ class HeartbeatSender:
             while True:
                 began = self._lease.now
                 await self.send_heartbeat()
-                await asyncio.sleep(max(RETRY_S, BEAT_S - (self._lease.now - began)))
+                await asyncio.sleep(max(BEAT_RETRY_S, BEAT_S - (self._lease.now - began)))
         finally:
             if self._regaining:
                 self._regaining.cancel()

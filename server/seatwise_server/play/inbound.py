@@ -10,6 +10,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from seatwise.codec import MalformedMove
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2 as pb
+from seatwise_referee.match import NONCE_BYTES
 from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.play import play_messages
 from seatwise_server.play.play_stream import PlayStream
@@ -17,7 +18,7 @@ from seatwise_server.play.table import Table
 from seatwise_server.store.errors import StoreUnavailable
 
 LONGEST_REQUEST_ID = 64
-NONCE_BYTES = 32
+"""Characters of a `request_id`, in an item of a stream as in a unary request."""
 MOST_LOOKUPS = 64
 """Questions of one stream to the store that may be open: after a restart a bot asks for all its seats at once."""
 FIRST_GAME_FIELD = 16

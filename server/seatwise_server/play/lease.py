@@ -13,6 +13,9 @@ LEASE_S = 5.0
 LEASE_MARGIN_S = 1.0
 """For clocks that do not run alike, and for what is on its way to the transport."""
 
+STORE_RETRY_S = 0.5
+"""When the store gives no answer, the referee asks again after this time, in seconds."""
+
 
 class Lease:
     """One for each referee process. It holds from its first `renew` on."""

@@ -14,7 +14,7 @@ from seatwise_server.play.command_queue import MatchJournal
 from seatwise_server.play.delivery import Delivery, MatchEnd, end_of
 from seatwise_server.play.inbound import InboundItems
 from seatwise_server.play.lag import EventLoopLag
-from seatwise_server.play.lease import Lease
+from seatwise_server.play.lease import STORE_RETRY_S, Lease
 from seatwise_server.play.match_claims import MatchClaims, OwnedMatch, UnknownFormat
 from seatwise_server.play.match_logging import log_end, log_opened
 from seatwise_server.play.match_ownership import MatchOwnership
@@ -29,7 +29,6 @@ from seatwise_server.store.jobs import Job
 
 TAKE_BLOCK_MS = 1000
 MOST_AT_ONCE = 64
-RETRY_S = 0.5
 FAREWELL_S = 1.0
 """A store that is gone need not hear that we go."""
 ANSWER_S = 0.01
@@ -130,11 +129,11 @@ class Referee:
                 await self._take_jobs_once(self.free_tables)
             except StoreUnavailable:
                 log.debug("jobs_paused")
-                await asyncio.sleep(RETRY_S)
+                await asyncio.sleep(STORE_RETRY_S)
 
     async def _take_jobs_once(self, free: int) -> None:
         if free <= 0:
-            await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(STORE_RETRY_S)
             return
         for job in await self._store.jobs.take(self.name, min(free, MOST_AT_ONCE), TAKE_BLOCK_MS):
             if self.is_draining:  # since it asked
@@ -204,7 +203,7 @@ class Referee:
                 if await self._store.matches.is_to_be_aborted(table.name):
                     table.void_match(VoidReason.ABORTED)
                 return
-            await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(STORE_RETRY_S)
 
     def _new_table(self, owned: OwnedMatch, estate: UnownedMatch) -> Table:
         match, epoch = owned.match, owned.epoch
@@ -255,7 +254,7 @@ class Referee:
                 job = Job(await self._store.jobs.push(table.name), table.name)
                 break
             except StoreUnavailable:
-                await asyncio.sleep(RETRY_S)
+                await asyncio.sleep(STORE_RETRY_S)
         if owned is None:
             self._release_table(table)
             return
@@ -275,7 +274,7 @@ class Referee:
                     log_end(table, end.message)
                 break
             except StoreUnavailable:
-                await asyncio.sleep(RETRY_S)
+                await asyncio.sleep(STORE_RETRY_S)
         self._release_table(table)
 
     def _release_table(self, table: Table) -> None:
@@ -288,7 +287,7 @@ class Referee:
 
     async def _wait_for_journal(self) -> None:
         """What is with the journal is acknowledged before the next owner asks again, if that is soon."""
-        until = self._loop.time() + RETRY_S
+        until = self._loop.time() + STORE_RETRY_S
         while self._loop.time() < until:
             if all(table.is_closed or table.match.is_over for table in self.tables.values()):
                 return
@@ -320,7 +319,7 @@ class Referee:
             leaving.cancel()  # their jobs go to the others with ours
         self._waits.request_cancel()
         await self._wait_for_journal()
-        await self._work.wait_for_all(RETRY_S * 4)
+        await self._work.wait_for_all(STORE_RETRY_S * 4)
         await self._stop_speaking()
         with suppress(StoreUnavailable, TimeoutError):
             async with asyncio.timeout(FAREWELL_S):

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from seatwise_referee.match_state import MatchState
+from seatwise_server.play.lease import STORE_RETRY_S
 from seatwise_server.play.offer_messages import encode_offer
 from seatwise_server.play.table import Table
 from seatwise_server.play.takeover import UnownedMatch
@@ -15,7 +16,6 @@ from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 
-RETRY_S = 0.5
 LOBBY_LOOK_S = 4.0
 """By then a lobby that lives has looked after all its bots, and told them of their seats."""
 UNHEARD_CHECK_S = 1.0
@@ -45,7 +45,7 @@ class SeatOffers:
                         table.name, table.epoch, self.owner, MatchState.SEATING
                     )
                 return
-            await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(STORE_RETRY_S)
 
     async def wait_for_lobbies(self, table: Table) -> None:
         """Lets a table wait for bots that cannot know of their seats, because no lobby has looked after them since.
@@ -101,7 +101,7 @@ class SeatOffers:
             with suppress(StoreUnavailable):
                 await self.store.jobs.give_back(job.job_id)
                 return
-            await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(STORE_RETRY_S)
 
 
 def _now() -> float:

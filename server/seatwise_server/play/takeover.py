@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import structlog
 
-from seatwise_server.play.lease import LEASE_S
+from seatwise_server.play.lease import LEASE_S, STORE_RETRY_S
 from seatwise_server.store import Death, DeathWatch, Fence, Heartbeat, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
@@ -28,7 +28,6 @@ OPENINGS_AT_ONCE = 32
 """Matches that are opened at the same time."""
 MATCHES_PER_LOOK = 128
 """Matches of one owner that are looked at in one go: opening them must not keep us from looking who lives."""
-RETRY_S = 0.5
 SOON_DEATH_MS = 2_000
 """Who died later was hardly killed by a match: bots say again what they said to the owner before as soon as they can."""
 
@@ -117,7 +116,7 @@ class Takeover:
             with suppress(StoreUnavailable):
                 async for _ in farewells(self._store.client):
                     self._wake.set()
-            await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(STORE_RETRY_S)
 
     async def take_over_all(self) -> None:
         """Takes over whatever is pending and fits: nobody else can live, for the store is ours alone."""

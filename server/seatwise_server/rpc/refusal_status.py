@@ -9,11 +9,11 @@ import grpc
 from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 
+from seatwise.errors import DETAILS_KEY
 from seatwise_server.counts import COUNTS
 from seatwise_server.refusal import LAST_WORD_S, Refusal
 
 DOMAIN = "seatwise"
-DETAILS_KEY = "grpc-status-details-bin"
 
 
 def encode_refusal(refusal: Refusal) -> status_pb2.Status:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from seatwise_server.play.inbound import LONGEST_REQUEST_ID
 from seatwise_server.refusal import Refusal
 
-LONGEST_REQUEST_ID = 64
-"""Characters of a `request_id`."""
+__all__ = ["LONGEST_REQUEST_ID", "check_length"]
 
 
 def check_length(field: str, text: str, longest: int) -> None:
