@@ -13,7 +13,7 @@ from harness.table import Chair
 
 from seatwise.cli import main
 from seatwise.link.security import Security
-from seatwise_server.league.standin import stand_in
+from seatwise_server.league.substitute import stand_in
 
 BOTS = """\
 import os, time

@@ -11,9 +11,9 @@ import pytest
 from seasons.one_season import NAME, files_in, forged, league_of, played
 
 from seatwise.cli import main
-from seatwise_server.league import diary
+from seatwise_server.league import season_log
+from seatwise_server.league.league_file import read_league
 from seatwise_server.league.publishing import publish
-from seatwise_server.league.toml import read_league
 
 LEAGUE = """\
 name = "small"
@@ -39,12 +39,12 @@ def said_of(capsys: pytest.CaptureFixture[str], *command: object) -> tuple[int, 
 def test_who_was_let_back_plays_again_and_its_turns_are_published(tmp_path, capsys):
     file, out = tmp_path / "league.toml", tmp_path / "out"
     file.write_text(LEAGUE)
-    book = diary.opened(out, read_league(file), NAME)
+    book = season_log.opened(out, read_league(file), NAME)
     book.given_up(GREEDY, "its process ended with 1")
     book.close()
     assert said_of(capsys, "reinstate", "greedy", out, "--why", WHY)[0] == 0
     assert said_of(capsys, "run", file, "--results", out)[0] == 0
-    _, season = diary.season_in(out)
+    _, season = season_log.season_in(out)
     assert len(season.results) == 2
     assert {ending for result in season.results.values() for ending in result.endings} == {"COMPLETED"}
     assert f"readmitted after 0 results: {WHY}" in (out / "report.html").read_text()
@@ -64,7 +64,7 @@ def test_only_who_was_given_up_is_let_back(tmp_path, capsys):
     code, said = said_of(capsys, "reinstate", "nobody", tmp_path, "--why", WHY)
     assert (code, "given up: greedy2" in said) == (2, True)
     assert said_of(capsys, "reinstate", "greedy2", tmp_path, "--why", WHY)[0] == 0
-    assert not diary.season_in(tmp_path)[1].given_up
+    assert not season_log.season_in(tmp_path)[1].given_up
 
 
 def test_nobody_comes_back_while_the_league_runs_or_when_it_is_over(tmp_path, capsys):

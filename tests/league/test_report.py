@@ -13,8 +13,8 @@ from seasons.one_season import league_of, played
 
 from seatwise.cli import main
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.league.diary import Void
 from seatwise_server.league.publishing import publish
+from seatwise_server.league.season_log import Void
 from seatwise_server.league.settings import Entrant
 
 VOID_TAGS = {"meta", "br"}

@@ -10,7 +10,7 @@ from seasons.one_season import NAME, league_of
 
 from seatwise.errors import WrongStateError
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.league import diary
+from seatwise_server.league import season_log
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import Runner
 from seatwise_server.league.settings import Trial
@@ -34,9 +34,9 @@ class Server:
         return True
 
 
-def decided(folder: Path, league: Any, *played: str) -> diary.Diary:
+def decided(folder: Path, league: Any, *played: str) -> season_log.Diary:
     """The diary of a test, the first of the two ahead by what matters in all of these; each deal is called like its unit."""
-    book = diary.opened(folder, league, NAME)
+    book = season_log.opened(folder, league, NAME)
     for seq, table in enumerate(played, start=1):
         unit, bots = table.partition("-")[0], league.players if table.endswith("1") else league.players[::-1]
         points, ranks = ((2, 0), (1, 2)) if table.endswith("1") else ((0, 2), (2, 1))

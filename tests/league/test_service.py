@@ -17,7 +17,7 @@ from seatwise.v1.match_pb2 import Match
 from seatwise_server.competition.schedules.schedule import SoFar
 from seatwise_server.league.naming import request_id_of
 from seatwise_server.league.rules import schedule_of
-from seatwise_server.league.runner import result_of
+from seatwise_server.league.runner import logged_result_in
 from seatwise_server.league.settings import Entrant, League
 from seatwise_server.league.table import standings_of
 from seatwise_server.services import league_tables
@@ -71,7 +71,7 @@ async def played_out(house, admin: AsyncClient, name: str, settings: str, bots) 
             voids.add(scheduled.id)
             continue
         match = await played(house, admin, name, [by_name[bot] for bot in scheduled.bots], scheduled.id)
-        results[scheduled.id] = result_of(await admin.get_match(match), len(results) + 1)
+        results[scheduled.id] = logged_result_in(await admin.get_match(match), len(results) + 1)
     return SoFar(results, voids)
 
 

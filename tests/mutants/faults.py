@@ -1226,18 +1226,18 @@ FAULTS: tuple[Fault, ...] = (
     ),
     # Leagues
     Fault(
-        "a league: a line that was cut off stays in the diary",
-        f"{LEAGUE}/diary.py",
+        "a league: a line that was cut off stays in the season log",
+        f"{LEAGUE}/season_log.py",
         "file.truncate(len(whole))",
         "pass",
-        ("tests/league/test_diary.py",),
+        ("tests/league/test_season_log.py",),
     ),
     Fault(
-        "a league: two processes write one diary",
-        f"{LEAGUE}/diary.py",
+        "a league: two processes write one season log",
+        f"{LEAGUE}/season_log.py",
         "fcntl.LOCK_EX | fcntl.LOCK_NB",
         "fcntl.LOCK_UN",
-        ("tests/league/test_diary.py",),
+        ("tests/league/test_season_log.py",),
     ),
     Fault(
         "a league: a result need not be what its record says",

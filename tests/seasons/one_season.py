@@ -12,16 +12,15 @@ from typing import Any
 from seatwise import season as bundles
 from seatwise.local_table import LocalPlayer, LocalTable
 from seatwise.samples import sample
-from seatwise_referee.games.registry import GAMES
+from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import seed_in_set
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import ScheduledMatch, SoFar
-from seatwise_server.league import diary
+from seatwise_server.league import season_log
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import deal_name
 from seatwise_server.league.settings import Entrant, League
-from seatwise_server.lobby.queue import time_control_for
 
 NAME = "leagues/small-a1b2c3"
 
@@ -34,12 +33,12 @@ def league_of(*names: str, **changes: Any) -> League:
     )
     usual = {"name": "small", "game": "ugo", "format": "round-robin", "seats": 2, "entrants": entrants}
     options = {"rounds": 1}
-    return League(**usual | {"options": options, "time": time_control_for("ugo")} | changes)
+    return League(**usual | {"options": options, "time": default_time_control("ugo")} | changes)
 
 
-def played(folder: Path, league: League, most: int = 10**6) -> diary.Diary:
+def played(folder: Path, league: League, most: int = 10**6) -> season_log.Diary:
     """The league's diary in that folder, with so many matches in it, or all."""
-    book = diary.opened(folder, league, NAME)
+    book = season_log.opened(folder, league, NAME)
     schedule = schedule_of(league)
     while due := schedule.due_matches(SoFar(book.season.results)):
         for match in due:

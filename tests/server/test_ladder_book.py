@@ -7,11 +7,11 @@ import random
 
 from redis.asyncio import Redis
 
+from seatwise_referee.games.registry import default_time_control
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
-from seatwise_server.lobby.queue import time_control_for
 from seatwise_server.store import Store, keys
 
 LADDER = "ladders/main"
@@ -129,6 +129,8 @@ async def test_what_a_failover_has_forgotten_is_forgotten(store: Store, redis_cl
 
 
 def test_the_settings_of_a_ladder_are_written_and_read_back() -> None:
-    ladder = Ladder(LADDER, "ugo", 3, {"rounds": 2}, time_control_for("ugo", bank_ms=7), owners_together=True)
+    ladder = Ladder(
+        LADDER, "ugo", 3, {"rounds": 2}, default_time_control("ugo", bank_ms=7), owners_together=True
+    )
     assert Ladder.from_bytes(ladder.to_bytes()) == ladder
     assert not ladder.pairing_rules.owners_apart

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from seatwise_referee.games.registry import default_time_control
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_pairing import AttendingBot, PairingRules
@@ -15,11 +16,10 @@ from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
 from seatwise_server.lobby.ladders import LadderPairing
 from seatwise_server.lobby.proposals import Proposals
-from seatwise_server.lobby.queue import time_control_for
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.store import Attendance, Store
 
-LADDER = Ladder("ladders/main", "ugo", 3, {"rounds": 1}, time_control_for("ugo"))
+LADDER = Ladder("ladders/main", "ugo", 3, {"rounds": 1}, default_time_control("ugo"))
 
 
 class Room:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from seatwise_referee.games.registry import default_time_control
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 from seatwise_server.competition.ratings.strengths import fit_strengths
@@ -21,7 +22,6 @@ from seatwise_server.ladder.ladder_state import LadderState
 from seatwise_server.ladder.published_table import build_table, decode_table, encode_table
 from seatwise_server.ladder.strength_client import StrengthClient, StrengthsFailed
 from seatwise_server.ladder.strength_worker import PEER_PLACES, strengths_by_bot
-from seatwise_server.lobby.queue import time_control_for
 from seatwise_server.services.ladder_tables import LadderTables
 from seatwise_server.store import Store
 
@@ -157,7 +157,7 @@ def test_a_table_is_written_and_read_back_to_the_last_digit() -> None:
 
 
 async def made(store: Store, results: list[LoggedResult]) -> None:
-    ladder = Ladder(LADDER, "ugo", 3, {"rounds": 1}, time_control_for("ugo"))
+    ladder = Ladder(LADDER, "ugo", 3, {"rounds": 1}, default_time_control("ugo"))
     await store.ladders.create(LADDER, ladder.to_bytes())
     await logged(store, results)
 

@@ -18,7 +18,7 @@ from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import JOURNAL_FORMAT
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.lobby.queue import CREATED
-from seatwise_server.play.delivery import Delivery, end_of, result_of
+from seatwise_server.play.delivery import Delivery, end_of, logged_result_of
 from seatwise_server.refusal import Refusal
 from seatwise_server.services import match_audit
 from seatwise_server.services.match_audit import MatchAudit
@@ -328,6 +328,8 @@ def test_a_result_is_compared_by_all_that_both_sides_say() -> None:
     it = Desk()
     it.sit_all()
     it.play_out()
-    result = result_of(it.setup, end_of(it.setup, [encode_entry(entry) for entry in it.journal]).message)
+    result = logged_result_of(
+        it.setup, end_of(it.setup, [encode_entry(entry) for entry in it.journal]).message
+    )
     assert match_audit._compared(result) == match_audit._compared(replace(result, chain="", seq=9))
     assert match_audit._compared(result) != match_audit._compared(replace(result, deal="sets/x"))

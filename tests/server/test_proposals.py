@@ -12,14 +12,16 @@ import pytest
 from matches.one_match import Desk
 from redis.asyncio import Redis
 
+from seatwise_referee.games.registry import default_time_control
 from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import Match
 from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
 from seatwise_server.lobby.pairing import Pairing
-from seatwise_server.lobby.queue import CREATED, QUEUES, time_control_for
-from seatwise_server.lobby.seating import Seating, new_match_name
+from seatwise_server.lobby.queue import CREATED, QUEUES
+from seatwise_server.lobby.seating import Seating
+from seatwise_server.match_names import new_match_name
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.play.match_claims import MatchClaims
 from seatwise_server.play.takeover import UnownedMatch
@@ -31,7 +33,7 @@ KEEP_S = 600
 OURS_MS = 300
 """In tests of what comes too late."""
 BOTS = ("bots/a/versions/1", "bots/b/versions/1")
-LADDER = Ladder("ladders/main", "ugo", 2, {"rounds": 1}, time_control_for("ugo"))
+LADDER = Ladder("ladders/main", "ugo", 2, {"rounds": 1}, default_time_control("ugo"))
 QUEUE = "casual-2"
 WAYS = (QUEUE, LADDER.name, CREATED)
 """How bots come to a table."""
@@ -110,7 +112,7 @@ async def wait_for_a_match(store: Store, way: str, bots: Sequence[str] = BOTS) -
     if way == CREATED:
         seating, match = Seating(store, "fsync"), new_match_name()
         await seating.create(
-            seating.setup(match, "ugo", bots, {"rounds": 1}, time_control_for("ugo")), "WAITING", CREATED
+            seating.setup(match, "ugo", bots, {"rounds": 1}, default_time_control("ugo")), "WAITING", CREATED
         )
         await store.queues.enter(CREATED, match)
         return

@@ -11,16 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
+from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.store import Store
-from seatwise_server.store.errors import BadBotName, BadPageToken, BotAbsent, BotExists, TokenRefused
-from seatwise_server.store.tokens import (
-    BadAdminTokenFile,
-    bot_of,
-    load_or_create_admin_token,
-    new_token,
-    parse_bot,
-    split_token,
-)
+from seatwise_server.store.errors import BadPageToken, BotAbsent, BotExists, TokenRefused
+from seatwise_server.store.tokens import BadAdminTokenFile, load_or_create_admin_token, new_token, split_token
 
 BOT = "bots/greedy/versions/1.2"
 
@@ -155,8 +149,8 @@ async def test_bots_are_listed_by_name_in_pages(store: Store) -> None:
 
 @given(names, versions)
 def test_any_name_and_version_can_be_read_from_the_token(name: str, version: str) -> None:
-    bot = bot_of(name, version)
-    assert parse_bot(bot) == (name, version)
+    bot = bot_name_for(name, version)
+    assert parse_bot_name(bot) == (name, version)
     token, _ = new_token(bot)
     assert split_token(token)[0] == bot
 
@@ -185,7 +179,7 @@ def test_any_name_and_version_can_be_read_from_the_token(name: str, version: str
 )
 def test_other_names_are_refused(name: str, version: str) -> None:
     with pytest.raises(BadBotName):
-        bot_of(name, version)
+        bot_name_for(name, version)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +187,7 @@ def test_other_names_are_refused(name: str, version: str) -> None:
 )
 def test_other_resource_names_are_refused(bot: str) -> None:
     with pytest.raises(BadBotName):
-        parse_bot(bot)
+        parse_bot_name(bot)
 
 
 def test_the_admin_token_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:

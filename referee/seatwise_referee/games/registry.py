@@ -8,9 +8,15 @@ from typing import Any
 from seatwise_referee.game import Game
 from seatwise_referee.games.ubongo import Deck, Ubongo
 from seatwise_referee.games.ugo import Ugo
+from seatwise_referee.time_control import TimeControl
 
 GAMES: dict[str, Game[Any, Any, Any]] = {game.name: game for game in (Ugo(), Ubongo())}
 """By name."""
+
+
+def default_time_control(game: str, **changes: int) -> TimeControl:
+    """Return the time control that a match of the game has by default; `changes` replace some of its limits."""
+    return TimeControl(free_ms=dict(GAMES[game].paces), **changes)
 
 
 def use_decks(decks: Iterable[Deck]) -> None:

@@ -94,8 +94,8 @@ def _run(args: Namespace) -> int:
 
     from seatwise.errors import TemporaryError
     from seatwise_server.league import season
+    from seatwise_server.league.league_file import read_league
     from seatwise_server.league.progress import shown
-    from seatwise_server.league.toml import read_league
 
     decks.use_deck_files(args.deck)
     league = read_league(args.file)

@@ -10,7 +10,7 @@ from typing import Any
 
 from seatwise import season as bundles
 from seatwise_referee.journal import canonical_json
-from seatwise_server.league.diary import Season, Turn
+from seatwise_server.league.season_log import Season, Turn
 from seatwise_server.league.settings import League
 
 BUNDLE = "season.bundle"

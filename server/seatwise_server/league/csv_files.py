@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from seatwise_server.competition.standings.crosstable import build_crosstable
-from seatwise_server.league.diary import Season
+from seatwise_server.league.season_log import Season
 
 RESULT = ("table", "seq", "match", "deal", "seat", "bot", "points", "rank", "ending")
 CROSSTABLE = ("bot", "other", "matches", "ahead", "level", "behind", "difference")

@@ -6,11 +6,10 @@ import ast
 from pathlib import Path
 
 from seatwise.samples import SAMPLES
-from seatwise_server.league.mistakes import LeagueFileError
-from seatwise_server.league.reading import TableReader
+from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
+from seatwise_server.league.file_errors import LeagueFileError
 from seatwise_server.league.settings import Entrant
-from seatwise_server.store.errors import BadBotName
-from seatwise_server.store.tokens import bot_of, parse_bot
+from seatwise_server.league.table_reader import TableReader
 
 FEWEST = 2
 
@@ -42,7 +41,7 @@ def _entrant(table: TableReader, game: str, folder: Path) -> Entrant:
 def _registered(table: TableReader) -> Entrant:
     player = table.text("registered")
     try:
-        name, _ = parse_bot(player)
+        name, _ = parse_bot_name(player)
     except BadBotName:
         raise table.mistake(
             "registered", f'is {player!r}; name a registered bot as in "bots/anna/versions/3"'
@@ -57,7 +56,7 @@ def _registered(table: TableReader) -> Entrant:
 def _player(table: TableReader, name: str) -> str:
     version = table.text("version", "1")
     try:
-        return bot_of(name, version)
+        return bot_name_for(name, version)
     except BadBotName as bad:
         key = "version" if str(bad).startswith("a bot's version") else "name"
         raise table.mistake(key, f"is {version if key == 'version' else name!r}; {bad}") from None

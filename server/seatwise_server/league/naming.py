@@ -10,7 +10,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
 from seatwise_server.competition.schedules.swiss import Swiss
-from seatwise_server.lobby.seating import match_name_for
+from seatwise_server.match_names import match_name_for
 
 DRAWN: Final = (Knockout, Swiss)
 """Of these byes and places follow from what was played at which table; of all others from the results alone."""

@@ -11,13 +11,13 @@ from pathlib import Path
 from seatwise.link.security import Security
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.league.diary import Diary
 from seatwise_server.league.processes import Process, bot_process, last_line
+from seatwise_server.league.season_log import Diary
 from seatwise_server.league.settings import Entrant, League
-from seatwise_server.league.standin import stand_in
+from seatwise_server.league.substitute import stand_in
 
 MOST_FAILURES = 4
-"""So many starts in a row that came to nothing; after that a stand-in resigns the entrant's matches."""
+"""So many starts in a row that came to nothing; after that a substitute resigns the entrant's matches."""
 WAITS_S = (0.2, 1.0, 2.0, 4.0)
 
 
@@ -83,7 +83,7 @@ class Players:
         await asyncio.gather(*(process.stop() for process in running))
 
     async def give_up(self, players: Iterable[str], why: str) -> None:
-        """From now on a stand-in resigns for those of them that are ours."""
+        """From now on a substitute resigns for those of them that are ours."""
         for player in players:
             if player not in self._local or player in self.diary.season.given_up:
                 continue

@@ -13,7 +13,7 @@ from pathlib import Path
 from seatwise.bot_errors import UsageError
 from seatwise.defaults import TOKEN_VARIABLE
 from seatwise.link.security import Security
-from seatwise_server.league import times
+from seatwise_server.league import time_reports
 from seatwise_server.league.settings import Entrant, League
 
 END_S = 6.0
@@ -143,7 +143,7 @@ async def bot_process(
     command = ["bot", entrant.bot, "--game", league.game, "--address", address, "--no-queue", "--quiet"]
     command += ["--max-matches", str(most)]
     command += ["--matches", str(matches)] if matches else []
-    command += ["--times", str(log.with_suffix(times.SUFFIX))]
+    command += ["--times", str(log.with_suffix(time_reports.SUFFIX))]
     return await started(*command, log=log, variables={TOKEN_VARIABLE: token, **security.to_environment()})
 
 

@@ -1,4 +1,4 @@
-"""Publishes a season: report, tables and bundle, all worked out from the diary."""
+"""Publishes a season: report, tables and bundle, all worked out from the season log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seatwise.bot_errors import UsageError
-from seatwise_server.league import diary, times
+from seatwise_server.league import season_log, time_reports
 from seatwise_server.league.bundle import readable, write_bundle
 from seatwise_server.league.csv_files import write_csv
 from seatwise_server.league.report import report_page
@@ -30,7 +30,7 @@ class Published:
 
 def publish(folder: Path) -> Published:
     """Writes all of it anew. `UsageError` where the folder holds no league."""
-    settings, season = diary.season_in(folder)
+    settings, season = season_log.season_in(folder)
     league = league_in(folder, settings)
     voids = {void.table for void in season.voids}
     standings = standings_of(league, season.results, voids)
@@ -38,13 +38,15 @@ def publish(folder: Path) -> Published:
     write_csv(folder, standings, season)
     schedule = schedule_of(league)
     digest = write_bundle(folder, league, season, standings) if is_over(schedule, season) else ""
-    page = report_page(league, season, schedule, standings, digest, times.reports(folder / "logs", league))
+    page = report_page(
+        league, season, schedule, standings, digest, time_reports.reports(folder / "logs", league)
+    )
     (folder / "report.html").write_text(page, encoding="utf-8")
     return Published(standings, digest, verdict_told(league, standings))
 
 
 def league_in(folder: Path, settings: dict[str, Any]) -> League:
-    """As its diary tells it; `UsageError` where another version wrote that."""
+    """As its season log tells it; `UsageError` where another version wrote that."""
     try:
         return League.from_json(settings)
     except (KeyError, TypeError, ValueError) as error:

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from seatwise.bot_errors import UsageError
-from seatwise_server.league import diary
+from seatwise_server.league import season_log
 from seatwise_server.league.publishing import league_in
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.season import is_over
@@ -14,15 +14,15 @@ from seatwise_server.league.settings import League
 
 
 def reinstate(folder: Path, name: str, why: str) -> None:
-    """Notes it in the diary, where anybody sees it; the next run starts it. `UsageError` where that cannot be."""
-    settings, season = diary.season_in(folder)
+    """Notes it in the season log, where anybody sees it; the next run starts it. `UsageError` where that cannot be."""
+    settings, season = season_log.season_in(folder)
     league = league_in(folder, settings)
-    with closing(diary.opened(folder, league, season.league)) as book:
+    with closing(season_log.opened(folder, league, season.league)) as book:
         book.let_back(_given_up(league, book.season, name), why)
 
 
-def _given_up(league: League, season: diary.Season, name: str) -> str:
-    """The player of that name, whom a stand-in resigns for."""
+def _given_up(league: League, season: season_log.Season, name: str) -> str:
+    """The player of that name, whom a substitute resigns for."""
     out = {each.name: each.player for each in league.entrants if each.player in season.given_up}
     if name not in out:
         there = f"given up: {', '.join(out)}" if out else "no entrant is given up"

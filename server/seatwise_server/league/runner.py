@@ -1,7 +1,7 @@
 """Plays a league: asks the schedule what is due, has it played, and writes down what came of it.
 
 Nothing here has to be remembered. The schedule says the same matches again, under the same ids; the id of
-a match is in the request that creates it, so that the server gives the same match again; and the diary holds
+a match is in the request that creates it, so that the server gives the same match again; and the season log holds
 what is over. Whoever is killed at any point starts again and goes on.
 """
 
@@ -13,17 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from seatwise.async_client import AsyncClient
-from seatwise.codec.result import decode_ending
 from seatwise.codec.time_control import encode_time_control
 from seatwise.errors import SeatwiseError, ServerFullError, WrongStateError
 from seatwise.v1.match_pb2 import DealSet, Match
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
-from seatwise_server.league.diary import Diary, Void
 from seatwise_server.league.naming import id_without_deal, request_id_of
 from seatwise_server.league.players import Players
 from seatwise_server.league.rules import is_repeat
+from seatwise_server.league.season_log import Diary, Void
 from seatwise_server.league.settings import League
+from seatwise_server.logged_results import decode_logged_result
 
 SHORTEST_POLL_S = 0.03
 POLL_SHARE = 0.05
@@ -190,7 +190,7 @@ class Runner:
             if is_repeat(scheduled.id):
                 await self.players.give_up((match.bots[seat] for seat in match.absent_seats), TWICE)
             return
-        result = result_of(match, seq=len(self.diary.season.results) + 1)
+        result = logged_result_in(match, seq=len(self.diary.season.results) + 1)
         self.diary.result(scheduled.id, result)
         self.players.played(result)
         self._unrecorded[result.deal].append(result.match)
@@ -225,15 +225,8 @@ def deal_name(league: str, deal: str) -> str:
     return f"sets/{league.removeprefix('leagues/')}-{deal}"
 
 
-def result_of(match: Match, seq: int) -> LoggedResult:
-    """What counts of a finished match."""
-    return LoggedResult(
-        seq=seq,
-        match=match.name,
-        bots=tuple(match.bots),
-        points=tuple(match.result.points),
-        ranks=tuple(match.result.ranks),
-        endings=tuple(map(decode_ending, match.result.endings)),
-        chain=match.result.chain.hex(),
-        deal=match.deal_set.name,
+def logged_result_in(match: Match, seq: int) -> LoggedResult:
+    """Return what counts of a finished match; `seq` is its place in the season."""
+    return decode_logged_result(
+        match.result, match=match.name, bots=match.bots, deal=match.deal_set.name, seq=seq
     )

@@ -18,7 +18,7 @@ from seatwise.bot_errors import UsageError
 from seatwise.errors import AlreadyExistsError, NotFoundError
 from seatwise.link.security import Security, SecurityOptions
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
-from seatwise_server.league import diary
+from seatwise_server.league import season_log
 from seatwise_server.league.players import Players
 from seatwise_server.league.processes import OwnServer, check_bot_file
 from seatwise_server.league.progress import Screen
@@ -65,7 +65,7 @@ async def play(league: League, results: Path, where: Where, screen: Screen) -> P
     schedule = schedule_of(league)
     await asyncio.gather(*(check_bot_file(league, each) for each in league.entrants if each.is_local))
     new_name = f"leagues/{league.name[:LONGEST_NAME].rstrip('-')}-{secrets.token_hex(3)}"
-    book = diary.opened(results, league, new_name)
+    book = season_log.opened(results, league, new_name)
     tables = usual_tables(league)
     async with AsyncExitStack() as stack:
         stack.callback(book.close)
@@ -90,7 +90,7 @@ async def play(league: League, results: Path, where: Where, screen: Screen) -> P
             return await _timed(runner)
 
 
-def is_over(schedule: Schedule, season: diary.Season) -> bool:
+def is_over(schedule: Schedule, season: season_log.Season) -> bool:
     """Whether all is played, and every record is here."""
     voids = {void.table for void in season.voids}
     has_records = all(result.match in season.records for result in season.results.values())

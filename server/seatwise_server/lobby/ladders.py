@@ -13,8 +13,8 @@ from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.proposals import Proposals, now
 from seatwise_server.lobby.queue import Kind
-from seatwise_server.lobby.seating import new_match_name
 from seatwise_server.lobby.together import together
+from seatwise_server.match_names import new_match_name
 from seatwise_server.store import Proposal, Store, Waiting, now_ms
 
 SHARE = 20

@@ -13,8 +13,9 @@ from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.ladders import LadderPairing
 from seatwise_server.lobby.proposals import Proposals, now
 from seatwise_server.lobby.queue import CREATED, QUEUES, Queue
-from seatwise_server.lobby.seating import Seating, new_match_name
+from seatwise_server.lobby.seating import Seating
 from seatwise_server.lobby.together import AT_ONCE, together
+from seatwise_server.match_names import new_match_name
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.queues import Proposal

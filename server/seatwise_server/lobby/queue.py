@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from seatwise_referee.game import Options
-from seatwise_referee.games.registry import GAMES
+from seatwise_referee.games.registry import default_time_control
 from seatwise_referee.time_control import TimeControl
 
 CREATED = "~created"
@@ -41,13 +41,8 @@ class Queue:
     @property
     def kind(self) -> Kind:
         """What is played there."""
-        limits = time_control_for(self.game, **self.time_control)
+        limits = default_time_control(self.game, **self.time_control)
         return Kind(self.name, self.game, self.options, limits)
-
-
-def time_control_for(game: str, **changes: int) -> TimeControl:
-    """The house's time control for a game."""
-    return TimeControl(free_ms=dict(GAMES[game].paces), **changes)
 
 
 QUEUES = {

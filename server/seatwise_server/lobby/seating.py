@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 from collections.abc import Collection, Mapping, Sequence
@@ -20,21 +19,6 @@ from seatwise_server.store import Reservation, Store
 from seatwise_server.store.matches import WAITED_SINCE
 
 log = structlog.get_logger()
-
-ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
-"""Without characters that are read for one another."""
-ID_LENGTH = 12
-
-
-def new_match_name() -> str:
-    """Not to be guessed, short enough to be typed."""
-    return "matches/" + "".join(secrets.choice(ID_ALPHABET) for _ in range(ID_LENGTH))
-
-
-def match_name_for(request_id: str) -> str:
-    """The same for the same request, so that a repeat creates nothing new."""
-    digest = hashlib.sha256(f"create/{request_id}".encode()).digest()[:ID_LENGTH]
-    return "matches/" + "".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in digest)
 
 
 class Seating:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seatwise.codec.result import decode_ending
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee import record
 from seatwise_referee.ending import VoidReason
@@ -15,6 +14,7 @@ from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
+from seatwise_server.logged_results import decode_logged_result
 from seatwise_server.play.inbound import NotYourSeat
 from seatwise_server.play.no_shows import NOBODY, Absence, NoShowNotes, absence_of
 from seatwise_server.play.result_messages import encode_match_ended
@@ -52,18 +52,10 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> MatchEnd:
     return MatchEnd(message, b"", MatchState.VOIDED, absence)
 
 
-def result_of(setup: Setup, end: pb.MatchEnded) -> LoggedResult:
-    """What counts of a finished match; its place in the log is not known yet."""
-    return LoggedResult(
-        seq=0,
-        match=setup.match,
-        bots=setup.bots,
-        points=tuple(end.result.points),
-        ranks=tuple(end.result.ranks),
-        endings=tuple(map(decode_ending, end.result.endings)),
-        chain=end.result.chain.hex(),
-        deal=setup.deal_set.name if setup.deal_set else "",
-    )
+def logged_result_of(setup: Setup, end: pb.MatchEnded) -> LoggedResult:
+    """Return what counts of a finished match; its place in the log is not known yet."""
+    deal = setup.deal_set.name if setup.deal_set else ""
+    return decode_logged_result(end.result, match=setup.match, bots=setup.bots, deal=deal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +122,6 @@ class Delivery:
     async def _append_result(self, setup: Setup, end: pb.MatchEnded) -> None:
         """A void match counts for nobody; but a league plays it again, so which they were has to be known."""
         if not end.void_reason:
-            await self.store.results.append(setup.competition, result_of(setup, end))
+            await self.store.results.append(setup.competition, logged_result_of(setup, end))
         elif not setup.competition.startswith(LADDER_PREFIX):
             await self.store.leagues.note_void(setup.competition, setup.match)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from seatwise.v1 import bot_service_pb2 as pb
 from seatwise_server import resources
+from seatwise_server.bot_names import BadBotName
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.paging import page_size
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_length
 from seatwise_server.store import Bot, Bots, Store
-from seatwise_server.store.errors import BadBotName, BadPageToken, BotAbsent, BotExists
+from seatwise_server.store.errors import BadPageToken, BotAbsent, BotExists
 
 LONGEST_OWNER = 80
 

@@ -15,7 +15,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.queue import CREATED
 from seatwise_server.lobby.together import together
-from seatwise_server.play.delivery import result_of
+from seatwise_server.play.delivery import logged_result_of
 from seatwise_server.services.lost_match import LostMatchRestorer
 from seatwise_server.services.paging import bad_page_token
 from seatwise_server.store import Store, now_ms
@@ -181,7 +181,7 @@ class MatchAudit:
         if end.void_reason:
             text = f"it is void, but its result is number {found[1]} of {name}" if found else ""
             return [FoundFault(it.match, MatchFault.KIND_CONTRADICTED, text)] if found else []
-        result = result_of(setup, end)
+        result = logged_result_of(setup, end)
         if found is None:
             text = f"it is finished, but its result is not in the log of {name}"
             return [FoundFault(it.match, MatchFault.KIND_UNLOGGED, text, self._appender(name, result))]

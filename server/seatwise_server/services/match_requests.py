@@ -8,9 +8,8 @@ from dataclasses import fields
 
 from seatwise.v1 import time_control_pb2
 from seatwise_referee.game import BadOptions, Options
-from seatwise_referee.games.registry import GAMES
+from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.time_control import BadTimeControl, TimeControl
-from seatwise_server.lobby.queue import time_control_for
 from seatwise_server.refusal import Refusal
 
 
@@ -56,7 +55,7 @@ def _is_number(text: str) -> bool:
 
 def parse_time_control(game: str, asked: time_control_pb2.TimeControl) -> TimeControl:
     """Returns the time control that was asked for, or `BadTimeControl`."""
-    return complete_time_control(asked, GAMES[game].paces, time_control_for(game))
+    return complete_time_control(asked, GAMES[game].paces, default_time_control(game))
 
 
 def complete_time_control(

@@ -13,7 +13,8 @@ from seatwise_referee.setup import Setup
 from seatwise_server import resources
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.queue import CREATED
-from seatwise_server.lobby.seating import Seating, match_name_for, new_match_name
+from seatwise_server.lobby.seating import Seating
+from seatwise_server.match_names import match_name_for, new_match_name
 from seatwise_server.play.spectating import MatchWatcher
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller

@@ -8,11 +8,12 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.store import keys
-from seatwise_server.store.errors import BadBotName, BadPageToken, BotAbsent, BotExists, TokenRefused
+from seatwise_server.store.errors import BadPageToken, BotAbsent, BotExists, TokenRefused
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Client, call, call_many
-from seatwise_server.store.tokens import bot_of, hash_secret, new_token, parse_bot, split_token
+from seatwise_server.store.tokens import hash_secret, new_token, split_token
 
 _NO_HASH = bytes(32)
 """Stands in for an unknown bot's hash, so that the comparison takes as long; nothing hashes to it."""
@@ -62,7 +63,7 @@ class Bots:
         whoever repeats a request without having its answer may be somebody else. Raises BadBotName, and
         BotExists when another request has registered the bot.
         """
-        bot = bot_of(name, version)
+        bot = bot_name_for(name, version)
         token, token_hash = new_token(bot)
         args = (owner, token_hash, request_id)
         answer = await scripts.run_script(self._client, "bot_register", [keys.bot_registration(bot)], *args)
@@ -86,7 +87,7 @@ class Bots:
 
     async def revoke(self, bot: str) -> None:
         """Closes the bot's token for good; may be repeated. Raises BadBotName and BotAbsent."""
-        parse_bot(bot)
+        parse_bot_name(bot)
         answer = await scripts.run_script(self._client, "bot_token", [keys.bot_registration(bot)], "", "")
         await self._changed(bot, answer)
 
@@ -162,7 +163,7 @@ def _page_token(bot: str) -> str:
 def _name_in(page_token: str) -> str:
     try:
         bot = base64.urlsafe_b64decode(page_token.encode()).decode()
-        parse_bot(bot)
+        parse_bot_name(bot)
         return bot
     except (binascii.Error, ValueError, BadBotName) as error:
         raise BadPageToken("the page token is not one that this list gave out") from error

@@ -6,7 +6,6 @@
     ├── FenceLost             somebody else owns the match
     ├── MatchRetired          the match is over and its journal has given way to the record, or it was dropped
     ├── ProposalExpired       a lobby comes too late with a step of seating: the proposal may be another's by now
-    ├── BadBotName            a name, version or resource name that no bot can have
     ├── BotAbsent             no such bot is registered
     ├── BotExists             that bot is registered already, by another request
     ├── SetRefused            a match cannot join the set of duplicate deals; `reason` says why
@@ -57,10 +56,6 @@ class ProposalExpired(StoreError):
     def __init__(self, match: str) -> None:
         super().__init__(f"the proposal of {match} is left to other lobbies")
         self.match = match
-
-
-class BadBotName(StoreError):
-    """The text cannot be a bot's name, version or resource name; it says why."""
 
 
 class BotAbsent(StoreError):

@@ -1,4 +1,4 @@
-"""Names and tokens: what a bot may be called, and what proves that one is it.
+"""Tokens: what proves that a caller is the bot, or the admin, that it says.
 
 A bot's token is `<name>.<version>.<secret>`. Names and secrets have no dots, so a version may: what stands
 between the first dot and the last is the version. The store keeps a hash of the secret only.
@@ -10,18 +10,16 @@ import base64
 import contextlib
 import hashlib
 import os
-import re
 import secrets
 from pathlib import Path
 
 import structlog
 
-from seatwise_server.store.errors import BadBotName, StoreError, TokenRefused
+from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
+from seatwise_server.store.errors import StoreError, TokenRefused
 
 SECRET_BYTES = 32
 
-_NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
-_VERSION = re.compile(r"[a-z0-9]([a-z0-9.-]{0,18}[a-z0-9])?")
 _SHORTEST_ADMIN_TOKEN = 32
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -31,33 +29,9 @@ class BadAdminTokenFile(StoreError):
     """The admin token file is there, and what is in it is no token."""
 
 
-def bot_of(name: str, version: str) -> str:
-    """The bot's resource name, `bots/<name>/versions/<version>`; raises BadBotName."""
-    if not _NAME.fullmatch(name):
-        raise BadBotName(
-            "a bot's name is 1 to 40 lower-case letters, digits and dashes; it starts with a letter and "
-            "does not end with a dash"
-        )
-    if not _VERSION.fullmatch(version):
-        raise BadBotName(
-            "a bot's version is 1 to 20 lower-case letters, digits, dots and dashes; it starts and ends "
-            "with a letter or digit"
-        )
-    return f"bots/{name}/versions/{version}"
-
-
-def parse_bot(bot: str) -> tuple[str, str]:
-    """The name and version in a resource name; raises BadBotName."""
-    parts = bot.split("/")
-    if len(parts) != 4 or (parts[0], parts[2]) != ("bots", "versions"):
-        raise BadBotName("a bot is named bots/<name>/versions/<version>")
-    bot_of(parts[1], parts[3])
-    return parts[1], parts[3]
-
-
 def new_token(bot: str) -> tuple[str, bytes]:
     """A fresh token for the bot, and the hash to keep of it."""
-    name, version = parse_bot(bot)
+    name, version = parse_bot_name(bot)
     secret = _new_secret()
     return f"{name}.{version}.{secret}", hash_secret(secret)
 
@@ -67,7 +41,7 @@ def split_token(token: str) -> tuple[str, str]:
     name, _, rest = token.partition(".")
     version, _, secret = rest.rpartition(".")
     try:
-        return bot_of(name, version), secret
+        return bot_name_for(name, version), secret
     except BadBotName:
         raise TokenRefused("UNKNOWN") from None
 

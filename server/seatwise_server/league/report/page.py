@@ -15,10 +15,10 @@ from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
 from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
 from seatwise_server.competition.statistics.clock_bias import TimeReports
-from seatwise_server.league.diary import Season
 from seatwise_server.league.report import figures
 from seatwise_server.league.report.facts import Facts
 from seatwise_server.league.report.sections import Section, extra_sections
+from seatwise_server.league.season_log import Season
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import cells, heads
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from seatwise_server.league.mistakes import LeagueFileError, Source
+from seatwise_server.league.file_errors import LeagueFileError, Source
 
 KINDS = {
     bool: "true or false",

@@ -36,7 +36,7 @@ class Season:
 
     @property
     def given_up(self) -> dict[str, str]:
-        """Why, by player: those that a stand-in resigns for now."""
+        """Why, by player: those that a substitute resigns for now."""
         last = {turn.player: turn for turn in self.turns}
         return {player: turn.why for player, turn in last.items() if not turn.is_back}
 
@@ -111,7 +111,7 @@ class Diary:
 
 
 def opened(folder: Path, league: League, new_name: str) -> Diary:
-    """The league's diary in that folder, begun if there is none.
+    """The league's season log in that folder, begun if there is none.
 
     `UsageError` where the folder holds another league's, or where another process writes it just now.
     """
@@ -126,7 +126,7 @@ def opened(folder: Path, league: League, new_name: str) -> Diary:
 
 
 def season_in(folder: Path) -> tuple[dict[str, Any], Season]:
-    """Settings and season of the diary in that folder, to be read only; `UsageError` if there is none."""
+    """Settings and season of the season log in that folder, to be read only; `UsageError` if there is none."""
     try:
         lines = list(_lines((folder / "season.jsonl").read_bytes()))
     except OSError as error:

@@ -9,7 +9,7 @@ import pytest
 from seasons.one_season import league_of, played
 
 from seatwise_server.league.publishing import publish
-from seatwise_server.league.times import reports
+from seatwise_server.league.time_reports import reports
 
 LEAGUE = league_of(rounds=12)
 TITLE = "The referee&#39;s clock compared with the bots&#39; own"

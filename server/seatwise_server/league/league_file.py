@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from seatwise_referee.game import BadOptions
-from seatwise_referee.games.registry import GAMES
+from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.time_control import LONGEST_LIMIT_MS, TimeControl
+from seatwise_server.bot_names import BadBotName, bot_name_for
 from seatwise_server.competition.schedules.schedule import BadSchedule
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 from seatwise_server.league.entrants import read_entrants
-from seatwise_server.league.mistakes import LeagueFileError, Source
-from seatwise_server.league.reading import TableReader
+from seatwise_server.league.file_errors import LeagueFileError, Source
 from seatwise_server.league.rules import MOST_ROUNDS, NAMES, schedule_of
 from seatwise_server.league.settings import DEALS, FORMATS, Entrant, League, Trial
-from seatwise_server.lobby.queue import time_control_for
-from seatwise_server.store.errors import BadBotName
-from seatwise_server.store.tokens import bot_of
+from seatwise_server.league.table_reader import TableReader
 
 TESTED = 2
 LARGEST_TABLE = 4
@@ -77,7 +75,7 @@ def _league(top: TableReader, folder: Path) -> League:
 def _name(top: TableReader) -> str:
     name = top.text("name", example='"summer"')
     try:
-        bot_of(name, "1")  # a league is called as bots are
+        bot_name_for(name, "1")  # a league is called as bots are
     except BadBotName:
         raise top.mistake(
             "name", f"is {name!r}; at most 40 of a-z, 0-9 and -, the first one a letter"
@@ -168,7 +166,7 @@ def _options(top: TableReader, game: str, seats: int) -> Mapping[str, int | str]
 
 
 def _time(top: TableReader, game: str) -> TimeControl:
-    table, usual = top.table("time"), time_control_for(game)
+    table, usual = top.table("time"), default_time_control(game)
     numbers: dict[str, Any] = {
         each.name: table.whole(
             each.name,

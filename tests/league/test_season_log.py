@@ -6,8 +6,8 @@ import pytest
 from seasons.one_season import NAME, league_of, played
 
 from seatwise.bot_errors import UsageError
-from seatwise_server.league import diary
-from seatwise_server.league.diary import Void
+from seatwise_server.league import season_log
+from seatwise_server.league.season_log import Void
 
 
 def test_a_season_is_read_as_it_was_written(tmp_path):
@@ -18,7 +18,7 @@ def test_a_season_is_read_as_it_was_written(tmp_path):
     book.let_back("bots/random1/versions/1", "it does")
     book.given_up("bots/random1/versions/1", "it did not")
     book.close()
-    again = diary.opened(tmp_path, league, "leagues/another")
+    again = season_log.opened(tmp_path, league, "leagues/another")
     again.close()
     assert again.season == book.season
     assert again.season.league == NAME
@@ -33,7 +33,7 @@ def test_a_line_that_was_cut_off_is_as_if_it_had_never_been_begun(tmp_path):
     whole = file.read_bytes()
     for cut in (1, 20, 400):
         file.write_bytes(whole + whole.splitlines(keepends=True)[1][:-cut])
-        again = diary.opened(tmp_path, league, NAME)
+        again = season_log.opened(tmp_path, league, NAME)
         again.close()
         assert again.season == book.season
         assert file.read_bytes() == whole
@@ -44,27 +44,27 @@ def test_what_is_written_after_a_cut_is_read_again(tmp_path):
     played(tmp_path, league, most=2).close()
     file = tmp_path / "season.jsonl"
     file.write_bytes(file.read_bytes() + b'{"kind": "res')
-    played_on = diary.opened(tmp_path, league, NAME)
+    played_on = season_log.opened(tmp_path, league, NAME)
     played_on.void(Void("r9-t9", "matches/x", "ABORTED"))
     played_on.close()
-    again = diary.opened(tmp_path, league, NAME)
+    again = season_log.opened(tmp_path, league, NAME)
     again.close()
     assert again.season.voids == [Void("r9-t9", "matches/x", "ABORTED")]
 
 
 def test_one_process_at_a_time_writes_it(tmp_path):
     league = league_of()
-    book = diary.opened(tmp_path, league, NAME)
+    book = season_log.opened(tmp_path, league, NAME)
     with pytest.raises(UsageError, match="another process runs the league"):
-        diary.opened(tmp_path, league, NAME)
+        season_log.opened(tmp_path, league, NAME)
     book.close()
-    diary.opened(tmp_path, league, NAME).close()
+    season_log.opened(tmp_path, league, NAME).close()
 
 
 def test_another_league_is_told_which_settings_differ(tmp_path):
-    diary.opened(tmp_path, league_of(), NAME).close()
+    season_log.opened(tmp_path, league_of(), NAME).close()
     with pytest.raises(UsageError, match=r"other settings \(rounds, seed\)"):
-        diary.opened(tmp_path, league_of(rounds=9, seed="x"), NAME)
+        season_log.opened(tmp_path, league_of(rounds=9, seed="x"), NAME)
 
 
 def test_no_table_has_two_results(tmp_path):
@@ -77,4 +77,4 @@ def test_no_table_has_two_results(tmp_path):
 
 def test_a_folder_without_a_diary_holds_no_league(tmp_path):
     with pytest.raises(UsageError, match="holds no league"):
-        diary.season_in(tmp_path)
+        season_log.season_in(tmp_path)

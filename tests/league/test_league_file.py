@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from seatwise.cli import main
-from seatwise_server.league.mistakes import LeagueFileError
+from seatwise_server.league.file_errors import LeagueFileError
+from seatwise_server.league.league_file import read_league
 from seatwise_server.league.settings import League
-from seatwise_server.league.toml import read_league
 
 BOT = "from seatwise import Bot\n\nclass Mine(Bot):\n    pass\n"
 
