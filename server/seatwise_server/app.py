@@ -19,7 +19,7 @@ from seatwise_server.config import Config
 from seatwise_server.descriptors import connections_for_others
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.lobby.lobby import Lobby
-from seatwise_server.metrics import Depths, Page, served
+from seatwise_server.metrics import Depths, MetricsPage, served
 from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.referee import Referee
 from seatwise_server.refusal import Refusal
@@ -103,13 +103,13 @@ class _Server:
         listeners = Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost)
         patience = AppendTimeouts(gone_for_good_s=config.gone_for_good_s)
         self._flusher = Flusher.of(client, listeners, patience, facts.wait)
-        common = self._common(Store.of(client), self._bind(), facts.durability)
+        common = self._new_common(Store.of(client), self._bind_port(), facts.durability)
         self._flusher.start()
         stack.push_async_callback(self._close_flusher)
-        stack.push_async_callback(self._stop, common.open_streams)
+        stack.push_async_callback(self._stop_in_order, common.open_streams)
         common.lag.start_beat()
         stack.callback(common.lag.stop_beat)
-        await self._open(common)
+        await self._open_roles(common)
         _settle_memory()
         log.info(
             "server_started",
@@ -119,7 +119,7 @@ class _Server:
             **facts.summary,
         )
 
-    def _common(self, store: Store, listens_on: str, durability: str) -> Common:
+    def _new_common(self, store: Store, listens_on: str, durability: str) -> Common:
         return Common(
             config=self._config,
             name=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
@@ -134,12 +134,12 @@ class _Server:
             is_alone=self._embedded is not None,
         )
 
-    async def _open(self, common: Common) -> None:
+    async def _open_roles(self, common: Common) -> None:
         """All roles: first their doors are there, then they are made ready, then bots may come."""
         roles = self._config.roles
         lobby = LobbyRole(common) if "lobby" in roles else None
         referee = RefereeRole(common) if "referee" in roles else None
-        wake = lobby.pairing.wake if lobby else _nobody
+        wake = lobby.pairing.wake if lobby else _wake_nobody
         gateway = GatewayRole(common, wake) if "gateway" in roles else None
         self._roles = [role for role in (lobby, referee, gateway) if role]
         for role in self._roles:
@@ -166,7 +166,7 @@ class _Server:
         if config.metrics_port is None:
             return
         depths = Depths(common.store)
-        page = Page(lambda: self._gauges(common), depths, lambda: common.lag.stalled_s)
+        page = MetricsPage(lambda: self._gauges(common), depths, lambda: common.lag.stalled_s)
         try:
             port = self._stack.enter_context(served(page, config.metrics_host, config.metrics_port))
         except OSError as error:
@@ -174,7 +174,7 @@ class _Server:
             raise PortBusy(
                 f"cannot serve metrics on {where}: {error}; choose another --metrics-port"
             ) from None
-        self._spawn_all({"depths": depths.watch()})
+        self._spawn_all({"depths": depths.watch_depths()})
         log.info("metrics_served", address=f"{config.metrics_host}:{port}", path="/metrics")
 
     def _gauges(self, common: Common) -> dict[str, float]:
@@ -190,7 +190,7 @@ class _Server:
             raise ValueError("no Redis is named, and there is no embedded one")
         return self._embedded.url
 
-    def _bind(self) -> str:
+    def _bind_port(self) -> str:
         """host:port where this process listens, or will in a moment."""
         config = self._config
         credentials = self._certificate.server_credentials() if self._certificate else None
@@ -206,10 +206,10 @@ class _Server:
         """Tasks without any of which the server cannot go on."""
         for name, work in tasks.items():
             task = asyncio.create_task(work, name=name)
-            task.add_done_callback(self._ended)
+            task.add_done_callback(self._on_task_end)
             self._tasks.append(task)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_task_end(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and task.exception() and not self._stopped.done():
             self._stopped.set_exception(task.exception() or RuntimeError(task.get_name()))
 
@@ -242,7 +242,7 @@ class _Server:
             message = f"the store has not answered for {self._config.gone_for_good_s:g} s: {why}"
             self._stopped.set_exception(StoreLost(message))
 
-    async def _stop(self, open_streams: OpenStreams) -> None:
+    async def _stop_in_order(self, open_streams: OpenStreams) -> None:
         """No new matches; those that run go to other referees, or wait with their clocks standing still."""
         await cancel_until_ended(self._tasks)
         self._grpc.set_ready(False)
@@ -261,7 +261,7 @@ def _certificate(config: Config) -> CertificateReloader | None:
     return CertificateReloader(config.tls, renew)
 
 
-def _nobody() -> None:
+def _wake_nobody() -> None:
     """There is no lobby in this process; those elsewhere look by themselves."""
 
 

@@ -82,13 +82,13 @@ async def run_house_bots(store: Store, link: HouseLink, process: str) -> None:
         if running:
             await _stopped(running)
             with suppress(StoreUnavailable):
-                await store.leases.release(LEASE, process)
+                await store.leases.release_lease(LEASE, process)
 
 
 async def _holds(store: Store, process: str) -> bool | None:
     """Whether it is us who run them; None while nobody can say, and then nobody can take them from us either."""
     try:
-        return await store.leases.hold(LEASE, process, int(LEASE_S * 1000))
+        return await store.leases.take_lease(LEASE, process, int(LEASE_S * 1000))
     except StoreUnavailable:
         return None
 
@@ -124,10 +124,10 @@ async def _run(link: HouseLink, players: list[dict[str, str]]) -> int:
         await process.stdin.drain()
         return await process.wait()
     finally:
-        await _end(process)
+        await _end_task(process)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end_task(process: asyncio.subprocess.Process) -> None:
     """Lets go of the leash; kills what does not end by itself."""
     if process.stdin:
         process.stdin.close()
@@ -142,9 +142,9 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 async def _token(store: Store, house_bot: HouseBot) -> str:
     """A new token at each start: nobody else ever has it."""
     try:
-        await store.bots.register(house_bot.name, "1", OWNER, "")
+        await store.bots.register_bot(house_bot.name, "1", OWNER, "")
     except BotExists:
         log.debug("house_bot_known", bot=house_bot.name)
-    issued = await store.bots.rotate(house_bot.bot)
+    issued = await store.bots.rotate_token(house_bot.bot)
     assert issued.token
     return issued.token

@@ -42,18 +42,18 @@ class Depths:
         self.queues: dict[str, int] = {}
         self.jobs = 0
 
-    async def watch(self) -> None:
+    async def watch_depths(self) -> None:
         """Asks again and again. Runs until cancelled."""
         while True:
             with suppress(StoreUnavailable):
                 self.jobs = await self._store.jobs.untaken()
-                queues = (*QUEUES, CREATED, *await self._store.ladders.names())
+                queues = (*QUEUES, CREATED, *await self._store.ladders.list_names())
                 # anew each time: another thread reads it
-                self.queues = {queue: await self._store.queues.count(queue) for queue in queues}
+                self.queues = {queue: await self._store.queues.count_waiting(queue) for queue in queues}
             await asyncio.sleep(LOOK_S)
 
 
-class Page:
+class MetricsPage:
     """Put together when it is asked for."""
 
     def __init__(self, gauges: Gauges, depths: Depths, stalled_s: Callable[[], float]) -> None:
@@ -66,10 +66,10 @@ class Page:
         for name, value in self._gauges().items():
             yield GaugeMetricFamily(f"seatwise_{name}", HELP[name], value=value)
         yield from _counters(self._stalled_s())
-        yield from self._waiting()
+        yield from self._waiting_gauges()
         yield _append_latency()
 
-    def _waiting(self) -> Iterator[Metric]:
+    def _waiting_gauges(self) -> Iterator[Metric]:
         yield GaugeMetricFamily(
             "seatwise_jobs_waiting", "Matches that wait for a referee.", self._depths.jobs
         )
@@ -108,7 +108,7 @@ def _append_latency() -> Metric:
 
 
 @contextmanager
-def served(page: Page, host: str, port: int) -> Iterator[int]:
+def served(page: MetricsPage, host: str, port: int) -> Iterator[int]:
     """The page over HTTP, in a thread of its own, as long as this lasts; the port. OSError if it is taken."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(page)

@@ -11,12 +11,12 @@ from seatwise.codec.time_control import encode_time_control
 from seatwise.v1 import bot_pb2, match_pb2, play_service_pb2
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment_to
-from seatwise_server.store import Bot, MatchMeta, OffQueues
+from seatwise_server.store import MatchMeta, OffQueues, RegisteredBot
 
 STATES = {name.removeprefix("STATE_"): number for name, number in match_pb2.Match.State.items()}
 
 
-def match(meta: MatchMeta) -> match_pb2.Match:
+def match_resource(meta: MatchMeta) -> match_pb2.Match:
     """A match; never with its seed."""
     setup = Setup.from_json(json.loads(meta.fields["setup"]))
     message = match_pb2.Match(
@@ -61,7 +61,7 @@ def off_queues(off: OffQueues) -> bot_pb2.OffQueues:
     return bot_pb2.OffQueues(reason=off.reason, back_time=timestamp(off.until_ms * 1000))
 
 
-def bot(known: Bot) -> bot_pb2.Bot:
+def bot_resource(known: RegisteredBot) -> bot_pb2.Bot:
     """A bot; nothing of its token."""
     return bot_pb2.Bot(
         name=known.bot,

@@ -35,7 +35,7 @@ class NoJournal:
         async def read(_: Journal, match: str, after_seq: int = 0) -> list[bytes]:
             return it.entries.pop(match, [])[after_seq:]
 
-        Journal.read = read  # type: ignore[method-assign]
+        Journal.read_entries = read  # type: ignore[method-assign]
         return it
 
     def start(self) -> None:

@@ -50,7 +50,7 @@ class Books:
             await asyncio.sleep(LOOK_S)
 
     async def _collect(self, store: Store, match: str) -> None:
-        meta, record = await store.matches.get(match), await store.matches.record(match)
+        meta, record = await store.matches.get_meta(match), await store.matches.get_record(match)
         state = meta.state if meta else "forgotten"
         numbers = {bot.name: bot.number for bot in self._world.bots}
         bots = json.loads(meta.fields["setup"])["bots"] if meta else []
@@ -98,7 +98,10 @@ class Books:
 
 async def _held(store: Store, world: World) -> bool:
     """Whether a match waits for a referee or is under way, or a bot holds a seat."""
-    return bool(await store.jobs.waiting() or any([await store.seats.held(bot.name) for bot in world.bots]))
+    return bool(
+        await store.jobs.count_waiting()
+        or any([await store.seats.held_seats(bot.name) for bot in world.bots])
+    )
 
 
 def _told(world: World) -> dict[str, dict[int, tuple[int, list[Line]]]]:

@@ -289,7 +289,7 @@ class World:
         """How many matches each referee has, as far as Redis can tell just now."""
         try:
             async with asyncio.timeout(AGAIN_S), opened(self.redis) as store:
-                beats = await store.processes.heartbeats()
+                beats = await store.processes.read_heartbeats()
         except (TimeoutError, StoreUnavailable):
             return {}
         at = {beat.address: beat.tables for beat in beats.values()}

@@ -193,7 +193,7 @@ def test_an_end_in_a_set_of_deals_tells_no_seed() -> None:
     it = played()
     setup, journal = it.setup, [encode_entry(entry) for entry in it.journal]
     end = end_of(setup, journal)
-    told = end.message.SerializeToString() + resources.match(meta_of(setup)).SerializeToString()
+    told = end.message.SerializeToString() + resources.match_resource(meta_of(setup)).SerializeToString()
     assert setup.deal_set
     assert setup.deal_set.seed not in told
     assert setup.seed not in told
@@ -224,7 +224,7 @@ def meta_of(setup: Setup, **fields: bytes) -> MatchMeta:
 
 def test_a_match_as_a_resource_tells_of_the_seed_its_commitment_alone() -> None:
     setup, other = two_setups()
-    match, others = (resources.match(meta_of(each, nonces=nonce(0))) for each in (setup, other))
+    match, others = (resources.match_resource(meta_of(each, nonces=nonce(0))) for each in (setup, other))
     assert match.commitment == commitment_to(setup.seed)
     others.commitment = match.commitment
     assert match == others

@@ -1163,7 +1163,7 @@ FAULTS: tuple[Fault, ...] = (
         "leak in a set: records before the last match is over",
         "server/seatwise_server/services/deal_sets.py",
         "if name and not await self.store.sets.is_over(name):",
-        "if name and await self.store.sets.get(name) is None:",
+        "if name and await self.store.sets.get_set(name) is None:",
         ("tests/server/test_sets.py",),
     ),
     Fault(
@@ -1917,8 +1917,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the heir of a proposal takes back a match that waits for a referee",
         "server/seatwise_server/lobby/seating.py",
-        "return await self._store.jobs.is_open(match) or await",
-        "return await",
+        "await self._store.jobs.is_open(match) or await self._store.journal.read_fence(match) is not None",
+        "await self._store.journal.read_fence(match) is not None",
         (PROPOSALS,),
     ),
     Fault(

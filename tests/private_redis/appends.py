@@ -27,7 +27,7 @@ async def until(holds: Callable[[], object], within_s: float = PATIENCE_S) -> No
 async def owned(store: Store, count: int, owner: str = "a") -> list[str]:
     """Matches of this owner, at epoch 1."""
     matches = [f"matches/{number}" for number in range(count)]
-    await asyncio.gather(*(store.journal.claim(match, owner, 0) for match in matches))
+    await asyncio.gather(*(store.journal.claim_match(match, owner, 0) for match in matches))
     return matches
 
 
@@ -91,14 +91,14 @@ class Load:
         for match, answers in self.answers.items():
             assert len(answers) == self.lengths[match]
             assert set(answers) <= GOOD
-            assert await store.journal.read(match) == written(len(answers))
+            assert await store.journal.read_entries(match) == written(len(answers))
 
     async def check_answered(self, store: Store) -> None:
         """What was answered so far is there, in order; what was not may be."""
         counts = {match: len(answers) for match, answers in self.answers.items()}
         for match, count in counts.items():
             assert set(self.answers[match]) <= GOOD
-            assert (await store.journal.read(match))[:count] == written(count)
+            assert (await store.journal.read_entries(match))[:count] == written(count)
 
 
 def written(count: int) -> list[bytes]:

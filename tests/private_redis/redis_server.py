@@ -15,7 +15,7 @@ import pytest_asyncio
 from redis.asyncio import Redis
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import Client, Flusher, Store, connect
+from seatwise_server.store import Flusher, RedisClient, Store, connect
 
 
 @pytest.fixture(scope="session")
@@ -41,7 +41,7 @@ async def redis_client(redis_server: EmbeddedRedis) -> AsyncIterator[Redis]:
 
 
 @pytest_asyncio.fixture
-async def client(redis_server: EmbeddedRedis, redis_client: Redis) -> AsyncIterator[Client]:  # noqa: ARG001 - empties it
+async def client(redis_server: EmbeddedRedis, redis_client: Redis) -> AsyncIterator[RedisClient]:  # noqa: ARG001 - empties it
     """Our client to the session's server, which is empty now."""
     client = connect(redis_server.url)
     yield client
@@ -49,13 +49,13 @@ async def client(redis_server: EmbeddedRedis, redis_client: Redis) -> AsyncItera
 
 
 @pytest.fixture
-def store(client: Client) -> Store:
+def store(client: RedisClient) -> Store:
     """The store on an empty Redis."""
     return Store.of(client)
 
 
 @pytest_asyncio.fixture
-async def flusher(client: Client) -> AsyncIterator[Flusher]:
+async def flusher(client: RedisClient) -> AsyncIterator[Flusher]:
     """A running flusher to the session's server."""
     flusher = Flusher.of(client)
     flusher.start()

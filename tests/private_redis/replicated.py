@@ -8,14 +8,14 @@ import pytest
 import pytest_asyncio
 
 from private_redis.appends import Gaps
-from seatwise_server.store import AppendTimeouts, Client, Flusher, Store, check_server
+from seatwise_server.store import AppendTimeouts, Flusher, RedisClient, Store, check_server
 
 _QUICK = AppendTimeouts(reply_s=2.0, first_retry_s=0.01, longest_retry_s=0.1, probe_s=0.1, replicas_s=0.3)
 PAUSE_S = 0.02
 
 
 @pytest.fixture
-def store(client: Client) -> Store:
+def store(client: RedisClient) -> Store:
     """The store on these nodes, which are empty."""
     return Store.of(client)
 
@@ -27,7 +27,7 @@ def gaps() -> Gaps:
 
 
 @pytest_asyncio.fixture
-async def flusher(client: Client, gaps: Gaps) -> AsyncIterator[Flusher]:
+async def flusher(client: RedisClient, gaps: Gaps) -> AsyncIterator[Flusher]:
     """A flusher that waits for no replica."""
     flusher = Flusher.of(client, gaps.listeners(), _QUICK)
     flusher.start()
@@ -36,7 +36,7 @@ async def flusher(client: Client, gaps: Gaps) -> AsyncIterator[Flusher]:
 
 
 @pytest_asyncio.fixture
-async def careful(client: Client, gaps: Gaps) -> AsyncIterator[Flusher]:
+async def careful(client: RedisClient, gaps: Gaps) -> AsyncIterator[Flusher]:
     """A flusher that waits for a replica, and for its disk where the servers know how."""
     facts = await check_server(client, allow_loss=False, wait_replicas=1)
     flusher = Flusher.of(client, gaps.listeners(), _QUICK, facts.wait)

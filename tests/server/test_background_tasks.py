@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 
-from virtual import in_virtual_time
+from doubles.virtual import in_virtual_time
 
 from seatwise_server.background_tasks import BackgroundTasks, cancel_until_ended
 

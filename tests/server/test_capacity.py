@@ -24,8 +24,8 @@ def test_where_the_last_referee_is_dead_there_are_none():
 
 
 async def test_matches_that_wait_for_a_referee_have_their_tables(store: Store):
-    await store.processes.beat("a", "host:1", 2, 8)
+    await store.processes.write_heartbeat("a", "host:1", 2, 8)
     assert await Capacity(store).look() == 10
     for number in range(3):
-        await store.jobs.push(f"matches/{number}")
+        await store.jobs.push_job(f"matches/{number}")
     assert await Capacity(store).look() == 7

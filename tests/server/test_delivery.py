@@ -21,7 +21,7 @@ from seatwise_server.store import Attendance, Flusher, Job, Store, keys
 from seatwise_server.store.errors import StoreUnavailable
 
 LADDER = "ladders/main"
-STEPS = ("forget_later", "append", "end", "release_all")
+STEPS = ("forget_later", "append_result", "end_match", "release_all")
 """What follows the record, each a script of its own."""
 
 
@@ -62,26 +62,26 @@ async def finished(store: Store, *, is_void: bool = False) -> tuple[Desk, list[b
         it.play_out(ms_each=7)
     place = it.setup.deal_set
     assert place
-    await store.sets.join(place.name, 1, it.setup.match, 1, "ugo", place.seed)
-    await store.matches.create(
+    await store.sets.join_set(place.name, 1, it.setup.match, 1, "ugo", place.seed)
+    await store.matches.create_match(
         it.setup.match, {"setup": canonical_json(it.setup.to_json()), "state": "RUNNING"}
     )
     for seat, bot in enumerate(it.setup.bots):
-        await store.attendances.attend(bot, Attendance("lobby", "one", 1, ()), 60_000)
-        assert (await store.seats.reserve(bot, it.setup.match, seat)).holds
+        await store.attendances.write_attendance(bot, Attendance("lobby", "one", 1, ()), 60_000)
+        assert (await store.seats.reserve_seat(bot, it.setup.match, seat)).holds
     return (
         it,
         [encode_entry(entry) for entry in it.journal],
-        await store.journal.claim(it.setup.match, "a", 0),
+        await store.journal.claim_match(it.setup.match, "a", 0),
     )
 
 
 async def check_all_is_done(store: Store, it: Desk, count: int = 1) -> None:
-    results = await store.results.read(LADDER)
+    results = await store.results.read_results(LADDER)
     assert [each.match for each in results] == [it.setup.match] * count
     assert await store.sets.is_over("sets/final")
     for bot in it.setup.bots:
-        assert await store.seats.held(bot) == []
+        assert await store.seats.held_seats(bot) == []
 
 
 def of_record(record: bytes) -> tuple[Sequence[Any], ...]:
@@ -92,8 +92,8 @@ def of_record(record: bytes) -> tuple[Sequence[Any], ...]:
 async def test_the_result_in_the_log_is_that_of_the_record(store: Store) -> None:
     it, journal, epoch = await finished(store)
     assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end_of(it.setup, journal))
-    [result] = await store.results.read(LADDER)
-    record = await store.matches.record(it.setup.match)
+    [result] = await store.results.read_results(LADDER)
+    record = await store.matches.get_record(it.setup.match)
     assert record
     told = (list(result.points), list(result.ranks), list(result.endings), result.chain)
     assert told == of_record(record)
@@ -117,18 +117,18 @@ async def test_what_a_dead_owner_left_of_a_delivery_its_heir_does(
     store: Store, flusher: Flusher, redis_client: Redis, step: str, when: str
 ) -> None:
     it, journal, epoch = await finished(store)
-    await store.jobs.push(it.setup.match)
-    [job] = await store.jobs.take("a", 1, 100)
+    await store.jobs.push_job(it.setup.match)
+    [job] = await store.jobs.take_jobs("a", 1, 100)
     with pytest.raises(StoreUnavailable):
         await Delivery(dying(store, step, when), 60).deliver_match(
             it.setup, epoch, "a", end_of(it.setup, journal)
         )
     heir = MatchClaims("b", store, flusher, Delivery(store, 60))
-    fence = await store.journal.fence(it.setup.match)
+    fence = await store.journal.read_fence(it.setup.match)
     assert await heir.claim_match(UnownedMatch(Job(job.job_id, job.match), "a", fence)) is None
     await check_all_is_done(store, it)
     assert await redis_client.zscore(keys.MATCH_EXPIRY, job.match), "it leaves the list when its record goes"
-    assert await store.jobs.waiting() == 0
+    assert await store.jobs.count_waiting() == 0
 
 
 async def test_two_owners_that_both_deliver_count_once(store: Store) -> None:
@@ -159,9 +159,9 @@ async def test_who_never_sat_in_a_void_match_is_noted_once(store: Store) -> None
     journal = [encode_entry(entry) for entry in it.journal]
     end = end_of(it.setup, journal)
     assert end.message.void_reason == "TOO_FEW_SAT"
-    epoch = await store.journal.claim(it.setup.match, "a", 0)
+    epoch = await store.journal.claim_match(it.setup.match, "a", 0)
     for _ in range(2):
         assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
-    [event] = await store.ladders.events(LADDER)
+    [event] = await store.ladders.read_events(LADDER)
     assert (event.absent, event.match, event.at) == ((it.setup.bots[0],), it.setup.match, 0)
-    assert await store.results.count(LADDER) == 0
+    assert await store.results.count_results(LADDER) == 0

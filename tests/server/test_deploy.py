@@ -227,7 +227,7 @@ def test_the_verbs_of_ctl_are_those_that_are_written_down():
 
 
 def test_the_metrics_are_those_that_are_written_down():
-    page = metrics.Page(lambda: dict.fromkeys(metrics.HELP, 0.0), metrics.Depths(None), lambda: 0.0)
+    page = metrics.MetricsPage(lambda: dict.fromkeys(metrics.HELP, 0.0), metrics.Depths(None), lambda: 0.0)
     there = {
         sample.removeprefix("seatwise_")
         for found in page.collect()

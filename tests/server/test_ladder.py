@@ -172,7 +172,7 @@ async def test_bots_of_one_owner_share_no_table_of_three(house: House) -> None:
     async with players(house, it.name, 3) as some:  # all are the tests' own
         waiting = house.server.store.queues
         await until(lambda: all(player.attending for player in some))
-        assert await waiting.count(it.name) == 3
+        assert await waiting.count_waiting(it.name) == 3
         together = await rung(house, "together", 3, owners_together=True)
         async with players(house, together.name, 3):
             await together.until_results(1)

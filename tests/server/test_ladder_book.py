@@ -33,7 +33,7 @@ async def forfeit(store: Store, first: int, count: int, seat: int = 1) -> None:
     endings = ["COMPLETED", "COMPLETED", "COMPLETED"]
     endings[seat] = "NEVER_SAT"
     for number in range(first, first + count):
-        await store.results.append(LADDER, result(number, (0, 1, 2), *endings))
+        await store.results.append_result(LADDER, result(number, (0, 1, 2), *endings))
 
 
 async def fresh(store: Store) -> LadderState:
@@ -48,10 +48,10 @@ async def test_a_book_that_grew_is_one_that_was_read_at_once(store: Store) -> No
         if chance.random() < 0.1:
             await store.ladders.note_absence(LADDER, f"matches/void-{number}", [bot(chance.randrange(6))])
         if chance.random() < 0.05:
-            await store.ladders.pardon(LADDER, bot(chance.randrange(6)))
+            await store.ladders.pardon_bot(LADDER, bot(chance.randrange(6)))
         seats = tuple(chance.sample(range(6), 3))
         endings = chance.choices(["COMPLETED", "TIMED_OUT"], [4, 3], k=3)
-        await store.results.append(LADDER, result(number, seats, *endings))
+        await store.results.append_result(LADDER, result(number, seats, *endings))
         if chance.random() < 0.2:
             await grown.catch_up()
     await grown.catch_up()
@@ -59,7 +59,7 @@ async def test_a_book_that_grew_is_one_that_was_read_at_once(store: Store) -> No
     assert (
         again.ratings.ranked_bots()
         == grown.ratings.ranked_bots()
-        == recompute_ratings(await store.results.read(LADDER)).ranked_bots()
+        == recompute_ratings(await store.results.read_results(LADDER)).ranked_bots()
     )
     assert again.off_reasons == grown.off_reasons
     assert all(again.forms.form_of(bot(number)) == grown.forms.form_of(bot(number)) for number in range(6))
@@ -67,7 +67,7 @@ async def test_a_book_that_grew_is_one_that_was_read_at_once(store: Store) -> No
 
 async def test_two_that_read_at_the_same_time_read_nothing_twice(store: Store) -> None:
     for number in range(450):
-        await store.results.append(LADDER, result(number))
+        await store.results.append_result(LADDER, result(number))
     book = LadderState(store, LADDER)
     await asyncio.gather(*(book.catch_up() for _ in range(4)))
     assert book.seq == 450
@@ -80,7 +80,7 @@ async def test_three_forfeits_in_a_row_are_a_fault_until_it_is_pardoned(store: S
     await forfeit(store, 3, 1)
     book = await fresh(store)
     assert list(book.off_reasons) == [bot(1)]
-    await store.ladders.pardon(LADDER, bot(1))
+    await store.ladders.pardon_bot(LADDER, bot(1))
     await book.catch_up()
     assert book.off_reasons == (await fresh(store)).off_reasons == {}
     await forfeit(store, 10, 2)
@@ -101,7 +101,7 @@ async def test_who_never_sits_is_at_fault_though_the_matches_are_void(store: Sto
 async def test_a_match_that_was_played_makes_good_for_an_absence(store: Store) -> None:
     for number in range(2):
         await store.ladders.note_absence(LADDER, f"matches/{number}", [bot(1)])
-    await store.results.append(LADDER, result(9))
+    await store.results.append_result(LADDER, result(9))
     await store.ladders.note_absence(LADDER, "matches/10", [bot(1)])
     assert (await fresh(store)).off_reasons == {}
 
@@ -109,7 +109,7 @@ async def test_a_match_that_was_played_makes_good_for_an_absence(store: Store) -
 async def test_a_new_edition_means_that_something_changed(store: Store) -> None:
     book = await fresh(store)
     seen = [book.revision]
-    for change in (store.results.append(LADDER, result(1)), store.ladders.pardon(LADDER, bot(0))):
+    for change in (store.results.append_result(LADDER, result(1)), store.ladders.pardon_bot(LADDER, bot(0))):
         await change
         await book.catch_up()
         await book.catch_up()
@@ -119,13 +119,16 @@ async def test_a_new_edition_means_that_something_changed(store: Store) -> None:
 
 async def test_what_a_failover_has_forgotten_is_forgotten(store: Store, redis_client: Redis) -> None:
     for number in range(5):
-        await store.results.append(LADDER, result(number))
+        await store.results.append_result(LADDER, result(number))
     book = await fresh(store)
     await redis_client.delete(keys.results_log(LADDER), keys.results_places(LADDER))
-    await store.results.append(LADDER, result(7, (2, 3)))
+    await store.results.append_result(LADDER, result(7, (2, 3)))
     await book.catch_up()
     assert book.seq == 1
-    assert book.ratings.ranked_bots() == recompute_ratings(await store.results.read(LADDER)).ranked_bots()
+    assert (
+        book.ratings.ranked_bots()
+        == recompute_ratings(await store.results.read_results(LADDER)).ranked_bots()
+    )
 
 
 def test_the_settings_of_a_ladder_are_written_and_read_back() -> None:

@@ -100,13 +100,13 @@ async def test_the_table_is_worked_out_again_to_the_last_digit(played: Rung) -> 
 
 async def test_a_table_that_is_not_what_the_results_give_is_found_out(played: Rung) -> None:
     store = played.house.server.store
-    shown = await store.ladders.shown(played.name)
+    shown = await store.ladders.read_table(played.name)
     assert shown
     table = json.loads(shown.table)
     table[1]["mu"] += 1e-13
-    await store.ladders.show(played.name, shown.results, json.dumps(table).encode())
+    await store.ladders.publish_table(played.name, shown.results, json.dumps(table).encode())
     code, out, _ = await ladder(played.house, "show", "shown", "--recompute")
-    await store.ladders.show(played.name, shown.results, shown.table)
+    await store.ladders.publish_table(played.name, shown.results, shown.table)
     assert code == 1
     assert table[1]["bot"] in out
 

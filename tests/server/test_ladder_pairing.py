@@ -45,21 +45,21 @@ class Floor:
 
     async def come(self, *names: str, owner: str = "", limit: int = 1) -> list[str]:
         """These attend and wait."""
-        bots = [(await self.store.bots.register(name, "1", owner or name, "")).bot for name in names]
+        bots = [(await self.store.bots.register_bot(name, "1", owner or name, "")).bot for name in names]
         for bot in bots:
-            await self.store.attendances.attend(
+            await self.store.attendances.write_attendance(
                 bot, Attendance("lobby", bot, limit, (self.ladder.name,)), 60_000
             )
-            await self.store.queues.enter(self.ladder.name, bot)
+            await self.store.queues.enter_queue(self.ladder.name, bot)
         return bots
 
     async def waiting(self) -> set[str]:
-        return {each.bot for each in await self.store.queues.waiting(self.ladder.name)}
+        return {each.bot for each in await self.store.queues.waiting_bots(self.ladder.name)}
 
     async def tables(self) -> list[tuple[str, ...]]:
         """By seat, those whose match is a referee's now."""
         found = []
-        for job in await self.store.jobs.take("referee", 100, 50):
+        for job in await self.store.jobs.take_jobs("referee", 100, 50):
             setup = await Seating(self.store, "fsync").setup_of(job.match)
             assert setup
             assert setup.competition == self.ladder.name
@@ -75,9 +75,9 @@ async def test_those_who_wait_are_seated_and_hold_their_seats(store: Store) -> N
     assert len(set(table) & set(bots)) == 3
     assert await floor.waiting() == set(bots) - set(table)
     for seat, bot in enumerate(table):
-        assert [each.seat for each in await store.seats.held(bot)] == [seat]
+        assert [each.seat for each in await store.seats.held_seats(bot)] == [seat]
     assert list(floor.hosted.open_tables.values()) == [table]
-    assert await store.queues.unfinished(LADDER.name) == []
+    assert await store.queues.unfinished_proposals(LADDER.name) == []
 
 
 async def test_the_last_result_counts_before_its_bots_are_paired_again(store: Store) -> None:
@@ -88,7 +88,7 @@ async def test_the_last_result_counts_before_its_bots_are_paired_again(store: St
     for number in range(3):
         endings = ("NEVER_SAT", "COMPLETED")
         result = LoggedResult(0, f"matches/{number}", (bad, good[0]), (0, 0), (2, 1), endings)
-        await store.results.append(LADDER.name, result)
+        await store.results.append_result(LADDER.name, result)
     await floor.pairing.pair()
     [table] = await floor.tables()
     assert set(table) == set(good)
@@ -114,7 +114,7 @@ async def test_who_has_gone_costs_the_others_nothing_but_a_pass(store: Store) ->
     [gone] = await floor.come("gone")
     await asyncio.sleep(0.002)  # it has waited longest
     here = await floor.come("a", "b", "c")
-    await store.attendances.leave(gone, gone)
+    await store.attendances.remove_attendance(gone, gone)
     for _ in range(3):
         floor.pairing._rests_until = 0.0
         await floor.pairing.pair()
@@ -126,7 +126,7 @@ async def again(floor: Floor) -> list[tuple[str, ...]]:
     """Another pass, with all bots of the last one back in the queue, for they take several matches."""
     for table in floor.hosted.open_tables.values():
         for bot in table:
-            await floor.store.queues.enter(floor.ladder.name, bot)
+            await floor.store.queues.enter_queue(floor.ladder.name, bot)
     floor.pairing._rests_until = 0.0
     await floor.pairing.pair()
     return await floor.tables()
@@ -140,7 +140,7 @@ async def test_who_has_never_seen_a_match_through_plays_one_at_a_time(store: Sto
     assert await again(floor) == []
     [match] = floor.hosted.open_tables
     result = LoggedResult(0, match, table, (1, 2, 3), (3, 2, 1), ("COMPLETED",) * 3)
-    await store.results.append(LADDER.name, result)
+    await store.results.append_result(LADDER.name, result)
     assert len(await again(floor)) == 1
     assert len(await again(floor)) == 1, "they may have two at once now"
 
@@ -151,7 +151,7 @@ async def test_who_has_forfeited_its_last_match_plays_one_at_a_time(store: Store
     for number in range(3):
         endings = ("TIMED_OUT" if number == 2 else "COMPLETED", "COMPLETED", "COMPLETED")
         result = LoggedResult(0, f"matches/{number}", tuple(bots), (1, 2, 3), (3, 2, 1), endings)
-        await store.results.append(LADDER.name, result)
+        await store.results.append_result(LADDER.name, result)
     await floor.pairing.pair()
     assert len(await floor.tables()) == 1
     assert await again(floor) == []
@@ -182,7 +182,7 @@ async def test_bots_of_one_owner_share_a_table_only_where_they_may(store: Store)
     assert await floor.tables() == []
     other = Floor(store, replace(LADDER, name="ladders/other", owners_together=True))
     for bot in await floor.waiting():
-        await store.queues.enter("ladders/other", bot)
+        await store.queues.enter_queue("ladders/other", bot)
     await other.pairing.pair()
     assert len(await other.tables()) == 1
 
@@ -203,7 +203,7 @@ async def test_a_proposal_that_a_dead_lobby_left_is_seated_in_its_order(
 async def test_all_or_none_are_taken_off_the_queue(store: Store) -> None:
     floor = Floor(store)
     a, b, c = await floor.come("a", "b", "c")
-    await store.queues.leave(LADDER.name, c)
+    await store.queues.leave_queue(LADDER.name, c)
     assert await store.queues.take_these(LADDER.name, "matches/x", [a, b, c]) is None
     assert await floor.waiting() == {a, b}
     first = await store.queues.take_these(LADDER.name, "matches/y", [b, a])
@@ -219,12 +219,12 @@ async def test_those_at_tables_are_known_until_their_result_comes(store: Store) 
     await floor.pairing.pair()
     [match] = floor.hosted.open_tables
     later = await floor.come("d", "e", "f")
-    attending = floor.pairing._attending(floor.hosted, await store.queues.waiting(LADDER.name), 0)
+    attending = floor.pairing._attending(floor.hosted, await store.queues.waiting_bots(LADDER.name), 0)
     assert {each.bot: each.free_matches for each in attending} == dict.fromkeys(later, 1) | dict.fromkeys(
         bots, 0
     )
     result = LoggedResult(0, match, tuple(bots), (1, 2, 3), (3, 2, 1), ("COMPLETED",) * 3)
-    await store.results.append(LADDER.name, result)
+    await store.results.append_result(LADDER.name, result)
     await floor.hosted.state.catch_up()
     floor.hosted.forget_ended_tables(0.0)
     assert floor.hosted.open_tables == {}

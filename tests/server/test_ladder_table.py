@@ -50,7 +50,7 @@ async def strength_client(store: Store) -> AsyncIterator[StrengthClient]:
 
 async def logged(store: Store, results: list[LoggedResult], ladder: str = LADDER) -> None:
     for result in results:
-        await store.results.append(ladder, result)
+        await store.results.append_result(ladder, result)
 
 
 def order_of(results: list[LoggedResult]) -> list[str]:
@@ -158,7 +158,7 @@ def test_a_table_is_written_and_read_back_to_the_last_digit() -> None:
 
 async def made(store: Store, results: list[LoggedResult]) -> None:
     ladder = Ladder(LADDER, "ugo", 3, {"rounds": 1}, default_time_control("ugo"))
-    await store.ladders.create(LADDER, ladder.to_bytes())
+    await store.ladders.create_ladder(LADDER, ladder.to_bytes())
     await logged(store, results)
 
 
@@ -173,7 +173,7 @@ async def ended(*tasks: asyncio.Task[None]) -> None:
 
 async def until_shown(store: Store, results: int) -> None:
     async with asyncio.timeout(20):
-        while (shown := await store.ladders.shown(LADDER)) is None or shown.results < results:  # noqa: ASYNC110
+        while (shown := await store.ladders.read_table(LADDER)) is None or shown.results < results:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
@@ -185,16 +185,16 @@ async def test_one_process_holds_a_ladder_and_the_next_goes_on_where_it_let_go(s
     await until_shown(store, 20)
     second = asyncio.create_task(other.run())
     for result in results[20:]:
-        await store.results.append(LADDER, result)
+        await store.results.append_result(LADDER, result)
     await until_shown(store, 30)
     assert (list(one.hosted), list(other.hosted)) == ([LADDER], [])
     await ended(first)
     await one.release_ladders()
-    await store.results.append(LADDER, season(31)[30])
+    await store.results.append_result(LADDER, season(31)[30])
     await until_shown(store, 31)
     assert list(other.hosted) == [LADDER]
     await ended(second)
-    shown = await store.ladders.shown(LADDER)
+    shown = await store.ladders.read_table(LADDER)
     assert shown
     rated = recompute_ratings(season(31)).ranked_bots()
     assert [(line.bot, line.mu, line.sigma) for line in decode_table(shown.table)] == [
@@ -229,15 +229,15 @@ async def test_a_log_that_takes_longer_to_read_than_the_lease_lasts_is_read_by_o
 
 
 async def test_an_older_table_does_not_replace_a_newer_one(store: Store) -> None:
-    assert await store.ladders.show(LADDER, 5, b"five")
-    assert not await store.ladders.show(LADDER, 4, b"four")
-    assert await store.ladders.show(LADDER, 5, b"five again")
-    shown = await store.ladders.shown(LADDER)
+    assert await store.ladders.publish_table(LADDER, 5, b"five")
+    assert not await store.ladders.publish_table(LADDER, 4, b"four")
+    assert await store.ladders.publish_table(LADDER, 5, b"five again")
+    shown = await store.ladders.read_table(LADDER)
     assert shown
     assert (shown.results, shown.table) == (5, b"five again")
-    assert await store.ladders.shown(LADDER, unless=shown.number) is None
-    assert await store.ladders.show(LADDER, 6, b"six")
-    newer = await store.ladders.shown(LADDER, unless=shown.number)
+    assert await store.ladders.read_table(LADDER, unless=shown.number) is None
+    assert await store.ladders.publish_table(LADDER, 6, b"six")
+    newer = await store.ladders.read_table(LADDER, unless=shown.number)
     assert newer
     assert newer.table == b"six"
 
@@ -250,10 +250,10 @@ async def test_tables_are_read_when_they_are_new_and_only_some_are_kept(
     names = [f"ladders/{number}" for number in range(3)]
     assert (await tables.get_table(names[0])).standings == ()
     for name in names:
-        await store.ladders.show(name, 4, encode_table(build_table(rated, {}, {})))
+        await store.ladders.publish_table(name, 4, encode_table(build_table(rated, {}, {})))
         table = await tables.get_table(name)
         assert [line.bot for line in table.standings] == [bot for bot, _ in rated]
         assert await tables.get_table(name) is table
     assert list(tables._shown) == names[1:]
-    await store.ladders.show(names[2], 4, encode_table([]))
+    await store.ladders.publish_table(names[2], 4, encode_table([]))
     assert list((await tables.get_table(names[2])).standings) == []

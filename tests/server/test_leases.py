@@ -122,12 +122,12 @@ class Fences:
         self.processes = self.journal = self
         self.is_away = False
 
-    async def beat(self, *_: object, **__: object) -> int:
+    async def write_heartbeat(self, *_: object, **__: object) -> int:
         if self.is_away:
             raise StoreUnavailable("away")
         return 1
 
-    async def confirm(self, match: str, *_: object) -> AppendResult:
+    async def confirm_fence(self, match: str, *_: object) -> AppendResult:
         await asyncio.sleep(0)
         self.asked.append(match)
         if self.hook:
@@ -211,11 +211,11 @@ def test_an_estate_is_shared_whole_once_and_by_what_is_free(free: dict[str, int]
 async def opened(store: Store, flusher: Flusher, **meta: bytes) -> tuple[MatchClaims, Any]:
     """A new match with its job, and who is to open it."""
     setup = setup_of()
-    await store.matches.create(
+    await store.matches.create_match(
         setup.match, {"setup": canonical_json(setup.to_json()), "state": "SEATING", **meta}
     )
-    await store.jobs.push(setup.match)
-    [job] = await store.jobs.take("a", 1, 100)
+    await store.jobs.push_job(setup.match)
+    [job] = await store.jobs.take_jobs("a", 1, 100)
     return opening(store, flusher), job
 
 
@@ -227,7 +227,7 @@ async def die(
     store: Store, flusher: Flusher, job: Any, heir: str, death: Death = Death.SOON
 ) -> VoidReason | None:
     """The owner has died in that way; what the heir is to do with the match."""
-    fence = await store.journal.fence(job.match)
+    fence = await store.journal.read_fence(job.match)
     owned = await opening(store, flusher, heir).claim_match(UnownedMatch(job, "a", fence, death))
     assert owned
     return owned.void
@@ -263,15 +263,15 @@ async def test_what_the_old_owner_writes_until_the_fence_is_set_is_known_to_the_
 ) -> None:
     ours, job = await opened(store, flusher)
     assert await ours.claim_match(UnownedMatch(job, "a", None))
-    fence = await store.journal.fence(job.match)
+    fence = await store.journal.read_fence(job.match)
     sat = encode_entry(Sat(seq=1, at_ms=5, seat=Seat(0), nonce=None))
-    claim = store.journal.claim
+    claim = store.journal.claim_match
 
     async def claimed(*args: Any, **options: Any) -> int:
         assert await flusher.append_and_wait(job.match, 1, "a", 1, [sat]) is AppendResult.OK
         return await claim(*args, **options)
 
-    monkeypatch.setattr(store.journal, "claim", claimed)
+    monkeypatch.setattr(store.journal, "claim_match", claimed)
     heir = await opening(store, flusher, "b").claim_match(UnownedMatch(job, "a", fence, Death.SOON))
     assert heir
     assert (heir.epoch, heir.match.position.seq) == (2, 1)
@@ -324,12 +324,12 @@ async def test_what_another_version_wrote_is_left_to_it(store: Store, flusher: F
     ours, job = await opened(store, flusher, format=b"seatwise.journal/2")
     with pytest.raises(UnknownFormat):
         await ours.claim_match(UnownedMatch(job, "a", None))
-    assert await store.journal.fence(job.match) is None
+    assert await store.journal.read_fence(job.match) is None
 
 
 async def test_rules_of_another_version_are_left_to_it(store: Store, flusher: Flusher) -> None:
     setup = setup_of(name="matches/newer").to_json() | {"rules_version": "99"}
-    await store.matches.create("matches/newer", {"setup": json.dumps(setup), "state": "SEATING"})
+    await store.matches.create_match("matches/newer", {"setup": json.dumps(setup), "state": "SEATING"})
     ours, job = await opened(store, flusher)
     with pytest.raises(UnknownFormat):
         await ours.claim_match(UnownedMatch(type(job)("1-0", "matches/newer"), "a", None))
@@ -340,11 +340,11 @@ async def test_a_match_with_a_deck_that_is_not_here_is_left_to_those_who_have_it
 ) -> None:
     setup = race_setup().to_json()
     setup["options"] = {**setup["options"], "deck": "theirs:" + "0" * 64}
-    await store.matches.create("matches/theirs", {"setup": json.dumps(setup), "state": "SEATING"})
+    await store.matches.create_match("matches/theirs", {"setup": json.dumps(setup), "state": "SEATING"})
     ours, job = await opened(store, flusher)
     with pytest.raises(UnknownFormat, match="deck"):
         await ours.claim_match(UnownedMatch(type(job)("1-0", "matches/theirs"), "a", None))
-    assert await store.journal.fence("matches/theirs") is None
+    assert await store.journal.read_fence("matches/theirs") is None
 
 
 async def test_what_a_failover_forgot_is_written_again_under_an_epoch_that_nobody_had(
@@ -356,8 +356,8 @@ async def test_what_a_failover_forgot_is_written_again_under_an_epoch_that_nobod
     sat = encode_entry(Sat(seq=1, at_ms=5, seat=Seat(0), nonce=None))
     assert await flusher.append_and_wait(job.match, 1, "a", 1, [sat]) is AppendResult.OK
     await redis_client.flushall()
-    assert await store.journal.confirm(job.match, 1, "a") is AppendResult.LOST
+    assert await store.journal.confirm_fence(job.match, 1, "a") is AppendResult.LOST
     again = await ours.reclaim_match(owned.match.setup, 1)
     assert again
     assert (again.epoch, again.match.position.seq) == (2, 1)
-    assert await store.journal.read(job.match) == [sat]
+    assert await store.journal.read_entries(job.match) == [sat]

@@ -14,11 +14,11 @@ from seatwise_server.lobby.attendance import Attendance
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
-from seatwise_server.store import Offer, SeatOf, Store
+from seatwise_server.store import SeatOf, SeatOffer, Store
 from seatwise_server.store.attendance import LEASE_MS
 from seatwise_server.store.errors import StoreUnavailable
 
-STANDS = Offer("matches/m", 0, 1, pb.SeatOffer(match="matches/m", epoch=1).SerializeToString())
+STANDS = SeatOffer("matches/m", 0, 1, pb.SeatOffer(match="matches/m", epoch=1).SerializeToString())
 
 
 class NoShows:
@@ -44,7 +44,7 @@ class Seats:
         self.asked = 0
         self.is_late = asyncio.Event()
 
-    async def open_offers(self, _: str) -> list[Offer]:
+    async def open_offers(self, _: str) -> list[SeatOffer]:
         self.asked += 1
         if self.asked == 1:
             await self.is_late.wait()
@@ -70,22 +70,22 @@ async def test_an_answer_that_is_late_closes_no_seat() -> None:
 class Counted:
     """Counts what is asked for."""
 
-    def __init__(self, offers: list[Offer]) -> None:
+    def __init__(self, offers: list[SeatOffer]) -> None:
         self.offers = offers
         self.read = 0
 
-    async def open_offers(self, _: str) -> list[Offer]:
+    async def open_offers(self, _: str) -> list[SeatOffer]:
         self.read += len(self.offers)
         return self.offers
 
-    async def offers_of(self, _: str, seats: Collection[SeatOf]) -> list[Offer]:
+    async def offers_of(self, _: str, seats: Collection[SeatOf]) -> list[SeatOffer]:
         self.read += len(seats)
         return [offer for offer in self.offers if (offer.match, offer.seat) in seats]
 
 
 async def test_of_a_thousand_seats_only_those_are_read_that_changed() -> None:
     stands = [
-        Offer(
+        SeatOffer(
             f"matches/m{number}", 0, 1, pb.SeatOffer(match=f"matches/m{number}", epoch=1).SerializeToString()
         )
         for number in range(1000)
@@ -98,7 +98,7 @@ async def test_of_a_thousand_seats_only_those_are_read_that_changed() -> None:
     seats.offers, seats.read = (
         [
             *stands[1:],
-            Offer(
+            SeatOffer(
                 "matches/new", 1, 1, pb.SeatOffer(match="matches/new", seat=1, epoch=1).SerializeToString()
             ),
         ],
@@ -119,7 +119,7 @@ class SlowAttend:
     def __init__(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_asked = asyncio.Event()
         self.may_go_on = asyncio.Event()
-        self._attend = store.attendances.attend
+        self._attend = store.attendances.write_attendance
         monkeypatch.setattr(store.attendances, "attend", self)
 
     async def __call__(self, *args: Any) -> Any:
@@ -130,8 +130,8 @@ class SlowAttend:
 
 async def attend_elsewhere(store: Store) -> None:
     """The bot's last stream was at a lobby that has gone since; its lease has some seconds left."""
-    turn = await store.attendances.turn(BOT)
-    await store.attendances.attend(BOT, Presence("gone", "older", 1, (), turn), LEASE_MS)
+    turn = await store.attendances.replace_attendance_id(BOT)
+    await store.attendances.write_attendance(BOT, Presence("gone", "older", 1, (), turn), LEASE_MS)
 
 
 def told(attendance: Attendance) -> list[str | None]:
@@ -156,7 +156,7 @@ async def test_a_bot_whose_attendance_is_not_written_yet_is_not_told_that_it_is_
     slow.may_go_on.set()
     await arriving
     assert told(attendance) == ["welcome"]
-    found = await store.attendances.get(BOT)
+    found = await store.attendances.get_attendance(BOT)
     assert found
     assert found.attend_id == attendance.attend_id
     await present.__aexit__(None, None, None)
@@ -179,7 +179,7 @@ async def test_a_beat_keeps_what_is_written_and_ends_what_was_replaced(store: St
 class WellKnown:
     """Its offer stands."""
 
-    async def open_offers(self, _: str) -> list[Offer]:
+    async def open_offers(self, _: str) -> list[SeatOffer]:
         return [STANDS]
 
 
@@ -223,7 +223,7 @@ async def test_an_offer_to_a_stream_that_is_ending_is_not_noted() -> None:
 
 
 async def test_offers_that_are_told_on_arrival_are_noted_soon(store: Store) -> None:
-    await store.attendances.attend(BOT, Presence("gone", "older", 9, (QUEUE,), 0), LEASE_MS)
+    await store.attendances.write_attendance(BOT, Presence("gone", "older", 9, (QUEUE,), 0), LEASE_MS)
     await store.seats.reserve_all("matches/m", [(BOT, 0)], queued={BOT})
     await store.seats.put_offer(BOT, "matches/m", 0, 1, STANDS.offer)
     lobby = Lobby("lobby", store, SimpleNamespace(wake=lambda: None))  # type: ignore[arg-type]

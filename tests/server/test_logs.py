@@ -87,9 +87,9 @@ async def test_every_event_is_named_in_past_tense_snake_case(house):
 
 async def secrets_of(house: House, match: str) -> list[str]:
     """The seed and the nonces of a match that runs, as the store alone knows them."""
-    meta = await house.server.store.matches.get(match)
+    meta = await house.server.store.matches.get_meta(match)
     setup = json.loads(meta.fields["setup"])
-    entries = map(decode_entry, await house.server.store.journal.read(match))
+    entries = map(decode_entry, await house.server.store.journal.read_entries(match))
     return [setup["seed"], *[entry.nonce for entry in entries if isinstance(entry, Sat) and entry.nonce]]
 
 

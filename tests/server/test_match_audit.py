@@ -33,8 +33,8 @@ LEAGUE = "leagues/cup"
 async def competitions(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ladder and a league; and nobody is waited for."""
     monkeypatch.setattr(match_audit, "SETTLE_S", 0.0)
-    await store.ladders.create(LADDER, b"{}")
-    await store.leagues.create(LEAGUE, b"{}")
+    await store.ladders.create_ladder(LADDER, b"{}")
+    await store.leagues.create_league(LEAGUE, b"{}")
 
 
 async def played(
@@ -45,7 +45,7 @@ async def played(
     it.setup = replace(it.setup, match=name, competition=competition)
     it.match = Match(it.setup)
     fields = {"format": JOURNAL_FORMAT, "setup": canonical_json(it.setup.to_json()), "state": "SEATING"}
-    await store.matches.create(name, {**fields, "queue": competition or CREATED})
+    await store.matches.create_match(name, {**fields, "queue": competition or CREATED})
     it.sit_all()
     if is_void:
         for seat in (0, 1):
@@ -53,9 +53,9 @@ async def played(
     else:
         it.play_out(ms_each=7)
     end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
-    epoch = await store.journal.claim(name, "a", 0)
+    epoch = await store.journal.claim_match(name, "a", 0)
     assert await Delivery(store, KEEP_S).deliver_match(it.setup, epoch, "a", end)
-    meta = await store.matches.get(name)
+    meta = await store.matches.get_meta(name)
     assert meta
     return meta
 
@@ -83,7 +83,7 @@ async def lose(redis: Redis, *matches: str) -> None:
 
 
 async def listed(store: Store) -> list[str]:
-    return [meta.match for meta in (await store.matches.page(99)).matches]
+    return [meta.match for meta in (await store.matches.list_page(99)).matches]
 
 
 async def test_where_everything_fits_nothing_is_found(store: Store) -> None:
@@ -91,7 +91,7 @@ async def test_where_everything_fits_nothing_is_found(store: Store) -> None:
         await played(store, f"matches/{number}", competition)
         await played(store, f"matches/void-{number}", competition, is_void=True)
     for number in range(match_audit.PAGE_ENTRIES + 1):  # they wait for their bots
-        await store.matches.create(
+        await store.matches.create_match(
             f"matches/w{number}", {"setup": "{}", "state": "WAITING", "queue": CREATED}
         )
     await wait_as_created(store)
@@ -101,10 +101,10 @@ async def test_where_everything_fits_nothing_is_found(store: Store) -> None:
 async def wait_as_created(store: Store) -> None:
     """All that wait by name stand in the queue."""
     setup = canonical_json(Desk().setup.to_json())
-    for meta in (await store.matches.page(999)).matches:
+    for meta in (await store.matches.list_page(999)).matches:
         if meta.state == MatchState.WAITING:
             await store.client.call("HSET", keys.match_meta(meta.match), "setup", setup)
-            await store.queues.enter(CREATED, meta.match)
+            await store.queues.enter_queue(CREATED, meta.match)
 
 
 @pytest.mark.parametrize("competition", ["", LADDER, LEAGUE])
@@ -117,9 +117,9 @@ async def test_a_match_that_an_older_version_has_lost_is_named_and_mended_from_i
     kept_ms = await redis_client.pttl(keys.match_record("matches/lost"))
     await lose(redis_client, "matches/lost")
     assert await audit(store) == [("matches/lost", "LOST", False)]
-    assert await store.matches.get("matches/lost") is None, "it was asked for nothing more"
+    assert await store.matches.get_meta("matches/lost") is None, "it was asked for nothing more"
     assert await audit(store, mends=True) == [("matches/lost", "LOST", True)]
-    after = await store.matches.get("matches/lost")
+    after = await store.matches.get_meta("matches/lost")
     assert after
     end_ms = int(after.fields["end_ms"]), int(before.fields["end_ms"])
     assert after.fields | {"end_ms": b""} == before.fields | {"end_ms": b""}
@@ -134,11 +134,11 @@ async def test_a_match_of_a_set_is_mended_without_its_seed(store: Store, redis_c
     it = desk_in_set(1, size=1)
     place = it.setup.deal_set
     assert place
-    await store.sets.join(place.name, 1, "matches/lost", 1, "ugo", place.seed)
+    await store.sets.join_set(place.name, 1, "matches/lost", 1, "ugo", place.seed)
     before = await played(store, "matches/lost", desk=it)
     await lose(redis_client, "matches/lost")
     await audit(store, mends=True)
-    after = await store.matches.get("matches/lost")
+    after = await store.matches.get_meta("matches/lost")
     assert after
     assert after.fields["result"] == before.fields["result"]
     assert after.fields["setup"] == before.fields["setup"]
@@ -160,7 +160,7 @@ async def test_a_lost_match_whose_record_is_gone_or_damaged_is_named_only(
 
 async def test_a_result_whose_match_was_forgotten_in_time_is_no_fault(store: Store) -> None:
     result = LoggedResult(0, "matches/old", ("bots/a/versions/1",), (1,), (1,), ("COMPLETED",))  # type: ignore[arg-type]
-    await store.results.append(LADDER, result)
+    await store.results.append_result(LADDER, result)
     assert await audit(store) == []
 
 
@@ -194,11 +194,11 @@ async def test_a_result_that_was_not_counted_is_counted(
     store: Store, redis_client: Redis, competition: str
 ) -> None:
     await played(store, "matches/1", competition)
-    [counted] = await store.results.read(competition)
+    [counted] = await store.results.read_results(competition)
     await redis_client.unlink(keys.results_log(competition), keys.results_places(competition))
     assert await audit(store) == [("matches/1", "UNLOGGED", False)]
     assert await audit(store, mends=True) == [("matches/1", "UNLOGGED", True)]
-    assert await store.results.read(competition) == [counted]
+    assert await store.results.read_results(competition) == [counted]
     assert await audit(store) == []
 
 
@@ -206,14 +206,14 @@ async def test_a_result_whose_delivery_is_not_over_is_not_missed(store: Store, r
     """The owner died, or this is a backup; its heir counts the result."""
     await played(store, "matches/1", LADDER)
     await redis_client.unlink(keys.results_log(LADDER), keys.results_places(LADDER))
-    await store.jobs.push("matches/1")
+    await store.jobs.push_job("matches/1")
     assert await audit(store) == []
 
 
 @pytest.mark.parametrize("is_void", [False, True])
 async def test_a_log_that_says_something_else_is_named(store: Store, is_void: bool) -> None:
     it = Desk()
-    await store.results.append(LADDER, wrong_result(it.setup.bots))
+    await store.results.append_result(LADDER, wrong_result(it.setup.bots))
     await played(store, "matches/1", LADDER, is_void=is_void)
     assert await audit(store, mends=True) == [("matches/1", "CONTRADICTED", False)]
 
@@ -236,7 +236,7 @@ async def test_a_match_without_its_record_or_its_result_is_named(store: Store, r
 async def open_match(store: Store, name: str, queue: str, **fields: str) -> None:
     setup = canonical_json(replace(Desk().setup, match=name).to_json())
     state = "WAITING" if queue == CREATED else "SEATING"
-    await store.matches.create(name, {"setup": setup, "state": state, "queue": queue, **fields})
+    await store.matches.create_match(name, {"setup": setup, "state": state, "queue": queue, **fields})
 
 
 async def test_a_match_that_everybody_has_forgotten_goes_on(store: Store) -> None:
@@ -244,31 +244,31 @@ async def test_a_match_that_everybody_has_forgotten_goes_on(store: Store) -> Non
     await open_match(store, "matches/aborted", CREATED, abort="why")
     await open_match(store, "matches/paired", "casual-2")
     await open_match(store, "matches/owned", "casual-2")
-    await store.journal.claim("matches/owned", "a", 0)
+    await store.journal.claim_match("matches/owned", "a", 0)
     names = ("aborted", "named", "owned", "paired")
     assert sorted(await audit(store)) == [(f"matches/{name}", "STUCK", False) for name in names]
     assert sorted(await audit(store, mends=True)) == [(f"matches/{name}", "STUCK", True) for name in names]
-    assert await store.queues.front(CREATED, 9) == ["matches/named"]
-    assert {job.match for job in await store.jobs.page(9)} == {"matches/aborted", "matches/owned"}
-    assert await store.matches.get("matches/paired") is None
+    assert await store.queues.front_of(CREATED, 9) == ["matches/named"]
+    assert {job.match for job in await store.jobs.list_page(9)} == {"matches/aborted", "matches/owned"}
+    assert await store.matches.get_meta("matches/paired") is None
     assert await audit(store) == []
 
 
 async def test_a_match_that_is_waited_for_or_played_is_not_stuck(store: Store) -> None:
     await open_match(store, "matches/waits", CREATED)
-    await store.queues.enter(CREATED, "matches/waits")
+    await store.queues.enter_queue(CREATED, "matches/waits")
     await open_match(store, "matches/proposed", "casual-2")
-    await store.queues.enter("casual-2", "bots/a/versions/1")
-    await store.queues.take("casual-2", 1, 0, "matches/proposed")
+    await store.queues.enter_queue("casual-2", "bots/a/versions/1")
+    await store.queues.propose_first("casual-2", 1, 0, "matches/proposed")
     await open_match(store, "matches/played", "casual-2")
-    await store.jobs.push("matches/played")
-    await store.journal.claim("matches/played", "a", 0)
+    await store.jobs.push_job("matches/played")
+    await store.journal.claim_match("matches/played", "a", 0)
     assert await audit(store) == []
 
 
 async def test_a_match_that_is_being_seated_is_listed_by_its_lobby(store: Store, redis_client: Redis) -> None:
-    await store.queues.enter("casual-2", "bots/a/versions/1")
-    await store.queues.take("casual-2", 1, 0, "matches/proposed")
+    await store.queues.enter_queue("casual-2", "bots/a/versions/1")
+    await store.queues.propose_first("casual-2", 1, 0, "matches/proposed")
     await open_match(store, "matches/proposed", "casual-2")
     await redis_client.zrem(keys.MATCH_INDEX, "matches/proposed")
     assert await audit(store) == []
@@ -276,7 +276,7 @@ async def test_a_match_that_is_being_seated_is_listed_by_its_lobby(store: Store,
 
 async def test_a_match_that_is_played_and_not_listed_is_listed(store: Store, redis_client: Redis) -> None:
     await open_match(store, "matches/played", "casual-2")
-    await store.jobs.push("matches/played")
+    await store.jobs.push_job("matches/played")
     await redis_client.zadd(keys.MATCH_INDEX, {"matches/played": 1})
     assert await audit(store, mends=True) == [("matches/played", "UNLISTED", True)]
     assert await audit(store) == []
@@ -287,13 +287,13 @@ async def test_a_set_that_waits_for_a_match_that_never_was_is_named(store: Store
     it = desk_in_set(1, size=2)
     place = it.setup.deal_set
     assert place
-    await store.sets.join(place.name, 1, "matches/1", 2, "ugo", place.seed)
+    await store.sets.join_set(place.name, 1, "matches/1", 2, "ugo", place.seed)
     await played(store, "matches/1", desk=it)
     assert await audit(store) == []
-    await store.sets.join(place.name, 2, "matches/2", 2, "ugo", place.seed)
+    await store.sets.join_set(place.name, 2, "matches/2", 2, "ugo", place.seed)
     assert await audit(store, mends=True) == [("matches/1", "SET_STUCK", False)]
     await open_match(store, "matches/2", CREATED)
-    await store.queues.enter(CREATED, "matches/2")
+    await store.queues.enter_queue(CREATED, "matches/2")
     assert await audit(store) == []
 
 
@@ -301,7 +301,7 @@ async def test_what_fits_on_a_second_look_is_no_fault(store: Store, monkeypatch:
     await open_match(store, "matches/1", CREATED)
 
     async def settle(_: float) -> None:
-        await store.queues.enter(CREATED, "matches/1")
+        await store.queues.enter_queue(CREATED, "matches/1")
 
     monkeypatch.setattr(match_audit.asyncio, "sleep", settle)
     assert await audit(store) == []

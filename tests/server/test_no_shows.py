@@ -285,13 +285,13 @@ def voided_desk(waited: bool = True) -> tuple[Desk, dict[str, Any]]:
 
 async def seated(store: Store, it: Desk, meta: dict[str, Any]) -> int:
     """The match is a referee's, and its bots know of their seats; the epoch."""
-    await store.matches.create(it.setup.match, meta)
+    await store.matches.create_match(it.setup.match, meta)
     for seat, bot in enumerate(it.setup.bots):
-        await store.attendances.attend(bot, Attendance("lobby", bot, 1, (QUEUE,)), 60_000)
+        await store.attendances.write_attendance(bot, Attendance("lobby", bot, 1, (QUEUE,)), 60_000)
         await store.seats.reserve_all(it.setup.match, [(bot, seat)], queued=it.setup.bots)
         await store.seats.put_offer(bot, it.setup.match, seat, 1, b"offer")
         await store.no_shows.note_told(bot, [SeatOf(it.setup.match, seat)])
-    return await store.journal.claim(it.setup.match, "a", 0)
+    return await store.journal.claim_match(it.setup.match, "a", 0)
 
 
 async def missed(store: Store, bot: str) -> int:
@@ -324,9 +324,9 @@ class Failing:
     ("part", "step"),
     [
         ("no_shows", "note_no_shows"),
-        ("journal", "retire"),
+        ("journal", "retire_match"),
         ("seats", "release_all"),
-        ("seats", "room"),
+        ("seats", "free_places"),
         ("queues", "return_all"),
     ],
 )
@@ -339,7 +339,7 @@ async def test_an_owner_that_dies_while_it_notes_a_no_show_leaves_nothing_undone
     dying = dataclasses.replace(store, **{part: Failing(getattr(store, part), step, when)})
     with pytest.raises(StoreUnavailable):
         await Delivery(dying, 60).deliver_match(it.setup, epoch, "a", end)
-    fence = await store.journal.fence(it.setup.match)
+    fence = await store.journal.read_fence(it.setup.match)
     assert fence
     if fence.is_retired:
         await Delivery(store, 60).conclude_delivery(it.setup)
@@ -347,18 +347,18 @@ async def test_an_owner_that_dies_while_it_notes_a_no_show_leaves_nothing_undone
         assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
     partner, absent = it.setup.bots
     assert [await missed(store, bot) for bot in it.setup.bots] == [0, 1]
-    assert await store.queues.waiting(QUEUE) == [Waiting(partner, 5)]
-    assert await store.seats.held(absent) == []
+    assert await store.queues.waiting_bots(QUEUE) == [Waiting(partner, 5)]
+    assert await store.seats.held_seats(absent) == []
 
 
 async def test_a_partner_that_has_gone_or_attends_for_something_else_is_not_put_back(store: Store) -> None:
     it, meta = voided_desk()
     epoch = await seated(store, it, meta)
     bot = it.setup.bots[0]
-    await store.attendances.attend(bot, Attendance("lobby", bot, 1, ("casual",)), 60_000)
+    await store.attendances.write_attendance(bot, Attendance("lobby", bot, 1, ("casual",)), 60_000)
     end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
     assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
-    assert await store.queues.waiting(QUEUE) == []
+    assert await store.queues.waiting_bots(QUEUE) == []
 
 
 # Whose fault it is
@@ -454,7 +454,7 @@ async def test_a_bot_that_does_not_read_is_told_all_the_same(house: House) -> No
 
 async def until_seats(store: Store, bot: str, count: int) -> None:
     """As soon as the bot holds so many; nothing but Redis knows before it is offered one."""
-    while await store.seats.count(bot) != count:  # noqa: ASYNC110
+    while await store.seats.count_seats(bot) != count:  # noqa: ASYNC110
         await asyncio.sleep(0)
 
 

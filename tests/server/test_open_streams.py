@@ -38,9 +38,9 @@ async def test_streams_of_a_token_that_is_taken_away_end_within_a_second() -> No
     tokens = (ANN, ANN, BOB)
     callers = [caller_with(token) for token in tokens]
     with (
-        streams_open.track(callers[0], streams[0]),
-        streams_open.track(callers[1], streams[1]),
-        streams_open.track(callers[2], streams[2]),
+        streams_open.track_stream(callers[0], streams[0]),
+        streams_open.track_stream(callers[1], streams[1]),
+        streams_open.track_stream(callers[2], streams[2]),
     ):
         await asyncio.sleep(5)
         bots.refuse(ANN, "UNKNOWN")
@@ -58,7 +58,7 @@ async def test_a_token_that_goes_while_its_stream_opens_is_noticed() -> None:
     caller = caller_with(ANN)
     bots.refuse(ANN)
     await asyncio.sleep(5)
-    with streams_open.track(caller, stream):
+    with streams_open.track_stream(caller, stream):
         await asyncio.sleep(0.9)
         assert stream.reason == "TOKEN_REVOKED"
     task.cancel()
@@ -70,7 +70,7 @@ async def test_while_nothing_changes_no_token_is_read_again() -> None:
     streams_open = OpenStreams(bots)  # type: ignore[arg-type]
     task = asyncio.create_task(streams_open.watch_tokens())
     caller = caller_with(ANN)
-    with streams_open.track(caller, FakeStream()):
+    with streams_open.track_stream(caller, FakeStream()):
         await asyncio.sleep(3600)
     assert bots.asked <= 3
     task.cancel()
@@ -82,7 +82,7 @@ async def test_a_change_while_the_store_is_away_is_noticed_when_it_is_back() -> 
     streams_open = OpenStreams(bots)  # type: ignore[arg-type]
     task = asyncio.create_task(streams_open.watch_tokens())
     caller = caller_with(ANN)
-    with streams_open.track(caller, stream):
+    with streams_open.track_stream(caller, stream):
         await asyncio.sleep(5)
         bots.is_away = True
         bots.refuse(ANN)
@@ -98,7 +98,7 @@ async def test_a_change_while_the_store_is_away_is_noticed_when_it_is_back() -> 
 async def test_a_stream_that_has_ended_is_forgotten() -> None:
     bots, stream = FakeBots(), FakeStream()
     streams_open = OpenStreams(bots)  # type: ignore[arg-type]
-    with streams_open.track(caller_with(ANN), stream):
+    with streams_open.track_stream(caller_with(ANN), stream):
         pass
     bots.refuse(ANN)
     task = asyncio.create_task(streams_open.watch_tokens())
@@ -112,6 +112,6 @@ async def test_a_stream_that_has_ended_is_forgotten() -> None:
 async def test_all_streams_are_told_when_the_server_stops() -> None:
     streams_open, streams = OpenStreams(FakeBots()), [FakeStream(), FakeStream()]
     callers = [caller_with(token) for token in (ANN, BOB)]
-    with streams_open.track(callers[0], streams[0]), streams_open.track(callers[1], streams[1]):
+    with streams_open.track_stream(callers[0], streams[0]), streams_open.track_stream(callers[1], streams[1]):
         streams_open.end_all(Refusal("SERVER_STOPPING", "stop"))
     assert [stream.reason for stream in streams] == ["SERVER_STOPPING"] * 2

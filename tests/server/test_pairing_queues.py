@@ -35,12 +35,12 @@ async def wait(store: Store, most: int, queue: str = QUEUE) -> None:
     """Both bots stand in the queue and attend for this one; they have taken seats before."""
     for bot in BOTS:
         await store.client.call("HSET", keys.bot_no_shows(bot), "taken", most)
-        await store.attendances.attend(bot, Attendance("lobby", "first", most, (queue,)), LEASE_MS)
-        await store.queues.enter(QUEUE, bot)
+        await store.attendances.write_attendance(bot, Attendance("lobby", "first", most, (queue,)), LEASE_MS)
+        await store.queues.enter_queue(QUEUE, bot)
 
 
 async def seats(store: Store) -> list[int]:
-    return [await store.seats.count(bot) for bot in BOTS]
+    return [await store.seats.count_seats(bot) for bot in BOTS]
 
 
 async def test_who_has_places_left_is_seated_again_before_anything_is_offered(
@@ -50,7 +50,7 @@ async def test_who_has_places_left_is_seated_again_before_anything_is_offered(
     waves = [await lobby._pair(QUEUES[QUEUE]) for _ in range(4)]
     assert waves == [True, True, True, False]
     assert await seats(store) == [3, 3]
-    assert await store.queues.count(QUEUE) == 0
+    assert await store.queues.count_waiting(QUEUE) == 0
 
 
 async def test_a_match_by_name_has_its_turn_between_two_of_a_queue(
@@ -73,7 +73,7 @@ async def test_who_attends_for_other_queues_by_now_does_not_wait_on(store: Store
     await wait(store, most=3, queue="casual")
     await lobby._pair(QUEUES[QUEUE])
     assert await seats(store) == [1, 1]
-    assert await store.queues.count(QUEUE) == 0
+    assert await store.queues.count_waiting(QUEUE) == 0
 
 
 async def test_who_has_fewer_places_than_seats_is_missing(store: Store, lobby: Pairing) -> None:
@@ -81,5 +81,5 @@ async def test_who_has_fewer_places_than_seats_is_missing(store: Store, lobby: P
     assert await lobby._seating.missing(BOTS) == one
     await wait(store, most=2)
     assert await lobby._seating.missing([one, other, other]) is None
-    await store.seats.reserve(other, "matches/1", 0)
+    await store.seats.reserve_seat(other, "matches/1", 0)
     assert await lobby._seating.missing([one, other, other]) == other

@@ -46,7 +46,7 @@ async def first_found(host: Host, store: Store, living: list[str]) -> set[str]:
     heir = Takeover(host, store)
     while not host.opened:  # the test's own time-out ends it
         for name in (host.name, *living):
-            await store.processes.beat(name, "host:1", 0, 10, is_draining=False)
+            await store.processes.write_heartbeat(name, "host:1", 0, 10, is_draining=False)
         await heir._look_for_dead()
         await asyncio.sleep(LEASE_S / 6)
     return host.opened
@@ -55,8 +55,8 @@ async def first_found(host: Host, store: Store, living: list[str]) -> set[str]:
 async def held_by(store: Store, holder: str, matches: list[str]) -> None:
     """That process has taken the jobs of these matches."""
     for match in matches:
-        await store.jobs.push(match)
-    assert len(await store.jobs.take(holder, len(matches), 100)) == len(matches)
+        await store.jobs.push_job(match)
+    assert len(await store.jobs.take_jobs(holder, len(matches), 100)) == len(matches)
 
 
 MATCHES = [f"matches/m{number}" for number in range(9)]
@@ -65,7 +65,7 @@ MATCHES = [f"matches/m{number}" for number in range(9)]
 async def test_the_matches_of_the_dead_are_shared(store: Store) -> None:
     await held_by(store, "dead", MATCHES)
     for match in MATCHES:
-        await store.journal.claim(match, "dead", 0)
+        await store.journal.claim_match(match, "dead", 0)
     ours = await first_found(Host("b"), store, ["a", "c"])
     assert len(ours) == 3
 
@@ -75,12 +75,12 @@ async def test_what_others_leave_is_taken_by_whoever_has_room(store: Store, name
     """They may be dead too, and nobody knows it yet."""
     await held_by(store, "dead", MATCHES)
     for match in MATCHES:
-        await store.journal.claim(match, "dead", 0)
+        await store.journal.claim_match(match, "dead", 0)
     host = Host(name)
     heir = Takeover(host, store)
     while len(host.opened) < len(MATCHES):  # the test's own time-out ends it
         for each in ("a", "b", "c"):
-            await store.processes.beat(each, "host:1", 0, 10, is_draining=False)
+            await store.processes.write_heartbeat(each, "host:1", 0, 10, is_draining=False)
         await heir._look_for_dead()
         await asyncio.sleep(LEASE_S / 6)
 
@@ -91,8 +91,8 @@ async def test_whoever_holds_the_job_of_a_dead_ones_match_takes_it_for_nobody_el
     """Its owner had taken it over from us and died before it could note that the job was its own."""
     await held_by(store, "b", MATCHES)
     for match in MATCHES:
-        epoch = await store.journal.claim(match, "b", 0)
-        await store.journal.claim(match, "dead", epoch, death=Death.SOON)
+        epoch = await store.journal.claim_match(match, "b", 0)
+        await store.journal.claim_match(match, "dead", epoch, death=Death.SOON)
     assert await first_found(Host("b"), store, ["a", "c"]) == set(MATCHES)
 
 
@@ -103,8 +103,8 @@ async def test_who_lived_with_a_match_for_a_while_died_late(
     monkeypatch.setattr(takeover, "SOON_DEATH_MS", lived_ms)
     await held_by(store, "dead", MATCHES)
     for match in MATCHES:
-        await store.journal.claim(match, "dead", 0)
-    await store.processes.beat("dead", "host:1")
+        await store.journal.claim_match(match, "dead", 0)
+    await store.processes.write_heartbeat("dead", "host:1")
     host = Host("b")
     await first_found(host, store, [])
     assert host.deaths == {death}
@@ -120,11 +120,11 @@ async def test_what_does_not_fit_is_left_to_others(store: Store) -> None:
     host = Host("b", free=2)
     await first_found(host, store, ["a"])
     assert len(host.opened) == 2
-    assert await store.jobs.owners() == {"b": 9}
+    assert await store.jobs.count_by_owner() == {"b": 9}
     host.free_tables = 0
     await Takeover(host, store)._look_for_dead()
-    assert await store.jobs.owners() == {"b": 2}
-    assert {job.match for job in await store.jobs.take("a", 10, 100)} == set(MATCHES) - host.opened
+    assert await store.jobs.count_by_owner() == {"b": 2}
+    assert {job.match for job in await store.jobs.take_jobs("a", 10, 100)} == set(MATCHES) - host.opened
 
 
 # Many, in virtual time: the store answers at once, opening a match takes a while
@@ -140,18 +140,18 @@ class Books:
         self.held_by_dead = {f"{number:06}": f"matches/{number}" for number in range(matches)}
         self.processes = self.jobs = self.journal = self
 
-    async def heartbeats(self) -> dict[str, Heartbeat]:
+    async def read_heartbeats(self) -> dict[str, Heartbeat]:
         heir = Heartbeat(int(asyncio.get_running_loop().time()), "", has_left=False, free=10_000)
         return {"dead": Heartbeat(1, "", has_left=False), "heir": heir}
 
-    async def owners(self) -> dict[str, int]:
+    async def count_by_owner(self) -> dict[str, int]:
         return {"dead": len(self.held_by_dead)} if self.held_by_dead else {}
 
-    async def held(self, holder: str, count: int, after_id: str = "") -> list[Job]:
+    async def jobs_of(self, holder: str, count: int, after_id: str = "") -> list[Job]:
         jobs = [Job(*each) for each in sorted(self.held_by_dead.items()) if each[0] > after_id]
         return jobs[:count] if holder == "dead" else []
 
-    async def fence(self, _: str) -> Fence:
+    async def read_fence(self, _: str) -> Fence:
         return Fence(1, "dead", is_retired=False)
 
 

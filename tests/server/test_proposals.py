@@ -103,7 +103,9 @@ def lobby_that_stops(store: Store, part: str, step: str, stop: Any) -> Pairing:
 async def attend(store: Store, *bots: str, most: int = 1) -> None:
     """They are present, and would play in a queue and on the ladder."""
     for bot in bots:
-        await store.attendances.attend(bot, Attendance("lobby", bot, most, (QUEUE, LADDER.name)), LEASE_MS)
+        await store.attendances.write_attendance(
+            bot, Attendance("lobby", bot, most, (QUEUE, LADDER.name)), LEASE_MS
+        )
 
 
 async def wait_for_a_match(store: Store, way: str, bots: Sequence[str] = BOTS) -> None:
@@ -114,44 +116,44 @@ async def wait_for_a_match(store: Store, way: str, bots: Sequence[str] = BOTS) -
         await seating.create(
             seating.setup(match, "ugo", bots, {"rounds": 1}, default_time_control("ugo")), "WAITING", CREATED
         )
-        await store.queues.enter(CREATED, match)
+        await store.queues.enter_queue(CREATED, match)
         return
     for bot in bots:
-        await store.queues.enter(way, bot)
+        await store.queues.enter_queue(way, bot)
 
 
 async def play_out(store: Store) -> str:
     """A referee takes the one job, and its match is played to the end and delivered."""
-    [job] = await store.jobs.take("referee", 9, 1_000)
+    [job] = await store.jobs.take_jobs("referee", 9, 1_000)
     setup = await Seating(store, "fsync").setup_of(job.match)
     assert setup
     desk = Desk()
     desk.setup, desk.match = setup, Match(setup)
     desk.sit_all()
     desk.play_out()
-    epoch = await store.journal.claim(job.match, "referee", 0)
+    epoch = await store.journal.claim_match(job.match, "referee", 0)
     end = end_of(setup, [encode_entry(entry) for entry in desk.journal])
     assert await Delivery(store, KEEP_S).deliver_match(setup, epoch, "referee", end)
-    await store.jobs.done(job.job_id)
+    await store.jobs.finish_job(job.job_id)
     return job.match
 
 
 async def check_on_the_books(store: Store, match: str) -> None:
     """What GetMatch, GetRecord and ListMatches say follows from this."""
-    meta = await store.matches.get(match)
+    meta = await store.matches.get_meta(match)
     assert meta
     assert (meta.state, "setup" in meta.fields, "result" in meta.fields) == ("FINISHED", True, True)
-    assert await store.matches.record(match)
-    assert match in [each.match for each in (await store.matches.page(9)).matches]
+    assert await store.matches.get_record(match)
+    assert match in [each.match for each in (await store.matches.list_page(9)).matches]
 
 
 async def check_nothing_is_left(store: Store, way: str) -> None:
     """No seat is held, no proposal is open, no job waits."""
-    assert [await store.seats.held(bot) for bot in BOTS] == [[], []]
-    assert await store.queues.unfinished(way) == []
-    assert await store.jobs.waiting() == 0
+    assert [await store.seats.held_seats(bot) for bot in BOTS] == [[], []]
+    assert await store.queues.unfinished_proposals(way) == []
+    assert await store.jobs.count_waiting() == 0
     if way == CREATED:
-        assert await store.queues.count(CREATED) == 0
+        assert await store.queues.count_waiting(CREATED) == 0
 
 
 @pytest.fixture
@@ -168,7 +170,7 @@ async def test_the_heir_of_a_lobby_that_was_killed_leaves_a_finished_match_on_th
 ) -> None:
     await wait_for_a_match(store, way)
     with pytest.raises(Killed):
-        await lobby_that_stops(store, "queues", "seated", kill)._pass()
+        await lobby_that_stops(store, "queues", "close_proposal", kill)._pass()
     match = await play_out(store)
     await be(store, where)
     await heir.take_up_unfinished()
@@ -183,7 +185,7 @@ async def test_a_lobby_that_stood_still_leaves_it_there_too(
 ) -> None:
     still = StandStill()
     await wait_for_a_match(store, way)
-    passing = asyncio.create_task(lobby_that_stops(store, "queues", "seated", still)._pass())
+    passing = asyncio.create_task(lobby_that_stops(store, "queues", "close_proposal", still)._pass())
     async with asyncio.timeout(5):
         await still.has_begun.wait()
     match = await play_out(store)
@@ -200,19 +202,19 @@ async def be(store: Store, where: str) -> None:
     """The bots are present, or have left, or play another match by now."""
     for bot in BOTS:
         if where == "absent":
-            await store.attendances.leave(bot, bot)
+            await store.attendances.remove_attendance(bot, bot)
         elif where == "busy":
-            assert (await store.seats.reserve(bot, "matches/another", 0)).holds
+            assert (await store.seats.reserve_seat(bot, "matches/another", 0)).holds
 
 
 async def check_after(store: Store, way: str, where: str) -> None:
     """Nobody is locked, or seated again; those who have a place free wait on."""
     if where == "busy":
         await store.seats.release_all("matches/another", [BOTS[0]])
-        await store.seats.release(BOTS[1], "matches/another", 0)
+        await store.seats.release_seat(BOTS[1], "matches/another", 0)
     await check_nothing_is_left(store, way)
     if way != CREATED:
-        waiting = {each.bot for each in await store.queues.waiting(way)}
+        waiting = {each.bot for each in await store.queues.waiting_bots(way)}
         assert waiting == (set(BOTS) if where == "present" else set())
 
 
@@ -220,15 +222,15 @@ async def check_after(store: Store, way: str, where: str) -> None:
 async def test_a_match_that_is_played_is_left_to_its_referee(store: Store, heir: Pairing, way: str) -> None:
     await wait_for_a_match(store, way)
     with pytest.raises(Killed):
-        await lobby_that_stops(store, "queues", "seated", kill)._pass()
-    [job] = await store.jobs.take("referee", 9, 1_000)
-    await store.journal.claim(job.match, "referee", 0)
+        await lobby_that_stops(store, "queues", "close_proposal", kill)._pass()
+    [job] = await store.jobs.take_jobs("referee", 9, 1_000)
+    await store.journal.claim_match(job.match, "referee", 0)
     for bot in BOTS:
-        await store.attendances.leave(bot, bot)
+        await store.attendances.remove_attendance(bot, bot)
     await heir.take_up_unfinished()
-    assert await store.matches.get(job.match)
-    assert [[each.match for each in await store.seats.held(bot)] for bot in BOTS] == [[job.match]] * 2
-    assert await store.queues.unfinished(way) == []
+    assert await store.matches.get_meta(job.match)
+    assert [[each.match for each in await store.seats.held_seats(bot)] for bot in BOTS] == [[job.match]] * 2
+    assert await store.queues.unfinished_proposals(way) == []
 
 
 async def test_a_created_match_that_waits_once_more_is_not_played_twice(store: Store, heir: Pairing) -> None:
@@ -236,7 +238,7 @@ async def test_a_created_match_that_waits_once_more_is_not_played_twice(store: S
     await wait_for_a_match(store, CREATED)
     await heir._pass()
     match = await play_out(store)
-    await store.queues.enter(CREATED, match)
+    await store.queues.enter_queue(CREATED, match)
     await heir._pass()
     await check_on_the_books(store, match)
     await check_nothing_is_left(store, CREATED)
@@ -247,10 +249,10 @@ async def test_a_match_that_came_to_nothing_leaves_nothing(
     store: Store, heir: Pairing, redis_client: Redis, way: str
 ) -> None:
     await wait_for_a_match(store, way)
-    await store.attendances.leave(BOTS[0], BOTS[0])
+    await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     await heir._pass()
-    assert [each.bot for each in await store.queues.waiting(way)] == [BOTS[1]]
-    assert (await store.matches.page(9)).matches == ()
+    assert [each.bot for each in await store.queues.waiting_bots(way)] == [BOTS[1]]
+    assert (await store.matches.list_page(9)).matches == ()
     assert await redis_client.zcard(keys.MATCH_INDEX) == 0
     await check_nothing_is_left(store, way)
 
@@ -262,39 +264,39 @@ async def test_a_bot_that_left_while_its_seat_was_a_dead_lobbys_is_not_seated_by
     """It was told of no seat; a match without it would say that it never sat down."""
     await wait_for_a_match(store, way)
     with pytest.raises(Killed):
-        await lobby_that_stops(store, "jobs", "push", kill)._pass()
-    assert [await store.seats.count(bot) for bot in BOTS] == [1, 1]
-    await store.attendances.leave(BOTS[0], BOTS[0])
+        await lobby_that_stops(store, "jobs", "push_job", kill)._pass()
+    assert [await store.seats.count_seats(bot) for bot in BOTS] == [1, 1]
+    await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     await heir.take_up_unfinished()
-    assert [await store.seats.count(bot) for bot in BOTS] == [0, 0]
-    assert (await store.jobs.waiting(), await store.queues.unfinished(way)) == (0, [])
+    assert [await store.seats.count_seats(bot) for bot in BOTS] == [0, 0]
+    assert (await store.jobs.count_waiting(), await store.queues.unfinished_proposals(way)) == (0, [])
     if way == CREATED:
-        assert await store.queues.count(CREATED) == 1, "it waits for its bots as before"
+        assert await store.queues.count_waiting(CREATED) == 1, "it waits for its bots as before"
     else:
-        assert [each.bot for each in await store.queues.waiting(way)] == [BOTS[1]]
+        assert [each.bot for each in await store.queues.waiting_bots(way)] == [BOTS[1]]
 
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_match_that_waits_for_a_referee_is_left_to_it(store: Store, heir: Pairing, way: str) -> None:
     await wait_for_a_match(store, way)
     with pytest.raises(Killed):
-        await lobby_that_stops(store, "queues", "seated", kill)._pass()
-    await store.attendances.leave(BOTS[0], BOTS[0])
+        await lobby_that_stops(store, "queues", "close_proposal", kill)._pass()
+    await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     await heir.take_up_unfinished()
-    assert [await store.seats.count(bot) for bot in BOTS] == [1, 1]
-    assert (await store.jobs.waiting(), await store.queues.unfinished(way)) == (1, [])
+    assert [await store.seats.count_seats(bot) for bot in BOTS] == [1, 1]
+    assert (await store.jobs.count_waiting(), await store.queues.unfinished_proposals(way)) == (1, [])
 
 
-@pytest.mark.parametrize(("part", "step"), [("matches", "drop_unowned"), ("queues", "dissolve")])
+@pytest.mark.parametrize(("part", "step"), [("matches", "drop_unowned"), ("queues", "dissolve_proposal")])
 async def test_what_a_dead_lobby_left_of_giving_up_its_heir_does(
     store: Store, heir: Pairing, redis_client: Redis, part: str, step: str
 ) -> None:
     await wait_for_a_match(store, QUEUE)
-    await store.attendances.leave(BOTS[0], BOTS[0])
+    await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     with pytest.raises(Killed):
         await lobby_that_stops(store, part, step, kill)._pass()
     await heir.take_up_unfinished()
-    assert [each.bot for each in await store.queues.waiting(QUEUE)] == [BOTS[1]]
+    assert [each.bot for each in await store.queues.waiting_bots(QUEUE)] == [BOTS[1]]
     assert await redis_client.zcard(keys.MATCH_INDEX) == 0
     await check_nothing_is_left(store, QUEUE)
 
@@ -303,34 +305,34 @@ async def test_a_match_that_an_operator_ended_while_its_bots_were_looked_for_sta
     store: Store,
 ) -> None:
     await wait_for_a_match(store, QUEUE)
-    await store.attendances.leave(BOTS[0], BOTS[0])
+    await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     claimed: list[str] = []
 
     async def claim() -> None:
-        [proposal] = await store.queues.unfinished(QUEUE)
+        [proposal] = await store.queues.unfinished_proposals(QUEUE)
         claimed.append(proposal.match)
-        await store.journal.claim(proposal.match, "referee", 0)
+        await store.journal.claim_match(proposal.match, "referee", 0)
 
     await lobby_that_stops(store, "matches", "drop_unowned", claim)._pass()
-    assert [each.match for each in (await store.matches.page(9)).matches] == claimed
-    assert [each.bot for each in await store.queues.waiting(QUEUE)] == [BOTS[1]]
+    assert [each.match for each in (await store.matches.list_page(9)).matches] == claimed
+    assert [each.bot for each in await store.queues.waiting_bots(QUEUE)] == [BOTS[1]]
     await check_nothing_is_left(store, QUEUE)
 
 
 # A lobby that stands still for so long that its proposal is another's
 
 STEPS = (
-    (QUEUE, "matches", "create"),
+    (QUEUE, "matches", "create_match"),
     (QUEUE, "seats", "reserve_all"),
     (QUEUE, "seats", "release_all"),
     (QUEUE, "matches", "drop_unowned"),
-    (QUEUE, "queues", "dissolve"),
-    (QUEUE, "jobs", "push"),
+    (QUEUE, "queues", "dissolve_proposal"),
+    (QUEUE, "jobs", "push_job"),
     (LADDER.name, "seats", "release_all"),
     (CREATED, "seats", "reserve_all"),
-    (CREATED, "jobs", "push"),
+    (CREATED, "jobs", "push_job"),
 )
-NEEDS_ABSENT = ("release_all", "drop_unowned", "dissolve")
+NEEDS_ABSENT = ("release_all", "drop_unowned", "dissolve_proposal")
 """Steps that are taken when a bot is not to be had."""
 
 
@@ -349,11 +351,11 @@ async def test_what_a_lobby_does_too_late_harms_no_match_of_its_heir(
     still = StandStill()
     await wait_for_a_match(store, way)
     if step in NEEDS_ABSENT:
-        await store.attendances.leave(BOTS[0], BOTS[0])
+        await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     passing = asyncio.create_task(lobby_that_stops(store, part, step, still)._pass())
     async with asyncio.timeout(5):
         await still.has_begun.wait()
-    taken_ms = [proposal.taken_ms for proposal in await store.queues.unfinished(way)]
+    taken_ms = [proposal.taken_ms for proposal in await store.queues.unfinished_proposals(way)]
     await attend(store, *BOTS)
     await seat_as_heir(store, heir, way)
     match = await (play_out(store) if is_finished else claim(store))
@@ -365,25 +367,25 @@ async def test_what_a_lobby_does_too_late_harms_no_match_of_its_heir(
         await check_on_the_books(store, match)
         await check_nothing_is_left(store, way)
     else:
-        assert [[each.match for each in await store.seats.held(bot)] for bot in BOTS] == [[match]] * 2
-        assert [each.match for each in (await store.matches.page(9)).matches] == [match]
+        assert [[each.match for each in await store.seats.held_seats(bot)] for bot in BOTS] == [[match]] * 2
+        assert [each.match for each in (await store.matches.list_page(9)).matches] == [match]
 
 
 async def seat_as_heir(store: Store, heir: Pairing, way: str) -> None:
     """The heir may be too late itself on a machine that is busy: then it adopts the proposal once more."""
     async with asyncio.timeout(5):
-        while await store.queues.unfinished(way):
+        while await store.queues.unfinished_proposals(way):
             await heir.take_up_unfinished()
-        while not await store.jobs.waiting():  # what was dropped is paired again
+        while not await store.jobs.count_waiting():  # what was dropped is paired again
             for bot in BOTS:
-                await store.queues.enter(way, bot)
+                await store.queues.enter_queue(way, bot)
             await heir._pass()
 
 
 async def claim(store: Store) -> str:
     """A referee plays the one match."""
-    [job] = await store.jobs.take("referee", 9, 1_000)
-    await store.journal.claim(job.match, "referee", 0)
+    [job] = await store.jobs.take_jobs("referee", 9, 1_000)
+    await store.journal.claim_match(job.match, "referee", 0)
     return job.match
 
 
@@ -405,25 +407,25 @@ async def test_nothing_is_done_for_a_lobby_that_comes_too_late(store: Store) -> 
         store.seats.reserve_all("matches/2", wanted, late),
         store.seats.release_all(match, BOTS, late),
         store.matches.drop_unowned(match, late),
-        store.matches.create("matches/2", {"setup": "{}"}, late),
+        store.matches.create_match("matches/2", {"setup": "{}"}, late),
     ):
         with pytest.raises(ProposalExpired):
             await attempt
-    assert [[each.match for each in await store.seats.held(bot)] for bot in BOTS] == [[match]] * 2
-    assert [each.match for each in (await store.matches.page(9)).matches] == [match]
-    assert not await store.matches.create(match, {"setup": "{}"}, late), "it stands, whoever asks"
+    assert [[each.match for each in await store.seats.held_seats(bot)] for bot in BOTS] == [[match]] * 2
+    assert [each.match for each in (await store.matches.list_page(9)).matches] == [match]
+    assert not await store.matches.create_match(match, {"setup": "{}"}, late), "it stands, whoever asks"
 
 
 async def new_match(store: Store) -> str:
     """Nobody has owned it."""
-    assert await store.matches.create("matches/1", {"setup": "{}", "state": "SEATING"})
+    assert await store.matches.create_match("matches/1", {"setup": "{}", "state": "SEATING"})
     return "matches/1"
 
 
 async def test_a_match_that_nobody_has_owned_is_dropped(store: Store, redis_client: Redis) -> None:
     match = await new_match(store)
     assert [await store.matches.drop_unowned(match) for _ in range(2)] == [True, True]
-    assert await store.matches.get(match) is None
+    assert await store.matches.get_meta(match) is None
     assert await redis_client.zcard(keys.MATCH_INDEX) == 0
 
 
@@ -434,17 +436,17 @@ async def test_whatever_an_owner_has_left_keeps_a_match_on_the_books(
     match = await new_match(store)
     match part:
         case "fence":
-            await store.journal.claim(match, "a", 0)
+            await store.journal.claim_match(match, "a", 0)
         case "journal":
             await redis_client.xadd(keys.match_journal(match), {"e": "an entry"}, id="1-0")
         case "record":
             await redis_client.set(keys.match_record(match), b"a record")
         case "result":
             await redis_client.hset(keys.match_meta(match), "result", b"a result")
-    before = await store.matches.get(match)
+    before = await store.matches.get_meta(match)
     assert not await store.matches.drop_unowned(match)
-    assert await store.matches.get(match) == before is not None
-    assert [each.match for each in (await store.matches.page(9)).matches] == [match]
+    assert await store.matches.get_meta(match) == before is not None
+    assert [each.match for each in (await store.matches.list_page(9)).matches] == [match]
 
 
 async def test_nobody_claims_or_creates_a_match_that_was_dropped(store: Store) -> None:
@@ -452,12 +454,12 @@ async def test_nobody_claims_or_creates_a_match_that_was_dropped(store: Store) -
     match = await new_match(store)
     await store.matches.drop_unowned(match)
     with pytest.raises(MatchRetired):
-        await store.journal.claim(match, "a", 0)
+        await store.journal.claim_match(match, "a", 0)
     with pytest.raises(MatchRetired):
-        await store.matches.create(match, {"setup": "{}"})
-    assert await store.journal.fence(match) is None
-    assert await store.matches.get(match) is None
-    assert (await store.matches.page(9)).matches == ()
+        await store.matches.create_match(match, {"setup": "{}"})
+    assert await store.journal.read_fence(match) is None
+    assert await store.matches.get_meta(match) is None
+    assert (await store.matches.list_page(9)).matches == ()
 
 
 async def test_what_is_remembered_of_it_goes(store: Store, redis_client: Redis) -> None:
@@ -470,12 +472,12 @@ async def test_what_is_remembered_of_it_goes(store: Store, redis_client: Redis) 
 
 async def test_the_job_of_a_dropped_match_is_done_with(store: Store, flusher: Flusher) -> None:
     match = await new_match(store)
-    await store.jobs.push(match)
-    [job] = await store.jobs.take("a", 1, 100)
+    await store.jobs.push_job(match)
+    [job] = await store.jobs.take_jobs("a", 1, 100)
     await store.matches.drop_unowned(match)
     opening = MatchClaims("a", store, flusher, Delivery(store, KEEP_S))
     assert await opening.claim_match(UnownedMatch(Job(job.job_id, match), "a", None)) is None
-    assert await store.jobs.waiting() == 0
+    assert await store.jobs.count_waiting() == 0
 
 
 def test_the_queue_of_these_tests_is_for_two() -> None:

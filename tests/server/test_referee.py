@@ -57,11 +57,11 @@ def new_referee(store: Store, flusher: Flusher) -> Referee:
 async def estate(store: Store, **meta: str) -> UnownedMatch:
     """A match that nobody has yet."""
     setup = setup_of()
-    await store.matches.create(
+    await store.matches.create_match(
         setup.match, {"setup": canonical_json(setup.to_json()), "state": "SEATING", **meta}
     )
-    await store.jobs.push(setup.match)
-    [job] = await store.jobs.take("a", 1, 100)
+    await store.jobs.push_job(setup.match)
+    [job] = await store.jobs.take_jobs("a", 1, 100)
     return UnownedMatch(job, "a", None)
 
 
@@ -79,7 +79,7 @@ async def test_a_match_that_is_retired_and_missed_at_once_is_done_with(
     [table] = referee.tables.values()
     table.void_match(VoidReason.ABORTED)
     await done(referee)
-    assert (referee.tables, referee._jobs, await store.jobs.waiting()) == ({}, {}, 0)
+    assert (referee.tables, referee._jobs, await store.jobs.count_waiting()) == ({}, {}, 0)
 
 
 async def test_an_old_table_that_is_let_go_takes_no_new_one_with_it(store: Store, flusher: Flusher) -> None:
@@ -109,7 +109,7 @@ async def test_an_end_that_is_asked_for_while_a_match_is_claimed_is_heard_of(
     async with asyncio.timeout(5):
         while referee.tables:  # noqa: ASYNC110  # nobody tells
             await asyncio.sleep(0.01)
-    meta = await store.matches.get(match)
+    meta = await store.matches.get_meta(match)
     assert meta is not None
     assert meta.state == "VOIDED"
 
@@ -124,7 +124,7 @@ async def test_a_match_is_not_forgotten_when_the_store_goes_while_it_is_made_sur
         await referee.open_match(found)
     assert not referee.has_match(found.job.match)
     monkeypatch.undo()
-    fence = await store.journal.fence(found.job.match)
+    fence = await store.journal.read_fence(found.job.match)
     await referee.open_match(found._replace(fence=fence))
     assert referee.ownership.owned_matches() == {found.job.match: 2}
     await referee.hand_over_matches()
@@ -143,4 +143,4 @@ async def test_a_match_of_another_version_is_given_back_once_and_keeps_nobody_fr
     assert (referee.has_match(found.job.match), len(referee._leaving), referee.open_matches) == (True, 1, 0)
     async with asyncio.timeout(1):
         await referee.hand_over_matches()
-    assert await store.jobs.waiting() == 1
+    assert await store.jobs.count_waiting() == 1

@@ -297,7 +297,7 @@ async def test_a_hundred_bots_that_come_and_go_leave_nothing_behind(house):
         await asyncio.gather(*[come_and_go(bot) for bot in bots])
     await until(lambda: not house.server.lobby._present)
     async with asyncio.timeout(SOON_S):
-        while [queue for queue in QUEUES if await house.server.store.queues.count(queue)]:  # noqa: ASYNC110
+        while [queue for queue in QUEUES if await house.server.store.queues.count_waiting(queue)]:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 

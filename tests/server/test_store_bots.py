@@ -23,7 +23,7 @@ versions = st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,18}[a-z0-9])?", fullmatch=True)
 
 
 async def registered(store: Store, request_id: str = "first") -> str:
-    issued = await store.bots.register("greedy", "1.2", "users/ann", request_id)
+    issued = await store.bots.register_bot("greedy", "1.2", "users/ann", request_id)
     assert issued.token is not None
     return issued.token
 
@@ -38,12 +38,12 @@ async def test_a_registered_bot_is_known_by_its_token(store: Store) -> None:
     token = await registered(store)
     bot = await store.bots.authenticate(token)
     assert (bot.bot, bot.owner, bot.is_revoked) == (BOT, "users/ann", False)
-    assert await store.bots.get(BOT) == bot
+    assert await store.bots.get_bot(BOT) == bot
 
 
 async def test_a_repeated_request_registers_nothing_and_shows_no_token(store: Store) -> None:
     token = await registered(store)
-    again = await store.bots.register("greedy", "1.2", "users/eve", "first")
+    again = await store.bots.register_bot("greedy", "1.2", "users/eve", "first")
     assert (again.bot, again.token) == (BOT, None)
     assert (await store.bots.authenticate(token)).owner == "users/ann"
 
@@ -51,8 +51,8 @@ async def test_a_repeated_request_registers_nothing_and_shows_no_token(store: St
 async def test_a_name_and_version_is_registered_once(store: Store) -> None:
     await registered(store)
     with pytest.raises(BotExists):
-        await store.bots.register("greedy", "1.2", "users/eve", "second")
-    assert await store.bots.register("greedy", "1.3", "users/ann", "third")
+        await store.bots.register_bot("greedy", "1.2", "users/eve", "second")
+    assert await store.bots.register_bot("greedy", "1.3", "users/ann", "third")
 
 
 async def test_no_token_is_kept_in_redis(store: Store, redis_client: Redis) -> None:
@@ -86,12 +86,12 @@ async def test_other_tokens_are_unknown(store: Store, token: str) -> None:
 async def test_a_revoked_token_is_refused_and_everybody_is_told(store: Store) -> None:
     token = await registered(store)
     before = await store.bots.tokens_revision()
-    await store.bots.revoke(BOT)
+    await store.bots.revoke_token(BOT)
     assert await refusal(store, token) == "REVOKED"
     assert await refusal(store, token[:-1]) == "UNKNOWN"  # only the right secret learns why
-    await store.bots.revoke(BOT)
+    await store.bots.revoke_token(BOT)
     assert await store.bots.tokens_revision() == before + 2
-    bot = await store.bots.get(BOT)
+    bot = await store.bots.get_bot(BOT)
     assert bot is not None
     assert bot.is_revoked
 
@@ -99,41 +99,41 @@ async def test_a_revoked_token_is_refused_and_everybody_is_told(store: Store) ->
 async def test_rotation_ends_the_old_token(store: Store) -> None:
     old = await registered(store)
     before = await store.bots.tokens_revision()
-    issued = await store.bots.rotate(BOT, "second")
+    issued = await store.bots.rotate_token(BOT, "second")
     assert issued.token is not None
     assert await refusal(store, old) == "UNKNOWN"
     assert (await store.bots.authenticate(issued.token)).bot == BOT
     assert await store.bots.tokens_revision() == before + 1
-    assert (await store.bots.rotate(BOT, "second")).token is None
+    assert (await store.bots.rotate_token(BOT, "second")).token is None
     assert (await store.bots.authenticate(issued.token)).bot == BOT
 
 
 async def test_rotation_opens_a_revoked_bot_again(store: Store) -> None:
     old = await registered(store)
-    await store.bots.revoke(BOT)
-    token = (await store.bots.rotate(BOT)).token
+    await store.bots.revoke_token(BOT)
+    token = (await store.bots.rotate_token(BOT)).token
     assert token is not None
     assert (await store.bots.authenticate(token)).bot == BOT
     assert await refusal(store, old) == "UNKNOWN"
 
 
 async def test_what_is_not_registered_is_absent(store: Store) -> None:
-    assert await store.bots.get(BOT) is None
+    assert await store.bots.get_bot(BOT) is None
     with pytest.raises(BotAbsent):
-        await store.bots.rotate(BOT)
+        await store.bots.rotate_token(BOT)
     with pytest.raises(BotAbsent):
-        await store.bots.revoke(BOT)
+        await store.bots.revoke_token(BOT)
     assert await store.bots.tokens_revision() == 0
 
 
 async def test_bots_are_listed_by_name_in_pages(store: Store) -> None:
     for number in range(7):
-        await store.bots.register(f"bot{number}", "1", "users/ann", "r")
-    await store.bots.register("bot3", "2", "users/ann", "r")
+        await store.bots.register_bot(f"bot{number}", "1", "users/ann", "r")
+    await store.bots.register_bot("bot3", "2", "users/ann", "r")
     found: list[str] = []
     token = ""
     while True:
-        page = await store.bots.page(3, token)
+        page = await store.bots.list_page(3, token)
         assert len(page.bots) <= 3
         found += [bot.bot for bot in page.bots]
         token = page.next_page_token
@@ -141,10 +141,10 @@ async def test_bots_are_listed_by_name_in_pages(store: Store) -> None:
             break
     assert len(found) == 8
     assert found == sorted(found)
-    of_one = await store.bots.page(10, prefix="bots/bot3/")
+    of_one = await store.bots.list_page(10, prefix="bots/bot3/")
     assert [bot.bot for bot in of_one.bots] == ["bots/bot3/versions/1", "bots/bot3/versions/2"]
     with pytest.raises(BadPageToken):
-        await store.bots.page(3, "????")
+        await store.bots.list_page(3, "????")
 
 
 @given(names, versions)

@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import Client, ReplicaWait, check_server, connect, now_ms
+from seatwise_server.store import RedisClient, ReplicaWait, check_server, connect, now_ms
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 from seatwise_server.store.redis import durability
 from seatwise_server.store.redis.address import NodeAddress, RedisMode, parse_target
@@ -37,7 +37,7 @@ async def set_config(redis: Redis, name: str, value: str) -> str:
     return str(before)
 
 
-async def test_our_own_server_is_good_enough(client: Client) -> None:
+async def test_our_own_server_is_good_enough(client: RedisClient) -> None:
     facts = await check_server(client, allow_loss=False)
     assert facts.is_lossless
     assert facts.durability == "fsync"
@@ -56,7 +56,7 @@ async def test_our_own_server_is_good_enough(client: Client) -> None:
     ],
 )
 async def test_a_server_that_could_lose_a_match_is_refused_with_the_right_line(
-    client: Client, redis_client: Redis, name: str, value: str, allow_loss: bool, advice: str
+    client: RedisClient, redis_client: Redis, name: str, value: str, allow_loss: bool, advice: str
 ) -> None:
     before = await set_config(redis_client, name, value)
     try:
@@ -70,7 +70,7 @@ async def test_a_server_that_could_lose_a_match_is_refused_with_the_right_line(
     assert (await check_server(client, allow_loss=False)).is_lossless
 
 
-async def test_a_lossy_server_is_taken_when_that_is_said(client: Client, redis_client: Redis) -> None:
+async def test_a_lossy_server_is_taken_when_that_is_said(client: RedisClient, redis_client: Redis) -> None:
     before = await set_config(redis_client, "appendfsync", "everysec")
     try:
         facts = await check_server(client, allow_loss=True)
@@ -81,7 +81,7 @@ async def test_a_lossy_server_is_taken_when_that_is_said(client: Client, redis_c
 
 
 async def test_a_server_that_is_loading_is_waited_for(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    client: RedisClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Meanwhile it says that it keeps no append-only file; who starts just then must not give up."""
     parse, loading = durability._parse_info, [{"loading": "1", "aof_enabled": "0"}]
@@ -106,12 +106,12 @@ async def test_a_server_that_hides_its_config_is_not_trusted(
     ("version", "is_old"), [("6.2.14", True), ("7", False), ("7.0.0", False), ("8.2.1", False)]
 )
 async def test_the_version_is_read_as_a_number(
-    client: Client, monkeypatch: pytest.MonkeyPatch, version: str, is_old: bool
+    client: RedisClient, monkeypatch: pytest.MonkeyPatch, version: str, is_old: bool
 ) -> None:
     facts = await check_server(client, allow_loss=False)
     aged = replace(facts, primaries=(replace(facts.primaries[0], version=version),))
 
-    async def read(_: Client, __: int) -> durability.ServerFacts:
+    async def read(_: RedisClient, __: int) -> durability.ServerFacts:
         return aged
 
     monkeypatch.setattr(durability, "_read_facts", read)
@@ -124,7 +124,7 @@ async def test_the_version_is_read_as_a_number(
 
 @pytest.mark.parametrize(("version", "on_disk"), [("7.0.15", False), ("7.2.4", True), ("8.0", True)])
 async def test_replicas_are_asked_for_their_disk_where_they_know_the_question(
-    client: Client, version: str, on_disk: bool
+    client: RedisClient, version: str, on_disk: bool
 ) -> None:
     facts = await check_server(client, allow_loss=False)
     node = replace(facts.primaries[0], version=version)
@@ -134,12 +134,12 @@ async def test_replicas_are_asked_for_their_disk_where_they_know_the_question(
     assert not replace(facts, unreachable=(NodeAddress("10.0.0.7", 6379),)).wait.on_disk
 
 
-async def test_replicas_that_are_not_there_cannot_be_waited_for(client: Client) -> None:
+async def test_replicas_that_are_not_there_cannot_be_waited_for(client: RedisClient) -> None:
     with pytest.raises(StoreRefused, match=r"wait for 1 replicas .* has 0"):
         await check_server(client, allow_loss=False, wait_replicas=1)
 
 
-async def test_a_replica_is_refused(client: Client, redis_client: Redis) -> None:
+async def test_a_replica_is_refused(client: RedisClient, redis_client: Redis) -> None:
     await redis_client.replicaof("127.0.0.1", 1)
     with pytest.raises(StoreRefused, match="is a replica"):
         await check_server(client, allow_loss=False)
@@ -165,7 +165,7 @@ async def test_what_is_no_redis_is_refused() -> None:
         await asyncio.gather(*filter(None, spoken))
 
 
-async def test_the_clock_is_redis_own(client: Client) -> None:
+async def test_the_clock_is_redis_own(client: RedisClient) -> None:
     assert abs(await now_ms(client) - time.time() * 1000) < 5_000  # one machine here
 
 
@@ -222,7 +222,7 @@ def test_other_urls_are_refused(url: str, hint: str) -> None:
         connect(url)
 
 
-async def test_a_short_outage_is_bridged(redis_server: EmbeddedRedis, client: Client) -> None:
+async def test_a_short_outage_is_bridged(redis_server: EmbeddedRedis, client: RedisClient) -> None:
     assert redis_server.pid is not None
     os.kill(redis_server.pid, signal.SIGKILL)
     asking = asyncio.create_task(client.call("INCR", "asked"))
@@ -243,20 +243,20 @@ async def test_a_long_outage_is_named(tmp_path_factory: pytest.TempPathFactory) 
     await gone.close_connections()
 
 
-async def test_a_wrong_command_is_no_outage(client: Client) -> None:
+async def test_a_wrong_command_is_no_outage(client: RedisClient) -> None:
     with pytest.raises(ResponseError):
         await client.call("NO-SUCH-COMMAND")
 
 
 async def test_a_storm_waits_its_turn_instead_of_opening_connections(
-    client: Client, redis_client: Redis
+    client: RedisClient, redis_client: Redis
 ) -> None:
     await asyncio.gather(*(client.call("INCR", "storm") for _ in range(2_000)))
     assert int((await redis_client.info("clients"))["connected_clients"]) <= MOST_COMMANDS_AT_ONCE + 5
 
 
 @pytest_asyncio.fixture
-async def listener(client: Client) -> AsyncIterator[asyncio.Queue[tuple[str, str]]]:
+async def listener(client: RedisClient) -> AsyncIterator[asyncio.Queue[tuple[str, str]]]:
     """What is heard on two channels."""
     heard: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
 
@@ -298,7 +298,7 @@ async def test_a_channel_without_notices_is_not_taken_for_dead(
 
 
 async def test_a_redis_that_stands_still_is_silent(
-    client: Client, redis_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+    client: RedisClient, redis_server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("seatwise_server.store.redis.client.SILENCE_S", 0.1)
     notices = client.listen_to("one")

@@ -23,8 +23,8 @@ from redis.crc import key_slot
 
 from seatwise_server.store import (
     AppendResult,
-    Client,
     Flusher,
+    RedisClient,
     Store,
     check_server,
     connect,
@@ -56,7 +56,7 @@ def cluster(formed: ClusterNodes) -> ClusterNodes:
 
 
 @pytest_asyncio.fixture
-async def client(cluster: ClusterNodes) -> AsyncIterator[Client]:
+async def client(cluster: ClusterNodes) -> AsyncIterator[RedisClient]:
     client = connect(cluster.url, bridge_s=PATIENCE_S)
     yield client
     await client.close_connections()
@@ -92,7 +92,7 @@ for _name in ("bots", "jobs", "journal", "matches", "processes", "queues", "resu
 # What a cluster promises
 
 
-async def test_every_node_is_asked_what_it_promises(client: Client, cluster: ClusterNodes) -> None:
+async def test_every_node_is_asked_what_it_promises(client: RedisClient, cluster: ClusterNodes) -> None:
     facts = await check_server(client, allow_loss=False)
     assert facts.mode is RedisMode.CLUSTER
     assert {str(node.address) for node in facts.nodes} == {node.address for node in cluster.nodes}
@@ -104,7 +104,7 @@ async def test_every_node_is_asked_what_it_promises(client: Client, cluster: Clu
         await check_server(client, allow_loss=False, wait_replicas=2)
 
 
-async def test_one_bad_node_spoils_them_all(client: Client, cluster: ClusterNodes) -> None:
+async def test_one_bad_node_spoils_them_all(client: RedisClient, cluster: ClusterNodes) -> None:
     [replica] = cluster.replicas_of(cluster.primary_of("x"))
     replica.ask("CONFIG SET", "appendfsync", "everysec")
     try:
@@ -122,14 +122,14 @@ async def test_a_node_is_not_taken_for_the_whole(cluster: ClusterNodes) -> None:
     await client.close_connections()
 
 
-async def test_a_storm_waits_its_turn(client: Client, cluster: ClusterNodes) -> None:
+async def test_a_storm_waits_its_turn(client: RedisClient, cluster: ClusterNodes) -> None:
     await asyncio.gather(*(client.call("INCR", f"storm-{number}") for number in range(2_000)))
     for node in cluster.primaries():
         assert int(node.info()["connected_clients"]) < 100
 
 
 async def test_a_connection_that_redis_py_takes_away_is_an_outage_like_others(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    client: RedisClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask = RedisCluster.execute_command
     asked: list[str] = []
@@ -145,7 +145,7 @@ async def test_a_connection_that_redis_py_takes_away_is_an_outage_like_others(
     assert asked == ["INCR", "INCR"]
 
 
-async def test_notices_are_heard_whichever_node_they_are_told(client: Client, store: Store) -> None:
+async def test_notices_are_heard_whichever_node_they_are_told(client: RedisClient, store: Store) -> None:
     heard: list[str] = []
 
     async def listen() -> None:
@@ -157,7 +157,7 @@ async def test_notices_are_heard_whichever_node_they_are_told(client: Client, st
     bots = [f"bots/b{number}/versions/1" for number in range(9)]
     for _ in range(100):
         for bot in bots:
-            await store.seats.release(bot, "matches/1", 0)
+            await store.seats.release_seat(bot, "matches/1", 0)
         if {text.split(" ")[0] for text in heard} == set(bots):
             break
     assert {text.split(" ")[0] for text in heard} == set(bots)
@@ -165,7 +165,7 @@ async def test_notices_are_heard_whichever_node_they_are_told(client: Client, st
     await asyncio.gather(listening, return_exceptions=True)
 
 
-async def test_the_clock_is_one_nodes(client: Client) -> None:
+async def test_the_clock_is_one_nodes(client: RedisClient) -> None:
     assert await now_ms(client) - await now_ms(client) + 5_000 >= 0
 
 
@@ -173,7 +173,7 @@ async def test_the_clock_is_one_nodes(client: Client) -> None:
 
 
 async def test_slots_move_under_traffic(
-    client: Client, store: Store, flusher: Flusher, gaps: Gaps, cluster: ClusterNodes
+    client: RedisClient, store: Store, flusher: Flusher, gaps: Gaps, cluster: ClusterNodes
 ) -> None:
     matches = await owned(store, 30)
     load = Load(flusher, matches, 10_000, PAUSE_S)
@@ -202,7 +202,7 @@ async def move_slot(cluster: ClusterNodes, store: Store, match: str) -> None:
     for key in (fence, journal):
         source.ask("MIGRATE", "127.0.0.1", target.port, key, 0, 1000)
         await asyncio.sleep(0.03)
-    before = await asyncio.gather(*(store.journal.read(match) for _ in range(20)))
+    before = await asyncio.gather(*(store.journal.read_entries(match) for _ in range(20)))
     assert all(before)
     await asyncio.sleep(0.03)
     for node in (target, source):
@@ -262,7 +262,7 @@ async def test_what_a_failover_forgot_is_written_again(
     load.start()
     await until(load.is_over)
     await load.check(store)
-    assert await store.journal.read(hit[-1]) == [b"1", b"2", b"3", b"4"]
+    assert await store.journal.read_entries(hit[-1]) == [b"1", b"2", b"3", b"4"]
     assert await flusher.append_and_wait(unheld, 1, "a", 10, [b"10"]) is AppendResult.FENCED
     assert await store.journal.last_seq(unheld) == 5
 
@@ -315,10 +315,13 @@ async def test_what_only_the_primary_has_does_not_count(
 async def test_the_clients_calls_bridge_a_failover(store: Store, cluster: ClusterNodes) -> None:
     bots = [f"b{number}" for number in range(40)]
     victim = cluster.primary_of(keys.bot_registration("bots/b0/versions/1"))
-    blocked = [asyncio.create_task(store.journal.tail(f"matches/{number}", 0, 2_000)) for number in range(20)]
+    blocked = [
+        asyncio.create_task(store.journal.wait_for_entries(f"matches/{number}", 0, 2_000))
+        for number in range(20)
+    ]
     registering = []
     for name in bots:
-        registering.append(asyncio.create_task(store.bots.register(name, "1", "me", f"request {name}")))
+        registering.append(asyncio.create_task(store.bots.register_bot(name, "1", "me", f"request {name}")))
         await asyncio.sleep(0.005)
         if name == bots[10]:
             victim.kill()

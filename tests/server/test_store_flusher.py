@@ -20,9 +20,9 @@ from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.store import (
     AppendResult,
     AppendTimeouts,
-    Client,
     Flusher,
     Listeners,
+    RedisClient,
     Store,
     connect,
     keys,
@@ -73,7 +73,7 @@ def heard() -> Heard:
 
 
 @pytest_asyncio.fixture
-async def quick(client: Client, heard: Heard) -> AsyncIterator[Flusher]:
+async def quick(client: RedisClient, heard: Heard) -> AsyncIterator[Flusher]:
     """A flusher that loses patience soon."""
     flusher = Flusher.of(client, heard.listeners(), QUICK)
     flusher.start()
@@ -94,7 +94,7 @@ async def test_answers_come_in_the_order_of_the_appends(store: Store, flusher: F
 
 
 async def test_what_is_queued_together_goes_together(
-    store: Store, client: Client, monkeypatch: pytest.MonkeyPatch
+    store: Store, client: RedisClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(router, "NodeWriter", Watched)
     monkeypatch.setattr(Watched, "sizes", [])
@@ -208,7 +208,7 @@ class Interrupted(NodeWriter):
 
 
 async def test_what_was_answered_before_the_trouble_is_answered_once(
-    store: Store, client: Client, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+    store: Store, client: RedisClient, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(router, "NodeWriter", Interrupted)
     matches = await owned(store, 11)
@@ -254,7 +254,7 @@ async def test_a_redis_gone_for_good_is_said_once(
     await client.close_connections()
 
 
-async def test_closing_sends_what_is_queued(store: Store, client: Client) -> None:
+async def test_closing_sends_what_is_queued(store: Store, client: RedisClient) -> None:
     matches = await owned(store, 1_500)
     flusher = Flusher.of(client)
     flusher.start()

@@ -39,7 +39,7 @@ async def remembered(redis: Redis, match: str = MATCH) -> Forget:
 async def test_the_missing_tail_is_written_with_the_next_append(
     store: Store, flusher: Flusher, redis_client: Redis, kept: int
 ) -> None:
-    epoch = await store.journal.claim(MATCH, "a", 0)
+    epoch = await store.journal.claim_match(MATCH, "a", 0)
     flusher.keep_tail(MATCH, epoch, "a", [])
     if kept:
         await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, kept))
@@ -48,14 +48,14 @@ async def test_the_missing_tail_is_written_with_the_next_append(
     await forget()
     assert await store.journal.last_seq(MATCH) == kept
     assert await flusher.append_and_wait(MATCH, epoch, "a", 6, entries(6, 7)) is AppendResult.OK
-    assert await store.journal.read(MATCH) == entries(1, 7) == flusher.tail_entries(MATCH)
+    assert await store.journal.read_entries(MATCH) == entries(1, 7) == flusher.tail_entries(MATCH)
     assert flusher.mends == 1
 
 
 async def test_appends_behind_one_another_mend_once_and_keep_their_order(
     store: Store, flusher: Flusher, redis_client: Redis
 ) -> None:
-    epoch = await store.journal.claim(MATCH, "a", 0)
+    epoch = await store.journal.claim_match(MATCH, "a", 0)
     flusher.keep_tail(MATCH, epoch, "a", [])
     forget = await remembered(redis_client)
     await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, 3))
@@ -64,19 +64,19 @@ async def test_appends_behind_one_another_mend_once_and_keep_their_order(
         *(flusher.append_and_wait(MATCH, epoch, "a", seq, entries(seq, seq)) for seq in range(4, 9))
     )
     assert answers == [AppendResult.OK] * 5
-    assert await store.journal.read(MATCH) == entries(1, 8)
+    assert await store.journal.read_entries(MATCH) == entries(1, 8)
     assert flusher.mends == 1
 
 
 async def test_a_takeover_holds_what_it_has_read(store: Store, flusher: Flusher, redis_client: Redis) -> None:
-    first = await store.journal.claim(MATCH, "a", 0)
+    first = await store.journal.claim_match(MATCH, "a", 0)
     await flusher.append_and_wait(MATCH, first, "a", 1, entries(1, 3))
-    second = await store.journal.claim(MATCH, "b", first)
-    flusher.keep_tail(MATCH, second, "b", await store.journal.read(MATCH))
+    second = await store.journal.claim_match(MATCH, "b", first)
+    flusher.keep_tail(MATCH, second, "b", await store.journal.read_entries(MATCH))
     journal = keys.match_journal(MATCH)
     await redis_client.delete(journal)
     assert await flusher.rewrite_missing(MATCH) is AppendResult.OK
-    assert await store.journal.read(MATCH) == entries(1, 3)
+    assert await store.journal.read_entries(MATCH) == entries(1, 3)
     assert await flusher.rewrite_missing(MATCH) is AppendResult.OK  # nothing to do
     assert flusher.mends == 1
 
@@ -84,23 +84,23 @@ async def test_a_takeover_holds_what_it_has_read(store: Store, flusher: Flusher,
 async def test_a_long_match_is_written_again_as_a_whole(
     store: Store, flusher: Flusher, redis_client: Redis
 ) -> None:
-    epoch = await store.journal.claim(MATCH, "a", 0)
+    epoch = await store.journal.claim_match(MATCH, "a", 0)
     flusher.keep_tail(MATCH, epoch, "a", [])
     for seq in range(1, 2_001, 20):
         await flusher.append_and_wait(MATCH, epoch, "a", seq, entries(seq, seq + 19))
     await redis_client.delete(keys.match_journal(MATCH))
     assert await flusher.append_and_wait(MATCH, epoch, "a", 2_001, entries(2_001, 2_001)) is AppendResult.OK
-    assert await store.journal.read(MATCH) == entries(1, 2_001)
+    assert await store.journal.read_entries(MATCH) == entries(1, 2_001)
 
 
 async def test_what_nobody_holds_is_let_go(store: Store, flusher: Flusher, redis_client: Redis) -> None:
-    epoch = await store.journal.claim(MATCH, "a", 0)
+    epoch = await store.journal.claim_match(MATCH, "a", 0)
     flusher.keep_tail(MATCH, epoch, "a", [])
     await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, 3))
     flusher.drop_tail(MATCH)
     await redis_client.delete(keys.match_journal(MATCH))
     assert await flusher.append_and_wait(MATCH, epoch, "a", 4, entries(4, 4)) is AppendResult.FENCED
-    assert await store.journal.read(MATCH) == []
+    assert await store.journal.read_entries(MATCH) == []
     with pytest.raises(KeyError):
         await flusher.rewrite_missing(MATCH)
 
@@ -110,7 +110,7 @@ async def test_after_an_outage_even_idle_matches_are_whole(
 ) -> None:
     matches = [f"matches/{number}" for number in range(50)]
     for match in matches:
-        flusher.keep_tail(match, await store.journal.claim(match, "a", 0), "a", [])
+        flusher.keep_tail(match, await store.journal.claim_match(match, "a", 0), "a", [])
         await flusher.append_and_wait(match, 1, "a", 1, entries(1, 5))
     for match in matches[::2]:
         await redis_client.delete(keys.match_journal(match))
@@ -119,18 +119,18 @@ async def test_after_an_outage_even_idle_matches_are_whole(
         while flusher.mends < 25:  # noqa: ASYNC110 - what we wait for happens by itself
             await asyncio.sleep(0.01)
     for match in matches:
-        assert await store.journal.read(match) == entries(1, 5)
+        assert await store.journal.read_entries(match) == entries(1, 5)
 
 
 async def test_a_zombie_mends_nothing(store: Store, flusher: Flusher, redis_client: Redis) -> None:
-    epoch = await store.journal.claim(MATCH, "a", 0)
+    epoch = await store.journal.claim_match(MATCH, "a", 0)
     flusher.keep_tail(MATCH, epoch, "a", [])
     await flusher.append_and_wait(MATCH, epoch, "a", 1, entries(1, 3))
-    await store.journal.claim(MATCH, "b", epoch)
+    await store.journal.claim_match(MATCH, "b", epoch)
     await redis_client.delete(keys.match_journal(MATCH))
     assert await flusher.rewrite_missing(MATCH) is AppendResult.FENCED
     assert await flusher.append_and_wait(MATCH, epoch, "a", 4, entries(4, 4)) is AppendResult.FENCED
-    assert await store.journal.read(MATCH) == []
+    assert await store.journal.read_entries(MATCH) == []
 
 
 @pytest.mark.parametrize("is_gone", [True, False])
@@ -138,10 +138,10 @@ async def test_a_lost_claim_is_named_and_made_again_only_by_asking(
     store: Store, flusher: Flusher, redis_client: Redis, is_gone: bool
 ) -> None:
     if not is_gone:
-        await store.journal.claim(MATCH, "a", 0)
+        await store.journal.claim_match(MATCH, "a", 0)
         await flusher.append_and_wait(MATCH, 1, "a", 1, entries(1, 2))
     forget = await remembered(redis_client)
-    epoch = await store.journal.claim(MATCH, "b", 0 if is_gone else 1)
+    epoch = await store.journal.claim_match(MATCH, "b", 0 if is_gone else 1)
     flusher.keep_tail(MATCH, epoch, "b", [] if is_gone else entries(1, 2))
     held = len(flusher.tail_entries(MATCH))
     await flusher.append_and_wait(MATCH, epoch, "b", held + 1, entries(held + 1, 5))
@@ -149,34 +149,34 @@ async def test_a_lost_claim_is_named_and_made_again_only_by_asking(
     assert await flusher.append_and_wait(MATCH, epoch, "b", 6, entries(6, 6)) is AppendResult.LOST
     assert await store.journal.last_seq(MATCH) == held
 
-    again = await store.journal.reclaim(MATCH, "b", epoch)
+    again = await store.journal.reclaim_match(MATCH, "b", epoch)
     assert again == epoch + 1  # nobody has had it
-    assert await store.journal.reclaim(MATCH, "b", epoch) == again  # the reply was lost
+    assert await store.journal.reclaim_match(MATCH, "b", epoch) == again  # the reply was lost
     flusher.keep_tail(MATCH, again, "b", flusher.tail_entries(MATCH))
     assert await flusher.append_and_wait(MATCH, again, "b", 6, entries(6, 6)) is AppendResult.OK
-    assert await store.journal.read(MATCH) == entries(1, 6)
+    assert await store.journal.read_entries(MATCH) == entries(1, 6)
     assert await flusher.append_and_wait(MATCH, epoch, "b", 7, entries(7, 7)) is AppendResult.FENCED
 
 
 async def test_a_lost_claim_is_a_fence_for_who_holds_nothing(store: Store, flusher: Flusher) -> None:
-    await store.journal.claim(MATCH, "a", 0)
+    await store.journal.claim_match(MATCH, "a", 0)
     assert await flusher.append_and_wait(MATCH, 2, "b", 1, entries(1, 1)) is AppendResult.FENCED
 
 
 async def test_of_a_lost_claim_and_a_new_owner_the_new_owner_stays(store: Store) -> None:
-    await store.journal.claim(MATCH, "a", 0)
-    await store.journal.claim(MATCH, "c", 1)  # as b had, whose claim is forgotten
+    await store.journal.claim_match(MATCH, "a", 0)
+    await store.journal.claim_match(MATCH, "c", 1)  # as b had, whose claim is forgotten
     with pytest.raises(FenceLost) as lost:
-        await store.journal.reclaim(MATCH, "b", 2)
+        await store.journal.reclaim_match(MATCH, "b", 2)
     assert (lost.value.epoch, lost.value.owner) == (2, "c")
-    assert await store.journal.fence(MATCH) == Fence(2, "c", is_retired=False)
+    assert await store.journal.read_fence(MATCH) == Fence(2, "c", is_retired=False)
 
 
 async def test_what_is_over_is_not_reclaimed(store: Store) -> None:
-    await store.journal.claim(MATCH, "a", 0)
-    await store.journal.retire(MATCH, 1, "a", b"record", b"result", 60)
+    await store.journal.claim_match(MATCH, "a", 0)
+    await store.journal.retire_match(MATCH, 1, "a", b"record", b"result", 60)
     with pytest.raises(MatchRetired):
-        await store.journal.reclaim(MATCH, "b", 2)
+        await store.journal.reclaim_match(MATCH, "b", 2)
 
 
 @pytest.mark.parametrize("count", [0, 1, 700])

@@ -10,31 +10,33 @@ from seatwise_server.store import Job, Store
 
 
 async def push(store: Store, count: int) -> list[Job]:
-    return [Job(await store.jobs.push(f"matches/{number}"), f"matches/{number}") for number in range(count)]
+    return [
+        Job(await store.jobs.push_job(f"matches/{number}"), f"matches/{number}") for number in range(count)
+    ]
 
 
 async def test_a_match_has_one_job_at_a_time(store: Store) -> None:
-    first = await store.jobs.push("matches/1")
-    assert await store.jobs.push("matches/1") == first
-    assert await store.jobs.waiting() == 1
-    [job] = await store.jobs.take("a", 5, 100)
+    first = await store.jobs.push_job("matches/1")
+    assert await store.jobs.push_job("matches/1") == first
+    assert await store.jobs.count_waiting() == 1
+    [job] = await store.jobs.take_jobs("a", 5, 100)
     assert job == Job(first, "matches/1")
-    assert await store.jobs.push("matches/1") == first  # taken is not done
-    assert await store.jobs.done(first)
-    assert await store.jobs.push("matches/1") != first
+    assert await store.jobs.push_job("matches/1") == first  # taken is not done
+    assert await store.jobs.finish_job(first)
+    assert await store.jobs.push_job("matches/1") != first
 
 
 async def test_jobs_go_to_one_referee_each_and_in_order(store: Store) -> None:
     jobs = await push(store, 5)
-    assert await store.jobs.take("a", 2, 100) == jobs[:2]
-    assert await store.jobs.take("b", 10, 100) == jobs[2:]
-    assert await store.jobs.take("a", 2, 1) == []
-    assert await store.jobs.owners() == {"a": 2, "b": 3}
-    assert (await store.jobs.held("a"), await store.jobs.held("b")) == (jobs[:2], jobs[2:])
+    assert await store.jobs.take_jobs("a", 2, 100) == jobs[:2]
+    assert await store.jobs.take_jobs("b", 10, 100) == jobs[2:]
+    assert await store.jobs.take_jobs("a", 2, 1) == []
+    assert await store.jobs.count_by_owner() == {"a": 2, "b": 3}
+    assert (await store.jobs.jobs_of("a"), await store.jobs.jobs_of("b")) == (jobs[:2], jobs[2:])
 
 
 async def test_a_referee_wakes_up_at_a_job(store: Store) -> None:
-    taking = asyncio.create_task(store.jobs.take("a", 1, 5_000))
+    taking = asyncio.create_task(store.jobs.take_jobs("a", 1, 5_000))
     await asyncio.sleep(0.02)
     [job] = await push(store, 1)
     assert await taking == [job]
@@ -42,56 +44,56 @@ async def test_a_referee_wakes_up_at_a_job(store: Store) -> None:
 
 async def test_a_job_whose_reply_was_lost_is_found(store: Store) -> None:
     jobs = await push(store, 2)
-    await store.jobs.take("a", 2, 100)
-    assert await store.jobs.held("a") == jobs
-    assert await store.jobs.held("b") == []
+    await store.jobs.take_jobs("a", 2, 100)
+    assert await store.jobs.jobs_of("a") == jobs
+    assert await store.jobs.jobs_of("b") == []
 
 
 async def test_what_is_done_leaves_nothing(store: Store, redis_client: Redis) -> None:
     [job] = await push(store, 1)
-    await store.jobs.take("a", 1, 100)
-    assert [await store.jobs.done(job.job_id) for _ in range(2)] == [True, False]
-    assert await store.jobs.waiting() == 0
-    assert await store.jobs.owners() == {}
+    await store.jobs.take_jobs("a", 1, 100)
+    assert [await store.jobs.finish_job(job.job_id) for _ in range(2)] == [True, False]
+    assert await store.jobs.count_waiting() == 0
+    assert await store.jobs.count_by_owner() == {}
     assert await redis_client.dbsize() == 1  # the empty stream, for the group's sake
 
 
 async def test_nothing_is_asked_of_a_group_that_is_not_there(store: Store, redis_client: Redis) -> None:
-    assert await store.jobs.owners() == {}
+    assert await store.jobs.count_by_owner() == {}
     await redis_client.flushall()
-    assert await store.jobs.held("a") == []
+    assert await store.jobs.jobs_of("a") == []
     await redis_client.flushall()
-    assert not await store.jobs.done("1-0")
+    assert not await store.jobs.finish_job("1-0")
     [job] = await push(store, 1)
-    assert await store.jobs.take("a", 1, 100) == [job]
+    assert await store.jobs.take_jobs("a", 1, 100) == [job]
 
 
 async def test_jobs_of_another_are_seen_and_moved_one_by_one(store: Store) -> None:
     first, second = await push(store, 2)
-    await store.jobs.take("dead", 2, 100)
-    assert await store.jobs.held("dead") == [first, second]
-    assert await store.jobs.held("nobody") == []
-    assert await store.jobs.held("dead", 5, first.job_id) == [second]
+    await store.jobs.take_jobs("dead", 2, 100)
+    assert await store.jobs.jobs_of("dead") == [first, second]
+    assert await store.jobs.jobs_of("nobody") == []
+    assert await store.jobs.jobs_of("dead", 5, first.job_id) == [second]
     for _ in range(2):
-        assert await store.jobs.move(first.job_id, "dead", "b")
-    assert await store.jobs.owners() == {"b": 1, "dead": 1}
-    assert await store.jobs.done(second.job_id)
-    assert not await store.jobs.move(second.job_id, "dead", "b")
-    assert await store.jobs.held("b") == [first]
+        assert await store.jobs.move_job(first.job_id, "dead", "b")
+    assert await store.jobs.count_by_owner() == {"b": 1, "dead": 1}
+    assert await store.jobs.finish_job(second.job_id)
+    assert not await store.jobs.move_job(second.job_id, "dead", "b")
+    assert await store.jobs.jobs_of("b") == [first]
 
 
 async def test_whose_last_job_was_moved_is_known_no_more(store: Store, redis_client: Redis) -> None:
     [job] = await push(store, 1)
-    await store.jobs.take("dead", 1, 100)
-    assert await store.jobs.move(job.job_id, "dead", "b")
+    await store.jobs.take_jobs("dead", 1, 100)
+    assert await store.jobs.move_job(job.job_id, "dead", "b")
     consumers = await redis_client.xinfo_consumers("seatwise:{jobs}:stream", "referees")
     assert {it["name"] for it in consumers} == {b"b"}
 
 
 async def test_a_job_given_back_is_for_others(store: Store) -> None:
     [job] = await push(store, 1)
-    await store.jobs.take("a", 1, 100)
+    await store.jobs.take_jobs("a", 1, 100)
     assert await store.jobs.give_back(job.job_id)
-    [again] = await store.jobs.take("b", 1, 100)
-    assert (again.match, await store.jobs.push(job.match)) == (job.match, again.job_id)
+    [again] = await store.jobs.take_jobs("b", 1, 100)
+    assert (again.match, await store.jobs.push_job(job.match)) == (job.match, again.job_id)
     assert not await store.jobs.give_back(job.job_id)

@@ -15,16 +15,16 @@ ENTRIES = [b'{"kind":"move"}', b"\x00\xff not text"]
 
 
 async def owned(store: Store, owner: str = "a", match: str = MATCH) -> int:
-    fence = await store.journal.fence(match)
-    return await store.journal.claim(match, owner, fence.epoch if fence else 0)
+    fence = await store.journal.read_fence(match)
+    return await store.journal.claim_match(match, owner, fence.epoch if fence else 0)
 
 
 async def test_an_append_is_kept_in_order_and_byte_for_byte(store: Store, flusher: Flusher) -> None:
     epoch = await owned(store)
     assert await flusher.append_and_wait(MATCH, epoch, "a", 1, ENTRIES) is AppendResult.OK
     assert await flusher.append_and_wait(MATCH, epoch, "a", 3, [b"third"]) is AppendResult.OK
-    assert await store.journal.read(MATCH) == [*ENTRIES, b"third"]
-    assert await store.journal.read(MATCH, after_seq=2) == [b"third"]
+    assert await store.journal.read_entries(MATCH) == [*ENTRIES, b"third"]
+    assert await store.journal.read_entries(MATCH, after_seq=2) == [b"third"]
     assert await store.journal.last_seq(MATCH) == 3
 
 
@@ -55,7 +55,7 @@ async def test_other_bytes_gaps_and_overlaps_are_refused_and_change_nothing(
     epoch = await owned(store)
     await flusher.append_and_wait(MATCH, epoch, "a", 1, ENTRIES)
     assert await flusher.append_and_wait(MATCH, epoch, "a", first_seq, entries) is AppendResult.FENCED
-    assert await store.journal.read(MATCH) == ENTRIES
+    assert await store.journal.read_entries(MATCH) == ENTRIES
 
 
 async def test_a_journal_does_not_begin_in_the_middle(store: Store, flusher: Flusher) -> None:
@@ -66,7 +66,7 @@ async def test_a_journal_does_not_begin_in_the_middle(store: Store, flusher: Flu
 
 async def test_without_a_fence_nothing_is_appended(store: Store, flusher: Flusher) -> None:
     assert await flusher.append_and_wait(MATCH, 1, "a", 1, [b"first"]) is AppendResult.FENCED
-    assert await store.journal.read(MATCH) == []
+    assert await store.journal.read_entries(MATCH) == []
 
 
 async def test_a_takeover_fences_the_old_owner_out(store: Store, flusher: Flusher) -> None:
@@ -79,19 +79,19 @@ async def test_a_takeover_fences_the_old_owner_out(store: Store, flusher: Flushe
         await flusher.append_and_wait(MATCH, old, "a", 1, [b"first"]) is AppendResult.FENCED
     )  # not even a repeat
     assert await flusher.append_and_wait(MATCH, new, "b", 2, [b"second"]) is AppendResult.OK
-    assert await store.journal.read(MATCH) == [b"first", b"second"]
+    assert await store.journal.read_entries(MATCH) == [b"first", b"second"]
 
 
 async def test_a_claim_repeated_by_its_owner_gets_the_same_epoch(store: Store) -> None:
-    assert [await store.journal.claim(MATCH, "a", 0) for _ in range(2)] == [1, 1]
-    assert [await store.journal.claim(MATCH, "b", 1) for _ in range(2)] == [2, 2]
-    assert await store.journal.fence(MATCH) == Fence(2, "b", is_retired=False)
+    assert [await store.journal.claim_match(MATCH, "a", 0) for _ in range(2)] == [1, 1]
+    assert [await store.journal.claim_match(MATCH, "b", 1) for _ in range(2)] == [2, 2]
+    assert await store.journal.read_fence(MATCH) == Fence(2, "b", is_retired=False)
 
 
 async def test_of_many_claimers_one_gets_the_match(store: Store) -> None:
     async def claim(owner: str) -> int:
         try:
-            return await store.journal.claim(MATCH, owner, 0)
+            return await store.journal.claim_match(MATCH, owner, 0)
         except FenceLost as lost:
             return -lost.epoch
 
@@ -100,9 +100,9 @@ async def test_of_many_claimers_one_gets_the_match(store: Store) -> None:
 
 async def test_a_claim_of_what_has_no_fence_must_expect_none(store: Store) -> None:
     with pytest.raises(FenceLost) as lost:
-        await store.journal.claim(MATCH, "a", 3)
+        await store.journal.claim_match(MATCH, "a", 3)
     assert (lost.value.epoch, lost.value.owner) == (0, "")
-    assert await store.journal.fence(MATCH) is None
+    assert await store.journal.read_fence(MATCH) is None
 
 
 async def test_scripts_that_redis_forgot_are_loaded_again(
@@ -113,42 +113,43 @@ async def test_scripts_that_redis_forgot_are_loaded_again(
     await redis_client.script_flush()
     assert await flusher.append_and_wait(MATCH, epoch, "a", 2, [b"second"]) is AppendResult.OK
     await redis_client.script_flush()
-    assert await store.journal.claim(MATCH, "b", epoch) == epoch + 1
+    assert await store.journal.claim_match(MATCH, "b", epoch) == epoch + 1
 
 
 async def test_a_tail_wakes_up_at_the_next_entry(store: Store, flusher: Flusher) -> None:
     epoch = await owned(store)
     await flusher.append_and_wait(MATCH, epoch, "a", 1, [b"first"])
-    assert await store.journal.tail(MATCH, 0, 1000) == [b"first"]
-    tail = asyncio.create_task(store.journal.tail(MATCH, 1, 5000))
+    assert await store.journal.wait_for_entries(MATCH, 0, 1000) == [b"first"]
+    tail = asyncio.create_task(store.journal.wait_for_entries(MATCH, 1, 5000))
     await asyncio.sleep(0.02)
     await flusher.append_and_wait(MATCH, epoch, "a", 2, [b"second", b"third"])
     assert await tail == [b"second", b"third"]
-    assert await store.journal.tail(MATCH, 3, 1) == []
+    assert await store.journal.wait_for_entries(MATCH, 3, 1) == []
 
 
 async def test_retiring_swaps_the_journal_for_the_record(
     store: Store, flusher: Flusher, redis_client: Redis
 ) -> None:
-    await store.matches.create(MATCH, {"game": "ugo"})
+    await store.matches.create_match(MATCH, {"game": "ugo"})
     epoch = await owned(store)
     await flusher.append_and_wait(MATCH, epoch, "a", 1, ENTRIES)
     answers = [
-        await store.journal.retire(MATCH, epoch, "a", b"{record}" * 1000, b"{result}", 60) for _ in range(2)
+        await store.journal.retire_match(MATCH, epoch, "a", b"{record}" * 1000, b"{result}", 60)
+        for _ in range(2)
     ]
     assert answers == [AppendResult.OK, AppendResult.ALREADY]
-    assert await store.matches.record(MATCH) == b"{record}" * 1000
+    assert await store.matches.get_record(MATCH) == b"{record}" * 1000
     assert await redis_client.exists(keys.match_journal(MATCH)) == 0
-    meta = await store.matches.get(MATCH)
+    meta = await store.matches.get_meta(MATCH)
     assert meta is not None
     assert (meta.state, meta.fields["result"], meta.fields["game"]) == ("over", b"{result}", b"ugo")
     assert await redis_client.strlen(keys.match_record(MATCH)) < 1000
 
 
 async def test_what_is_left_of_a_retired_match_goes_together(store: Store, redis_client: Redis) -> None:
-    await store.matches.create(MATCH, {"game": "ugo"})
+    await store.matches.create_match(MATCH, {"game": "ugo"})
     epoch = await owned(store)
-    await store.journal.retire(MATCH, epoch, "a", b"record", b"result", 60)
+    await store.journal.retire_match(MATCH, epoch, "a", b"record", b"result", 60)
     left = [key async for key in redis_client.scan_iter("*7f3k*")]
     assert len(left) == 3
     assert {await redis_client.ttl(key) for key in left} <= {59, 60}
@@ -158,44 +159,44 @@ async def test_only_the_owner_retires_a_match(store: Store, flusher: Flusher) ->
     old = await owned(store, "a")
     await flusher.append_and_wait(MATCH, old, "a", 1, ENTRIES)
     await owned(store, "b")
-    assert await store.journal.retire(MATCH, old, "a", b"record", b"result", 60) is AppendResult.FENCED
-    assert await store.journal.read(MATCH) == ENTRIES
-    assert await store.matches.record(MATCH) is None
+    assert await store.journal.retire_match(MATCH, old, "a", b"record", b"result", 60) is AppendResult.FENCED
+    assert await store.journal.read_entries(MATCH) == ENTRIES
+    assert await store.matches.get_record(MATCH) is None
 
 
 async def test_a_retired_match_takes_nothing_more(store: Store, flusher: Flusher) -> None:
     epoch = await owned(store)
-    await store.journal.retire(MATCH, epoch, "a", b"record", b"result", 60)
+    await store.journal.retire_match(MATCH, epoch, "a", b"record", b"result", 60)
     assert await flusher.append_and_wait(MATCH, epoch, "a", 1, [b"late"]) is AppendResult.FENCED
     assert await store.matches.set_state(MATCH, epoch, "a", "running") is AppendResult.FENCED
     with pytest.raises(MatchRetired):
-        await store.journal.claim(MATCH, "b", epoch)
-    fence = await store.journal.fence(MATCH)
+        await store.journal.claim_match(MATCH, "b", epoch)
+    fence = await store.journal.read_fence(MATCH)
     assert fence is not None
     assert fence.is_retired
 
 
 async def test_who_confirms_its_fence_is_not_robbed_by_one_who_thought_it_dead(store: Store) -> None:
     epoch = await owned(store)
-    seen = await store.journal.fence(MATCH)
+    seen = await store.journal.read_fence(MATCH)
     assert seen == Fence(epoch, "a", is_retired=False)
-    assert await store.journal.confirm(MATCH, epoch, "a") is AppendResult.OK
+    assert await store.journal.confirm_fence(MATCH, epoch, "a") is AppendResult.OK
     with pytest.raises(FenceLost):
-        await store.journal.claim(MATCH, "b", epoch, seen.confirmed, Death.SOON)
-    seen = await store.journal.fence(MATCH)
+        await store.journal.claim_match(MATCH, "b", epoch, seen.confirmed, Death.SOON)
+    seen = await store.journal.read_fence(MATCH)
     assert seen == Fence(epoch, "a", is_retired=False, confirmed=1)
-    assert await store.journal.claim(MATCH, "b", epoch, seen.confirmed, Death.SOON) == epoch + 1
-    assert await store.journal.confirm(MATCH, epoch, "a") is AppendResult.FENCED
-    assert await store.journal.confirm(MATCH, epoch + 2, "a") is AppendResult.LOST
+    assert await store.journal.claim_match(MATCH, "b", epoch, seen.confirmed, Death.SOON) == epoch + 1
+    assert await store.journal.confirm_fence(MATCH, epoch, "a") is AppendResult.FENCED
+    assert await store.journal.confirm_fence(MATCH, epoch + 2, "a") is AppendResult.LOST
 
 
 async def test_a_death_is_counted_once_however_often_the_heir_asks(store: Store) -> None:
     epoch = await owned(store)
     for _ in range(2):
-        await store.journal.claim(MATCH, "b", epoch, 0, Death.SOON)
-    await store.journal.claim(MATCH, "c", epoch + 1, 0)
-    assert await store.journal.fence(MATCH) == Fence(epoch + 2, "c", is_retired=False, deaths=1)
-    await store.journal.claim(MATCH, "d", epoch + 2, 0, Death.LATE)
-    assert await store.journal.fence(MATCH) == Fence(epoch + 3, "d", is_retired=False, deaths=2, late=1)
-    assert await store.journal.pardon(MATCH, epoch + 3, "d") is AppendResult.OK
-    assert await store.journal.fence(MATCH) == Fence(epoch + 3, "d", is_retired=False, deaths=1)
+        await store.journal.claim_match(MATCH, "b", epoch, 0, Death.SOON)
+    await store.journal.claim_match(MATCH, "c", epoch + 1, 0)
+    assert await store.journal.read_fence(MATCH) == Fence(epoch + 2, "c", is_retired=False, deaths=1)
+    await store.journal.claim_match(MATCH, "d", epoch + 2, 0, Death.LATE)
+    assert await store.journal.read_fence(MATCH) == Fence(epoch + 3, "d", is_retired=False, deaths=2, late=1)
+    assert await store.journal.clear_deaths(MATCH, epoch + 3, "d") is AppendResult.OK
+    assert await store.journal.read_fence(MATCH) == Fence(epoch + 3, "d", is_retired=False, deaths=1)

@@ -16,7 +16,7 @@ async def pages(store: Store, size: int) -> list[list[str]]:
     found: list[list[str]] = []
     page = MatchPage((), "")
     while not found or page.next_page_token:
-        page = await store.matches.page(size, page.next_page_token)
+        page = await store.matches.list_page(size, page.next_page_token)
         found.append([meta.match for meta in page.matches])
     return found
 
@@ -25,27 +25,27 @@ async def create(store: Store, count: int) -> list[str]:
     """Creates matches and answers them newest first."""
     matches = [f"matches/{number:04}" for number in range(count)]
     for match in matches:
-        await store.matches.create(match, {"game": "ugo", "seats": 4})
+        await store.matches.create_match(match, {"game": "ugo", "seats": 4})
     return matches[::-1]
 
 
 async def create_as(store: Store, *matches: str) -> list[str]:
     for match in matches:
-        await store.matches.create(match, {"game": "ugo", "seats": 4})
+        await store.matches.create_match(match, {"game": "ugo", "seats": 4})
     return list(matches)
 
 
 async def retire(store: Store, match: str, keep_s: int) -> None:
-    epoch = await store.journal.claim(match, "a", 0)
-    await store.journal.retire(match, epoch, "a", b"record", b"result", keep_s)
+    epoch = await store.journal.claim_match(match, "a", 0)
+    await store.journal.retire_match(match, epoch, "a", b"record", b"result", keep_s)
     await store.matches.forget_later(match, keep_s)
 
 
 async def test_a_match_is_created_once(store: Store) -> None:
-    assert await store.matches.create("matches/1", {"game": "ugo", "seats": 4, "options": b"\xff"})
-    first = await store.matches.get("matches/1")
-    assert not await store.matches.create("matches/1", {"game": "other"})
-    assert await store.matches.get("matches/1") == first
+    assert await store.matches.create_match("matches/1", {"game": "ugo", "seats": 4, "options": b"\xff"})
+    first = await store.matches.get_meta("matches/1")
+    assert not await store.matches.create_match("matches/1", {"game": "other"})
+    assert await store.matches.get_meta("matches/1") == first
     assert first is not None
     assert first.fields == {"game": b"ugo", "seats": b"4", "options": b"\xff"}
     assert abs(first.create_us // 1000 - await now_ms(store.client)) < 1_000
@@ -59,19 +59,19 @@ async def test_creating_again_makes_good_what_a_crash_left_out(store: Store, red
 
 
 async def test_an_absent_match_is_none(store: Store) -> None:
-    assert await store.matches.get("matches/none") is None
-    assert await store.matches.record("matches/none") is None
+    assert await store.matches.get_meta("matches/none") is None
+    assert await store.matches.get_record("matches/none") is None
 
 
 async def test_only_the_owner_sets_the_state(store: Store) -> None:
-    await store.matches.create("matches/1", {"state": "waiting"})
+    await store.matches.create_match("matches/1", {"state": "waiting"})
     assert await store.matches.set_state("matches/1", 1, "a", "running") is AppendResult.FENCED
-    epoch = await store.journal.claim("matches/1", "a", 0)
+    epoch = await store.journal.claim_match("matches/1", "a", 0)
     assert (
         await store.matches.set_state("matches/1", epoch, "a", "running", {"start_ms": 7}) is AppendResult.OK
     )
     assert await store.matches.set_state("matches/1", epoch, "b", "over") is AppendResult.FENCED
-    meta = await store.matches.get("matches/1")
+    meta = await store.matches.get_meta("matches/1")
     assert meta is not None
     assert (meta.state, meta.fields["start_ms"]) == ("running", b"7")
 
@@ -110,7 +110,7 @@ async def test_an_empty_list_is_one_empty_page(store: Store) -> None:
 @pytest.mark.parametrize("token", ["x", "????", "bm8gbnVtYmVy", "é"])
 async def test_a_foreign_page_token_is_refused(store: Store, token: str) -> None:
     with pytest.raises(BadPageToken):
-        await store.matches.page(5, token)
+        await store.matches.list_page(5, token)
 
 
 async def test_the_index_stays_as_long_as_what_is_kept(store: Store, redis_client: Redis) -> None:
@@ -121,7 +121,7 @@ async def test_the_index_stays_as_long_as_what_is_kept(store: Store, redis_clien
     assert await redis_client.zcard(keys.MATCH_INDEX) <= 11
     assert await redis_client.zcard(keys.MATCH_EXPIRY) <= 2
     assert await pages(store, 50) == [matches[10:]]
-    assert await store.matches.record(matches[10]) == b"record"
+    assert await store.matches.get_record(matches[10]) == b"record"
 
 
 async def test_a_match_of_a_name_that_was_used_before_stays_in_the_list(
@@ -134,7 +134,7 @@ async def test_a_match_of_a_name_that_was_used_before_stays_in_the_list(
     [other] = await create_as(store, "matches/other")
     await create(store, 1)
     await retire(store, other, keep_s=60)
-    again = await store.matches.get(match)
+    again = await store.matches.get_meta(match)
     assert again
     assert await pages(store, 5) == [[match, other]]
     assert await redis_client.zscore(keys.MATCH_INDEX, match) == again.create_us
@@ -143,11 +143,11 @@ async def test_a_match_of_a_name_that_was_used_before_stays_in_the_list(
 async def test_a_match_that_is_over_leaves_nothing(store: Store, redis_client: Redis) -> None:
     for number in range(300):
         match = f"matches/{number:06}"
-        await store.matches.create(match, {"game": "ugo"})
-        await store.jobs.push(match)
-        [job] = await store.jobs.take("a", 1, 1_000)
+        await store.matches.create_match(match, {"game": "ugo"})
+        await store.jobs.push_job(match)
+        [job] = await store.jobs.take_jobs("a", 1, 1_000)
         await retire(store, job.match, keep_s=0)
-        await store.jobs.done(job.job_id)
+        await store.jobs.finish_job(job.job_id)
     await asyncio.sleep(0.01)  # the last one's record is kept for a millisecond
     await store.matches.forget_later("matches/none", keep_s=0)
     left = {key async for key in redis_client.scan_iter(count=1000)}
@@ -157,9 +157,9 @@ async def test_a_match_that_is_over_leaves_nothing(store: Store, redis_client: R
 
 async def test_a_wish_to_abort_is_noted_whoever_owns_the_match(store: Store) -> None:
     assert not await store.matches.ask_abort("matches/none")
-    assert await store.matches.get("matches/none") is None
+    assert await store.matches.get_meta("matches/none") is None
     await create(store, 1)
     assert await store.matches.ask_abort("matches/0000")
-    meta = await store.matches.get("matches/0000")
+    meta = await store.matches.get_meta("matches/0000")
     assert meta is not None
     assert "abort" in meta.fields

@@ -18,7 +18,7 @@ LEASE_MS = 60_000
 @pytest.fixture
 async def bot(store: Store) -> str:
     """Present, with places without number."""
-    await store.attendances.attend(BOT, Attendance("lobby", "one", 1000, (QUEUE,)), LEASE_MS)
+    await store.attendances.write_attendance(BOT, Attendance("lobby", "one", 1000, (QUEUE,)), LEASE_MS)
     return BOT
 
 
@@ -39,7 +39,7 @@ async def take(store: Store, bot: str, *numbers: int) -> None:
     for number in numbers:
         await offer(store, bot, number)
         assert await store.no_shows.note_taken(bot, f"matches/{number}", 0)
-        await store.seats.release(bot, f"matches/{number}", 0)
+        await store.seats.release_seat(bot, f"matches/{number}", 0)
 
 
 async def tell(store: Store, bot: str, number: int) -> int:
@@ -50,7 +50,7 @@ async def note(store: Store, bot: str, number: int, *, counts: bool = True) -> N
     """The set-up is over, and the bot did not sit down; then the match is over too."""
     match = f"matches/{number}"
     [noted] = await store.no_shows.note_no_shows(match, [(bot, 0)], counts=counts)
-    await store.seats.release(bot, match, 0)
+    await store.seats.release_seat(bot, match, 0)
     return noted
 
 
@@ -62,7 +62,7 @@ async def miss(store: Store, bot: str, number: int) -> NoShow:
 
 
 async def room(store: Store, bot: str) -> int:
-    [free] = await store.seats.room([bot], QUEUE)
+    [free] = await store.seats.free_places([bot], QUEUE)
     return free
 
 
@@ -96,7 +96,7 @@ async def test_a_seat_that_is_noted_twice_counts_once(store: Store, bot: str) ->
 
 async def test_the_end_of_a_match_frees_what_nobody_noted(store: Store, bot: str) -> None:
     await offer(store, bot, 1)
-    await store.seats.release(bot, "matches/1", 0)
+    await store.seats.release_seat(bot, "matches/1", 0)
     assert await room(store, bot) == 1
     assert await store.client.call("EXISTS", keys.bot_untaken(bot)) == 0
 
@@ -111,10 +111,12 @@ async def test_a_seat_that_a_process_of_an_older_version_has_freed_is_not_untake
 
 
 async def test_ladders_and_matches_by_name_ask_for_no_trial(store: Store) -> None:
-    await store.attendances.attend(BOT, Attendance("lobby", "one", 9, (QUEUE, "ladders/main")), LEASE_MS)
+    await store.attendances.write_attendance(
+        BOT, Attendance("lobby", "one", 9, (QUEUE, "ladders/main")), LEASE_MS
+    )
     await offer(store, BOT, 1)
     assert await store.seats.room_in(BOT, [QUEUE, "ladders/main"]) == [0, 8]
-    assert await store.seats.reserve(BOT, "matches/2", 0) is Reservation.RESERVED
+    assert await store.seats.reserve_seat(BOT, "matches/2", 0) is Reservation.RESERVED
     assert await store.no_shows.note_taken(BOT, "matches/2", 0) is False
     assert [await note(store, BOT, 2)] == [NoShow.NONE]
 
@@ -156,14 +158,14 @@ async def test_a_no_show_puts_a_bot_on_trial_and_the_third_takes_it_off(store: S
     )
     assert await room(store, bot) == 0
     assert await reserve(store, bot, 7) is Reservation.BARRED
-    assert await store.seats.reserve(bot, "matches/8", 0) is Reservation.RESERVED  # by name
+    assert await store.seats.reserve_seat(bot, "matches/8", 0) is Reservation.RESERVED  # by name
 
 
 async def test_a_new_stream_of_the_bot_changes_nothing(store: Store, bot: str) -> None:
     for number in (1, 2):
         await miss(store, bot, number)
-    await store.attendances.leave(bot, "one")
-    await store.attendances.attend(bot, Attendance("lobby", "two", 1000, (QUEUE,)), LEASE_MS)
+    await store.attendances.remove_attendance(bot, "one")
+    await store.attendances.write_attendance(bot, Attendance("lobby", "two", 1000, (QUEUE,)), LEASE_MS)
     assert await miss(store, bot, 3) is NoShow.OFF
 
 
@@ -244,7 +246,7 @@ async def test_a_bot_that_leaves_with_a_seat_in_its_hand_is_held_to_it(
     await reserve(store, bot, 1)
     if is_offered:
         await store.seats.put_offer(bot, "matches/1", 0, 1, b"offer")
-    assert await store.attendances.leave(bot, "one", by_itself=by_itself)
+    assert await store.attendances.remove_attendance(bot, "one", by_itself=by_itself)
     await store.seats.put_offer(bot, "matches/1", 0, 1, b"offer")
     assert await store.no_shows.told("matches/1", [(bot, 0), ("bots/x/versions/1", 1)]) == [by_itself, False]
     assert await note(store, bot, 1) is noted
@@ -256,13 +258,13 @@ async def test_a_bot_whose_stream_breaks_long_after_an_offer_that_nobody_told_it
     monkeypatch.setattr(attendances, "LATE_MS", 5)
     await offer(store, bot, 1)
     await asyncio.sleep(0.02)
-    assert await store.attendances.leave(bot, "one", by_itself=True)
+    assert await store.attendances.remove_attendance(bot, "one", by_itself=True)
     assert await note(store, bot, 1) is NoShow.EXCUSED
 
 
 async def test_an_older_stream_that_ends_says_nothing_about_seats(store: Store, bot: str) -> None:
     await offer(store, bot, 1)
-    assert not await store.attendances.leave(bot, "zero", by_itself=True)
+    assert not await store.attendances.remove_attendance(bot, "zero", by_itself=True)
     assert await note(store, bot, 1) is NoShow.EXCUSED
 
 
@@ -355,12 +357,12 @@ async def test_what_is_known_of_a_bot_that_comes_no_more_goes(store: Store, bot:
 
 
 async def test_who_is_put_back_stands_where_it_stood_and_never_further_behind(store: Store) -> None:
-    first = [await store.queues.enter(QUEUE, each) for each in ("a", "b")]
-    await store.queues.take(QUEUE, 2, 0, "matches/1")
+    first = [await store.queues.enter_queue(QUEUE, each) for each in ("a", "b")]
+    await store.queues.propose_first(QUEUE, 2, 0, "matches/1")
     await asyncio.sleep(0.002)
-    later = await store.queues.enter(QUEUE, "c")
-    again = await store.queues.enter(QUEUE, "b")
+    later = await store.queues.enter_queue(QUEUE, "c")
+    again = await store.queues.enter_queue(QUEUE, "b")
     await store.queues.return_all(QUEUE, first)
-    assert await store.queues.waiting(QUEUE) == [*first, later]
+    assert await store.queues.waiting_bots(QUEUE) == [*first, later]
     await store.queues.return_all(QUEUE, [again, later])
-    assert await store.queues.waiting(QUEUE) == [*first, later]
+    assert await store.queues.waiting_bots(QUEUE) == [*first, later]

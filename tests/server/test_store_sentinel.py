@@ -14,7 +14,7 @@ from harness.redis_nodes import SERVICE, SentinelNodes, binaries, sentinels_in
 from private_redis.appends import GOOD, PATIENCE_S, Gaps, Load, owned, until, written
 from private_redis.replicated import PAUSE_S, careful, flusher, gaps, store
 
-from seatwise_server.store import AppendResult, Client, Flusher, Store, check_server, connect
+from seatwise_server.store import AppendResult, Flusher, RedisClient, Store, check_server, connect
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 from seatwise_server.store.redis.address import RedisMode
 from seatwise_server.store.redis.topology import THE_PRIMARY
@@ -41,13 +41,15 @@ def nodes(formed: SentinelNodes) -> SentinelNodes:
 
 
 @pytest_asyncio.fixture
-async def client(nodes: SentinelNodes) -> AsyncIterator[Client]:
+async def client(nodes: SentinelNodes) -> AsyncIterator[RedisClient]:
     client = connect(nodes.url, bridge_s=PATIENCE_S)
     yield client
     await client.close_connections()
 
 
-async def test_primary_and_replicas_are_asked_what_they_promise(client: Client, nodes: SentinelNodes) -> None:
+async def test_primary_and_replicas_are_asked_what_they_promise(
+    client: RedisClient, nodes: SentinelNodes
+) -> None:
     facts = await check_server(client, allow_loss=False)
     assert facts.mode is RedisMode.SENTINEL
     assert [node.role for node in facts.nodes] == ["master", "slave", "slave"]
@@ -101,7 +103,7 @@ async def test_no_sentinel_is_forgotten_when_many_ask_at_once(nodes: SentinelNod
 
 
 async def test_with_a_replica_waited_for_a_failover_loses_nothing(
-    client: Client, store: Store, careful: Flusher, gaps: Gaps, nodes: SentinelNodes
+    client: RedisClient, store: Store, careful: Flusher, gaps: Gaps, nodes: SentinelNodes
 ) -> None:
     load = Load(careful, await owned(store, 40), 10_000, PAUSE_S)
     load.start()
@@ -157,7 +159,7 @@ async def test_what_a_failover_forgot_is_written_again(
     load.end_soon(4)
     load.start()
     await flusher.append_and_wait(idle, 1, "a", 1, [b"1", b"2"])
-    assert await store.journal.claim(taken, "b", 1) == 2
+    assert await store.journal.claim_match(taken, "b", 1) == 2
     flusher.keep_tail(taken, 2, "b", [])
     assert await flusher.append_and_wait(taken, 2, "b", 1, [b"1"]) in GOOD
     await until(load.is_over)
@@ -172,15 +174,15 @@ async def test_what_a_failover_forgot_is_written_again(
     load.start()
     await until(load.is_over)
     await load.check(store)
-    assert await store.journal.read(idle) == written(2)
+    assert await store.journal.read_entries(idle) == written(2)
     assert await flusher.append_and_wait(unheld, 1, "a", 10, [b"10"]) is AppendResult.FENCED
     assert await store.journal.last_seq(unheld) == 5
 
     assert await flusher.append_and_wait(taken, 2, "b", 2, [b"2"]) is AppendResult.LOST
-    assert await store.journal.reclaim(taken, "b", 2) == 3
+    assert await store.journal.reclaim_match(taken, "b", 2) == 3
     flusher.keep_tail(taken, 3, "b", flusher.tail_entries(taken))
     assert await flusher.append_and_wait(taken, 3, "b", 2, [b"2"]) is AppendResult.OK
-    assert await store.journal.read(taken) == written(2)
+    assert await store.journal.read_entries(taken) == written(2)
 
 
 async def test_what_only_the_primary_has_does_not_count(

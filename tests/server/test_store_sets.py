@@ -17,11 +17,11 @@ SEED = bytes(range(32))
 async def join(
     store: Store, number: int, match: str, size: int = 2, kind: str = "ugo", seed: bytes = SEED
 ) -> bytes:
-    return await store.sets.join(NAME, number, match, size, kind, seed)
+    return await store.sets.join_set(NAME, number, match, size, kind, seed)
 
 
 async def end(store: Store, number: int, match: str, state: str = "FINISHED") -> bool:
-    return await store.sets.end(NAME, number, match, state, 60)
+    return await store.sets.end_match(NAME, number, match, state, 60)
 
 
 async def refused(store: Store, *args: Any, **more: Any) -> tuple[str, str]:
@@ -33,7 +33,7 @@ async def refused(store: Store, *args: Any, **more: Any) -> tuple[str, str]:
 async def test_the_first_match_makes_the_set_and_its_seed(store: Store) -> None:
     assert await join(store, 1, "matches/a") == SEED
     assert await join(store, 2, "matches/b", seed=bytes(32)) == SEED
-    assert await store.sets.get(NAME) == SetOfDeals(
+    assert await store.sets.get_set(NAME) == SetOfDeals(
         2, ("matches/a", "matches/b"), is_over=False, awaited=("matches/a", "matches/b")
     )
 
@@ -49,7 +49,7 @@ async def test_a_match_that_does_not_fit_does_not_join(store: Store) -> None:
     assert await refused(store, 1, "matches/b") == ("TAKEN", "matches/a")
     assert await refused(store, 2, "matches/b", size=3) == ("SIZE", "2")
     assert await refused(store, 2, "matches/b", kind="ubongo") == ("KIND", "ugo")
-    found = await store.sets.get(NAME)
+    found = await store.sets.get_set(NAME)
     assert found
     assert found.matches == ("matches/a",)
 
@@ -85,10 +85,10 @@ async def test_a_finished_number_is_not_played_again(store: Store) -> None:
 
 async def test_a_closed_set_is_over_with_those_that_have_joined(store: Store) -> None:
     await join(store, 1, "matches/a", size=5)
-    assert await store.sets.close(NAME, 60) is False
+    assert await store.sets.close_set(NAME, 60) is False
     assert await refused(store, 2, "matches/b", size=5) == ("OVER", "")
     assert await end(store, 1, "matches/a")
-    assert await store.sets.close(NAME, 60) is True
+    assert await store.sets.close_set(NAME, 60) is True
 
 
 async def test_what_is_known_of_a_set_goes_when_its_records_go(store: Store, redis_client: Redis) -> None:
@@ -100,6 +100,6 @@ async def test_what_is_known_of_a_set_goes_when_its_records_go(store: Store, red
 
 async def test_a_set_that_nobody_knows_is_not_over(store: Store) -> None:
     assert not await store.sets.is_over("sets/none")
-    assert await store.sets.get("sets/none") is None
-    assert await store.sets.close("sets/none", 60) is None
-    assert not await store.sets.end("sets/none", 1, "matches/a", "FINISHED", 60)
+    assert await store.sets.get_set("sets/none") is None
+    assert await store.sets.close_set("sets/none", 60) is None
+    assert not await store.sets.end_match("sets/none", 1, "matches/a", "FINISHED", 60)

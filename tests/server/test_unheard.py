@@ -144,7 +144,7 @@ async def test_after_a_takeover_too_no_time_runs_before_a_bot_can_know_where_to_
 
 async def test_the_store_knows_when_a_lobby_last_looked_after_a_bot(store: Store) -> None:
     attends = Attendance("lobby", "attend", 1, ())
-    await store.attendances.attend("bots/here/versions/1", attends, LEASE_MS)
+    await store.attendances.write_attendance("bots/here/versions/1", attends, LEASE_MS)
     await asyncio.sleep(0.05)
     kept_ms = await store.attendances.kept_ms(["bots/here/versions/1", "bots/gone/versions/1"])
     assert list(kept_ms) == ["bots/here/versions/1"]

@@ -148,7 +148,7 @@ class Lots(random.Random):
         )
 
     def work(self) -> list[Any]:
-        lease = keys.lease("house")
+        lease = keys.work_lease("house")
         return self.choice(
             (
                 self.script("lease_hold", [lease], self.owner(), self.choice([0, 10**6])),

@@ -78,7 +78,7 @@ class EmbeddedRedis:
         try:
             self._end_orphan()
             self._socket = socket_path(self.folder)
-            self._spawn()
+            self._spawn_process()
             self._await_ready()
         except BaseException:
             self.stop()
@@ -103,7 +103,7 @@ class EmbeddedRedis:
             return False
         _log.warning("redis_died", code=self._child.returncode)
         self._count_death(time.monotonic())
-        self._spawn()
+        self._spawn_process()
         return True
 
     async def supervise(self, every_s: float = 0.1) -> None:
@@ -122,7 +122,7 @@ class EmbeddedRedis:
                 f"It said last: {self._last_words()}"
             )
 
-    def _spawn(self) -> None:
+    def _spawn_process(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("start the embedded Redis from the main thread")
         self._binary = self._binary or find_server_binary()
@@ -135,7 +135,7 @@ class EmbeddedRedis:
             ) from error
 
     def _start_child(self, binary: Path) -> None:
-        write_private(self._conf, self._configuration())
+        write_private(self._conf, self._write_configuration())
         self._child = subprocess.Popen(
             leashed([str(binary), str(self._conf)]),
             cwd=self.folder,
@@ -147,7 +147,7 @@ class EmbeddedRedis:
         )
         write_private(self._state, f"{self._child.pid}\n{self._socket}\n")
 
-    def _configuration(self) -> str:
+    def _write_configuration(self) -> str:
         return "\n".join(
             (
                 "port 0",

@@ -91,11 +91,13 @@ class LadderHost:
         with suppress(StoreUnavailable):
             for name in list(self.hosted):
                 del self.hosted[name]
-                await self._store.leases.release(ladder_lease(name), self._process)
+                await self._store.leases.release_lease(ladder_lease(name), self._process)
 
     async def _check_ladders(self) -> None:
         for name in await self._store.ladders.all_names():
-            if await self._store.leases.hold(ladder_lease(name), self._process, int(LADDER_LEASE_S * 1000)):
+            if await self._store.leases.take_lease(
+                ladder_lease(name), self._process, int(LADDER_LEASE_S * 1000)
+            ):
                 await self._update_ladder(name)
             else:
                 self._drop_ladder(name)
@@ -126,7 +128,7 @@ class LadderHost:
     async def _open_ladder(self, name: str) -> None:
         """Read the ladder's whole log before any bot is paired by it."""
         try:
-            meta = await self._store.ladders.get(name)
+            meta = await self._store.ladders.get_ladder(name)
             if meta:
                 hosted = HostedLadder(Ladder.from_bytes(meta.settings), LadderState(self._store, name))
                 await hosted.state.catch_up()
@@ -141,7 +143,7 @@ class LadderHost:
         for bot, reason in off_reasons.items():
             if (hosted.published_off or {}).get(bot) != reason:
                 await self._store.ladders.take_off(bot, name, reason)
-                await self._store.queues.leave(name, bot)
+                await self._store.queues.leave_queue(name, bot)
                 log.warning("bot_taken_off", ladder=name, bot=bot, reason=reason)
         before = hosted.state.reinstated if hosted.published_off is None else hosted.published_off.keys()
         for bot in before - off_reasons.keys():
@@ -163,7 +165,7 @@ class LadderHost:
             order = [bot for bot, _ in rated]
             strengths = await self._strength_client.fetch_strengths(hosted.ladder.name, results, order)
             table = encode_table(build_table(rated, strengths, off))
-            await self._store.ladders.show(hosted.ladder.name, results, table)
+            await self._store.ladders.publish_table(hosted.ladder.name, results, table)
             hosted.published_revision = revision
         except (StoreUnavailable, StrengthsFailed) as failed:
             log.warning("table_not_shown", ladder=hosted.ladder.name, why=str(failed))

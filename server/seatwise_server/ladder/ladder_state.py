@@ -56,12 +56,12 @@ class LadderState:
 
         Tell whether there may be more.
         """
-        if await self._store.results.count(self.name) < self.seq:
+        if await self._store.results.count_results(self.name) < self.seq:
             # a failover of Redis has lost results
             log.warning("results_forgotten", ladder=self.name, known=self.seq)
             self._reset_state()
-        results = await self._store.results.read(self.name, self.seq, RESULTS_PER_READ)
-        events = await self._store.ladders.events(self.name, self._last_event)
+        results = await self._store.results.read_results(self.name, self.seq, RESULTS_PER_READ)
+        events = await self._store.ladders.read_events(self.name, self._last_event)
         if events:
             self._events.extend(events)
             self._last_event = events[-1].place

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from seatwise_server.ladder.strength_worker import StrengthsByBot
-from seatwise_server.store import Results
+from seatwise_server.store import ResultLogs
 
 RESULTS_PER_LINE = 200
 """So many results go into one line. Writing them takes some milliseconds."""
@@ -24,7 +24,7 @@ class StrengthsFailed(Exception):
 class StrengthClient:
     """One worker process, started with the first request."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: ResultLogs) -> None:
         self._results = results
         self._process: asyncio.subprocess.Process | None = None
         self._results_sent: dict[str, int] = {}
@@ -75,7 +75,7 @@ class StrengthClient:
         if self._results_sent.get(ladder, 0) > results:
             self._results_sent[ladder] = 0  # the store has lost some results; send all of them again
         while (after := self._results_sent.get(ladder, 0)) < results:
-            some = await self._results.read(ladder, after, min(RESULTS_PER_LINE, results - after))
+            some = await self._results.read_results(ladder, after, min(RESULTS_PER_LINE, results - after))
             if not some:
                 raise ValueError(f"{ladder} has fewer than {results} results")
             message = {"ladder": ladder, "after": after, "results": [each.to_json() for each in some]}

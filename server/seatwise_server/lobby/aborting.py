@@ -19,9 +19,9 @@ class Aborting:
     async def abort(self, match: str, why: str = "") -> None:
         """Notes it for whoever owns the match next, and tells the owner there is; a new match gets an owner."""
         await self.store.matches.ask_abort(match, why)
-        await self.store.queues.leave(CREATED, match)
-        fence = await self.store.journal.fence(match)
+        await self.store.queues.leave_queue(CREATED, match)
+        fence = await self.store.journal.read_fence(match)
         if fence is None:
             await self.seating.hand_to_referee(match)
         elif not fence.is_retired:
-            await self.store.processes.order(fence.owner, f"abort {match}".encode())
+            await self.store.processes.send_order(fence.owner, f"abort {match}".encode())

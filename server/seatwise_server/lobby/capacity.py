@@ -24,10 +24,10 @@ class Capacity:
         """Tables that nobody has, and no match that was handed over waits for."""
         now = asyncio.get_running_loop().time()
         if now >= self._until:
-            beats = await self._store.processes.heartbeats()
+            beats = await self._store.processes.read_heartbeats()
             self._tables = tables(list(beats.values()), await now_ms(self._store.client))
             self._until = now + FRESH_S
-        return self._tables - await self._store.jobs.waiting()
+        return self._tables - await self._store.jobs.count_waiting()
 
 
 def tables(beats: list[Heartbeat], now_ms: int) -> int:

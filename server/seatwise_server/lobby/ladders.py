@@ -52,7 +52,7 @@ class LadderPairing:
         """Proposals that a lobby left when it died."""
         for hosted in list(self._ladder_host.hosted.values()):
             name = hosted.ladder.name
-            for left in await self._store.queues.unfinished(name):
+            for left in await self._store.queues.unfinished_proposals(name):
                 if proposal := await self._proposals.adopt(name, left.match):
                     await self._seat(hosted.ladder, proposal)
 
@@ -77,13 +77,13 @@ class LadderPairing:
         First the queue is read and then the log: who waits is free, so its last result is there.
         """
         name = hosted.ladder.name
-        waiting = await self._store.queues.waiting(name)
+        waiting = await self._store.queues.waiting_bots(name)
         if len(waiting) < hosted.ladder.seats:
             return waiting
         await hosted.state.catch_up()
         off = hosted.state.off_reasons
         for bot in [each.bot for each in waiting if each.bot in off]:
-            await self._store.queues.leave(name, bot)
+            await self._store.queues.leave_queue(name, bot)
         busy = await self._busy_on_trial(hosted, [each.bot for each in waiting])
         return [each for each in waiting if each.bot not in off and each.bot not in busy]
 
@@ -96,14 +96,14 @@ class LadderPairing:
         found = set()
         for bot in seated.intersection(bots):
             if hosted.state.forms.form_of(bot).is_on_trial:
-                seats = await self._store.seats.held(bot)  # of a match that was voided nobody tells
+                seats = await self._store.seats.held_seats(bot)  # of a match that was voided nobody tells
                 if any(seat.match in hosted.open_tables for seat in seats):
                     found.add(bot)
         return found
 
     async def _learn_owners(self, bots: Sequence[str]) -> None:
         unknown = [bot for bot in bots if bot not in self._owners]
-        self._owners.update(await self._store.bots.owners(unknown))
+        self._owners.update(await self._store.bots.owners_of(unknown))
 
     def _attending(self, hosted: HostedLadder, waiting: Sequence[Waiting], at_ms: int) -> list[AttendingBot]:
         """Those who wait, and those at tables: they are among the others when it comes to whom one meets again."""

@@ -18,7 +18,7 @@ from seatwise_server.lobby.taken_off import off_ladder, off_queue
 from seatwise_server.lobby.together import together
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
-from seatwise_server.store import Offer, SeatOf, Store, counts_no_shows
+from seatwise_server.store import SeatOf, SeatOffer, Store, counts_no_shows
 from seatwise_server.store.attendance import LEASE_MS
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.notices import LobbyNotice, lobby_notices
@@ -71,7 +71,7 @@ class Lobby:
 
     async def _is_known(self, queue: str) -> bool:
         if queue.startswith(LADDER_PREFIX):
-            return await self._store.ladders.get(queue) is not None
+            return await self._store.ladders.get_ladder(queue) is not None
         return queue in QUEUES
 
     def __len__(self) -> int:
@@ -109,10 +109,10 @@ class Lobby:
             _welcome(attendance)
 
     async def _arrive(self, attendance: Attendance) -> None:
-        attendance.turn = await self._store.attendances.turn(attendance.bot)
-        await self._store.attendances.attend(attendance.bot, self._presence(attendance), LEASE_MS)
+        attendance.turn = await self._store.attendances.replace_attendance_id(attendance.bot)
+        await self._store.attendances.write_attendance(attendance.bot, self._presence(attendance), LEASE_MS)
         attendance.is_written = True
-        all_queues = QUEUES.keys() | set(await self._store.ladders.names())
+        all_queues = QUEUES.keys() | set(await self._store.ladders.list_names())
         await self._leave_queues(attendance.bot, all_queues - set(attendance.queues))
         _welcome(attendance)
         await self._tell_open_seats(attendance)
@@ -121,7 +121,7 @@ class Lobby:
 
     async def _tell_places(self, attendance: Attendance) -> None:
         for queue in attendance.queues:
-            before = await self._store.queues.position(queue, attendance.bot)
+            before = await self._store.queues.position_of(queue, attendance.bot)
             attendance.wait_at(queue, None if before is None else before + 1)
 
     def _look_soon(self, attendance: Attendance) -> None:
@@ -140,7 +140,7 @@ class Lobby:
     async def _leave(self, attendance: Attendance, by_itself: bool) -> None:
         bot, attend_id = attendance.bot, attendance.attend_id
         try:
-            if await self._store.attendances.leave(bot, attend_id, by_itself=by_itself):
+            if await self._store.attendances.remove_attendance(bot, attend_id, by_itself=by_itself):
                 await self._leave_queues(attendance.bot, attendance.queues)
         except StoreUnavailable:
             log.debug("attendance_left_to_expire", bot=attendance.bot)
@@ -151,7 +151,9 @@ class Lobby:
 
     async def _keep(self, attendance: Attendance) -> bool:
         """Lengthens its lease; ends the stream of a bot that attends at another lobby now."""
-        kept = await self._store.attendances.keep(attendance.bot, self._presence(attendance), LEASE_MS)
+        kept = await self._store.attendances.renew_attendance(
+            attendance.bot, self._presence(attendance), LEASE_MS
+        )
         if not kept:
             _replace(attendance)
         return kept
@@ -163,9 +165,9 @@ class Lobby:
         await self._tell_what_it_is_off(attendance, has_room)
         for queue in attendance.queues:
             if queue in has_room and queue not in attendance.off:
-                await self._store.queues.enter(queue, attendance.bot)
+                await self._store.queues.enter_queue(queue, attendance.bot)
             else:
-                await self._store.queues.leave(queue, attendance.bot)
+                await self._store.queues.leave_queue(queue, attendance.bot)
         if attendance.bot not in self._present:  # it has gone meanwhile
             await self._leave_queues(attendance.bot, attendance.queues)
         self._pairing.wake()
@@ -174,7 +176,7 @@ class Lobby:
         """The ladders and the queues that it named and may not play in. A bot that is off the queues has no room there."""
         off: list[pb.TakenOff] = []
         if any(queue.startswith(LADDER_PREFIX) for queue in attendance.queues):
-            ladders = await self._store.ladders.off(attendance.bot)
+            ladders = await self._store.ladders.ladders_off(attendance.bot)
             named = {name: why for name, why in ladders.items() if name in attendance.queues}
             off += [off_ladder(name, why) for name, why in named.items()]
         barred = [queue for queue in attendance.queues if counts_no_shows(queue) and queue not in has_room]
@@ -184,7 +186,7 @@ class Lobby:
 
     async def _leave_queues(self, bot: str, queues: Iterable[str]) -> None:
         for queue in queues:
-            await self._store.queues.leave(queue, bot)
+            await self._store.queues.leave_queue(queue, bot)
 
     async def _tell_open_seats(self, attendance: Attendance, only: Collection[SeatOf] | None = None) -> None:
         """All offers that stand, or those of these seats; what was offered and stands no more is closed.
@@ -207,7 +209,7 @@ class Lobby:
             seats, attendance.to_note = attendance.to_note, []
             await self._store.no_shows.note_told(attendance.bot, seats)
 
-    async def _standing(self, bot: str, only: Collection[SeatOf] | None) -> list[Offer]:
+    async def _standing(self, bot: str, only: Collection[SeatOf] | None) -> list[SeatOffer]:
         """A bot may have a thousand seats of which one has changed."""
         if only is None:
             return await self._store.seats.open_offers(bot)
@@ -284,7 +286,7 @@ class Lobby:
 
 
 def _tell_seats(
-    attendance: Attendance, standing: Iterable[Offer], asked: Collection[tuple[str, int]]
+    attendance: Attendance, standing: Iterable[SeatOffer], asked: Collection[tuple[str, int]]
 ) -> None:
     """Offers what stands and has not been told; of the seats asked for, closes what was told and stands no more."""
     for each in standing:

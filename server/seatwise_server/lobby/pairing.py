@@ -94,11 +94,11 @@ class Pairing:
         """Proposals that a lobby left when it died are seated now, by one of those who find them."""
         self._unfinished_at = now() + UNFINISHED_S
         for queue in QUEUES.values():
-            for left in await self._store.queues.unfinished(queue.name):
+            for left in await self._store.queues.unfinished_proposals(queue.name):
                 if proposal := await self._proposals.adopt(queue.name, left.match):
                     await self._seat(queue, proposal)
         await self._ladders.take_up_unfinished()
-        for left in await self._store.queues.unfinished(CREATED):
+        for left in await self._store.queues.unfinished_proposals(CREATED):
             if proposal := await self._proposals.adopt(CREATED, left.match):
                 await self._proposals.seat_created(proposal, await self._bots_of(left.match))
 
@@ -107,7 +107,7 @@ class Pairing:
 
         Where the house cannot help out, patience does not end.
         """
-        count = await self._store.queues.count(queue.name)
+        count = await self._store.queues.count_waiting(queue.name)
         if not count:
             return False
         helps = len(self._house.get(queue.game, ())) >= queue.seats - 1
@@ -119,7 +119,7 @@ class Pairing:
     async def _take(self, queue: Queue, patience_ms: int) -> bool:
         """Whether bots were seated; if not, there is no use in trying again at once."""
         match = new_match_name()
-        proposal = await self._store.queues.take(queue.name, queue.seats, patience_ms, match)
+        proposal = await self._store.queues.propose_first(queue.name, queue.seats, patience_ms, match)
         return proposal is not None and await self._seat(queue, proposal)
 
     async def _seat(self, queue: Queue, proposal: Proposal) -> bool:
@@ -140,7 +140,7 @@ class Pairing:
 
     async def _waiting_by_name(self) -> list[str]:
         """Created matches, oldest first; of each new one the bots are read."""
-        waiting = await self._store.queues.front(CREATED, LOOK_AHEAD)
+        waiting = await self._store.queues.front_of(CREATED, LOOK_AHEAD)
         unknown = [match for match in waiting if match not in self._created]
         found = await together(self._bots_of(match) for match in unknown)
         known = self._created | dict(zip(unknown, found, strict=True))
@@ -171,7 +171,7 @@ class Pairing:
         bots = self._created[match]
         if missing := await self._seating.missing(bots):
             return missing
-        proposal = await self._store.queues.pick(CREATED, match)
+        proposal = await self._store.queues.propose_these(CREATED, match)
         if proposal is None or await self._proposals.close_if_handed_over(CREATED, proposal):
             return None
         return await self._proposals.seat_created(proposal, bots)

@@ -64,11 +64,11 @@ class Proposals:
         match = proposal.match
         missing = await self._seating.reserve(match, bots, _until_ms(proposal))
         if missing:
-            await self._store.queues.dissolve(CREATED, match, proposal.bots)
+            await self._store.queues.dissolve_proposal(CREATED, match, proposal.bots)
         elif bots:
             await self._hand_over(CREATED, proposal, bots)
         else:
-            await self._store.queues.seated(CREATED, match)
+            await self._store.queues.close_proposal(CREATED, match)
         return missing
 
     async def _give_up(self, queue: str, proposal: Proposal, missing: str) -> bool:
@@ -76,14 +76,14 @@ class Proposals:
         if not await self._seating.drop_unowned(proposal.match, _until_ms(proposal)):
             await self._close(queue, proposal)
             return False
-        present = await self._store.attendances.present([waiting.bot for waiting in proposal.bots])
+        present = await self._store.attendances.present_bots([waiting.bot for waiting in proposal.bots])
         back = [waiting for waiting in proposal.bots if waiting.bot in present - {missing}]
-        await self._store.queues.dissolve(queue, proposal.match, back)
+        await self._store.queues.dissolve_proposal(queue, proposal.match, back)
         return len(back) < len(proposal.bots)
 
     async def adopt(self, queue: str, match: str) -> Proposal | None:
         """A proposal that another lobby has left, to be seated; None if it is too new, gone, or closed now."""
-        proposal = await self._store.queues.adopt(queue, match, OLD_MS)
+        proposal = await self._store.queues.adopt_proposal(queue, match, OLD_MS)
         if proposal and await self.close_if_handed_over(queue, proposal):
             return None
         return proposal
@@ -99,18 +99,18 @@ class Proposals:
         """Touches no seat: those of a match that was handed over are its referee's to free."""
         if queue != CREATED:  # there a match waits, and no bot
             await self._wait_on(queue, [waiting.bot for waiting in proposal.bots])
-        await self._store.queues.seated(queue, proposal.match)
+        await self._store.queues.close_proposal(queue, proposal.match)
         log.info("proposal_closed", match=proposal.match, queue=queue)
 
     async def _wait_on(self, queue: str, bots: Sequence[str]) -> None:
         """Who has places left waits on: its lobby, which sees to that too, hears only when the seat is offered."""
-        room = await self._store.seats.room(bots, queue)
+        room = await self._store.seats.free_places(bots, queue)
         await self._store.queues.enter_all(queue, [bot for bot, free in zip(bots, room, strict=True) if free])
 
     async def _hand_over(self, queue: str, proposal: Proposal, bots: Sequence[str]) -> None:
         """All seats are held: the match is a referee's from now on."""
         await self._seating.hand_to_referee(proposal.match, _until_ms(proposal))
-        await self._store.queues.seated(queue, proposal.match)
+        await self._store.queues.close_proposal(queue, proposal.match)
         log.info("match_paired", match=proposal.match, queue=queue, bots=list(bots))
 
     async def _reserve(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> str | None:

@@ -72,7 +72,7 @@ class Seating:
         }
         if since_ms:
             meta[WAITED_SINCE] = json.dumps(since_ms)
-        return await self._store.matches.create(setup.match, meta, until_ms)
+        return await self._store.matches.create_match(setup.match, meta, until_ms)
 
     async def drop_unowned(self, match: str, until_ms: int) -> bool:
         """Takes back what `create` wrote of a match that came to nothing; False if it has had an owner.
@@ -86,11 +86,13 @@ class Seating:
 
         The job is looked for first: when it is done, its referee has left a fence.
         """
-        return await self._store.jobs.is_open(match) or await self._store.journal.fence(match) is not None
+        return (
+            await self._store.jobs.is_open(match) or await self._store.journal.read_fence(match) is not None
+        )
 
     async def missing(self, bots: Sequence[str]) -> str | None:
         """A bot that has not as many places free as it has seats among these; none if all could be seated."""
-        room = await self._store.seats.room(bots)
+        room = await self._store.seats.free_places(bots)
         found = zip(bots, room, strict=True)
         return min((bot for bot, free in found if free < bots.count(bot)), default=None)
 
@@ -120,16 +122,16 @@ class Seating:
         """One of these that is not present: its seat was reserved by a lobby that died, and it has left since."""
         if not bots:
             return None
-        present = await self._store.attendances.present(bots)
+        present = await self._store.attendances.present_bots(bots)
         return next((bot for bot in bots if bot not in present), None)
 
     async def hand_to_referee(self, match: str, until_ms: int | None = None) -> None:
         """From here on the match is a referee's. Raises ProposalExpired at `until_ms` of Redis's clock or later."""
-        await self._store.jobs.push(match, until_ms)
+        await self._store.jobs.push_job(match, until_ms)
 
     async def setup_of(self, match: str) -> Setup | None:
         """The match as it was created, or `None`."""
-        meta = await self._store.matches.get(match)
+        meta = await self._store.matches.get_meta(match)
         if meta is None or "setup" not in meta.fields:
             return None
         return Setup.from_json(json.loads(meta.fields["setup"]))

@@ -68,7 +68,7 @@ class Delivery:
 
     async def end_for(self, match: str, bot: str, seat: int) -> pb.MatchEnded | None:
         """The end of a match that is not here, if it is over; NotYourSeat if the seat is not the bot's."""
-        meta = await self.store.matches.get(match)
+        meta = await self.store.matches.get_meta(match)
         if meta is None or "setup" not in meta.fields:
             raise NotYourSeat
         bots = Setup.from_json(json.loads(meta.fields["setup"])).bots
@@ -80,7 +80,7 @@ class Delivery:
     async def deliver_match(self, setup: Setup, epoch: int, owner: str, end: MatchEnd) -> bool:
         """Keeps the record and frees the bots; False if the match belongs to somebody else now."""
         await self._note_absence(setup, end)  # before the journal goes, from which it is known
-        answer = await self.store.journal.retire(
+        answer = await self.store.journal.retire_match(
             setup.match, epoch, owner, end.record, end.message.SerializeToString(), self.keep_s, end.state
         )
         if answer is AppendResult.FENCED:
@@ -98,7 +98,7 @@ class Delivery:
 
     async def conclude_delivery(self, setup: Setup) -> None:
         """What an owner may have left undone that died after it had delivered the record."""
-        meta = await self.store.matches.get(setup.match)
+        meta = await self.store.matches.get_meta(setup.match)
         if meta and "result" in meta.fields:
             await self.store.matches.forget_later(setup.match, self.keep_s)
             await self._conclude_match(setup, pb.MatchEnded.FromString(meta.fields["result"]))
@@ -114,7 +114,7 @@ class Delivery:
             await self._append_result(setup, end)
         if place := setup.deal_set:
             state = MatchState.VOIDED if end.void_reason else MatchState.FINISHED
-            await self.store.sets.end(place.name, place.number, setup.match, state, self.keep_s)
+            await self.store.sets.end_match(place.name, place.number, setup.match, state, self.keep_s)
         await self.store.seats.release_all(setup.match, setup.bots)
         if end.absent_seats:
             await NoShowNotes(self.store).seat_partners_again(setup, end.absent_seats)
@@ -122,6 +122,6 @@ class Delivery:
     async def _append_result(self, setup: Setup, end: pb.MatchEnded) -> None:
         """A void match counts for nobody; but a league plays it again, so which they were has to be known."""
         if not end.void_reason:
-            await self.store.results.append(setup.competition, logged_result_of(setup, end))
+            await self.store.results.append_result(setup.competition, logged_result_of(setup, end))
         elif not setup.competition.startswith(LADDER_PREFIX):
             await self.store.leagues.note_void(setup.competition, setup.match)

@@ -74,7 +74,7 @@ class HeartbeatSender:
         """Shows that we live; if we were silent, begins to find out whether we may speak again."""
         owner, sent = self._owner, self._lease.now
         try:
-            await self._store.processes.beat(
+            await self._store.processes.write_heartbeat(
                 owner.name,
                 owner.address,
                 len(self._ownership.owned_matches()),
@@ -108,7 +108,7 @@ class HeartbeatSender:
 
         async def ask(match: str, epoch: int) -> None:
             async with turn:
-                answer = await self._store.journal.confirm(match, epoch, self._owner.name)
+                answer = await self._store.journal.confirm_fence(match, epoch, self._owner.name)
             if answer is not AppendResult.OK and self._ownership.owned_matches().get(match) == epoch:
                 self._ownership.lose_match(match, answer)
 
@@ -119,7 +119,7 @@ class HeartbeatSender:
         last = "0"
         while True:
             try:
-                for order in await self._store.processes.orders(self._owner.name, last, ORDERS_BLOCK_MS):
+                for order in await self._store.processes.read_orders(self._owner.name, last, ORDERS_BLOCK_MS):
                     self._owner.obey_order(order.order.decode())
                     last = order.order_id
             except StoreUnavailable:

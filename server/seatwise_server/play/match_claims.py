@@ -67,10 +67,10 @@ class MatchClaims:
     async def claim_match(self, estate: UnownedMatch) -> OwnedMatch | None:
         """The match, ours from now on; None if it is not to be had. Raises UnknownFormat, and changes nothing."""
         job = estate.job
-        meta = await self.store.matches.get(job.match)
+        meta = await self.store.matches.get_meta(job.match)
         if meta is None or "setup" not in meta.fields:
             log.warning("job_dropped", match=job.match)
-            await self.store.jobs.done(job.job_id)
+            await self.store.jobs.finish_job(job.job_id)
             return None
         setup = _parse_setup(meta)
         epoch = await self._set_fence(setup, estate)
@@ -85,12 +85,12 @@ class MatchClaims:
         """The new epoch; None if the match is another's, or over."""
         job, fence = estate.job, estate.fence
         expected, confirmed = (fence.epoch, fence.confirmed) if fence else (0, None)
-        claim = self.store.journal.claim
+        claim = self.store.journal.claim_match
         try:
             return await claim(job.match, self.owner, expected, confirmed, estate.death)
         except MatchRetired:
             await self.delivery.conclude_delivery(setup)
-            await self.store.jobs.done(job.job_id)
+            await self.store.jobs.finish_job(job.job_id)
         except FenceLost as lost:
             log.info("match_belongs_to_another", match=job.match, owner=lost.owner)
         return None
@@ -103,14 +103,14 @@ class MatchClaims:
         deaths = fence.deaths + (estate.death is not Death.NONE)
         late = fence.late + (estate.death is Death.LATE)
         if deaths > 1 and _has_progressed(journal, fence.epoch):
-            await self.store.journal.pardon(estate.job.match, epoch, self.owner)
+            await self.store.journal.clear_deaths(estate.job.match, epoch, self.owner)
             return False
         died_at_it = deaths - late >= MOST_DEATHS and _takeovers_without_progress(journal) >= MOST_DEATHS - 1
         return died_at_it or deaths >= MOST_DEATHS_IN_ALL
 
     async def _read_journal(self, match: str, epoch: int) -> list[bytes]:
         await self.flusher.wait_for_replicas(match)
-        journal = await self.store.journal.read(match)
+        journal = await self.store.journal.read_entries(match)
         self.flusher.keep_tail(match, epoch, self.owner, journal)
         return journal
 
@@ -125,7 +125,7 @@ class MatchClaims:
         """A match that was ours at this epoch until Redis forgot it, whole again; None if it is another's by now."""
         entries = self.flusher.tail_entries(setup.match)
         try:
-            fresh = await self.store.journal.reclaim(setup.match, self.owner, epoch)
+            fresh = await self.store.journal.reclaim_match(setup.match, self.owner, epoch)
         except (FenceLost, MatchRetired):
             return None
         self.flusher.keep_tail(setup.match, fresh, self.owner, entries)

@@ -53,7 +53,7 @@ class NoShowNotes:
 
         They count only where they kept another bot of the queue waiting: where nobody could sit down the fault may be ours.
         """
-        meta = await self.store.matches.get(setup.match) if absence.seats else None
+        meta = await self.store.matches.get_meta(setup.match) if absence.seats else None
         if meta is None or not meta.waited_since:
             return
         absent = [(setup.bots[seat], seat) for seat in absence.seats]
@@ -64,10 +64,10 @@ class NoShowNotes:
 
     async def seat_partners_again(self, setup: Setup, absent: Sequence[int]) -> None:
         """Puts the bots that sat down in a void match back to where they stood in their queue."""
-        meta = await self.store.matches.get(setup.match)
+        meta = await self.store.matches.get_meta(setup.match)
         partners = _partners(setup, meta, absent) if meta else []
         if meta and partners:
-            room = await self.store.seats.room(partners, meta.queue)
+            room = await self.store.seats.free_places(partners, meta.queue)
             places = [meta.waited_since[bot] for bot, free in zip(partners, room, strict=True) if free]
             await self.store.queues.return_all(meta.queue, places)
 

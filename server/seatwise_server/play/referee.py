@@ -135,11 +135,11 @@ class Referee:
         if free <= 0:
             await asyncio.sleep(STORE_RETRY_S)
             return
-        for job in await self._store.jobs.take(self.name, min(free, MOST_AT_ONCE), TAKE_BLOCK_MS):
+        for job in await self._store.jobs.take_jobs(self.name, min(free, MOST_AT_ONCE), TAKE_BLOCK_MS):
             if self.is_draining:  # since it asked
                 self._work.start_task(self._offers.give_back(job))
                 continue
-            fence = await self._store.journal.fence(job.match)
+            fence = await self._store.journal.read_fence(job.match)
             if fence is None or fence.is_retired or fence.owner == self.name:
                 await self.open_match(
                     UnownedMatch(job, self.name, fence)
@@ -184,7 +184,7 @@ class Referee:
         """For certain, though we may have been silent since it was claimed."""
         if self.lease.holds() and lapses == self.lease.lapses:
             return True
-        return await self._store.journal.confirm(table.name, table.epoch, self.name) is AppendResult.OK
+        return await self._store.journal.confirm_fence(table.name, table.epoch, self.name) is AppendResult.OK
 
     def _start_table(self, table: Table, estate: UnownedMatch, owned: OwnedMatch) -> None:
         log_opened(table, estate)
@@ -251,7 +251,7 @@ class Referee:
         while not self.is_stopping:
             try:
                 owned = await self._claims.reclaim_match(table.match.setup, table.epoch)
-                job = Job(await self._store.jobs.push(table.name), table.name)
+                job = Job(await self._store.jobs.push_job(table.name), table.name)
                 break
             except StoreUnavailable:
                 await asyncio.sleep(STORE_RETRY_S)
@@ -270,7 +270,7 @@ class Referee:
                 end = end or end_of(setup, self._flusher.tail_entries(table.name))
                 table.announce_end(end.message)
                 if await self._delivery.deliver_match(setup, table.epoch, self.name, end):
-                    await self._store.jobs.done(job.job_id)
+                    await self._store.jobs.finish_job(job.job_id)
                     log_end(table, end.message)
                 break
             except StoreUnavailable:
@@ -323,4 +323,4 @@ class Referee:
         await self._stop_speaking()
         with suppress(StoreUnavailable, TimeoutError):
             async with asyncio.timeout(FAREWELL_S):
-                await self._store.processes.farewell(self.name)
+                await self._store.processes.deregister_process(self.name)

@@ -39,7 +39,7 @@ class SeatOffers:
             with suppress(StoreUnavailable):
                 await self._offer_seats(table)
                 if estate.holder != self.owner:
-                    await self.store.jobs.move(estate.job.job_id, estate.holder, self.owner)
+                    await self.store.jobs.move_job(estate.job.job_id, estate.holder, self.owner)
                 if is_new:
                     await self.store.matches.set_state(
                         table.name, table.epoch, self.owner, MatchState.SEATING

@@ -27,39 +27,39 @@ class MatchWatcher:
 
     async def follow_match(self, name: str) -> AsyncIterator[pb.WatchMatchResponse]:
         """The match as it stands, then each change, then its end."""
-        meta = await self._store.matches.get(name)
+        meta = await self._store.matches.get_meta(name)
         if meta is None:
             return
-        yield pb.WatchMatchResponse(match=resources.match(meta))
+        yield pb.WatchMatchResponse(match=resources.match_resource(meta))
         setup = Setup.from_json(json.loads(meta.fields["setup"]))
         position, state = first_position(setup), meta.state
         while not position.end and meta and "result" not in meta.fields:
-            found = await self._store.journal.tail(name, position.seq, TAIL_BLOCK_MS)
+            found = await self._store.journal.wait_for_entries(name, position.seq, TAIL_BLOCK_MS)
             position, news_ms = fold_entries(position, map(decode_entry, found), setup)
             if news_ms is not None:
                 yield spectator_view(position, setup, news_ms)
-            meta = await self._store.matches.get(name)
+            meta = await self._store.matches.get_meta(name)
             if meta and meta.state != state and "result" not in meta.fields:
                 state = meta.state
-                yield pb.WatchMatchResponse(match=resources.match(meta))
+                yield pb.WatchMatchResponse(match=resources.match_resource(meta))
         last = await self._wait_for_result(name)
         position, news_ms = fold_entries(position, await self._read_rest(name, position), setup)
         if news_ms is not None:
             yield spectator_view(position, setup, news_ms)
         if last and last.state != state:
-            yield pb.WatchMatchResponse(match=resources.match(last))
+            yield pb.WatchMatchResponse(match=resources.match_resource(last))
 
     async def _wait_for_result(self, name: str) -> MatchMeta | None:
         """The match with its result; delivery follows the last entry within a moment."""
         while True:
-            meta = await self._store.matches.get(name)
+            meta = await self._store.matches.get_meta(name)
             if meta is None or "result" in meta.fields:
                 return meta
             await asyncio.sleep(TAIL_BLOCK_MS / 1000 / 4)
 
     async def _read_rest(self, name: str, position: Position) -> list[Entry]:
         """What came so quickly that the journal had given way to the record before it was read."""
-        kept = None if position.end else await self._store.matches.record(name)
+        kept = None if position.end else await self._store.matches.get_record(name)
         if not kept:
             return []
         return [entry_from_json(each) for each in json.loads(kept)["entries"][position.seq :]]

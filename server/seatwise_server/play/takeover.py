@@ -18,7 +18,7 @@ from seatwise_server.play.lease import LEASE_S, STORE_RETRY_S
 from seatwise_server.store import Death, DeathWatch, Fence, Heartbeat, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
-from seatwise_server.store.notices import farewells
+from seatwise_server.store.notices import handover_notices
 
 LOOK_S = 0.25
 SHARING_S = 0.5
@@ -114,14 +114,14 @@ class Takeover:
         """Looks at once when a referee has let go of its matches. Runs until cancelled."""
         while True:
             with suppress(StoreUnavailable):
-                async for _ in farewells(self._store.client):
+                async for _ in handover_notices(self._store.client):
                     self._wake.set()
             await asyncio.sleep(STORE_RETRY_S)
 
     async def take_over_all(self) -> None:
         """Takes over whatever is pending and fits: nobody else can live, for the store is ours alone."""
-        self._beats = await self._store.processes.heartbeats()
-        for holder in await self._store.jobs.owners():
+        self._beats = await self._store.processes.read_heartbeats()
+        for holder in await self._store.jobs.count_by_owner():
             estates = await self._read_unowned(holder, self._host.free_tables)
             await self._open_matches(estates, lambda _: True, self._all_that_fit)
 
@@ -136,7 +136,7 @@ class Takeover:
 
     def _dead_holders(self, holders: Mapping[str, int]) -> list[str]:
         now = asyncio.get_running_loop().time()
-        dead = holders.keys() & self._watch.dead()
+        dead = holders.keys() & self._watch.dead_processes()
         self._dead_since = {holder: self._dead_since.get(holder, now) for holder in dead}
         return sorted(dead)
 
@@ -147,7 +147,7 @@ class Takeover:
     async def _take_over_from(self, holder: str, part: ShareRule) -> None:
         """Page by page, and looks who lives before each: after a long look away all would have a whole lease again."""
         last = ""
-        while jobs := await self._store.jobs.held(holder, MATCHES_PER_LOOK, last):
+        while jobs := await self._store.jobs.jobs_of(holder, MATCHES_PER_LOOK, last):
             if estates := await self._with_fences(jobs, holder):
                 await self._read_heartbeats()
                 await self._open_matches(estates, self._is_dead, part)
@@ -155,21 +155,21 @@ class Takeover:
 
     async def _read_heartbeats(self) -> dict[str, int]:
         """Looks at all heartbeats; answers who has how many jobs."""
-        holders = await self._store.jobs.owners()
+        holders = await self._store.jobs.count_by_owner()
         loop = asyncio.get_running_loop()
         asked = loop.time()
-        self._beats = await self._store.processes.heartbeats()
+        self._beats = await self._store.processes.read_heartbeats()
         mentioned = (holders.keys() | self._owners | self._owners_before) - {self._name}
-        self._watch.observe(asked, loop.time(), self._beats, mentioned)
+        self._watch.observe_heartbeats(asked, loop.time(), self._beats, mentioned)
         return holders
 
     async def _read_unowned(self, holder: str, most: int) -> list[UnownedMatch]:
         """The matches whose jobs this process holds, less those that are open here."""
-        return await self._with_fences(await self._store.jobs.held(holder, most), holder)
+        return await self._with_fences(await self._store.jobs.jobs_of(holder, most), holder)
 
     async def _with_fences(self, held: Sequence[Job], holder: str) -> list[UnownedMatch]:
         jobs = [job for job in held if not self._host.has_match(job.match)]
-        fences = await _gather_limited(self._store.journal.fence(job.match) for job in jobs)
+        fences = await _gather_limited(self._store.journal.read_fence(job.match) for job in jobs)
         self._owners |= {fence.owner for fence in fences if fence}
         return [self._unowned_match(job, holder, fence) for job, fence in zip(jobs, fences, strict=True)]
 
@@ -201,7 +201,7 @@ class Takeover:
                 await self._store.jobs.give_back(each.job.job_id)
 
     def _is_dead(self, owner: str) -> bool:
-        return owner in self._watch.dead()
+        return owner in self._watch.dead_processes()
 
     def _own_share(self, estates: Sequence[UnownedMatch]) -> Sequence[UnownedMatch]:
         """Of what all who live are looking at."""

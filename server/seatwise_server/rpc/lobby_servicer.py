@@ -33,7 +33,7 @@ class LobbyServicer(lobby_service_pb2_grpc.LobbyServiceServicer):
         first = await _first_request(requests)
         queues = await self._lobby.known_queues(list(first.queues))
         attendance = Attendance(caller.bot, queues, check_limit(first.max_matches))
-        with self._open_streams.track(caller, attendance):
+        with self._open_streams.track_stream(caller, attendance):
             async with self._lobby.present(attendance):
                 reader = asyncio.create_task(self._read_requests(requests, attendance))
                 reader.add_done_callback(lambda _: attendance.end(None))

@@ -37,7 +37,7 @@ class PlayServicer:
         """One stream, from its first byte to its last."""
         caller = await authorize_call(self._authenticator, METHOD, context)
         stream = PlayStream(caller.bot, self._referee.lease.holds)
-        with self._open_streams.track(caller, stream), self._referee.streams.attach_stream(stream):
+        with self._open_streams.track_stream(caller, stream), self._referee.streams.attach_stream(stream):
             reader = asyncio.create_task(self._read(raws, stream))
             reader.add_done_callback(lambda _: stream.end(None))
             try:

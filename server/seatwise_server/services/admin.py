@@ -45,8 +45,8 @@ class AdminService:
         if request.page_token and not _JOB_ID.fullmatch(request.page_token):
             raise bad_page_token()
         size = page_size(request.page_size)
-        jobs = await self._store.jobs.page(size + 1, request.page_token or "-")
-        matches = [_live_match(job, await self._store.journal.fence(job.match)) for job in jobs[:size]]
+        jobs = await self._store.jobs.list_page(size + 1, request.page_token or "-")
+        matches = [_live_match(job, await self._store.journal.read_fence(job.match)) for job in jobs[:size]]
         token = jobs[size - 1].job_id if len(jobs) > size else ""
         return pb.ListLiveMatchesResponse(matches=matches, next_page_token=token)
 
@@ -64,26 +64,28 @@ class AdminService:
         referee = (await self._read_referees()).get(request.name)
         if referee is None or referee.state == pb.Referee.STATE_STOPPED:
             raise Refusal("NOT_FOUND", f"there is no referee {request.name[:80]!r}", name=request.name[:80])
-        await self._store.processes.order(request.name.removeprefix("referees/"), b"drain")
+        await self._store.processes.send_order(request.name.removeprefix("referees/"), b"drain")
         return pb.DrainRefereeResponse(referee=referee)
 
     async def void_match(self, caller: Caller, request: pb.VoidMatchRequest) -> pb.VoidMatchResponse:
         """See admin_service.proto."""
         if not 1 <= len(request.reason.strip()) <= LONGEST_VOID_REASON:
             raise Refusal("INVALID_ARGUMENT", f"say why, in at most {LONGEST_VOID_REASON} characters")
-        meta = await self._store.matches.get(request.name) if request.name.startswith("matches/") else None
+        meta = (
+            await self._store.matches.get_meta(request.name) if request.name.startswith("matches/") else None
+        )
         if meta is None or "setup" not in meta.fields:
             raise Refusal("NOT_FOUND", f"there is no match {request.name[:80]!r}", name=request.name[:80])
         if "result" not in meta.fields:
             await self._aborting.abort(request.name, request.reason.strip())
-        return pb.VoidMatchResponse(match=resources.match(meta))
+        return pb.VoidMatchResponse(match=resources.match_resource(meta))
 
     async def forgive_no_shows(
         self, caller: Caller, request: pb.ForgiveNoShowsRequest
     ) -> pb.ForgiveNoShowsResponse:
         """See admin_service.proto."""
         known = await find_bot(self._store.bots, request.bot)
-        bot = resources.bot(known)
+        bot = resources.bot_resource(known)
         if off := await self._store.no_shows.off(known.bot):
             bot.off_queues.CopyFrom(resources.off_queues(off))
         await self._store.no_shows.forgive(known.bot)
@@ -100,11 +102,11 @@ class AdminService:
         """Returns who runs the house's bots, and who looks after each ladder."""
         works = {HOUSE_BOTS: HOUSE_BOTS}
         works |= {ladder: ladder_lease(ladder) for ladder in await self._store.ladders.all_names()}
-        held = {what: await self._store.leases.holder(work) for what, work in works.items()}
+        held = {what: await self._store.leases.read_holder(work) for what, work in works.items()}
         return [pb.Lease(what=what, holder=it[0], left_ms=it[1]) for what, it in held.items() if it]
 
     async def _read_referees(self) -> dict[str, pb.Referee]:
-        beats = await self._store.processes.heartbeats()
+        beats = await self._store.processes.read_heartbeats()
         now = await now_ms(self._store.client) if beats else 0
         return {f"referees/{name}": _referee(name, beats[name], now) for name in sorted(beats)}
 

@@ -58,11 +58,11 @@ class Authenticator:
             if access is Access.PUBLIC:
                 return ANONYMOUS
             raise _token_missing()
-        caller = await self._authenticate(token, peer)
+        caller = await self._authenticate_token(token, peer)
         _check_access(caller, access)
         return caller
 
-    async def _authenticate(self, token: str, peer: str) -> Caller:
+    async def _authenticate_token(self, token: str, peer: str) -> Caller:
         if hmac.compare_digest(token.encode(), self._admin_token.encode()):
             return Caller("", token, is_admin=True)
         try:

@@ -9,7 +9,7 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.paging import page_size
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_length
-from seatwise_server.store import Bot, Bots, Store
+from seatwise_server.store import Bots, RegisteredBot, Store
 from seatwise_server.store.errors import BadPageToken, BotAbsent, BotExists
 
 LONGEST_OWNER = 80
@@ -29,7 +29,7 @@ class BotService:
         check_length("owner", request.owner, LONGEST_OWNER)
         check_length("request_id", request.request_id, LONGEST_REQUEST_ID)
         try:
-            issued = await self._bots.register(
+            issued = await self._bots.register_bot(
                 request.bot, request.version or "1", request.owner, request.request_id
             )
         except BadBotName as bad:
@@ -39,25 +39,25 @@ class BotService:
                 "ALREADY_EXISTS", f"{there}; register another version, or rotate its token"
             ) from None
         bot = await self._get_registered(issued.bot)
-        return pb.RegisterBotResponse(bot=resources.bot(bot), token=issued.token or "")
+        return pb.RegisterBotResponse(bot=resources.bot_resource(bot), token=issued.token or "")
 
     async def rotate_token(self, caller: Caller, request: pb.RotateTokenRequest) -> pb.RotateTokenResponse:
         """See bot_service.proto."""
         await self._get_registered(request.name)
-        issued = await self._bots.rotate(request.name)
+        issued = await self._bots.rotate_token(request.name)
         return pb.RotateTokenResponse(token=issued.token or "")
 
     async def revoke_token(self, caller: Caller, request: pb.RevokeTokenRequest) -> pb.RevokeTokenResponse:
         """See bot_service.proto."""
         await self._get_registered(request.name)
-        await self._bots.revoke(request.name)
-        return pb.RevokeTokenResponse(bot=resources.bot(await self._get_registered(request.name)))
+        await self._bots.revoke_token(request.name)
+        return pb.RevokeTokenResponse(bot=resources.bot_resource(await self._get_registered(request.name)))
 
     async def get_bot(self, caller: Caller, request: pb.GetBotRequest) -> pb.GetBotResponse:
         """See bot_service.proto."""
-        bot = resources.bot(await self._get_registered(request.name))
-        bot.attending = bool(await self._attendances.present([bot.name]))
-        for ladder, reason in sorted((await self._ladders.off(bot.name)).items()):
+        bot = resources.bot_resource(await self._get_registered(request.name))
+        bot.attending = bool(await self._attendances.present_bots([bot.name]))
+        for ladder, reason in sorted((await self._ladders.ladders_off(bot.name)).items()):
             bot.taken_off.add(ladder=ladder, reason=reason)
         if off := await self._no_shows.off(bot.name):
             bot.off_queues.CopyFrom(resources.off_queues(off))
@@ -66,19 +66,21 @@ class BotService:
     async def list_bots(self, caller: Caller, request: pb.ListBotsRequest) -> pb.ListBotsResponse:
         """See bot_service.proto."""
         try:
-            page = await self._bots.page(page_size(request.page_size), request.page_token)
+            page = await self._bots.list_page(page_size(request.page_size), request.page_token)
         except BadPageToken as bad:
             raise Refusal("INVALID_ARGUMENT", str(bad)) from None
-        return pb.ListBotsResponse(bots=map(resources.bot, page.bots), next_page_token=page.next_page_token)
+        return pb.ListBotsResponse(
+            bots=map(resources.bot_resource, page.bots), next_page_token=page.next_page_token
+        )
 
-    async def _get_registered(self, name: str) -> Bot:
+    async def _get_registered(self, name: str) -> RegisteredBot:
         return await find_bot(self._bots, name)
 
 
-async def find_bot(bots: Bots, name: str) -> Bot:
+async def find_bot(bots: Bots, name: str) -> RegisteredBot:
     """Returns the bot of that name. Raises the refusal NOT_FOUND for a bot that is not registered."""
     try:
-        bot = await bots.get(name)
+        bot = await bots.get_bot(name)
     except (BadBotName, BotAbsent):
         bot = None
     if bot is None:

@@ -35,7 +35,7 @@ class DealSetRegistry:
         fresh = secrets.token_bytes(SEED_BYTES)
         args = (wanted.name, wanted.number, setup.match, wanted.size, _deals_kind(setup), fresh)
         try:
-            seed = await self.store.sets.join(*args)
+            seed = await self.store.sets.join_set(*args)
         except SetRefused as why:
             raise _refusal_to_join(wanted, why) from None
         place = DealSet(wanted.name, wanted.number, wanted.size, seed)
@@ -54,21 +54,21 @@ class DealSetRegistry:
 
     async def get_set(self, name: str) -> pb.GetDealSetResponse:
         """Returns the set as it stands; `Refusal` if there is none."""
-        found = await self.store.sets.get(name) if _NAMES.is_valid(name) else None
+        found = await self.store.sets.get_set(name) if _NAMES.is_valid(name) else None
         if found is None:
             raise _NAMES.not_found(name)
         return pb.GetDealSetResponse(size=found.size, matches=found.matches, over=found.is_over)
 
     async def close_set(self, name: str) -> pb.CloseDealSetResponse:
         """Lets no further match join the set; `Refusal` if there is none."""
-        is_over = await self.store.sets.close(name, self.keep_s) if _NAMES.is_valid(name) else None
+        is_over = await self.store.sets.close_set(name, self.keep_s) if _NAMES.is_valid(name) else None
         if is_over is None:
             raise _NAMES.not_found(name)
         return pb.CloseDealSetResponse(over=is_over)
 
 
 def _check_place(wanted: match_pb2.DealSet) -> None:
-    _NAMES.check(wanted.name, "deal_set.name")
+    _NAMES.check_name(wanted.name, "deal_set.name")
     if not 1 <= wanted.size <= LARGEST_SET:
         raise Refusal("INVALID_ARGUMENT", f"deal_set.size is {wanted.size}; it must be 1 to {LARGEST_SET}")
     if not 1 <= wanted.number <= wanted.size:

@@ -35,16 +35,16 @@ class LadderTables:
     async def get_table(self, ladder: str) -> ShownLadder:
         """Returns the table as it is shown now; an empty one for a ladder without results."""
         table = self._shown.get(ladder, ShownLadder())
-        if newer := await self._store.ladders.shown(ladder, unless=table.number):
+        if newer := await self._store.ladders.read_table(ladder, unless=table.number):
             lines = enumerate(decode_table(newer.table), start=1)
             table = ShownLadder(
-                newer.number, newer.results, [_standing(place, line) for place, line in lines]
+                newer.number, newer.results, [_standing_message(place, line) for place, line in lines]
             )
         self._shown[ladder] = table
         return table
 
 
-def _standing(place: int, line: LadderRow) -> ladder_pb2.Standing:
+def _standing_message(place: int, line: LadderRow) -> ladder_pb2.Standing:
     return ladder_pb2.Standing(
         bot=line.bot,
         place=place,

@@ -41,7 +41,7 @@ class LadderService:
     async def create_ladder(self, caller: Caller, request: pb.CreateLadderRequest) -> pb.CreateLadderResponse:
         """See ladder_service.proto."""
         wanted = _parse_ladder(request.ladder).to_bytes()
-        if await self._store.ladders.create(request.ladder.name, wanted) != wanted:
+        if await self._store.ladders.create_ladder(request.ladder.name, wanted) != wanted:
             raise Refusal("ALREADY_EXISTS", f"there is a ladder {request.ladder.name} with other settings")
         return pb.CreateLadderResponse(ladder=await self._get_message(request.ladder.name))
 
@@ -52,7 +52,7 @@ class LadderService:
     async def list_ladders(self, caller: Caller, request: pb.ListLaddersRequest) -> pb.ListLaddersResponse:
         """See ladder_service.proto. A page token is the name of the last ladder shown."""
         names, token = await page_of_names(
-            self._store.ladders.names, _NAMES, request.page_size, request.page_token
+            self._store.ladders.list_names, _NAMES, request.page_size, request.page_token
         )
         ladders = [await self._get_message(name) for name in names]
         return pb.ListLaddersResponse(ladders=ladders, next_page_token=token)
@@ -87,9 +87,9 @@ class LadderService:
         if not caller.is_admin and caller.bot != request.bot:
             raise Refusal("NOT_ALLOWED", "an admin may do this, and the bot itself")
         await self._get_meta(request.ladder)
-        if await self._store.bots.get(request.bot) is None:
+        if await self._store.bots.get_bot(request.bot) is None:
             raise bot_not_found(request.bot)
-        await self._store.ladders.pardon(request.ladder, request.bot)
+        await self._store.ladders.pardon_bot(request.ladder, request.bot)
         await self._store.ladders.let_back(request.bot, request.ladder)
         return pb.ReinstateBotResponse()
 
@@ -98,10 +98,10 @@ class LadderService:
         if request.newest_first:
             before = parse_position(request.page_token, _END_OF_LOG)
             return await log.read_back(request.ladder, before, count)
-        return await log.read(request.ladder, parse_position(request.page_token), count)
+        return await log.read_results(request.ladder, parse_position(request.page_token), count)
 
     async def _get_meta(self, name: str) -> LadderMeta:
-        meta = await self._store.ladders.get(name) if _NAMES.is_valid(name) else None
+        meta = await self._store.ladders.get_ladder(name) if _NAMES.is_valid(name) else None
         if meta is None:
             raise _NAMES.not_found(name)
         return meta
@@ -117,12 +117,12 @@ class LadderService:
             time_control=encode_time_control(ladder.time_control),
             owners_together=ladder.owners_together,
             create_time=timestamp(meta.create_us),
-            results=await self._store.results.count(name),
+            results=await self._store.results.count_results(name),
         )
 
 
 def _parse_ladder(wanted: ladder_pb2.Ladder) -> Ladder:
-    _NAMES.check(wanted.name, "ladder.name")
+    _NAMES.check_name(wanted.name, "ladder.name")
     game = parse_game(wanted.game)
     check_seats(game, wanted.seats, f"ladder.seats is {wanted.seats}")
     with refusing_bad_settings():

@@ -45,8 +45,8 @@ class LeagueTables:
     async def get_table(self, meta: LeagueMeta) -> ShownLeague:
         """Returns the table as it is now."""
         async with self._turn:
-            count = await self._store.results.count(meta.name)
-            voids = await self._store.leagues.voids(meta.name)
+            count = await self._store.results.count_results(meta.name)
+            voids = await self._store.leagues.void_matches(meta.name)
             table = self._shown.get(meta.name)
             if table is None or (table.results, table.voids) != (count, len(voids)):
                 table = await self._work_out_table(meta, voids)
@@ -57,11 +57,11 @@ class LeagueTables:
         league, results = league_of(meta), await self._read_results(meta.name)
         loop = asyncio.get_running_loop()
         rows = await loop.run_in_executor(self._thread, _table_rows, meta.name, league, results, voids)
-        return ShownLeague(len(results), len(voids), [_standing(row) for row in rows])
+        return ShownLeague(len(results), len(voids), [_standing_message(row) for row in rows])
 
     async def _read_results(self, name: str) -> list[LoggedResult]:
         results: list[LoggedResult] = []
-        while found := await self._store.results.read(name, len(results), _READ_AT_ONCE):
+        while found := await self._store.results.read_results(name, len(results), _READ_AT_ONCE):
             results += found
         return results
 
@@ -79,7 +79,7 @@ def _table_rows(
     return rows_of(league, schedule, so_far_of(name, schedule, results, voids))
 
 
-def _standing(row: Row) -> league_pb2.LeagueStanding:
+def _standing_message(row: Row) -> league_pb2.LeagueStanding:
     return league_pb2.LeagueStanding(
         place=row["rank"],
         bot=row["player"],

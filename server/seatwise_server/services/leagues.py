@@ -32,7 +32,7 @@ class LeagueService:
         """See league_service.proto."""
         name = request.league.name
         wanted = _parse_settings(request.league)
-        if await self._store.leagues.create(name, wanted) != wanted:
+        if await self._store.leagues.create_league(name, wanted) != wanted:
             raise Refusal("ALREADY_EXISTS", f"there is a league {name} with other settings")
         return pb.CreateLeagueResponse(league=await self._get_message(name))
 
@@ -43,7 +43,7 @@ class LeagueService:
     async def list_leagues(self, caller: Caller, request: pb.ListLeaguesRequest) -> pb.ListLeaguesResponse:
         """See league_service.proto. A page token is the name of the last league shown."""
         names, token = await page_of_names(
-            self._store.leagues.names, _NAMES, request.page_size, request.page_token
+            self._store.leagues.list_names, _NAMES, request.page_size, request.page_token
         )
         leagues = [await self._get_message(name) for name in names]
         return pb.ListLeaguesResponse(leagues=leagues, next_page_token=token)
@@ -62,12 +62,12 @@ class LeagueService:
         await self._get_meta(request.league)
         size = page_size(request.page_size)
         after = parse_position(request.page_token)
-        found = await self._store.results.read(request.league, after, size + 1)
+        found = await self._store.results.read_results(request.league, after, size + 1)
         token = str(found[size - 1].seq) if len(found) > size else ""
         return pb.ListLeagueResultsResponse(results=map(_result_message, found[:size]), next_page_token=token)
 
     async def _get_meta(self, name: str) -> LeagueMeta:
-        meta = await self._store.leagues.get(name) if _NAMES.is_valid(name) else None
+        meta = await self._store.leagues.get_league(name) if _NAMES.is_valid(name) else None
         if meta is None:
             raise _NAMES.not_found(name)
         return meta
@@ -81,13 +81,13 @@ class LeagueService:
             game=f"games/{league.game}",
             bots=league.players,
             create_time=timestamp(meta.create_us),
-            results=await self._store.results.count(name),
+            results=await self._store.results.count_results(name),
         )
 
 
 def _parse_settings(wanted: league_pb2.League) -> bytes:
     """Returns the settings as they are stored: the same bytes for the same league."""
-    _NAMES.check(wanted.name, "league.name")
+    _NAMES.check_name(wanted.name, "league.name")
     try:
         league = League.from_json(json.loads(wanted.settings))
         schedule_of(league)

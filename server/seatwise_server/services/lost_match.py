@@ -35,7 +35,7 @@ class LostMatchRestorer:
         the moment at which its last referee claimed it.
         """
         try:
-            record = await self.store.matches.record(it.match)
+            record = await self.store.matches.get_record(it.match)
         except zlib.error:  # it is damaged
             return False
         if not record or verify_line(record).fault:

@@ -90,7 +90,9 @@ class MatchAudit:
 
     async def _next_of_log(self, competition: str, after: int) -> tuple[list[str], int, str]:
         """Of the matches with results in the log those that no list has; the others have been compared."""
-        results = await self._store.results.read(competition, after, PAGE_ENTRIES) if competition else []
+        results = (
+            await self._store.results.read_results(competition, after, PAGE_ENTRIES) if competition else []
+        )
         if results:
             following = f"{LOG} {results[-1].seq} {competition}"
         else:
@@ -101,8 +103,8 @@ class MatchAudit:
     async def _competition_after(self, name: str) -> str:
         """Ladders come before leagues; empty behind the last."""
         is_league = name.startswith(LEAGUE_PREFIX)
-        ladders = [] if is_league else await self._store.ladders.names(name, 1)
-        found = ladders or await self._store.leagues.names(name if is_league else "", 1)
+        ladders = [] if is_league else await self._store.ladders.list_names(name, 1)
+        found = ladders or await self._store.leagues.list_names(name if is_league else "", 1)
         return found[0] if found else ""
 
     async def _settled(self, matches: Sequence[str]) -> list[FoundFault]:
@@ -185,7 +187,7 @@ class MatchAudit:
         if found is None:
             text = f"it is finished, but its result is not in the log of {name}"
             return [FoundFault(it.match, MatchFault.KIND_UNLOGGED, text, self._appender(name, result))]
-        logged = await self._store.results.read(name, found[1] - 1, 1)
+        logged = await self._store.results.read_results(name, found[1] - 1, 1)
         if list(map(_compared, logged)) != [_compared(result)]:
             text = f"its result and number {found[1]} of {name} are not the same"
             return [FoundFault(it.match, MatchFault.KIND_CONTRADICTED, text)]
@@ -193,7 +195,7 @@ class MatchAudit:
 
     def _appender(self, competition: str, result: LoggedResult) -> Mend:
         async def append() -> bool:
-            await self._store.results.append(competition, result)
+            await self._store.results.append_result(competition, result)
             return True
 
         return append
@@ -213,9 +215,9 @@ class MatchAudit:
         """A match that a referee has had, or that is to end, gets one; one by name waits again; another came to nothing."""
         assert it.meta
         if it.fence or "abort" in it.meta.fields:
-            await self._store.jobs.push(it.match)
+            await self._store.jobs.push_job(it.match)
         elif queue == CREATED:
-            await self._store.queues.enter(CREATED, it.match)
+            await self._store.queues.enter_queue(CREATED, it.match)
         else:
             return await self._store.matches.drop_unowned(it.match)
         return True
@@ -233,7 +235,7 @@ class MatchAudit:
         return [FoundFault(it.match, MatchFault.KIND_SET_STUCK, text)]
 
     async def _missing_of(self, deal_set: str) -> str:
-        found = await self._store.sets.get(deal_set)
+        found = await self._store.sets.get_set(deal_set)
         if found is None or found.is_over:
             return ""
         return next(iter(await self._traces.absent_among(found.awaited)), "")

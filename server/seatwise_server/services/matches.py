@@ -62,15 +62,15 @@ class MatchService:
 
     async def create_match(self, caller: Caller, request: pb.CreateMatchRequest) -> pb.CreateMatchResponse:
         """See match_service.proto."""
-        if await self._store.queues.count(CREATED) >= MOST_WAITING:
+        if await self._store.queues.count_waiting(CREATED) >= MOST_WAITING:
             raise Refusal("SERVER_FULL", f"{MOST_WAITING} matches wait for their bots", retry_after="10")
         setup = await self._new_setup(request)
-        if request.HasField("deal_set") and await self._store.matches.get(setup.match) is None:
+        if request.HasField("deal_set") and await self._store.matches.get_meta(setup.match) is None:
             setup = await self._sets.join_set(setup, request.deal_set)
         await self._seating.create(setup, MatchState.WAITING, CREATED)
         match = await self._get_message(setup.match)
         if match.state == match_pb2.Match.STATE_WAITING:
-            await self._store.queues.enter(CREATED, setup.match)
+            await self._store.queues.enter_queue(CREATED, setup.match)
             self._wake_pairing()
         return pb.CreateMatchResponse(match=match)
 
@@ -81,10 +81,10 @@ class MatchService:
     async def list_matches(self, caller: Caller, request: pb.ListMatchesRequest) -> pb.ListMatchesResponse:
         """See match_service.proto."""
         try:
-            page = await self._store.matches.page(page_size(request.page_size), request.page_token)
+            page = await self._store.matches.list_page(page_size(request.page_size), request.page_token)
         except BadPageToken as bad:
             raise Refusal("INVALID_ARGUMENT", str(bad)) from None
-        matches = [resources.match(meta) for meta in page.matches]
+        matches = [resources.match_resource(meta) for meta in page.matches]
         return pb.ListMatchesResponse(matches=matches, next_page_token=page.next_page_token)
 
     async def get_record(self, caller: Caller, request: pb.GetRecordRequest) -> pb.GetRecordResponse:
@@ -95,7 +95,7 @@ class MatchService:
                 "MATCH_VOIDED", f"{request.name} was voided ({match.void_reason}); it has no record"
             )
         await self._sets.check_is_over(match)
-        record = await self._store.matches.record(request.name)
+        record = await self._store.matches.get_record(request.name)
         if not record:
             raise Refusal("MATCH_NOT_OVER", f"{request.name} is not over; its record is given when it is")
         return pb.GetRecordResponse(record=record.decode().rstrip("\n"))
@@ -128,10 +128,10 @@ class MatchService:
                 yield seen
 
     async def _get_message(self, name: str) -> match_pb2.Match:
-        return resources.match(await self._get_meta(name))
+        return resources.match_resource(await self._get_meta(name))
 
     async def _get_meta(self, name: str) -> MatchMeta:
-        meta = await self._store.matches.get(name) if name.startswith("matches/") else None
+        meta = await self._store.matches.get_meta(name) if name.startswith("matches/") else None
         if meta is None or "setup" not in meta.fields:
             raise Refusal(
                 "NOT_FOUND",
@@ -144,7 +144,7 @@ class MatchService:
         """Returns the match that is asked for, with a new seed; `Refusal` if it cannot be played."""
         game = parse_game(request.game)
         for bot in request.bots:
-            if await self._store.bots.get(bot) is None:
+            if await self._store.bots.get_bot(bot) is None:
                 raise bot_not_found(bot)
         check_seats(game, len(request.bots), f"{len(request.bots)} bots are named")
         with refusing_bad_settings():
@@ -161,7 +161,7 @@ class MatchService:
         """Returns the league that the result counts for; `Refusal` if it does not exist or lacks one of the bots."""
         if not request.league:
             return ""
-        meta = await self._store.leagues.get(request.league[:80])
+        meta = await self._store.leagues.get_league(request.league[:80])
         if meta is None:
             raise Refusal(
                 "NOT_FOUND", f"there is no league {request.league[:80]!r}", league=request.league[:80]

@@ -38,7 +38,7 @@ class OpenStreams:
         """Opened since the last check: their token may have been revoked between its check and their opening."""
 
     @contextmanager
-    def track(self, caller: Caller, stream: EndableStream) -> Iterator[None]:
+    def track_stream(self, caller: Caller, stream: EndableStream) -> Iterator[None]:
         """Inside this block the stream is ended when the caller's token is revoked."""
         self._open[stream] = caller
         self._unchecked[stream] = None

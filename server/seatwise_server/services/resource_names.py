@@ -23,7 +23,7 @@ class ResourceName:
         """Whether the name has the form."""
         return name.startswith(self._prefix) and bool(_ID.fullmatch(name.removeprefix(self._prefix)))
 
-    def check(self, name: str, field: str) -> None:
+    def check_name(self, name: str, field: str) -> None:
         """Raises `Refusal` INVALID_ARGUMENT that names the request's field, unless the name has the form."""
         if not self.is_valid(name):
             raise Refusal(

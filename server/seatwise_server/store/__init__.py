@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from seatwise_server.store.attendance import Attendance, Attendances, Replaced
-from seatwise_server.store.bots import Bot, BotPage, Bots, IssuedToken
+from seatwise_server.store.bots import BotPage, Bots, IssuedToken, RegisteredBot
 from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
 from seatwise_server.store.jobs import Job, Jobs
 from seatwise_server.store.journal import Death, Fence, Journal
@@ -20,13 +20,13 @@ from seatwise_server.store.matches import Matches, MatchMeta, MatchPage
 from seatwise_server.store.no_shows import NoShow, NoShows, OffQueues
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
 from seatwise_server.store.queues import Proposal, Queues, Waiting, counts_no_shows
-from seatwise_server.store.redis.client import Client
+from seatwise_server.store.redis.client import RedisClient
 from seatwise_server.store.redis.clock import now_ms
 from seatwise_server.store.redis.connect import connect
 from seatwise_server.store.redis.durability import NodeFacts, ServerFacts, check_server
 from seatwise_server.store.redis.replica_wait import ReplicaWait
-from seatwise_server.store.results import Results
-from seatwise_server.store.seats import Offer, Reservation, SeatOf, Seats
+from seatwise_server.store.results import ResultLogs
+from seatwise_server.store.seats import Reservation, SeatOf, SeatOffer, Seats
 from seatwise_server.store.sets import DealSets, SetOfDeals
 
 __all__ = [
@@ -34,10 +34,8 @@ __all__ = [
     "AppendTimeouts",
     "Attendance",
     "Attendances",
-    "Bot",
     "BotPage",
     "Bots",
-    "Client",
     "DealSets",
     "Death",
     "DeathWatch",
@@ -62,16 +60,18 @@ __all__ = [
     "NoShows",
     "NodeFacts",
     "OffQueues",
-    "Offer",
     "Order",
     "Processes",
     "Proposal",
     "Queues",
+    "RedisClient",
+    "RegisteredBot",
     "Replaced",
     "ReplicaWait",
     "Reservation",
-    "Results",
+    "ResultLogs",
     "SeatOf",
+    "SeatOffer",
     "Seats",
     "ServerFacts",
     "SetOfDeals",
@@ -89,7 +89,7 @@ __all__ = [
 class Store:
     """All parts of the store on one Redis."""
 
-    client: Client
+    client: RedisClient
     journal: Journal
     matches: Matches
     bots: Bots
@@ -101,12 +101,12 @@ class Store:
     processes: Processes
     leases: Leases
     sets: DealSets
-    results: Results
+    results: ResultLogs
     ladders: Ladders
     leagues: Leagues
 
     @classmethod
-    def of(cls, client: Client) -> Store:
+    def of(cls, client: RedisClient) -> Store:
         """The store behind this client, which stays the caller's to close."""
         return cls(
             client,
@@ -121,7 +121,7 @@ class Store:
             Processes(client),
             Leases(client),
             DealSets(client),
-            Results(client),
+            ResultLogs(client),
             Ladders(client),
             Leagues(client),
         )

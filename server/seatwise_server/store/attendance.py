@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Client, call, call_many
+from seatwise_server.store.redis.client import RedisClient, call, call_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ LEASE_MS = 10_000
 class Attendances:
     """Who is present; a presence ends with its lease."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def turn(self, bot: str) -> int:
+    async def replace_attendance_id(self, bot: str) -> int:
         """For a stream that comes now: higher than that of any before."""
         return int(await call(self._client, "HINCRBY", keys.bot_registration(bot), "streams", 1))
 
-    async def attend(self, bot: str, attendance: Attendance, lease_ms: int) -> Replaced | None:
+    async def write_attendance(self, bot: str, attendance: Attendance, lease_ms: int) -> Replaced | None:
         """Notes that the bot is present, or with the same attend id what it takes from now on.
 
         A newer attendance replaces an older one: that is answered, and published on keys.ATTENDS_CHANNEL. An older
@@ -67,7 +67,7 @@ class Attendances:
         before = await scripts.run_script(self._client, "attend", [keys.bot_attendance(bot)], *args)
         return Replaced(before[0].decode(), before[1].decode()) if before else None
 
-    async def keep(self, bot: str, attendance: Attendance, lease_ms: int) -> bool:
+    async def renew_attendance(self, bot: str, attendance: Attendance, lease_ms: int) -> bool:
         """Lengthens the lease, with what the bot takes from now on; False when a newer attendance replaced it."""
         args = (
             attendance.lobby,
@@ -78,7 +78,7 @@ class Attendances:
         )
         return bool(await scripts.run_script(self._client, "attend_keep", [keys.bot_attendance(bot)], *args))
 
-    async def leave(self, bot: str, attend_id: str, *, by_itself: bool = False) -> bool:
+    async def remove_attendance(self, bot: str, attend_id: str, *, by_itself: bool = False) -> bool:
         """Ends the presence; False and nothing changed when it is not this one any more.
 
         A bot that leaves `by_itself` is held to the seats of queues that it has just been given, told of them or not.
@@ -87,7 +87,7 @@ class Attendances:
         args = (attend_id, "1" if by_itself else "", LATE_MS)
         return bool(await scripts.run_script(self._client, "attend_leave", named, *args))
 
-    async def get(self, bot: str) -> Attendance | None:
+    async def get_attendance(self, bot: str) -> Attendance | None:
         """Where the bot is present, None when it is absent."""
         fields = ("lobby", "attend_id", "max_matches", "queues")
         lobby, attend_id, most, queues = await call(self._client, "HMGET", keys.bot_attendance(bot), *fields)
@@ -103,7 +103,7 @@ class Attendances:
         answers = await call_many(self._client, commands) if commands else []
         return {bot: LEASE_MS - left_ms for bot, left_ms in zip(named, answers, strict=True) if left_ms > 0}
 
-    async def present(self, bots: Collection[str]) -> set[str]:
+    async def present_bots(self, bots: Collection[str]) -> set[str]:
         """Which of these bots are present."""
         named = list(bots)
         commands = [("EXISTS", keys.bot_attendance(bot)) for bot in named]

@@ -12,7 +12,7 @@ from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.store import keys
 from seatwise_server.store.errors import BadPageToken, BotAbsent, BotExists, TokenRefused
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Client, call, call_many
+from seatwise_server.store.redis.client import RedisClient, call, call_many
 from seatwise_server.store.tokens import hash_secret, new_token, split_token
 
 _NO_HASH = bytes(32)
@@ -22,7 +22,7 @@ _REPEATED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Bot:
+class RegisteredBot:
     """A registered bot; nothing of its token."""
 
     bot: str
@@ -45,7 +45,7 @@ class IssuedToken:
 class BotPage:
     """Some bots, by name."""
 
-    bots: tuple[Bot, ...]
+    bots: tuple[RegisteredBot, ...]
     next_page_token: str
     """Empty when there are no more."""
 
@@ -53,10 +53,10 @@ class BotPage:
 class Bots:
     """The register of bots."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def register(self, name: str, version: str, owner: str, request_id: str) -> IssuedToken:
+    async def register_bot(self, name: str, version: str, owner: str, request_id: str) -> IssuedToken:
         """The new bot with its token, which is shown this once only.
 
         A repeat of the same request registers nothing and shows no token: the first one stays good, and
@@ -72,7 +72,7 @@ class Bots:
         await call(self._client, "ZADD", keys.BOT_INDEX, "NX", 0, bot)
         return IssuedToken(bot, None if answer == _REPEATED else token)
 
-    async def rotate(self, bot: str, request_id: str = "") -> IssuedToken:
+    async def rotate_token(self, bot: str, request_id: str = "") -> IssuedToken:
         """A new token for the bot, also for a revoked one; the old token opens nothing any more.
 
         A repeat of the same request (if it has an id) changes nothing and shows no token. Raises
@@ -82,16 +82,16 @@ class Bots:
         answer = await scripts.run_script(
             self._client, "bot_token", [keys.bot_registration(bot)], token_hash, request_id
         )
-        await self._changed(bot, answer)
+        await self._note_change(bot, answer)
         return IssuedToken(bot, None if answer == _REPEATED else token)
 
-    async def revoke(self, bot: str) -> None:
+    async def revoke_token(self, bot: str) -> None:
         """Closes the bot's token for good; may be repeated. Raises BadBotName and BotAbsent."""
         parse_bot_name(bot)
         answer = await scripts.run_script(self._client, "bot_token", [keys.bot_registration(bot)], "", "")
-        await self._changed(bot, answer)
+        await self._note_change(bot, answer)
 
-    async def _changed(self, bot: str, answer: int) -> None:
+    async def _note_change(self, bot: str, answer: int) -> None:
         """Tells everybody to look again, at a repeat too: the first time may have stopped before this."""
         if answer == 0:
             raise BotAbsent(f"{bot} is not registered")
@@ -101,10 +101,10 @@ class Bots:
         """Rises with every rotation and revocation: when it does, ask again whether open streams may stay."""
         return int(await call(self._client, "GET", keys.TOKENS_REVISION) or 0)
 
-    async def authenticate(self, token: str) -> Bot:
+    async def authenticate(self, token: str) -> RegisteredBot:
         """The bot that the token belongs to; raises TokenRefused, with REVOKED only for the right secret."""
         bot, secret = split_token(token)
-        found = await self._read(bot)
+        found = await self._read_bots(bot)
         held, registered = found or (_NO_HASH, None)
         is_right = hmac.compare_digest(hash_secret(secret), held)
         if registered is None or not is_right:
@@ -113,21 +113,21 @@ class Bots:
             raise TokenRefused("REVOKED")
         return registered
 
-    async def get(self, bot: str) -> Bot | None:
+    async def get_bot(self, bot: str) -> RegisteredBot | None:
         """The bot, None when it is not registered."""
-        found = await self._read(bot)
+        found = await self._read_bots(bot)
         return found[1] if found else None
 
-    async def _read(self, bot: str) -> tuple[bytes, Bot] | None:
-        return _bot(bot, await call(self._client, *_reading(bot)))
+    async def _read_bots(self, bot: str) -> tuple[bytes, RegisteredBot] | None:
+        return _parse_bot(bot, await call(self._client, *_reading(bot)))
 
-    async def owners(self, bots: Sequence[str]) -> dict[str, str]:
+    async def owners_of(self, bots: Sequence[str]) -> dict[str, str]:
         """Who answers for each of these; who is not registered has nobody."""
         commands = [("HGET", keys.bot_registration(bot), "owner") for bot in bots]
         answers = await call_many(self._client, commands) if commands else []
         return {bot: (owner or b"").decode() for bot, owner in zip(bots, answers, strict=True)}
 
-    async def page(self, page_size: int, page_token: str = "", prefix: str = "bots/") -> BotPage:
+    async def list_page(self, page_size: int, page_token: str = "", prefix: str = "bots/") -> BotPage:
         """The bots whose resource name starts with the prefix, in the order of their names.
 
         Raises BadPageToken.
@@ -140,7 +140,7 @@ class Bots:
         ]
         shown = named[:page_size]
         answers = await call_many(self._client, [_reading(bot) for bot in shown]) if shown else []
-        found = (_bot(bot, answer) for bot, answer in zip(shown, answers, strict=True))
+        found = (_parse_bot(bot, answer) for bot, answer in zip(shown, answers, strict=True))
         token = _page_token(shown[-1]) if len(named) > page_size else ""
         return BotPage(tuple(it[1] for it in found if it), token)
 
@@ -149,11 +149,11 @@ def _reading(bot: str) -> tuple[str, ...]:
     return ("HMGET", keys.bot_registration(bot), "token_hash", "owner", "create_ms", "revoked")
 
 
-def _bot(bot: str, answer: list[bytes | None]) -> tuple[bytes, Bot] | None:
+def _parse_bot(bot: str, answer: list[bytes | None]) -> tuple[bytes, RegisteredBot] | None:
     token_hash, owner, create_ms, revoked = answer
     if token_hash is None or owner is None or create_ms is None:
         return None
-    return token_hash, Bot(bot, owner.decode(), int(create_ms), revoked is not None)
+    return token_hash, RegisteredBot(bot, owner.decode(), int(create_ms), revoked is not None)
 
 
 def _page_token(bot: str) -> str:

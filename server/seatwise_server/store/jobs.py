@@ -12,7 +12,7 @@ from redis.exceptions import ResponseError
 from seatwise_server.store import keys
 from seatwise_server.store.errors import ProposalExpired
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, Client, as_pairs, call, call_blocking
+from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, RedisClient, as_pairs, call, call_blocking
 
 GROUP = "referees"
 
@@ -30,10 +30,10 @@ class Job:
 class Jobs:
     """The one stream of match jobs."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def push(self, match: str, until_ms: int | None = None) -> str:
+    async def push_job(self, match: str, until_ms: int | None = None) -> str:
         """The id of the match's job, made if there is none; a match whose job is done gets a new one.
 
         Raises ProposalExpired when there is none and it is `until_ms`, in milliseconds of Redis's clock, or later.
@@ -50,7 +50,7 @@ class Jobs:
         """Whether the match has a job that is not done, taken or not."""
         return bool(await call(self._client, "HEXISTS", keys.JOB_MARKERS, match))
 
-    async def take(self, consumer: str, count: int, block_ms: int) -> list[Job]:
+    async def take_jobs(self, consumer: str, count: int, block_ms: int) -> list[Job]:
         """Jobs that nobody has taken, waiting at most 5 s for the first; empty when none came.
 
         A job whose reply was lost on the way is not given out again: `held` finds it.
@@ -59,27 +59,27 @@ class Jobs:
         how = ("COUNT", count, "BLOCK", block, "STREAMS", keys.JOB_STREAM, ">")
         command = ("XREADGROUP", "GROUP", GROUP, consumer, *how)
         answer = await self._in_group(lambda: call_blocking(self._client, *command))
-        return [job for _, found in as_pairs(answer or []) for job in _jobs(found)]
+        return [job for _, found in as_pairs(answer or []) for job in _parse_jobs(found)]
 
-    async def owners(self) -> dict[str, int]:
+    async def count_by_owner(self) -> dict[str, int]:
         """Consumers that have taken jobs and not done them, and how many."""
         summary = await self._in_group(lambda: call(self._client, "XPENDING", keys.JOB_STREAM, GROUP))
         return {row["name"].decode(): int(row["pending"]) for row in summary["consumers"]}
 
-    async def page(self, count: int, after_id: str = "-") -> list[Job]:
+    async def list_page(self, count: int, after_id: str = "-") -> list[Job]:
         """Jobs, taken or not, oldest first, behind the last one of the page before."""
         start = after_id if after_id == "-" else f"({after_id}"
-        return _jobs(await call(self._client, "XRANGE", keys.JOB_STREAM, start, "+", "COUNT", count))
+        return _parse_jobs(await call(self._client, "XRANGE", keys.JOB_STREAM, start, "+", "COUNT", count))
 
-    async def waiting(self) -> int:
+    async def count_waiting(self) -> int:
         """How many jobs there are, taken or not."""
         return int(await call(self._client, "XLEN", keys.JOB_STREAM))
 
     async def untaken(self) -> int:
         """How many jobs wait for a referee."""
-        return max(0, await self.waiting() - sum((await self.owners()).values()))
+        return max(0, await self.count_waiting() - sum((await self.count_by_owner()).values()))
 
-    async def held(self, consumer: str, count: int = _HELD_AT_ONCE, after_id: str = "") -> list[Job]:
+    async def jobs_of(self, consumer: str, count: int = _HELD_AT_ONCE, after_id: str = "") -> list[Job]:
         """Jobs that any consumer has taken and not done, oldest first; they stay its own."""
         args = (GROUP, consumer, count, f"({after_id}" if after_id else "-")
         found = await self._in_group(
@@ -87,7 +87,7 @@ class Jobs:
         )
         return [Job(job_id.decode(), match.decode()) for job_id, match in _couples(found)]
 
-    async def move(self, job_id: str, dead: str, consumer: str) -> bool:
+    async def move_job(self, job_id: str, dead: str, consumer: str) -> bool:
         """Makes the job of a dead consumer this one's; False when it is done. May be repeated."""
         args = (GROUP, dead, consumer, job_id)
         return bool(
@@ -101,7 +101,7 @@ class Jobs:
         named = [keys.JOB_STREAM, keys.JOB_MARKERS]
         return bool(await scripts.run_script(self._client, "job_return", named, GROUP, job_id))
 
-    async def done(self, job_id: str) -> bool:
+    async def finish_job(self, job_id: str) -> bool:
         """Ends the job for good; False when it had ended already."""
         named = [keys.JOB_STREAM, keys.JOB_MARKERS]
         return bool(await scripts.run_script(self._client, "job_done", named, GROUP, job_id))
@@ -118,7 +118,7 @@ class Jobs:
         return await ask()
 
 
-def _jobs(found: Any) -> list[Job]:
+def _parse_jobs(found: Any) -> list[Job]:
     """Jobs from a stream's entries; redis-py leaves the fields of a script's answer as they are."""
     return [Job(job_id.decode(), as_pairs(fields)[0][1].decode()) for job_id, fields in found]
 

@@ -12,7 +12,7 @@ from seatwise_server.store import keys
 from seatwise_server.store.errors import FenceLost, MatchRetired
 from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, Client, call, call_blocking
+from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, RedisClient, call, call_blocking
 
 __all__ = ["AppendResult", "AppendTimeouts", "Death", "Fence", "Flusher", "Journal", "Listeners"]
 
@@ -65,10 +65,10 @@ class Fence:
 class Journal:
     """The journals of all matches on one Redis."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def claim(
+    async def claim_match(
         self,
         match: str,
         owner: str,
@@ -85,15 +85,15 @@ class Journal:
         """
         seen = "" if confirmed is None else str(confirmed)
         args = (owner, expected_epoch, seen, death)
-        return _epoch(
+        return _parse_epoch(
             match, await scripts.run_script(self._client, "claim", [keys.match_fence(match)], *args)
         )
 
-    async def fence(self, match: str) -> Fence | None:
+    async def read_fence(self, match: str) -> Fence | None:
         """Who owns the match; None when nobody ever has, or when the match is forgotten."""
         return Fence.from_fields(await call(self._client, "HMGET", keys.match_fence(match), *FENCE_FIELDS))
 
-    async def confirm(self, match: str, epoch: int, owner: str) -> AppendResult:
+    async def confirm_fence(self, match: str, epoch: int, owner: str) -> AppendResult:
         """OK if the match is still this owner's; whoever takes it from now on has seen that the owner lives.
 
         FENCED if it is another's or over, LOST if Redis has forgotten the claim.
@@ -103,29 +103,29 @@ class Journal:
             await scripts.run_script(self._client, "confirm", [keys.match_fence(match)], *args)
         )
 
-    async def pardon(self, match: str, epoch: int, owner: str) -> AppendResult:
+    async def clear_deaths(self, match: str, epoch: int, owner: str) -> AppendResult:
         """Of the deaths with this match only the last counts from now on; FENCED if it is another's. Repeatable."""
         named = [keys.match_fence(match)]
         return AppendResult(await scripts.run_script(self._client, "pardon", named, epoch, owner))
 
-    async def reclaim(self, match: str, owner: str, epoch: int) -> int:
+    async def reclaim_match(self, match: str, owner: str, epoch: int) -> int:
         """The new epoch of a match whose claim, at `epoch`, Redis has forgotten in a failover.
 
         It is one that nobody has had, so that bots and zombies cannot take the old past for the new. Only for
         the owner that was told LOST; it holds entries that Redis has not, and the next append writes them again.
         Raises FenceLost when the claim stands after all, or another's does, and MatchRetired.
         """
-        return _epoch(
+        return _parse_epoch(
             match, await scripts.run_script(self._client, "reclaim", [keys.match_fence(match)], owner, epoch)
         )
 
-    async def read(self, match: str, after_seq: int = 0) -> list[bytes]:
+    async def read_entries(self, match: str, after_seq: int = 0) -> list[bytes]:
         """The entries behind `after_seq`, in order; empty when there are none or no journal."""
-        return _entries(
+        return _parse_entries(
             await call(self._client, "XRANGE", keys.match_journal(match), f"{after_seq + 1}-0", "+")
         )
 
-    async def tail(self, match: str, after_seq: int, block_ms: int) -> list[bytes]:
+    async def wait_for_entries(self, match: str, after_seq: int, block_ms: int) -> list[bytes]:
         """The entries behind `after_seq`, waiting for the first of them; empty when none came in time.
 
         Waits at most 5 s and holds a connection while it does. An absent journal is one that has not
@@ -137,14 +137,14 @@ class Journal:
         if not answer:
             return []
         [(_, found)] = answer.items() if isinstance(answer, dict) else answer
-        return _entries(found)
+        return _parse_entries(found)
 
     async def last_seq(self, match: str) -> int:
         """The number of the newest entry, 0 when there is no journal."""
         newest = await call(self._client, "XREVRANGE", keys.match_journal(match), "+", "-", "COUNT", 1)
         return int(newest[0][0].partition(b"-")[0]) if newest else 0
 
-    async def retire(
+    async def retire_match(
         self,
         match: str,
         epoch: int,
@@ -166,7 +166,7 @@ class Journal:
         )
 
 
-def _epoch(match: str, answer: list[Any]) -> int:
+def _parse_epoch(match: str, answer: list[Any]) -> int:
     if answer[0] == 1:
         return int(answer[1])
     if answer[0] == -1:
@@ -174,6 +174,6 @@ def _epoch(match: str, answer: list[Any]) -> int:
     raise FenceLost(match, int(answer[1]), answer[2].decode())
 
 
-def _entries(found: Any) -> list[bytes]:
+def _parse_entries(found: Any) -> list[bytes]:
     """What stands in the field "e" of each entry of a stream."""
     return [fields[b"e"] for _, fields in found]

@@ -145,7 +145,7 @@ def results_places(competition: str) -> str:
     return _of(competition, "places")
 
 
-def league(name: str) -> str:
+def league_settings(name: str) -> str:
     """Hash of a league's settings."""
     return _of(name, "league")
 
@@ -155,7 +155,7 @@ def league_voids(name: str) -> str:
     return _of(name, "voids")
 
 
-def ladder(name: str) -> str:
+def ladder_settings(name: str) -> str:
     """Hash of a ladder's settings and the table that is shown."""
     return _of(name, "ladder")
 
@@ -185,6 +185,6 @@ def process_orders(process: str) -> str:
     return f"seatwise:{{process:{process}}}:orders"
 
 
-def lease(work: str) -> str:
+def work_lease(work: str) -> str:
     """The process that does this work."""
     return f"seatwise:{{lease:{work}}}:holder"

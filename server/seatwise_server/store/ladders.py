@@ -9,7 +9,7 @@ from typing import Any
 
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Client, as_pairs, call
+from seatwise_server.store.redis.client import RedisClient, as_pairs, call
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +52,25 @@ class Event:
 class Ladders:
     """All ladders on one Redis; their results are in `Results`."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def create(self, name: str, settings: bytes) -> bytes:
+    async def create_ladder(self, name: str, settings: bytes) -> bytes:
         """The settings of the ladder of that name: these, or those it was created with before."""
-        held: bytes = await scripts.run_script(self._client, "ladder_create", [keys.ladder(name)], settings)
+        held: bytes = await scripts.run_script(
+            self._client, "ladder_create", [keys.ladder_settings(name)], settings
+        )
         await call(self._client, "ZADD", keys.LADDER_INDEX, 0, name)
         return held
 
-    async def get(self, name: str) -> LadderMeta | None:
+    async def get_ladder(self, name: str) -> LadderMeta | None:
         """The ladder; None when there is none."""
-        settings, create_us = await call(self._client, "HMGET", keys.ladder(name), "settings", "create_us")
+        settings, create_us = await call(
+            self._client, "HMGET", keys.ladder_settings(name), "settings", "create_us"
+        )
         return None if settings is None else LadderMeta(name, settings, int(create_us))
 
-    async def names(self, after: str = "", count: int = 1000) -> list[str]:
+    async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
         """The ladders behind that name, in the order of their names."""
         limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
         answer = await call(self._client, "ZRANGE", keys.LADDER_INDEX, *limits)
@@ -75,40 +79,42 @@ class Ladders:
     async def all_names(self) -> list[str]:
         """Of all ladders, in their order."""
         names: list[str] = []
-        while page := await self.names(names[-1] if names else ""):
+        while page := await self.list_names(names[-1] if names else ""):
             names += page
         return names
 
-    async def show(self, name: str, results: int, table: bytes) -> bool:
+    async def publish_table(self, name: str, results: int, table: bytes) -> bool:
         """Shows a table with so many results in it; False when a newer one is shown."""
         args = (results, table)
-        return bool(await scripts.run_script(self._client, "ladder_publish", [keys.ladder(name)], *args))
+        return bool(
+            await scripts.run_script(self._client, "ladder_publish", [keys.ladder_settings(name)], *args)
+        )
 
-    async def shown(self, name: str, unless: int = 0) -> Shown | None:
+    async def read_table(self, name: str, unless: int = 0) -> Shown | None:
         """The table; None when none was ever worked out, and when it is the one of that number."""
-        number = await call(self._client, "HGET", keys.ladder(name), "table_number")
+        number = await call(self._client, "HGET", keys.ladder_settings(name), "table_number")
         if number is None or int(number) == unless:
             return None
         fields = ("table_number", "table_results", "table")
-        number, results, table = await call(self._client, "HMGET", keys.ladder(name), *fields)
+        number, results, table = await call(self._client, "HMGET", keys.ladder_settings(name), *fields)
         return None if number is None else Shown(int(number), int(results), table)
 
-    async def pardon(self, name: str, bot: str) -> None:
+    async def pardon_bot(self, name: str, bot: str) -> None:
         """Forgets what the bot has forfeited there so far."""
-        await self._note(name, "", {"pardon": [bot]})
+        await self._note_event(name, "", {"pardon": [bot]})
 
     async def note_absence(self, name: str, match: str, bots: Sequence[str]) -> None:
         """Notes that these never sat down in a match that was void for it. May be repeated."""
-        await self._note(name, match, {"absent": list(bots), "match": match})
+        await self._note_event(name, match, {"absent": list(bots), "match": match})
 
-    async def _note(self, name: str, only: str, event: dict[str, Any]) -> None:
+    async def _note_event(self, name: str, only: str, event: dict[str, Any]) -> None:
         named = [keys.ladder_events(name), keys.ladder_event_names(name), keys.results_places(name)]
         await scripts.run_script(self._client, "ladder_event", named, only, json.dumps(event))
 
-    async def events(self, name: str, after: str = "0-0") -> list[Event]:
+    async def read_events(self, name: str, after: str = "0-0") -> list[Event]:
         """What was noted behind that place, in its order. What is noted later has come after all results there are."""
         answer = await call(self._client, "XRANGE", keys.ladder_events(name), f"({after}", "+")
-        return [_event(place.decode(), fields) for place, fields in answer]
+        return [_parse_event(place.decode(), fields) for place, fields in answer]
 
     async def take_off(self, bot: str, name: str, reason: str) -> None:
         """Notes with the bot that it is off the ladder, and why."""
@@ -118,13 +124,13 @@ class Ladders:
         """Takes that back; nothing happens when it is on it."""
         await call(self._client, "HDEL", keys.bot_off(bot), name)
 
-    async def off(self, bot: str) -> dict[str, str]:
+    async def ladders_off(self, bot: str) -> dict[str, str]:
         """The ladders that the bot is off, and why."""
         answer = await call(self._client, "HGETALL", keys.bot_off(bot))
         return {name.decode(): reason.decode() for name, reason in as_pairs(answer)}
 
 
-def _event(place: str, fields: dict[bytes, bytes]) -> Event:
+def _parse_event(place: str, fields: dict[bytes, bytes]) -> Event:
     body = json.loads(fields[b"e"])
     pardoned, absent = body.get("pardon", ()), body.get("absent", ())
     return Event(place, int(fields[b"at"]), tuple(pardoned), tuple(absent), body.get("match", ""))

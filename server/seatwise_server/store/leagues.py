@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Client, call
+from seatwise_server.store.redis.client import RedisClient, call
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,29 +22,33 @@ class LeagueMeta:
 class Leagues:
     """All leagues on one Redis."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def create(self, name: str, settings: bytes) -> bytes:
+    async def create_league(self, name: str, settings: bytes) -> bytes:
         """The settings of the league of that name: these, or those it was created with before."""
-        held: bytes = await scripts.run_script(self._client, "ladder_create", [keys.league(name)], settings)
+        held: bytes = await scripts.run_script(
+            self._client, "ladder_create", [keys.league_settings(name)], settings
+        )
         await call(self._client, "ZADD", keys.LEAGUE_INDEX, 0, name)
         return held
 
-    async def get(self, name: str) -> LeagueMeta | None:
+    async def get_league(self, name: str) -> LeagueMeta | None:
         """The league; None when there is none."""
-        settings, create_us = await call(self._client, "HMGET", keys.league(name), "settings", "create_us")
+        settings, create_us = await call(
+            self._client, "HMGET", keys.league_settings(name), "settings", "create_us"
+        )
         return None if settings is None else LeagueMeta(name, settings, int(create_us))
 
     async def note_void(self, name: str, match: str) -> None:
         """Notes that a match of the league counts for nobody. May be repeated."""
         await call(self._client, "SADD", keys.league_voids(name), match)
 
-    async def voids(self, name: str) -> set[str]:
+    async def void_matches(self, name: str) -> set[str]:
         """The matches of the league that were void; empty when none was."""
         return {match.decode() for match in await call(self._client, "SMEMBERS", keys.league_voids(name))}
 
-    async def names(self, after: str = "", count: int = 1000) -> list[str]:
+    async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
         """The leagues behind that name, in the order of their names."""
         limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
         answer = await call(self._client, "ZRANGE", keys.LEAGUE_INDEX, *limits)

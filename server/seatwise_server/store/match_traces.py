@@ -11,7 +11,7 @@ from seatwise_server.store import keys
 from seatwise_server.store.journal import FENCE_FIELDS, Fence
 from seatwise_server.store.matches import Matches, MatchMeta
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Argument, Client, as_pairs, call, call_many
+from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call, call_many
 
 _EMPTY_RECORD = len(zlib.compress(b""))
 """Bytes of the record of a void match."""
@@ -54,7 +54,7 @@ class MatchTraces:
 class MatchTraceReader:
     """Reads and mends the traces of matches on one Redis."""
 
-    def __init__(self, client: Client, matches: Matches) -> None:
+    def __init__(self, client: RedisClient, matches: Matches) -> None:
         self._client = client
         self._matches = matches
 
@@ -129,7 +129,7 @@ class MatchTraceReader:
     async def unlist(self, match: str) -> None:
         """Takes an entry off the list behind which there is no match; one that was created meanwhile is put back."""
         await call(self._client, "ZREM", keys.MATCH_INDEX, match)
-        meta = await self._matches.get(match)
+        meta = await self._matches.get_meta(match)
         if meta:
             await self.relist(match, meta.create_us)
 

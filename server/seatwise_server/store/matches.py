@@ -16,7 +16,7 @@ from seatwise_server.store.errors import BadPageToken, MatchRetired, ProposalExp
 from seatwise_server.store.group_commit.writer import AppendResult
 from seatwise_server.store.queues import Waiting
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Argument, Client, as_pairs, call, call_many
+from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call, call_many
 
 _FORGET_AT_ONCE = 100
 """How many expired matches one retirement takes out of the index; one each would already keep it flat."""
@@ -79,10 +79,12 @@ class MatchPage:
 class Matches:
     """The meta of all matches on one Redis."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def create(self, match: str, meta: Mapping[str, Argument], until_ms: int | None = None) -> bool:
+    async def create_match(
+        self, match: str, meta: Mapping[str, Argument], until_ms: int | None = None
+    ) -> bool:
         """Writes the meta and lists the match; False and nothing changed when it was there already.
 
         Raises MatchRetired when the match was dropped a short time ago: its name is not used again. Raises
@@ -104,7 +106,7 @@ class Matches:
         named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY]
         await scripts.run_script(self._client, "match_list", named, match, create_us)
 
-    async def get(self, match: str) -> MatchMeta | None:
+    async def get_meta(self, match: str) -> MatchMeta | None:
         """The match's meta; None when it was never created or its record has gone."""
         return MatchMeta.from_hash(match, await call(self._client, "HGETALL", keys.match_meta(match)))
 
@@ -162,27 +164,27 @@ class Matches:
             self._client, "match_forget", named, match, max(1, keep_s * 1000), _FORGET_AT_ONCE
         )
 
-    async def record(self, match: str) -> bytes | None:
+    async def get_record(self, match: str) -> bytes | None:
         """The record of a match that is over; None while it runs, and when the record has gone."""
         packed = await call(self._client, "GET", keys.match_record(match))
         return zlib.decompress(packed) if packed is not None else None
 
-    async def page(self, page_size: int, page_token: str = "") -> MatchPage:
+    async def list_page(self, page_size: int, page_token: str = "") -> MatchPage:
         """The newest matches, or those behind the page that ended with the token.
 
         Raises BadPageToken. Matches whose meta has gone are left out.
         """
-        place = _Place.parse(page_token)
+        place = PageCursor.parse(page_token)
         found: list[MatchMeta] = []
         while len(found) <= page_size:
             named, place = await self._names_behind(place)
             if not named:
                 return MatchPage(tuple(found), "")
-            found += await self._metas(named)
+            found += await self._read_metas(named)
         last = found[page_size - 1]
-        return MatchPage(tuple(found[:page_size]), _Place(last.create_us, last.match).token())
+        return MatchPage(tuple(found[:page_size]), PageCursor(last.create_us, last.match).token())
 
-    async def _names_behind(self, place: _Place) -> tuple[list[str], _Place]:
+    async def _names_behind(self, place: PageCursor) -> tuple[list[str], PageCursor]:
         """The next names and the place of the last; matches of one microsecond are in order of their names."""
         named: list[str] = []
         offset = 0
@@ -191,26 +193,26 @@ class Matches:
             answer = await call(self._client, "ZRANGE", keys.MATCH_INDEX, place.create_us, "-inf", *limits)
             if not answer:
                 return [], place
-            places = [_Place(int(score), name.decode()) for name, score in as_pairs(answer)]
+            places = [PageCursor(int(score), name.decode()) for name, score in as_pairs(answer)]
             named = [it.match for it in places if it < place]
             offset += _READ_AT_ONCE
         return named, places[-1]
 
-    async def _metas(self, named: list[str]) -> list[MatchMeta]:
+    async def _read_metas(self, named: list[str]) -> list[MatchMeta]:
         answers = await call_many(self._client, [("HGETALL", keys.match_meta(match)) for match in named])
         metas = (MatchMeta.from_hash(match, answer) for match, answer in zip(named, answers, strict=True))
         return [meta for meta in metas if meta is not None]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _Place:
+class PageCursor:
     """A place in the list, between two matches."""
 
     create_us: int
     match: str
 
     @classmethod
-    def parse(cls, token: str) -> _Place:
+    def parse(cls, token: str) -> PageCursor:
         """The place a page token names; the empty token is before the newest. Raises BadPageToken."""
         if not token:
             return cls(2**62, "")

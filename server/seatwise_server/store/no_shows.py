@@ -15,7 +15,7 @@ from enum import IntEnum
 from seatwise_server.store import keys
 from seatwise_server.store.attendance import LATE_MS
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Client, call, call_many
+from seatwise_server.store.redis.client import RedisClient, call, call_many
 from seatwise_server.store.seats import SeatOf
 
 MINUTE_MS = 60_000
@@ -67,7 +67,7 @@ class OffQueues:
 class NoShows:
     """The no-shows of all bots on one Redis."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: RedisClient) -> None:
         self._client = client
 
     async def note_told(self, bot: str, seats: Sequence[SeatOf]) -> int:

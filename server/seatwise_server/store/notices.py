@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import NamedTuple
 
 from seatwise_server.store import keys
-from seatwise_server.store.redis.client import Client
+from seatwise_server.store.redis.client import RedisClient
 from seatwise_server.store.seats import SeatOf, seat_of
 
 
@@ -21,7 +21,7 @@ class LobbyNotice(NamedTuple):
     """Of which the offer has changed."""
 
 
-async def lobby_notices(client: Client) -> AsyncIterator[LobbyNotice]:
+async def lobby_notices(client: RedisClient) -> AsyncIterator[LobbyNotice]:
     """What lobbies want to know, as it happens. `StoreUnavailable` when Redis is gone: listen again."""
     async for channel, notice in _notices(client, keys.OFFERS_CHANNEL, keys.ATTENDS_CHANNEL):
         bot, _, what = notice.partition(" ")
@@ -32,13 +32,13 @@ async def lobby_notices(client: Client) -> AsyncIterator[LobbyNotice]:
         )
 
 
-async def farewells(client: Client) -> AsyncIterator[str]:
+async def handover_notices(client: RedisClient) -> AsyncIterator[str]:
     """Processes that have let go of everything, as it happens. Raises as `lobby_notices` does."""
     async for _, process in _notices(client, keys.FAREWELLS_CHANNEL):
         yield process
 
 
-async def _notices(client: Client, *channels: str) -> AsyncIterator[tuple[str, str]]:
+async def _notices(client: RedisClient, *channels: str) -> AsyncIterator[tuple[str, str]]:
     """Channel and text of each notice."""
     async with aclosing(client.listen_to(*channels)) as notices:
         async for notice in notices:

@@ -9,7 +9,7 @@ from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import (
     LONGEST_BLOCK_MS,
-    Client,
+    RedisClient,
     as_pairs,
     call,
     call_blocking,
@@ -52,10 +52,10 @@ class Order:
 class Processes:
     """All processes on one Redis. A process has a new name with every start."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def beat(
+    async def write_heartbeat(
         self, process: str, address: str, tables: int = 0, free: int = 0, *, is_draining: bool = False
     ) -> int:
         """One heartbeat, once a second; answers its count."""
@@ -63,7 +63,7 @@ class Processes:
         facts = ("address", address, "tables", tables, "free", free, "draining", int(is_draining))
         return int(await scripts.run_script(self._client, "process_beat", named, process, KEEP_MS, *facts))
 
-    async def farewell(self, process: str) -> bool:
+    async def deregister_process(self, process: str) -> bool:
         """Says that the process has let go of everything, so that others need not wait; False when unknown.
 
         Others may say it of a process that they know for certain to be dead.
@@ -73,25 +73,25 @@ class Processes:
             await scripts.run_script(self._client, "process_farewell", [keys.process_beat(process)], *args)
         )
 
-    async def heartbeats(self) -> dict[str, Heartbeat]:
+    async def read_heartbeats(self) -> dict[str, Heartbeat]:
         """The last heartbeat of every process that beat within the last minutes."""
         answer = await call(self._client, "ZRANGE", keys.PROCESS_INDEX, 0, -1, "WITHSCORES")
         found = [(name.decode(), int(score)) for name, score in as_pairs(answer)]
         commands = [("HMGET", keys.process_beat(name), *_FACTS) for name, _ in found]
         answers = await call_many(self._client, commands) if commands else []
         return {
-            name: _heartbeat(beat_ms, *facts)
+            name: _parse_heartbeat(beat_ms, *facts)
             for (name, beat_ms), facts in zip(found, answers, strict=True)
             if facts[0] is not None
         }
 
-    async def forget(self, process: str) -> None:
+    async def forget_process(self, process: str) -> None:
         """Takes a dead process off the books, with its orders; nothing happens when it is not on them."""
         gone = (keys.process_beat(process), keys.process_orders(process))
         commands = [("ZREM", keys.PROCESS_INDEX, process), *(("UNLINK", name) for name in gone)]
         await call_many(self._client, commands)
 
-    async def order(self, process: str, order: bytes) -> str:
+    async def send_order(self, process: str, order: bytes) -> str:
         """Leaves an order for a process and answers its id; one that is no more never reads it."""
         key = keys.process_orders(process)
         added, _ = await call_many(
@@ -100,7 +100,7 @@ class Processes:
         )
         return str(added.decode())
 
-    async def orders(self, process: str, after_id: str = "0", block_ms: int = 0) -> list[Order]:
+    async def read_orders(self, process: str, after_id: str = "0", block_ms: int = 0) -> list[Order]:
         """The orders behind the last one carried out, which is dropped with all before it; empty when none.
 
         Waits at most 5 s. An order whose reply was lost comes again, so none is missed.
@@ -116,7 +116,7 @@ class Processes:
 _FACTS = ("count", "address", "left", "tables", "free", "draining")
 
 
-def _heartbeat(
+def _parse_heartbeat(
     beat_ms: int, count: bytes, address: bytes | None, left: bytes | None, *facts: bytes | None
 ) -> Heartbeat:
     tables, free, draining = (int(fact or 0) for fact in facts)
@@ -148,7 +148,7 @@ class DeathWatch:
         self._left: frozenset[str] = frozenset()
         self._last_s: float | None = None
 
-    def observe(
+    def observe_heartbeats(
         self,
         asked_s: float,
         answered_s: float,
@@ -162,17 +162,19 @@ class DeathWatch:
             name: None for name in mentioned if name not in beats
         }
         fresh = answered_s if not (is_prompt and is_dense) else None
-        self._watched = {name: self._seen(name, count, answered_s, fresh) for name, count in counts.items()}
+        self._watched = {
+            name: self._note_seen(name, count, answered_s, fresh) for name, count in counts.items()
+        }
         self._left = frozenset(name for name, beat in beats.items() if beat.has_left)
         self._last_s = answered_s
 
-    def _seen(self, name: str, count: int | None, now_s: float, fresh_s: float | None) -> _Watched:
+    def _note_seen(self, name: str, count: int | None, now_s: float, fresh_s: float | None) -> _Watched:
         before = self._watched.get(name)
         if before is None or before.count != count:
             return _Watched(count, now_s)
         return before if fresh_s is None else _Watched(count, fresh_s)
 
-    def dead(self) -> frozenset[str]:
+    def dead_processes(self) -> frozenset[str]:
         """Those dead at the last observation, and those that have left in order."""
         if self._last_s is None:
             return frozenset()

@@ -11,7 +11,7 @@ from seatwise_server.store import keys
 from seatwise_server.store.errors import ProposalExpired
 from seatwise_server.store.queues import counts_no_shows
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Argument, Client, as_pairs, call
+from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call
 
 
 class Reservation(IntEnum):
@@ -43,7 +43,7 @@ class SeatOf(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Offer:
+class SeatOffer:
     """What a bot is told about a seat of its own."""
 
     match: str
@@ -55,10 +55,10 @@ class Offer:
 class Seats:
     """The seats that bots hold: a set for each bot, so that a step may be repeated and nothing is miscounted."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def reserve(self, bot: str, match: str, seat: int) -> Reservation:
+    async def reserve_seat(self, bot: str, match: str, seat: int) -> Reservation:
         """Takes the seat for the bot, within the number of matches that it attends for now.
 
         Each seat counts as a match.
@@ -85,7 +85,7 @@ class Seats:
             raise ProposalExpired(match)
         return found
 
-    async def release(self, bot: str, match: str, seat: int) -> bool:
+    async def release_seat(self, bot: str, match: str, seat: int) -> bool:
         """Frees the seat and takes its offer back; False when the bot did not hold it."""
         named, args = _releasing(bot, match, seat)
         return bool(await scripts.run_script(self._client, "seat_release", named, *args))
@@ -99,16 +99,16 @@ class Seats:
         if min(await scripts.run_script_many(self._client, "seat_release", calls), default=0) < 0:
             raise ProposalExpired(match)
 
-    async def held(self, bot: str) -> list[SeatOf]:
+    async def held_seats(self, bot: str) -> list[SeatOf]:
         """The seats the bot holds, in order; empty when none."""
         answer = await call(self._client, "SMEMBERS", keys.bot_seats(bot))
         return sorted(seat_of(name.decode()) for name in answer)
 
-    async def count(self, bot: str) -> int:
+    async def count_seats(self, bot: str) -> int:
         """How many seats the bot holds."""
         return int(await call(self._client, "SCARD", keys.bot_seats(bot)))
 
-    async def room(self, bots: Sequence[str], queue: str = "") -> list[int]:
+    async def free_places(self, bots: Sequence[str], queue: str = "") -> list[int]:
         """How many seats more each bot may take; 0 when it is not present, or may not be seated from the queue."""
         calls = [_asking_for_room(bot, queue) for bot in bots]
         return [int(answer) for answer in await scripts.run_script_many(self._client, "seat_room", calls)]
@@ -131,17 +131,19 @@ class Seats:
         calls = [_offering(bot, match, seat, epoch, offer) for seat, (bot, offer) in enumerate(offers)]
         await scripts.run_script_many(self._client, "offer_put", calls)
 
-    async def open_offers(self, bot: str) -> list[Offer]:
+    async def open_offers(self, bot: str) -> list[SeatOffer]:
         """The bot's offers, in the order of match and seat; empty when none."""
         answer = await call(self._client, "HGETALL", keys.bot_offers(bot))
-        return sorted(_offer(seat_of(name.decode()), held) for name, held in as_pairs(answer))
+        return sorted(_parse_offer(seat_of(name.decode()), held) for name, held in as_pairs(answer))
 
-    async def offers_of(self, bot: str, seats: Iterable[SeatOf]) -> list[Offer]:
+    async def offers_of(self, bot: str, seats: Iterable[SeatOf]) -> list[SeatOffer]:
         """The bot's offers of these seats, as far as there are any, in the order of match and seat."""
         asked = sorted(seats)
         names = [f"{match}/{seat}" for match, seat in asked]
         answer = await call(self._client, "HMGET", keys.bot_offers(bot), *names)
-        return [_offer(seat, held) for seat, held in zip(asked, answer, strict=True) if held is not None]
+        return [
+            _parse_offer(seat, held) for seat, held in zip(asked, answer, strict=True) if held is not None
+        ]
 
 
 def _reserving(
@@ -182,6 +184,6 @@ def seat_of(name: str) -> SeatOf:
     return SeatOf(match, int(seat))
 
 
-def _offer(seat: SeatOf, held: bytes) -> Offer:
+def _parse_offer(seat: SeatOf, held: bytes) -> SeatOffer:
     epoch, _, offer = held.partition(b" ")
-    return Offer(*seat, int(epoch), offer)
+    return SeatOffer(*seat, int(epoch), offer)

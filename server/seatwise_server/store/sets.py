@@ -8,7 +8,7 @@ from seatwise_referee.match_state import MatchState
 from seatwise_server.store import keys
 from seatwise_server.store.errors import SetRefused
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Client, as_pairs, call
+from seatwise_server.store.redis.client import RedisClient, as_pairs, call
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,10 @@ class SetOfDeals:
 class DealSets:
     """All sets on one Redis. The name of a set is used once."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def join(self, name: str, number: int, match: str, size: int, kind: str, seed: bytes) -> bytes:
+    async def join_set(self, name: str, number: int, match: str, size: int, kind: str, seed: bytes) -> bytes:
         """The set's seed, now that the match is number `number` of it; `seed` if that makes the set.
 
         A repeat for the same match has the same answer. A number may be given again when its match was voided.
@@ -43,7 +43,7 @@ class DealSets:
             raise SetRefused(answer.decode(), instead.decode())
         return bytes.fromhex(found.decode())
 
-    async def end(self, name: str, number: int, match: str, state: MatchState, keep_s: int) -> bool:
+    async def end_match(self, name: str, number: int, match: str, state: MatchState, keep_s: int) -> bool:
         """Notes that a match is FINISHED or VOIDED; whether that was the last. May be repeated.
 
         What is known of a set that is over goes after `keep_s`: call it after `Journal.retire`, with the same
@@ -53,7 +53,7 @@ class DealSets:
         answer: int = await scripts.run_script(self._client, "set_end", [keys.deal_set(name)], *args)
         return answer == 1
 
-    async def close(self, name: str, keep_s: int) -> bool | None:
+    async def close_set(self, name: str, keep_s: int) -> bool | None:
         """No more join; whether the set is over by that. None when there is no such set."""
         args = ("", "", "", max(1, keep_s * 1000))
         answer = await scripts.run_script(self._client, "set_end", [keys.deal_set(name)], *args)
@@ -63,7 +63,7 @@ class DealSets:
         """Whether what its matches hold may be given; False when nothing is known of it."""
         return bool(await call(self._client, "HEXISTS", keys.deal_set(name), "over"))
 
-    async def get(self, name: str) -> SetOfDeals | None:
+    async def get_set(self, name: str) -> SetOfDeals | None:
         """The set; None when it was never made, or its time is over."""
         answer = await call(self._client, "HGETALL", keys.deal_set(name))
         fields = {field.decode(): value.decode() for field, value in as_pairs(answer)}

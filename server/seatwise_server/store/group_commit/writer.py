@@ -15,7 +15,7 @@ from seatwise_server.store import keys
 from seatwise_server.store.group_commit.journal_tail import JournalTail
 from seatwise_server.store.group_commit.node_writer import APPEND, TOUCH, AppendTimeouts, PendingAppend
 from seatwise_server.store.group_commit.router import AppendRouter, Listeners, call_safely
-from seatwise_server.store.redis.client import Client
+from seatwise_server.store.redis.client import RedisClient
 from seatwise_server.store.redis.replica_wait import ReplicaWait, pack_command
 from seatwise_server.store.redis.topology import Topology
 
@@ -81,7 +81,7 @@ class Flusher:
     @classmethod
     def of(
         cls,
-        client: Client,
+        client: RedisClient,
         listeners: Listeners | None = None,
         patience: AppendTimeouts | None = None,
         wait: ReplicaWait | None = None,

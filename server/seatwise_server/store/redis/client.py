@@ -40,7 +40,7 @@ SILENCE_S = 5.0
 """A channel on which nothing was heard for so long is asked whether it is still there."""
 
 
-class Client(Protocol):
+class RedisClient(Protocol):
     """A client of Redis. What it sends it may send twice: a reply that was lost is asked for again.
 
     It bridges about 10 s of outage or failover by itself; after that its methods raise StoreUnavailable.
@@ -201,17 +201,17 @@ async def read_channels(redis: Redis, channels: Sequence[str]) -> AsyncGenerator
         await pubsub.aclose()  # type: ignore[no-untyped-call]
 
 
-async def call(client: Client, *command: Argument, **options: Any) -> Any:
+async def call(client: RedisClient, *command: Argument, **options: Any) -> Any:
     """See Client.call."""
     return await client.call(*command, **options)
 
 
-async def call_blocking(client: Client, *command: Argument, **options: Any) -> Any:
+async def call_blocking(client: RedisClient, *command: Argument, **options: Any) -> Any:
     """See Client.call_blocking."""
     return await client.call_blocking(*command, **options)
 
 
-async def call_many(client: Client, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+async def call_many(client: RedisClient, commands: Sequence[Sequence[Argument]]) -> list[Any]:
     """See Client.call_many."""
     return await client.call_many(commands)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import Client
+from seatwise_server.store.redis.client import RedisClient
 
 
-async def now_ms(client: Client) -> int:
+async def now_ms(client: RedisClient) -> int:
     """Milliseconds on Redis's clock; in a cluster on that of the node that keeps the heartbeats."""
     return int(await scripts.run_script(client, "now", [keys.PROCESS_INDEX]))

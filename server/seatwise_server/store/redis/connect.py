@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from seatwise_server.store.redis.address import RedisMode, parse_target
-from seatwise_server.store.redis.client import Client, SingleClient
+from seatwise_server.store.redis.client import RedisClient, SingleClient
 from seatwise_server.store.redis.cluster import ClusterClient
 from seatwise_server.store.redis.outage import BRIDGED_S
 from seatwise_server.store.redis.topology import THE_PRIMARY
 
 
-def connect(url: str, bridge_s: float = BRIDGED_S) -> Client:
+def connect(url: str, bridge_s: float = BRIDGED_S) -> RedisClient:
     """A client for the Redis behind the URL, not yet connected; `address` lists the kinds of URL.
 
     Raises ValueError for a URL of another kind, and for options that no connection has. The client bridges
@@ -19,7 +19,7 @@ def connect(url: str, bridge_s: float = BRIDGED_S) -> Client:
     try:
         match target.mode:
             case RedisMode.STANDALONE:
-                client: Client = SingleClient.connect_to(target, bridge_s)
+                client: RedisClient = SingleClient.connect_to(target, bridge_s)
             case RedisMode.SENTINEL:
                 client = SingleClient.connect_by_sentinels(target, bridge_s)
             case RedisMode.CLUSTER:

@@ -12,7 +12,7 @@ from redis.exceptions import BusyLoadingError, InvalidResponse, RedisError, Resp
 
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 from seatwise_server.store.redis.address import NodeAddress, RedisMode
-from seatwise_server.store.redis.client import Client, as_pairs
+from seatwise_server.store.redis.client import RedisClient, as_pairs
 from seatwise_server.store.redis.outage import BRIDGED_S, retry_through_outage
 from seatwise_server.store.redis.replica_wait import ReplicaWait
 from seatwise_server.store.redis.topology import SLOTS, THE_PRIMARY, open_for_commands
@@ -124,7 +124,7 @@ class ServerFacts:
 
 
 async def check_server(
-    client: Client, *, allow_loss: bool, wait_replicas: int = 0, within_s: float = BRIDGED_S
+    client: RedisClient, *, allow_loss: bool, wait_replicas: int = 0, within_s: float = BRIDGED_S
 ) -> ServerFacts:
     """What this Redis promises, all nodes of it.
 
@@ -145,7 +145,7 @@ async def check_server(
     return facts
 
 
-async def _read_facts(client: Client, wait_replicas: int) -> ServerFacts:
+async def _read_facts(client: RedisClient, wait_replicas: int) -> ServerFacts:
     spans = await _read_spans(client)
     primaries = [await _ask_node(client, address) for address in sorted({span.primary for span in spans})]
     wanted = [replica for primary in primaries for replica in primary.replicas]
@@ -159,7 +159,7 @@ async def _read_facts(client: Client, wait_replicas: int) -> ServerFacts:
     )
 
 
-async def _read_spans(client: Client) -> Any:
+async def _read_spans(client: RedisClient) -> Any:
     try:
         spans = await client.routes.read_spans()
     except ResponseError as error:
@@ -172,14 +172,14 @@ async def _read_spans(client: Client) -> Any:
     return spans
 
 
-async def _ask_replica(client: Client, address: NodeAddress) -> NodeFacts | None:
+async def _ask_replica(client: RedisClient, address: NodeAddress) -> NodeFacts | None:
     try:
         return await _ask_node(client, address)
     except (RedisError, OSError):
         return None
 
 
-async def _ask_node(client: Client, address: NodeAddress) -> NodeFacts:
+async def _ask_node(client: RedisClient, address: NodeAddress) -> NodeFacts:
     async with (
         asyncio.timeout(NODE_ANSWER_S),
         open_for_commands(client.routes.new_connection(address)) as ask,

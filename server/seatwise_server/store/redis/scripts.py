@@ -10,7 +10,7 @@ from typing import Any
 
 from redis.exceptions import NoScriptError
 
-from seatwise_server.store.redis.client import Argument, Client, call, call_many
+from seatwise_server.store.redis.client import Argument, RedisClient, call, call_many
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def script_named(name: str) -> Script:
     return _SCRIPTS[name]
 
 
-async def run_script(client: Client, name: str, keys: list[str], *args: Argument) -> Any:
+async def run_script(client: RedisClient, name: str, keys: list[str], *args: Argument) -> Any:
     """The script's answer; may have run twice when a reply was lost, which every script recognises."""
     it = script_named(name)
     try:
@@ -49,7 +49,7 @@ async def run_script(client: Client, name: str, keys: list[str], *args: Argument
 
 
 async def run_script_many(
-    client: Client, name: str, calls: Sequence[tuple[list[str], Sequence[Argument]]]
+    client: RedisClient, name: str, calls: Sequence[tuple[list[str], Sequence[Argument]]]
 ) -> list[Any]:
     """The answers of one script to several calls of it, each keys and arguments, sent at once.
 
