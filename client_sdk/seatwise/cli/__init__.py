@@ -1,4 +1,4 @@
-"""The command `seatwise`: finds the command that was asked for, and turns what goes wrong into one message."""
+"""The program `seatwise`: it runs the command that the user has typed, and turns each error into one message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USAGE = 2
 INTERRUPTED = 130
 
 OWN = ("play", "bot", "verify")
-"""Commands of this package, each in the module of its name; others come by entry points."""
+"""The commands of this package, each in the module of its name. All others come from entry points."""
 
 HELP = {
     "play": "play matches on this machine, without a server",
@@ -33,22 +33,22 @@ HELP = {
     "league": "run a league from a file and publish its table",
     "ctl": "manage the referees, matches and leases of a server",
 }
-"""Said here, so that `seatwise --help` need not import them all."""
+"""The commands with their help texts. They stand here so that `seatwise --help` need not import all commands."""
 
 ENTRY_POINTS = "seatwise.commands"
 SERVER_EXTRA = "pip install 'seatwise[server,embedded]'"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; the exit code: 0 fine, 1 failed, 2 usage, 130 interrupted."""
+    """Run one command. Returns the exit code: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if sys.stdout is None:  # it was closed before we began, as `>&-` does
+    if sys.stdout is None:  # closed before the start, as `>&-` does
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # for as long as we run
     try:
         code = _dispatch_command(arguments)
     except KeyboardInterrupt:
         code = INTERRUPTED
-    except BrokenPipeError:  # whoever read our output has seen enough, as `head` does
+    except BrokenPipeError:  # the reader of the output has ended, as `head` does
         silence_output()
         code = FAILED
     except OSError as error:  # a disk that is full, a folder that is gone
@@ -104,7 +104,7 @@ def _call_command(command: Command, arguments: list[str]) -> int:
 
 
 def _describe_error(error: SeatwiseError, args: Namespace) -> str:
-    """What is wrong; where no server has said it, which one was asked, and what to do."""
+    """Return the message of an error. If no server answered, it names the address, and says what to do."""
     from seatwise.errors import UnavailableError
 
     address = getattr(args, "address", "")
@@ -117,7 +117,7 @@ def _describe_error(error: SeatwiseError, args: Namespace) -> str:
 
 
 def _find_command(name: str) -> Command | None:
-    """The command of that name, or `None`."""
+    """Return the command of that name; `None` if there is none."""
     if name in OWN:
         own: Command = import_module(f"seatwise.cli.{name}").COMMAND
         return own
@@ -134,7 +134,7 @@ def _entry_points() -> Sequence[EntryPoint]:
     return list(entry_points(group=ENTRY_POINTS))
 
 
-# What is said
+# Messages
 
 
 def _help_text() -> str:
@@ -182,7 +182,7 @@ def _print_error(text: str, code: int) -> int:
 
 
 def _flush_output(code: int) -> int:
-    """The code, or another if the last of our output could not be written: the interpreter would only grumble."""
+    """Return the code, or `FAILED` if the last output could not be written."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -194,7 +194,7 @@ def _flush_output(code: int) -> int:
 
 
 def silence_output() -> None:
-    """Nobody reads us any more, and the interpreter would complain when it flushes at the end."""
+    """Drop all further output, because nothing reads it. Without this the interpreter would print an error at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

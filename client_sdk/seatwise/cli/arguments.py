@@ -1,4 +1,4 @@
-"""What arguments may be, for all commands: each type says what is wrong with a text that it does not take."""
+"""The types of arguments, for all commands. Each one says what is wrong with a text that it refuses."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ LAST_PORT = 65535
 
 
 def parse_count(text: str) -> int:
-    """How many: a whole number from 1 up."""
+    """Return a number of things: a whole number of at least 1."""
     if not _is_whole(text) or not 1 <= int(text) <= 10**9:
         raise ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
     return int(text)
 
 
 def parse_count_or_zero(text: str) -> int:
-    """How many, or 0 for none."""
+    """Return a number of things, or 0 for none."""
     return 0 if _is_whole(text) and int(text) == 0 else parse_count(text)
 
 
 def parse_span(text: str) -> float:
-    """A span of time, in whatever unit the option has: a number above 0."""
+    """Return a span of time in the unit of the option: a number above 0."""
     try:
         number = float(text)
     except ValueError:
@@ -34,7 +34,7 @@ def parse_span(text: str) -> float:
 
 
 def parse_port(text: str) -> int:
-    """gRPC would take 65537 for 1."""
+    """Return a port. gRPC would read 65537 as 1."""
     if not _is_whole(text) or int(text) > LAST_PORT:
         raise ArgumentTypeError(f"{text!r} is not a port: give a whole number from 0 to {LAST_PORT}")
     return int(text)
@@ -48,7 +48,7 @@ def parse_address(text: str) -> str:
 
 
 def name_parser(collection: str) -> Callable[[str], str]:
-    """A resource's name; its last part is enough."""
+    """Return a parser of the names of resources in this collection. The last part of a name is enough."""
     return lambda text: text if text.startswith(f"{collection}/") else f"{collection}/{text}"
 
 

@@ -1,4 +1,4 @@
-"""`seatwise bot`: connects one bot to a server and lets it play."""
+"""The command `seatwise bot`: connects one bot to a server and lets it play."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Adds the arguments."""
+    """Add the arguments."""
     parser.add_argument(
         "bot",
         help="FILE.py:CLASS, or the name of a sample: random, greedy, counting; for ubongo random, solver",
@@ -62,7 +62,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Plays until told to stop."""
+    """Play until told to stop."""
     from seatwise.cli.load import load_bot
 
     log_to(sys.stderr, logging.WARNING if args.quiet else logging.INFO)
@@ -127,7 +127,7 @@ def _print_json(result: Result) -> None:
 
 
 def _print_line(told: dict[str, Any]) -> None:
-    """When nobody reads it any more, as after `| head -1`, that is no reason to leave a table."""
+    """Print a line of JSON. If nothing reads the output any more, as after `| head -1`, the bot plays on."""
     from seatwise.cli import silence_output
 
     try:
@@ -141,7 +141,7 @@ def _print_line(told: dict[str, Any]) -> None:
 
 
 class _Lines(logging.Formatter):
-    """Plain lines; on a terminal with the time before them, and colour where something is wrong."""
+    """Plain lines. On a terminal each begins with the time, and warnings and errors have a colour."""
 
     def __init__(self, is_terminal: bool) -> None:
         super().__init__("%(asctime)s %(message)s" if is_terminal else "%(message)s", "%H:%M:%S")
@@ -155,7 +155,7 @@ class _Lines(logging.Formatter):
 
 
 def log_to(out: TextIO, level: int) -> None:
-    """Tells there what the link does."""
+    """Log the events of the link to this file."""
     handler = logging.StreamHandler(out)
     handler.setFormatter(_Lines(out.isatty()))
     log = logging.getLogger("seatwise")

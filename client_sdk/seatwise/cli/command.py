@@ -1,4 +1,4 @@
-"""What a command of `seatwise` is."""
+"""The type of a command of `seatwise`."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ class Command:
     """One command. Its module imports what it needs only when it runs."""
 
     name: str
-    """As typed after `seatwise`."""
+    """The name, as typed after `seatwise`."""
 
     help: str
-    """One line."""
+    """The help text, one line."""
 
     configure: Callable[[ArgumentParser], None]
-    """Adds the arguments."""
+    """Add the arguments to the parser."""
 
     run: Callable[[Namespace], int]
-    """Does it; the exit code: 0 fine, 1 failed, 2 usage."""
+    """Run the command, and return the exit code: 0 success, 1 failure, 2 wrong usage."""
 
 
 def program_name() -> str:
-    """`seatwise`, as it can be typed here: after `make demo` it is not on the PATH."""
+    """Return `seatwise` as it can be typed here: after `make demo` it is not on the PATH."""
     from shlex import quote
     from shutil import which
 

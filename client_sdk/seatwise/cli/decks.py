@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_to(parser: ArgumentParser) -> None:
-    """Adds the argument `deck`, a list."""
+    """Add the argument `deck`, a list."""
     parser.add_argument(
         "--deck", action="append", default=[], metavar="FILE",
         help="file with your own Ubongo deck; may be repeated. A match uses the deck that its option `deck` names",
@@ -22,7 +22,7 @@ def add_to(parser: ArgumentParser) -> None:
 
 
 def use_deck_files(files: Sequence[str]) -> None:
-    """From now on the decks in these files are known here; `UsageError` names the file and the line."""
+    """Add the decks in these files to those of this process. Raises `UsageError`, which names the file and the line."""
     if not files:
         return
     from seatwise_referee.games.registry import use_decks

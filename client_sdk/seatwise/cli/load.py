@@ -1,4 +1,4 @@
-"""Bots by name, or by file and class."""
+"""Loads bots by the name of a sample, or by file and class."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seatwise.samples import sample
 
 
 def load_bot(text: str, game: str = "ugo") -> BotFactory:
-    """The bot's class, for the name of a sample or FILE.py:CLASS; `UsageError` says what is wrong with it."""
+    """Return the bot's class, for the name of a sample or FILE.py:CLASS. Raises `UsageError`, which says what is wrong."""
     if text in find_kit(game).samples:
         return sample(text, game)
     file, colon, name = text.rpartition(":")
@@ -26,7 +26,7 @@ def load_bot(text: str, game: str = "ugo") -> BotFactory:
 
 
 def bot_name(text: str) -> str:
-    """What to call that bot: the sample's name, or the class's."""
+    """Return a name for that bot: the name of the sample or of the class."""
     return text.rpartition(":")[2]
 
 

@@ -1,4 +1,4 @@
-"""`seatwise play`: matches here, without a server."""
+"""The command `seatwise play`: plays matches without a server."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ changes nothing: an answer costs one millisecond, or the thinking time that the 
 """
 
 EVERY_S = 5.0
-"""Without a terminal, a line of progress so often."""
+"""Without a terminal, the time between two lines of progress, in seconds."""
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Adds the arguments."""
+    """Add the arguments."""
     from argparse import RawDescriptionHelpFormatter
 
     parser.formatter_class = RawDescriptionHelpFormatter
@@ -56,7 +56,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Plays, and prints the table; 1 if not one match came to an end that counts."""
+    """Play, and print the table. Returns 1 if no match counts."""
     from seatwise.local import play
 
     if arguments.records == "-":
@@ -102,7 +102,7 @@ def _show_progress(matches: int, *, is_quiet: bool) -> Iterator[Callable[[Played
 
 
 class _Lines:
-    """Plain lines now and then, none for what is over in a moment."""
+    """Prints a plain line from time to time, and none for a short series."""
 
     def __init__(self, matches: int) -> None:
         from time import monotonic
@@ -120,7 +120,7 @@ class _Lines:
 
 
 def _import_rich() -> Any:
-    """What we use of rich; `None` where it is not installed."""
+    """Return the parts of rich that are used here; `None` if it is not installed."""
     from types import SimpleNamespace
 
     try:

@@ -32,7 +32,7 @@ def add_security_arguments(parser: ArgumentParser) -> None:
 
 
 def security_of(args: Namespace) -> SecurityOptions:
-    """What was said of it."""
+    """Return the options of the encryption that the command line has."""
     return {
         "insecure": args.insecure,
         "tls_pin": args.tls_pin,

@@ -1,6 +1,6 @@
-"""Tokens on the machine on which the server runs: its own, and those of the bots that were run there.
+"""Finds tokens on the machine of the server: the server's own token, and those of bots that ran on this machine.
 
-They are used for that server only: an admin token must never be shown to another machine's.
+They are used only for a server on this machine, because an admin token must never reach another machine.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
 log = logging.getLogger("seatwise")
 
 STARTUP_PATIENCE_S = 10.0
-"""A server that is just being started may need so long."""
+"""The longest time in which a server starts, in seconds."""
 
 LOOK_EVERY_S = 0.1
 
 
 def admin_token() -> str | None:
-    """The server's own token; `None` where it may not be read."""
+    """Return the server's own token; `None` if it cannot be read."""
     return _read_token(data_folder() / "admin.token")
 
 
 def token_at(address: str, given: str | None, *, as_admin: bool = True) -> str:
-    """The token that was given, or this machine's admin token for a server on it; empty if there is none."""
+    """Return the given token, or this machine's admin token for a server on it; empty if there is none."""
     here = admin_token() if as_admin and is_local_address(address) else None
     return given or os.environ.get(TOKEN_VARIABLE) or here or ""
 
 
 def slug_of(name: str) -> str:
-    """A bot's name from a class's: MyBot is my-bot."""
+    """Return the name of a bot for the name of a class: my-bot for MyBot."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:40] or "bot"
 
 
 def token_for(address: str, bot: str, version: str, **security: Unpack[SecurityOptions]) -> str:
-    """The bot's token: the one it was given before, or a new one. `UsageError` if there is no way."""
+    """Return the bot's token: the one that it got before, or a new one. Raises `UsageError` if neither can be had."""
     if not is_local_address(address):
         raise UsageError(
             f"no token: pass --token, or set {TOKEN_VARIABLE}. The operator of {address} issues tokens"
@@ -63,7 +63,7 @@ def token_for(address: str, bot: str, version: str, **security: Unpack[SecurityO
 
 
 def _make_folder(folder: Path) -> None:
-    """Before a token is asked for, which is shown only once."""
+    """Make the folder before a token is requested, because the server shows a token only once."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):
@@ -75,7 +75,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _is_known(address: str, token: str, name: str, security: SecurityOptions) -> bool:
-    """Whether the server knows the token; it does not if it has begun anew since. Revoked is revoked."""
+    """Return whether the server knows the token. It does not if its data was deleted since. A revoked token raises `BadTokenError`."""
     with _open_client(address, token, security) as client:
         try:
             client.get_bot(name)
@@ -104,7 +104,7 @@ def _register_bot(address: str, bot: str, version: str, security: SecurityOption
 
 
 def _awaited_admin_token() -> str | None:
-    """As `admin_token`, but a server that was started a moment ago has yet to write it."""
+    """Return `admin_token`, and wait for it if the server has just been started and has not written it yet."""
     deadline = monotonic() + STARTUP_PATIENCE_S
     if (token := admin_token()) is None:
         log.info("waiting for `seatwise serve` on this machine")
@@ -128,7 +128,7 @@ def _read_token(file: Path) -> str | None:
 
 
 def _write_token(file: Path, token: str) -> None:
-    """For the user's own eyes, and never half."""
+    """Write the token so that only its owner can read it, and never half of it."""
     draft = file.with_suffix(f".{os.getpid()}")
     with os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as out:
         out.write(token + "\n")

@@ -48,7 +48,7 @@ class RaceMethod:
     """The move for a bot that builds no more: it agrees to end the round."""
 
     usage: str
-    """What the generator must yield, for an error message."""
+    """The values that the generator must yield, for an error message."""
 
 
 BotMethod: TypeAlias = TurnMethod | RaceMethod

@@ -1,4 +1,4 @@
-"""What a bot itself says that it took: a line of JSON for each answer, to be held beside what the referee charged for it."""
+"""Logs how long each answer took by the bot's own clock, as lines of JSON, for comparison with the referee's charges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log.setLevel(logging.CRITICAL)
 
 @contextmanager
 def write_times_to(file: Path) -> Iterator[None]:
-    """Meanwhile every answer of this process is told there, beside what the file holds already."""
+    """Append the time of every answer of this process to the file, as long as the context lasts."""
     handler = logging.FileHandler(file, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(message)s"))
     _log.addHandler(handler)
@@ -32,7 +32,7 @@ def write_times_to(file: Path) -> Iterator[None]:
 
 
 def log_answer_time(key: SeatKey, pending: PendingPrompt) -> None:
-    """The bot has just answered."""
+    """Log the time of the answer that the bot has just given."""
     if _log.isEnabledFor(logging.INFO):
         match, seat = key
         told = {

@@ -1,7 +1,7 @@
-"""How long to wait before trying again: exponential, with full jitter, for ever.
+"""Computes how long to wait before another attempt: exponential back-off with full jitter, without a last attempt.
 
-Full jitter means a random time between nothing and the bound, so that two thousand bots which lost
-the same referee at the same moment do not come back at the same moment.
+Full jitter means a random time between 0 and the bound. So two thousand bots that lost the same referee at the same
+moment do not come back at the same moment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ log = logging.getLogger("seatwise")
 
 
 class Backoff:
-    """A growing row of waits."""
+    """The waits of one link. Each bound is twice the bound before, up to the longest."""
 
     def __init__(
         self,
@@ -33,14 +33,14 @@ class Backoff:
         self._longest_s = longest_s
         self._chance = chance
         self.failures = 0
-        """How often it has failed since the last `reset`."""
+        """Number of failures since the last `reset`."""
 
     def reset(self) -> None:
-        """The next failure is the first again."""
+        """Begin again with the first wait."""
         self.failures = 0
 
     def next_s(self, error: SeatwiseError | None = None) -> float:
-        """The next wait, in seconds; never shorter than a full server asks for."""
+        """Return the next wait in seconds. It is never shorter than a full server asks for."""
         bound_s: float = min(self._longest_s, self._first_s * 2 ** min(self.failures, 30))
         self.failures += 1
         asked_s = error.retry_after if isinstance(error, ServerFullError) else 0.0
@@ -48,7 +48,7 @@ class Backoff:
 
 
 class Retry:
-    """Keeps one link alive: its waits, and what is said about them."""
+    """The attempts to keep one link up: it waits between them and logs them."""
 
     def __init__(self, name: str, backoff: Backoff | None = None) -> None:
         self._name = name
@@ -57,7 +57,7 @@ class Retry:
         self._down_since: float | None = None
 
     def note_success(self) -> None:
-        """Something was received: the link works."""
+        """Note that something was received, so the link works."""
         if self._up_since is not None:
             return
         self._up_since = asyncio.get_running_loop().time()
@@ -65,7 +65,7 @@ class Retry:
             log.info("%s: back after %.1f s", self._name, self._up_since - self._down_since)
 
     async def wait_after(self, error: SeatwiseError) -> None:
-        """The link is down: returns when it is time to try again."""
+        """Note that the link is down, and return when it is time for the next attempt."""
         now = asyncio.get_running_loop().time()
         if self._up_since is not None or self._down_since is None:
             self._note_failure(now, error)
@@ -74,7 +74,7 @@ class Retry:
         await asyncio.sleep(delay_s)
 
     def _note_failure(self, now: float, error: SeatwiseError) -> None:
-        # A link that breaks as soon as it stands has not proved good: its waits go on growing.
+        # A link that breaks soon after it is up has not proved to work, so its waits go on growing.
         if self._up_since is not None and now - self._up_since >= LONGEST_S:
             self._backoff.reset()
         self._up_since, self._down_since = None, now

@@ -1,4 +1,4 @@
-"""One bot object and where it thinks: coroutines in the loop, all else in a thread of its own."""
+"""Runs the methods of one bot object: coroutines in the event loop, and all others in a thread of the bot's own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from seatwise.result import Result
 from seatwise.time_left import TimeLeft
 
 _END: Final = object()
-"""Of a generator in the thread."""
+"""Marks the end of a generator in the thread."""
 
 Job: TypeAlias = "tuple[asyncio.Future[Any], Callable[..., Any], tuple[Any, ...]]"
 
@@ -34,7 +34,7 @@ class BotRunner:
         self._bot: Bot | None = None
 
     async def make_bot(self) -> None:
-        """Makes the bot and sets it up. Whatever the bot raises comes through, here and below."""
+        """Make the bot and set it up. Exceptions of the bot come through, as in all methods here."""
         if _is_async(getattr(self._factory, self._kit.main_method, None)):
             self._bot = new_bot(self._factory, self._offer)
         else:
@@ -42,7 +42,7 @@ class BotRunner:
         await self._call_method(self._bot.setup, self._offer)
 
     async def ask_bot(self, method: TurnMethod, view: Any, time: TimeLeft) -> Any:
-        """The bot's move. A call that is cancelled runs on in its thread, and the next waits behind it."""
+        """Return the bot's move. If this is cancelled, the bot's method runs on in its thread, and the next call waits for it."""
         bot = self._bot
         assert bot is not None
         bot.time = time
@@ -53,7 +53,7 @@ class BotRunner:
             return await move if isawaitable(move) else move
 
     async def run_generator(self, method: RaceMethod, view: Any, time: TimeLeft) -> AsyncGenerator[Any, None]:
-        """What the bot yields in a round, as it comes to it. Closed in time, it closes the bot's own generator."""
+        """Yield the moves and thoughts that the bot yields in one round. When this is closed, the bot's generator is closed too."""
         bot = self._bot
         assert bot is not None
         bot.time = time
@@ -62,7 +62,7 @@ class BotRunner:
             async with aclosing(self._open_generator(bot, method, view)) as yielded:
                 async for answer in yielded:
                     yield reader.read_step(answer)
-                    await asyncio.sleep(0)  # so that a bot which awaits nothing does not hold up the link
+                    await asyncio.sleep(0)  # so that a bot which awaits nothing does not block the event loop
 
     def _open_generator(self, bot: Bot, method: RaceMethod, view: Any) -> AsyncGenerator[Any, None]:
         build = getattr(bot, method.name)
@@ -84,12 +84,12 @@ class BotRunner:
             self._thread.post_function(generator.close)
 
     async def tell_end(self, result: Result) -> None:
-        """Tells the bot how its match ended, if there is a bot yet."""
+        """Tell the bot how its match ended, if the bot has been made."""
         if self._bot is not None:
             await self._call_method(self._bot.ended, result)
 
     def stop_thread(self) -> None:
-        """The bot is needed no more."""
+        """Stop the thread, because the bot is not needed any more."""
         self._thread.stop()
 
     async def _call_method(self, method: Callable[..., Any], *args: Any) -> None:
@@ -108,7 +108,7 @@ def _is_async(function: object) -> bool:
 
 @contextmanager
 def _refuse_exit() -> Iterator[None]:
-    """A bot that calls sys.exit() fails; its process has other matches to play."""
+    """Turn a call of sys.exit() in the bot into a failure of the bot, because its process has other matches to play."""
     try:
         yield
     except SystemExit as error:
@@ -116,10 +116,10 @@ def _refuse_exit() -> Iterator[None]:
 
 
 class BotThread:
-    """A thread for one bot, so that what the bot keeps in it (a connection, a session) stays there.
+    """A thread for one bot, so that objects which belong to a thread, such as connections, stay usable.
 
-    It is a daemon: a bot that never comes back must not keep the process from ending. It starts with
-    the first call; a bot of coroutines has none.
+    It is a daemon thread, because a method that never returns must not keep the process from ending. It starts with the
+    first call, so a bot whose methods are all coroutines has none.
     """
 
     def __init__(self, name: str) -> None:
@@ -128,7 +128,7 @@ class BotThread:
         self._thread: threading.Thread | None = None
 
     async def call_function(self, function: Callable[..., Any], *args: Any) -> Any:
-        """What the function returns, or raises, when called in the thread."""
+        """Call the function in the thread. Return its result, or raise its exception."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run_jobs, name=self._name, daemon=True)
             self._thread.start()
@@ -140,17 +140,17 @@ class BotThread:
         return value
 
     def post_function(self, function: Callable[[], Any]) -> None:
-        """Calls it in the thread, after what was called before; nobody waits for it."""
+        """Call the function in the thread after all earlier calls, without waiting for it."""
         self._jobs.put((asyncio.get_running_loop().create_future(), function, ()))
 
     def stop(self) -> None:
-        """Ends the thread, as soon as the bot lets it."""
+        """End the thread as soon as the running method returns."""
         self._jobs.put(None)
 
     def _run_jobs(self) -> None:
         while (job := self._jobs.get()) is not None:
             future, function, args = job
-            if future.cancelled():  # it was not wanted any more before it could begin
+            if future.cancelled():  # cancelled before it could begin
                 continue
             # An exception goes as a value: a future refuses to carry StopIteration.
             outcome: tuple[Any, BaseException | None]
@@ -168,5 +168,5 @@ def _settle_future(future: asyncio.Future[Any], outcome: tuple[Any, BaseExceptio
 
     try:
         future.get_loop().call_soon_threadsafe(settle)
-    except RuntimeError:  # the loop is closed: nobody waits any more
+    except RuntimeError:  # the loop is closed, so nothing waits for the result
         return

@@ -1,4 +1,4 @@
-"""One bot, present and playing: it brings together lobby, referees and seats."""
+"""One run of a bot on a server: it connects the lobby, the referees and the bot's seats."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ from seatwise.summary import RunTotals, Summary
 from seatwise.v1.lobby_service_pb2 import SeatClosed, SeatOffer
 
 LEAVING_S = 2.0
-"""A bot's coroutine that does not let itself be cancelled is not waited for longer."""
+"""The longest wait, in seconds, for a coroutine of the bot that does not let itself be cancelled."""
 REMEMBERED = 4096
-"""Seats that are over: an offer that was under way when the match ended must not make a second bot."""
+"""The number of finished seats to remember. A late offer of one of them must not make a second bot."""
 
 log = logging.getLogger("seatwise")
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run is to do."""
+    """The settings of a run."""
 
     factory: BotFactory
     game: str
     queues: tuple[str, ...]
     max_matches: int
     matches: int | None
-    """Drain after so many; `None` is never."""
+    """The number of matches after which the run ends; `None` means that it does not end."""
 
     on_result: Callable[[Result], Any] | None
 
 
 class BotSession:
-    """From the first request to the lobby to the end of the last match."""
+    """A run, from the first request to the lobby to the end of the last match."""
 
     def __init__(self, plan: RunPlan, wire: Wire) -> None:
         self._plan = plan
@@ -62,10 +62,10 @@ class BotSession:
         self._is_draining = False
         self._has_set_up = False
 
-    # Its course
+    # The run
 
     async def run_session(self) -> Summary:
-        """Attends and plays until drained or left. Raises what makes going on useless."""
+        """Attend the lobby and play, until `drain_matches` is done or `leave_matches` is called. Raises errors that a retry cannot mend."""
         self._start_task(self._lobby.keep_attending())
         try:
             await self._end
@@ -75,20 +75,20 @@ class BotSession:
         return self._totals.make_summary(left)
 
     def drain_matches(self) -> None:
-        """Takes no more seats, finishes the open ones, then ends."""
+        """Take no more seats, finish the open matches, and end."""
         if not self._is_draining:
             self._is_draining = True
             self._lobby.set_limit(0)
             self._start_task(self._finish_open_matches())
 
     def leave_matches(self) -> None:
-        """Ends at once."""
+        """End at once, and leave the open matches."""
         if not self._end.done():
             self._end.set_result(None)
 
     @property
     def open_seats(self) -> int:
-        """Matches that are not over."""
+        """Number of matches that are not over."""
         return len(self._seats)
 
     async def _finish_open_matches(self) -> None:
@@ -116,7 +116,7 @@ class BotSession:
         if not self._end.done():
             self._end.set_exception(error)
 
-    # What the lobby says
+    # Messages of the lobby
 
     def _handle_offer(self, offer: SeatOffer) -> None:
         key = (offer.match, offer.seat)
@@ -128,7 +128,7 @@ class BotSession:
         if seat is None:
             seat = self._take_seat(offer, key)
         elif offer.epoch == seat.epoch:
-            return  # the lobby says all it knows whenever the link to it is new
+            return  # the lobby repeats all offers over each new link
         if seat is not None:
             seat.epoch = offer.epoch
             seat.move_to(self._link_to(offer.address or self._wire.address))
@@ -162,7 +162,7 @@ class BotSession:
     def _forget_link(self, link: RefereeLink) -> None:
         self._links.pop(link.address, None)
 
-    # Its seats
+    # Seats
 
     async def _play_seat(self, seat: SeatSession) -> None:
         try:
@@ -213,7 +213,7 @@ class BotSession:
         self._adjust_limit()
 
     def _adjust_limit(self) -> None:
-        """Asks for no more seats than are wanted. What the lobby gave before it heard is played as well."""
+        """Tell the lobby how many seats are still wanted. Seats that it gives before it hears of it are played too."""
         if self._is_draining:
             return
         counted = self._totals.matches + self._totals.unknown
@@ -223,7 +223,7 @@ class BotSession:
 
 
 def _seats_wanted(plan: RunPlan, counted: int, open_seats: int) -> int:
-    """How many seats to have open at once, so that it comes to the matches that are wanted and no more."""
+    """Return how many seats to have open at once, so that the run plays the wanted number of matches and no more."""
     if plan.matches is None:
         return plan.max_matches
     wanted = plan.matches - counted - open_seats
@@ -231,7 +231,7 @@ def _seats_wanted(plan: RunPlan, counted: int, open_seats: int) -> int:
 
 
 def _result_line(seat: SeatSession) -> str:
-    """The one line of a match."""
+    """Return the line of a match for the log."""
     result, own = seat.result, seat.offer.seat
     if result is None:
         return f"{seat.place}: over, result unknown"

@@ -1,4 +1,4 @@
-"""What the SDK has to know of a certificate: its key's fingerprint, and the names that it is for.
+"""Reads two facts from a certificate: the fingerprint of its key, and its names.
 
 This is a walk over the few fields that come before (RFC 5280, section 4.1). It judges nothing: the TLS library does.
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from seatwise.bot_errors import UsageError
 
 PIN_PREFIX = "sha256//"
-"""As curl writes it (`--pinnedpubkey`)."""
+"""The prefix of fingerprints, as curl writes them (`--pinnedpubkey`)."""
 
 _DIGEST_BYTES = 32
 _CONSTRUCTED = 0x30
@@ -29,16 +29,16 @@ class _Value(NamedTuple):
     tag: int
     content: bytes
     whole: bytes
-    """With tag and length."""
+    """The element with its tag and length."""
 
 
 def format_pin(digest: bytes) -> str:
-    """A key's fingerprint as it is shown and typed."""
+    """Return a key's fingerprint as it is shown and typed."""
     return PIN_PREFIX + b64encode(digest).decode()
 
 
 def parse_pin(text: str) -> bytes:
-    """The SHA-256 that a fingerprint stands for: in base64 with or without `sha256//`, or in hex. UsageError if it is none."""
+    """Return the SHA-256 of a fingerprint, in base64 with or without `sha256//`, or in hex. Raises `UsageError` if it is none."""
     plain = text.strip().removeprefix(PIN_PREFIX)
     try:
         digits = plain.replace(":", "")
@@ -53,12 +53,12 @@ def parse_pin(text: str) -> bytes:
 
 
 def key_digest(certificate: bytes) -> bytes:
-    """SHA-256 of the certificate's SubjectPublicKeyInfo. ValueError if it cannot be read."""
+    """Return the SHA-256 of the certificate's SubjectPublicKeyInfo. Raises `ValueError` if it cannot be read."""
     return hashlib.sha256(_certificate_fields(certificate)[5].whole).digest()
 
 
 def names_of(certificate: bytes) -> list[str]:
-    """The names and addresses that a certificate (DER) is for, names first. ValueError if it cannot be read."""
+    """Return the names and addresses of a certificate (DER), names first. Raises `ValueError` if it cannot be read."""
     fields = _certificate_fields(certificate)
     names: list[str] = []
     addresses: list[str] = []
@@ -85,7 +85,7 @@ def _common_names(subject: _Value) -> Iterator[str]:
 
 
 def _certificate_fields(certificate: bytes) -> list[_Value]:
-    """Serial number, algorithm, issuer, validity, subject, key, and what comes after."""
+    """Return the serial number, algorithm, issuer, validity, subject, key, and all later fields."""
     outer = _parse_values(certificate)
     if not outer or outer[0].tag != _CONSTRUCTED:
         raise ValueError("no certificate")
@@ -105,7 +105,7 @@ def _inner_values(value: _Value) -> list[_Value]:
 
 
 def _parse_values(data: bytes) -> list[_Value]:
-    """The elements that stand one after the other."""
+    """Return the elements that follow each other in these bytes."""
     found, at = [], 0
     while at < len(data):
         start, tag = at, data[at]
@@ -118,7 +118,7 @@ def _parse_values(data: bytes) -> list[_Value]:
 
 
 def _parse_length(data: bytes, at: int) -> tuple[int, int]:
-    """A length, and where its content begins."""
+    """Return a length, and the place at which its content begins."""
     if at >= len(data):
         raise ValueError("a certificate that ends too early")
     first = data[at]

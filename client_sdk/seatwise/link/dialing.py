@@ -1,4 +1,4 @@
-"""Opens the channels of gRPC, and says in plain words why one does not come to stand.
+"""Opens the channels of gRPC, and explains in plain words why one cannot be opened.
 
 With a pin, and on this machine, the server's certificate is fetched first. If it is the right one, it is all that gRPC is
 told to trust. So nobody can slip in between: a server with another certificate is turned away by gRPC itself.
@@ -37,14 +37,14 @@ OPTIONS: list[Option] = [
 ]
 
 HANDSHAKE_S = 3.0
-"""A server that answers at all has answered by then."""
+"""The longest wait for a TLS handshake, in seconds."""
 
 _IS_OF_TLS = re.compile("handshake|verif", re.IGNORECASE)
-"""In what gRPC says where TLS is what failed."""
+"""Matches the messages of gRPC for a failure of TLS."""
 
 
 class Dial(NamedTuple):
-    """All that gRPC has to know to open a channel."""
+    """The arguments with which gRPC opens a channel."""
 
     target: str
     credentials: grpc.ChannelCredentials | None
@@ -53,7 +53,7 @@ class Dial(NamedTuple):
 
 
 async def open_channel(endpoint: Endpoint, security: Security) -> grpc.aio.Channel:
-    """A channel to that server. `EncryptionError` if it is not to be trusted, `UnavailableError` if it cannot be asked."""
+    """Open a channel to that server. Raises `EncryptionError` if it is not trusted, `UnavailableError` if it gives no certificate."""
     if fetches_certificate(endpoint, security):
         target, credentials, options = await asyncio.to_thread(prepare_dial, endpoint, security)
     else:
@@ -64,7 +64,7 @@ async def open_channel(endpoint: Endpoint, security: Security) -> grpc.aio.Chann
 
 
 def open_blocking_channel(endpoint: Endpoint, security: Security) -> grpc.Channel:
-    """As `open_channel`, for programs without an event loop."""
+    """Open a channel as `open_channel` does, in a program without an event loop."""
     target, credentials, options = prepare_dial(endpoint, security)
     if credentials is None:
         return grpc.insecure_channel(target, options=options)
@@ -72,7 +72,7 @@ def open_blocking_channel(endpoint: Endpoint, security: Security) -> grpc.Channe
 
 
 def prepare_dial(endpoint: Endpoint, security: Security) -> Dial:
-    """What gRPC is to be told. It may ask the server for its certificate, and then blocks for `HANDSHAKE_S` at most."""
+    """Return the arguments for gRPC. This may fetch the server's certificate, and then blocks for at most `HANDSHAKE_S` seconds."""
     options = list(OPTIONS)
     if endpoint.is_local:  # with HTTP_PROXY set, gRPC would take even this way through another machine
         options.append(("grpc.enable_http_proxy", 0))
@@ -89,8 +89,9 @@ def prepare_dial(endpoint: Endpoint, security: Security) -> Dial:
 
 
 def explain_failure(endpoint: Endpoint, security: Security, error: SeatwiseError) -> SeatwiseError:
-    """An `EncryptionError` if the server is there, and TLS is why the link failed; else the error that it was. Blocks as
-    `prepare_dial` does, and tells the server nothing."""
+    """Return an `EncryptionError` if the server is there and TLS is why the link failed, else the same error.
+
+    This blocks as `prepare_dial` does, and sends no token."""
     is_checked = endpoint.is_encrypted and not fetches_certificate(endpoint, security)
     context = _make_context(security, is_checked=is_checked)
     try:
@@ -109,7 +110,7 @@ def explain_failure(endpoint: Endpoint, security: Security, error: SeatwiseError
 
 
 def speaks_tls(endpoint: Endpoint) -> bool | None:
-    """Whether a server speaks TLS there; `None` if no server can be asked. Blocks for `HANDSHAKE_S` at most."""
+    """Return whether a server speaks TLS there; `None` if no server answers. This blocks for at most `HANDSHAKE_S` seconds."""
     try:
         _shake_hands(endpoint, _make_context(Security(), is_checked=False))
     except ssl.SSLError as refused:
@@ -132,7 +133,9 @@ def _explain_refusal(endpoint: Endpoint, refused: ssl.SSLError) -> EncryptionErr
 
 
 def fetches_certificate(endpoint: Endpoint, security: Security) -> bool:
-    """Whether the server's certificate is fetched before gRPC dials. Nobody is on the way to a server on this machine, so any certificate is good there, if no CA is named."""
+    """Return whether the server's certificate is fetched before gRPC dials.
+
+    Nobody can intercept the link to a server on this machine. So any certificate is accepted there, unless a CA is named."""
     return endpoint.is_encrypted and bool(security.pins or (endpoint.is_local and not security.ca))
 
 
@@ -148,7 +151,7 @@ def _fetch_certificate(endpoint: Endpoint, security: Security) -> bytes:
 
 
 def _read_certificate(endpoint: Endpoint, certificate: bytes) -> tuple[bytes, list[str]]:
-    """The fingerprint of its key, and its names."""
+    """Return the fingerprint of the certificate's key, and its names."""
     try:
         return key_digest(certificate), names_of(certificate)
     except ValueError as error:
@@ -164,7 +167,7 @@ def _check_pin(endpoint: Endpoint, security: Security, digest: bytes) -> None:
 
 
 def _name_override(endpoint: Endpoint, names: list[str]) -> list[Option]:
-    """The key says who the server is. gRPC compares names all the same, so it is given one that fits."""
+    """Return the option with a name that fits the certificate. The key identifies the server, but gRPC compares names too."""
     if not names or endpoint.host in names or f"*.{endpoint.host.partition('.')[2]}" in names:
         return []
     return [("grpc.ssl_target_name_override", names[0].replace("*", "any", 1))]
@@ -189,7 +192,7 @@ def _make_context(security: Security, *, is_checked: bool) -> ssl.SSLContext:
 
 
 def _shake_hands(endpoint: Endpoint, context: ssl.SSLContext, *, is_whole: bool = False) -> bytes:
-    """The certificate of the server, as DER. If `is_whole`, it has taken our certificate, or wants none; else `_HungUp`."""
+    """Return the certificate of the server, as DER. If `is_whole`, raise `_HungUp` if the server does not accept our certificate."""
     with (
         socket.create_connection((endpoint.host, endpoint.port), timeout=HANDSHAKE_S) as link,
         context.wrap_socket(link, server_hostname=endpoint.host) as tls,

@@ -1,4 +1,4 @@
-"""Addresses: which server an address names, and whether what is sent there is encrypted.
+"""Reads addresses: which server an address names, and whether the link to it is encrypted.
 
     https://host:7433    TLS
     http://host:7433     plain text; a token travels so only to this machine, or with `insecure`
@@ -17,7 +17,7 @@ from ipaddress import ip_address
 from seatwise.errors import EncryptionError
 
 HTTPS_PORT = 443
-"""What gRPC dials where an address names no port."""
+"""The port that gRPC dials if an address names none."""
 
 _SCHEME = re.compile(r"(https?)://(.*)", re.IGNORECASE | re.DOTALL)
 _SOCKETS = ("unix:", "unix-abstract:")
@@ -25,31 +25,31 @@ _SOCKETS = ("unix:", "unix-abstract:")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server, and how it is spoken to."""
+    """A server, and how to connect to it."""
 
     address: str
-    """As the user or the lobby has written it."""
+    """The address as the user or the lobby has written it."""
     target: str
-    """What gRPC dials: the address without its scheme."""
+    """The address without its scheme, which gRPC dials."""
     is_encrypted: bool
     is_local: bool
-    """Whether the server is on this machine, so that nobody can listen on the way."""
+    """Whether the server is on this machine, so that nobody can read the traffic."""
     is_offered: bool = False
-    """Whether the lobby has named it."""
+    """Whether the lobby has named it, in the offer of a seat."""
 
     @property
     def host(self) -> str:
-        """The name or IP address, without brackets; raises `ValueError` if the address names none."""
+        """The name or IP address, without brackets. Raises `ValueError` if the address names none."""
         return _split_target(self.target)[0]
 
     @property
     def port(self) -> int:
-        """The port; raises `ValueError` as `host` does."""
+        """The port. Raises `ValueError` as `host` does."""
         return int(_split_target(self.target)[1] or HTTPS_PORT)
 
 
 def resolve_endpoint(address: str, *, insecure: bool = False, lobby: Endpoint | None = None) -> Endpoint:
-    """The server that an address names; `lobby` is the server that has offered a seat there, if one has."""
+    """Return the server that an address names. `lobby` is the server that has offered a seat there, if one has."""
     scheme, target = _split_scheme(address.strip())
     is_local = is_local_target(target)
     if target.startswith(_SOCKETS):
@@ -62,12 +62,12 @@ def resolve_endpoint(address: str, *, insecure: bool = False, lobby: Endpoint | 
 
 
 def is_local_address(address: str) -> bool:
-    """Whether the server at this address, with a scheme or without, runs on this machine."""
+    """Return whether the server at this address, with or without a scheme, runs on this machine."""
     return is_local_target(_split_scheme(address.strip())[1])
 
 
 def is_local_target(target: str) -> bool:
-    """Whether what gRPC dials is this machine. Any name but `localhost` may be another machine's."""
+    """Return whether this target of gRPC is this machine. Any name except `localhost` may be another machine's."""
     if target.startswith(_SOCKETS):
         return True
     try:
@@ -78,7 +78,7 @@ def is_local_target(target: str) -> bool:
 
 
 def refuse_clear_text(endpoint: Endpoint, token: str, *, insecure: bool) -> None:
-    """Raises `EncryptionError` if the token would travel in clear to another machine, and nobody has allowed it."""
+    """Raise `EncryptionError` if the token would travel in clear to another machine, and that is not allowed."""
     if not token or insecure or endpoint.is_encrypted or endpoint.is_local:
         return
     allow = "allow it with --insecure (insecure=True, SEATWISE_INSECURE=1)"
@@ -98,7 +98,7 @@ def _split_scheme(address: str) -> tuple[str, str]:
 
 
 def _split_target(target: str) -> tuple[str, str]:
-    """Host and port of what gRPC dials; the port is empty if there is none. `ValueError` if it is no host at all."""
+    """Return the host and the port of a target; an empty port if it has none. Raises `ValueError` if it names no host."""
     found = re.fullmatch(r"(?:dns:///)?(?:\[([^\]]*)\](?::(\d+))?|([^:/]*)(?::(\d+))?)", target)
     if found is None:
         raise ValueError(f"{target} names no host")

@@ -1,4 +1,4 @@
-"""The bot's presence: one Attend stream, opened again whenever it breaks."""
+"""The link to the lobby: one Attend stream, which is opened again whenever it breaks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from seatwise.v1.lobby_service_pb2 import (
 )
 
 LAST_OFFERS_S = 1.0
-"""So long after a drain offers may still be on their way, if the lobby does not say that there are none."""
+"""The longest time, in seconds, for which offers may still arrive after the limit was set to 0 and the lobby has not confirmed it."""
 
 WHAT_TO_DO = {
     TakenOff.CAUSE_NO_SHOWS: "Your bot was offered seats and did not sit down in time. Is setup() slower than "
@@ -28,7 +28,7 @@ WHAT_TO_DO = {
     TakenOff.CAUSE_FORFEITS: "Fix the bot, then ask the operator for `seatwise ladder reinstate`. The bot stays, and waits in "
     "its other queues.",
 }
-"""For the bot's author, by the cause for which the bot is not paired."""
+"""Advice for the author of the bot, by the cause for which the bot is not paired."""
 
 log = logging.getLogger("seatwise")
 
@@ -36,7 +36,7 @@ AttendStream = WireStream[AttendRequest, AttendResponse]
 
 
 class LobbyLink:
-    """Where offers come from. It knows nothing of seats."""
+    """Attends the lobby, and passes its offers on. It knows nothing of seats."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class LobbyLink:
         self._drained = asyncio.Event()
         self._drained_at = 0.0
         self._off: dict[str, int] = {}
-        """Queues and ladders in which the bot is not paired, and the cause."""
+        """The cause for each queue and ladder in which the bot is not paired."""
         self._bot = ""
 
     def set_limit(self, max_matches: int) -> None:
-        """How many matches at once the bot takes from now on; 0 is none."""
+        """Set how many matches at once the bot takes from now on; 0 means none."""
         if max_matches != self._limit:
             self._limit = max_matches
             self._drained.clear()
@@ -67,15 +67,15 @@ class LobbyLink:
             self._changed.set()
 
     async def wait_until_drained(self) -> None:
-        """Returns when no more offers can be on their way: the lobby has confirmed the limit 0."""
+        """Wait until the lobby has confirmed the limit 0, so that no more offers can arrive."""
         try:
             async with asyncio.timeout_at(self._drained_at):
                 await self._drained.wait()
         except TimeoutError:
-            log.debug("the lobby did not confirm that it seats us no more")
+            log.debug("the lobby did not confirm that it offers no more seats")
 
     async def keep_attending(self) -> None:
-        """Stays present until cancelled. Raises only what makes trying again useless."""
+        """Attend until cancelled. Raises only errors that a retry cannot mend."""
         retry = Retry(f"lobby {self._wire.address}")
         while True:
             error: SeatwiseError
@@ -86,13 +86,13 @@ class LobbyLink:
                 error = temporary
             except EncryptionError as untrusted:
                 if not self._bot:
-                    raise  # it was never up: an address that does not fit, or a certificate that is not trusted
+                    raise  # never connected yet: the address is wrong, or the certificate is not trusted
                 error = untrusted
             await retry.wait_after(error)
 
     async def _attend_once(self, retry: Retry) -> None:
         async with self._wire.attend() as stream:
-            self._changed.set()  # the first request is the first change
+            self._changed.set()  # so that the first request is written
             writer = asyncio.create_task(self._write_all(stream))
             try:
                 while (response := await stream.read()) is not None:
@@ -109,7 +109,7 @@ class LobbyLink:
             try:
                 await stream.write(AttendRequest(queues=self._queues, max_matches=self._limit))
             except SeatwiseError:
-                return  # the reader is told the same, and says it
+                return  # the reader gets the same error, and raises it
 
     def _handle_response(self, response: AttendResponse) -> None:
         match response.WhichOneof("event"):
@@ -120,17 +120,17 @@ class LobbyLink:
             case "closed":
                 self._on_closed(response.closed)
             case "queued":
-                self._queued(response.queued)
+                self._handle_queued(response.queued)
             case "taken_off":
-                self._taken_off(response.taken_off)
+                self._handle_taken_off(response.taken_off)
 
-    def _queued(self, queued: Queued) -> None:
+    def _handle_queued(self, queued: Queued) -> None:
         if self._off.pop(queued.queue, None) is not None:
             log.info("back in queue %s", queued.queue)
         log.debug("place %d in queue %s", queued.place, queued.queue)
 
-    def _taken_off(self, off: TakenOff) -> None:
-        """Tells the author, and goes on: the bot is present for its other queues, and for matches that name it."""
+    def _handle_taken_off(self, off: TakenOff) -> None:
+        """Tell the author of the bot, and continue: the bot still waits in its other queues, and for matches that name it."""
         log.error("off %s: %s", off.queue, off.reason)
         if off.cause in WHAT_TO_DO and off.cause not in self._off.values():
             log.error("%s", WHAT_TO_DO[off.cause])

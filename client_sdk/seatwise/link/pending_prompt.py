@@ -12,48 +12,48 @@ from seatwise.time_left import TimeLeft
 from seatwise.v1.play_service_pb2 import SubmitMove, Update
 
 MOST_TRIES = 3
-"""So many answers to one question that are no legal moves, and no more: a bot that draws lots finds a legal
-one in time, and the rejections of a whole match are counted, for too many of them forfeit the seat."""
+"""The most answers to one question that are no legal moves. A bot that answers at random finds a legal move in time. The
+referee counts the rejections of a whole match, and too many forfeit the seat."""
 
 
 @dataclass(slots=True)
 class PendingPrompt:
-    """An open question."""
+    """An open question, and the bot's answer to it."""
 
     prompt: int
     method: BotMethod
     """The method of the bot that answers it."""
 
     view: Any
-    """In the rules' own terms."""
+    """The game's view, in the types of its rules."""
 
     time: TimeLeft
 
     move: Any = None
-    """What the bot has answered."""
+    """The move that the bot has answered."""
 
     submit: SubmitMove | None = None
-    """The same as it is sent. It stays until the question is closed, so that a repeat is the same."""
+    """The move as it is sent. It stays until the question is closed, so a repeat has the same bytes."""
 
     said_in: int = 0
-    """In which sitting it was sent, counted from 1."""
+    """The sitting in which the answer was sent, counted from 1; 0 if it was not sent."""
 
     refused: set[str] = field(default_factory=set)
-    """Answers that were no legal moves."""
+    """The answers that were no legal moves."""
 
     asked_s: float = field(default_factory=monotonic)
-    """When the question came, by this process's own clock."""
+    """The time at which the question arrived, in seconds of this process's clock."""
 
     thought_ms: float = 0.0
-    """From then to the last answer."""
+    """The time from then to the last answer, in milliseconds."""
 
     tries: int = 0
     is_given_up: bool = False
-    """The bot has failed it: the referee plays the default when the time is over."""
+    """Whether the bot is not asked again. The referee plays the default move when the time is over."""
 
     @property
     def is_race(self) -> bool:
-        """Whether it is answered by building, in many steps."""
+        """Whether the question is a race, which is answered with many moves."""
         return isinstance(self.method, RaceMethod)
 
     @property
@@ -63,29 +63,29 @@ class PendingPrompt:
 
     @property
     def request_id(self) -> str:
-        """That of the answer; empty while there is none."""
+        """The request id of the answer; empty while there is none."""
         return self.submit.request_id if self.submit is not None else ""
 
     def record_answer(self, move: Any, payload: dict[str, Any]) -> None:
-        """The bot has answered; from now on it is always the same request."""
+        """Record the bot's answer. From now on each repeat is the same request."""
         self.move = move
         self.thought_ms = 1000 * (monotonic() - self.asked_s)
         self.submit = SubmitMove(request_id=str(uuid4()), prompt=self.prompt, **payload)
 
     def record_rejection(self, answer: str, *, is_last: bool) -> None:
-        """This answer was no legal move. The same one again, or too many, and the question is given up."""
+        """Record that the answer was no legal move. After the same answer twice, or too many tries, the bot is not asked again."""
         self.tries += 1
         self.is_given_up = is_last or answer in self.refused or self.tries >= MOST_TRIES
         self.refused.add(answer)
         self.submit = None
 
     def give_up(self) -> None:
-        """The bot is not asked again."""
+        """Ask the bot no more."""
         self.submit, self.is_given_up = None, True
 
 
 def pending_prompt_of(update: Update, method: BotMethod, view: Any) -> PendingPrompt:
-    """The question that the update puts."""
+    """Return the question that an update holds."""
     left = update.time
     time = TimeLeft(left.move_ms, left.bank_ms, left.charged_ms, left.latency_ms, left.strikes)
     return PendingPrompt(update.prompt, method, view, time)

@@ -1,4 +1,4 @@
-"""Puts the open question of a seat to its bot, and sees to it that a bot's fault costs no more than a move."""
+"""Puts the open question of a seat to its bot. An error of the bot costs no more than a move, or the rest of a race."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger("seatwise")
 
 
 class QuestionLoop:
-    """The bot of one seat, asked one question at a time."""
+    """Asks the bot of one seat, one question at a time."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class QuestionLoop:
         on_move: Callable[[PendingPrompt, Any], None],
     ) -> None:
         self.failures = 0
-        """Questions without an answer that stands, and answers that were no legal moves."""
+        """Number of exceptions, and of answers that were no legal moves."""
         self._offer = offer
         self._kit = kit
         self._place = f"{offer.match} seat {offer.seat}"
@@ -48,15 +48,15 @@ class QuestionLoop:
 
     @property
     def pending(self) -> PendingPrompt | None:
-        """The open question."""
+        """Return the open question."""
         return self._pending
 
     async def set_up_bot(self) -> None:
-        """Makes the bot. Whatever it raises comes through."""
+        """Make the bot and set it up. Exceptions of the bot come through."""
         await self._runner.make_bot()
 
     async def answer_questions(self) -> None:
-        """Answers questions until the match is over."""
+        """Answer questions until the match is over."""
         while not self._is_over:
             await self._news.wait()
             self._news.clear()
@@ -64,28 +64,30 @@ class QuestionLoop:
                 await self._ask_bot(self._pending)
 
     async def tell_end(self, result: Result) -> None:
-        """Tells the bot."""
+        """Tell the bot the result."""
         try:
             await self._runner.tell_end(result)
         except Exception as error:
             self.log_failure("ended", error, "it costs nothing")
 
     def open_question(self, pending: PendingPrompt) -> None:
-        """A new question."""
+        """Replace the open question by a new one."""
         self.close_question("out of time")
         self._pending = pending
         self._news.set()
 
     def close_question(self, why: str) -> None:
-        """The question is not open any more. A bot that still thinks about it need not."""
+        """Close the open question, and cancel the bot if it still thinks about it."""
         pending, self._pending = self._pending, None
         if pending is not None and self._thinking is not None:
             self._thinking.cancel()
-            level = logging.DEBUG if pending.is_race else logging.WARNING  # every race ends so for somebody
+            level = (
+                logging.DEBUG if pending.is_race else logging.WARNING
+            )  # normal: every race ends so for most seats
             log.log(level, "%s: %s in %s", self._place, why, pending.method.name)
 
     def reject_answer(self, pending: PendingPrompt, answer: str, *, is_last: bool = False) -> None:
-        """What the bot answered is no legal move: it may try again, while its clock runs, if it was not the last."""
+        """Note that the answer was no legal move. The bot is asked again while its clock runs, unless this was its last try."""
         self.failures += 1
         pending.record_rejection(answer, is_last=is_last)
         if pending.is_given_up:
@@ -93,13 +95,13 @@ class QuestionLoop:
         self._news.set()
 
     def stop_asking(self) -> None:
-        """The match is over: no more questions."""
+        """Ask no more questions, because the match is over."""
         self._is_over = True
         self.close_question("the match was over while it was")
         self._news.set()
 
     def dismiss_bot(self) -> None:
-        """The bot is needed no more."""
+        """Stop the bot's thread, because the bot is not needed any more."""
         self._runner.stop_thread()
 
     async def _ask_bot(self, pending: PendingPrompt) -> None:
@@ -125,7 +127,7 @@ class QuestionLoop:
             self._handle_failure(pending, error)
 
     async def _pass_on_steps(self, pending: PendingPrompt, method: RaceMethod) -> None:
-        """Passes on what the bot yields, up to its call."""
+        """Pass on the moves that the bot yields, up to its call."""
         async with aclosing(self._runner.run_generator(method, pending.view, pending.time)) as steps:
             async for step in steps:
                 if isinstance(step, Thought):
@@ -137,7 +139,7 @@ class QuestionLoop:
         self._on_move(pending, method.last_move)
 
     def _finish_race(self, pending: PendingPrompt, method: RaceMethod, error: BaseException | None) -> None:
-        """The bot builds no more in this round; if that is its fault, it stands in nobody's way."""
+        """End the bot's part in this race. After an error it agrees to end the round, so the others need not wait for it."""
         pending.give_up()
         if error is None:
             return
@@ -158,7 +160,7 @@ class QuestionLoop:
         self.log_failure(pending.method.name, error, BY_DEFAULT)
 
     def log_failure(self, doing: str, error: BaseException, costs: str) -> None:
-        """Shows the bot's author what it raised, with the traceback from the bot's own code on."""
+        """Log an exception of the bot, with the traceback from the bot's own code on."""
         offer = self._offer
         log.error(
             "%s", text_of(Failure(offer.bots[offer.seat], offer.match, offer.seat, doing, error, costs))

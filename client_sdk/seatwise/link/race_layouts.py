@@ -1,7 +1,7 @@
-"""What a seat says in one race, at a rate that the referee takes.
+"""Sends the moves of one seat in one race, at a rate that the referee accepts.
 
-Layouts and offers get no answer, and only the newest counts: one that could not be sent yet gives way to
-the next. A call is sent at once, after the layout that it is about, and again over each new link.
+Layouts and offers get no answer, and only the newest one counts. So a newer one replaces one that is not yet sent. A call
+is sent at once, after the layout that it belongs to, and again over each new link.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from seatwise_referee.game import RaceGame
 
 
 class RaceLayouts:
-    """One seat in one round."""
+    """The moves of one seat in one round."""
 
     def __init__(self, rules: RaceGame[Any, Any, Any], say: Callable[[str, Any], None]) -> None:
-        """`say(request_id, move)` puts it on the link."""
+        """Create it for a round. `say(request_id, move)` sends a move."""
         self._rules = rules
         self._say = say
         self._name = uuid4().hex[:12]
         self._said = 0
         self._last: dict[StepKind, Any] = {}
-        """The last layout and the last offer."""
+        """The newest layout and the newest offer."""
         self._unsaid: set[StepKind] = set()
         self._call: tuple[str, Any] | None = None
         self._rate = SendRate()
@@ -34,15 +34,15 @@ class RaceLayouts:
 
     @property
     def call_id(self) -> str:
-        """The request id of the call; empty while there is none."""
+        """Return the request id of the call; empty while there is none."""
         return self._call[0] if self._call else ""
 
     def owns_request(self, request_id: str) -> bool:
-        """Whether it was said in this round."""
+        """Return whether this is the request id of a move of this round."""
         return request_id.startswith(self._name)
 
     def send_step(self, move: Any) -> None:
-        """The bot lays, offers or calls."""
+        """Send a move of the bot: a layout, an offer or a call."""
         kind = kind_of_step(self._rules, move)
         if kind is StepKind.CALL:
             self._send_pending()
@@ -54,21 +54,21 @@ class RaceLayouts:
         self._send_soon()
 
     def resend(self) -> None:
-        """The link is new, or the referee: all that still counts is said once more."""
+        """Send all moves that still count again, because the link or the referee is new."""
         self._unsaid |= self._last.keys()
         self._send_pending()
         if self._call:
             self._say(*self._call)
 
     def resend_later(self, wait_s: float) -> None:
-        """The referee took too much to be too much."""
+        """Send all moves that still count again after this time, because the referee rejected some as too many."""
         loop = asyncio.get_running_loop()
         self._rate.pause_for(1000 * loop.time(), 1000 * wait_s)
         self._cancel_timer()
         self._timer = loop.call_later(wait_s, self.resend)
 
     def end_round(self) -> None:
-        """The round is over."""
+        """Send nothing more, because the round is over."""
         self._cancel_timer()
         self._unsaid.clear()
         self._call = None

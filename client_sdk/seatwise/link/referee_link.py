@@ -1,4 +1,4 @@
-"""One referee: the one Play stream there, and all of the bot's seats that it carries."""
+"""The link to one referee: one Play stream that carries all of the bot's seats there."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from seatwise.link.wire import Wire, WireStream
 from seatwise.v1.play_service_pb2 import PlayRequest, PlayRequestItem, PlayResponse, PlayResponseItem, Pong
 
 SeatKey: TypeAlias = tuple[str, int]
-"""Match and seat."""
+"""The match and the seat."""
 
 PlayStream = WireStream[PlayRequest, PlayResponse]
 
 FINAL = (BadTokenError, NotAllowedError, ReplacedError)
-"""After these it would be wrong to come back. Any other refusal may be a mistake of the way there."""
+"""Errors after which the link must not be opened again. Any other refusal may come from a proxy on the way."""
 
 
 class LinkedSeat(Protocol):
-    """What a table knows of a seat."""
+    """The part of a seat session that a link uses."""
 
     @property
     def key(self) -> SeatKey:
-        """Match and seat."""
+        """The match and the seat."""
         ...
 
     def sit_down(self) -> None:
-        """The link is new: sit down over it."""
+        """Sit down, because the link is new."""
         ...
 
     def handle_item(self, item: PlayResponseItem) -> None:
-        """The referee says something to this seat."""
+        """Handle an item that the referee has sent to this seat."""
         ...
 
 
 class RefereeLink:
-    """The link to one referee. It lives as long as it has seats, and a little longer if nothing breaks it."""
+    """The link to one referee. It stays up as long as it has seats; after that it ends when the stream breaks."""
 
     def __init__(self, address: str, wire: Wire, forget: Callable[[RefereeLink], None]) -> None:
         self.address = address
@@ -50,23 +50,23 @@ class RefereeLink:
         self._is_linked = False
 
     def add_seat(self, seat: LinkedSeat) -> None:
-        """The seat is at this referee, from now on or again."""
+        """Add a seat whose match is at this referee."""
         self._seats[seat.key] = seat
         if self._is_linked:
             seat.sit_down()
 
     def remove_seat(self, seat: LinkedSeat) -> None:
-        """The seat is not here any more."""
+        """Remove a seat whose match is over or has moved to another referee."""
         self._seats.pop(seat.key, None)
 
     def send_item(self, item: PlayRequestItem) -> None:
-        """Says it with the next message. While there is no link nothing is kept: seats sit down anew."""
+        """Send the item with the next message. While the link is down items are dropped, because seats sit down again afterwards."""
         if self._is_linked:
             self._outbox.append(item)
             self._due.set()
 
     async def keep_link(self) -> None:
-        """Keeps the link while there are seats. Raises only what makes trying again useless."""
+        """Keep the link up while there are seats. Raises only errors that a retry cannot mend."""
         retry = Retry(f"referee {self.address}")
         while self._seats:
             error: SeatwiseError
@@ -79,7 +79,7 @@ class RefereeLink:
                 error = caught
             if self._seats:
                 await retry.wait_after(error)
-        self._forget(self)  # nothing is awaited since the check: no seat can have come
+        self._forget(self)  # nothing was awaited since the check, so no seat can have been added
 
     async def _link_once(self, retry: Retry) -> None:
         async with self._wire.play(self.address) as stream:
@@ -98,7 +98,7 @@ class RefereeLink:
                 await asyncio.wait({writer})
 
     async def _write_all(self, stream: PlayStream) -> None:
-        """The only writer of this stream: two would lose messages."""
+        """Write all items. No other task may write to this stream."""
         while True:
             await self._due.wait()
             self._due.clear()
@@ -108,7 +108,7 @@ class RefereeLink:
             try:
                 await stream.write(PlayRequest(items=items))
             except SeatwiseError:
-                return  # the reader is told the same, and says it
+                return  # the reader gets the same error, and raises it
 
     def _dispatch_response(self, response: PlayResponse) -> None:
         for item in response.items:

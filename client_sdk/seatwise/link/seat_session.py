@@ -1,7 +1,7 @@
-"""One seat of one match, from its offer to its end: it owns the bot object, and survives every link.
+"""One seat of one match, from its offer to its end. It owns the bot object, and it survives every link.
 
-A question is answered once. What is lost with a link is said again, in the same words: the seat sits
-down anew, is asked anew, and sends the same answer under the same request id.
+The bot answers a question once. After a link is lost, the seat sits down again, gets the question again, and sends the same
+answer with the same request id.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ from seatwise.v1.play_service_pb2 import (
 from seatwise_referee.match import NONCE_BYTES
 
 LAST_WORD_S = 1.0
-"""Lobby and referee speak on two streams: by so long the referee's last word may come after the lobby's."""
+"""The lobby and the referee use two streams. The referee's last message may arrive this much later than the lobby's, in seconds."""
 NO_WORD_S = 10.0
-"""Without a last word in this time the match is over without its result."""
+"""If the referee does not say how the match ended within this time, in seconds, the match ends without a result."""
 
 log = logging.getLogger("seatwise")
 
 
 class SeatSession:
-    """A bot at its place."""
+    """The session of a bot in one seat."""
 
     def __init__(self, message: SeatOffer, factory: BotFactory, epochs: dict[str, int]) -> None:
         self.offer = decode_offer(message)
         self._kit = KITS[self.offer.game]
         self.place = f"{self.offer.match} seat {self.offer.seat}"
-        """For the log."""
+        """Match and seat, for the log."""
         self.questions = QuestionLoop(factory, self.offer, self._kit, self._submit_move)
         self.epoch = message.epoch
-        """That of the offer which brought it where it is."""
+        """The epoch of the newest offer."""
         self.moves = 0
-        """Moves that stand."""
+        """Number of accepted moves."""
         self.result: Result | None = None
         self._codec = CODECS[self.offer.game]
         self._nonce = secrets.token_bytes(NONCE_BYTES)
         self._epochs = epochs
-        """The highest epoch seen of each match; other seats of the same match see to it too."""
+        """The highest epoch seen of each match. Other seats of the same match raise it too."""
         self._link: RefereeLink | None = None
         self._receipt = b""
         self._is_ready = False
@@ -73,35 +73,35 @@ class SeatSession:
         self._rejections = 0
         self._over = asyncio.Event()
         self._is_shown = False
-        """Whether the referee has shown it its match since it last asked for the last word."""
+        """Whether the referee has sent an update since the seat last asked how the match ended."""
         self._waits = Backoff()
         self._timer: asyncio.TimerHandle | None = None
         self._layouts = RaceLayouts(self._kit.race_rules, self._send_race_step)
 
     @property
     def key(self) -> SeatKey:
-        """Match and seat."""
+        """The match and the seat."""
         return self.offer.match, self.offer.seat
 
-    # What happens to it
+    # The course of the match
 
     async def set_up(self) -> None:
-        """Makes the bot, then sits down. Whatever the bot raises comes through."""
+        """Make the bot, then sit down. Exceptions of the bot come through."""
         await self.questions.set_up_bot()
         self._is_ready = True
         if not self._over.is_set():
             self.sit_down()
 
     async def play_match(self) -> None:
-        """Answers questions until the match is over, then tells the bot."""
+        """Answer questions until the match is over, then tell the bot the result."""
         await self.questions.answer_questions()
         if self.result is not None:
             await self.questions.tell_end(self.result)
 
     async def wait_for_last_word(self) -> None:
-        """The lobby says that the seat is closed. If the referee does not say how it ended, ask.
+        """Wait for the result, because the lobby has said that the seat is closed. Ask the referee if it does not come.
 
-        What the referee says counts: where it goes on showing the match, that is not over.
+        The referee decides: while it goes on sending updates, the match is not over.
         """
         if not await self._is_over_within(LAST_WORD_S):
             self._is_shown = False
@@ -111,14 +111,14 @@ class SeatSession:
                 self._finish_match()
 
     def move_to(self, link: RefereeLink) -> None:
-        """The match is at that referee from now on."""
+        """Move to another referee, which has the match from now on."""
         if self._link is not None:
             self._link.remove_seat(self)
         self._link = link
         link.add_seat(self)
 
     def leave_match(self) -> None:
-        """The seat is left, whatever its match does."""
+        """Leave the seat, and send nothing more."""
         if self._timer is not None:
             self._timer.cancel()
         if self._link is not None:
@@ -126,10 +126,10 @@ class SeatSession:
         self._layouts.end_round()
         self.questions.dismiss_bot()
 
-    # What it says
+    # Messages to the referee
 
     def sit_down(self) -> None:
-        """Takes the seat, or retakes it over a new link. The answer is the full view."""
+        """Sit down at the referee, or again over a new link. The answer is the full view."""
         if self._is_ready:
             self._sittings += 1
             self._send_action(sit=Sit(nonce=self._nonce, receipt=self._receipt))
@@ -160,14 +160,14 @@ class SeatSession:
         if self._link is not None:
             self._link.send_item(PlayRequestItem(match=match, seat=seat, **action))
 
-    # What it is told
+    # Messages of the referee
 
     def handle_item(self, item: PlayResponseItem) -> None:
-        """One item. That of an owner whose time is over is dropped; 0 is the epoch of what no owner says."""
+        """Handle an item of the referee. Items of an earlier owner of the match are dropped. Epoch 0 means that no owner sent it."""
         match, epoch = self.offer.match, item.epoch
         seen = self._epochs.get(match, 0)
         if 0 < epoch < seen:
-            log.debug("%s: dropped what epoch %d says, this is %d", self.place, epoch, seen)
+            log.debug("%s: dropped an item of epoch %d, because this is epoch %d", self.place, epoch, seen)
             return
         self._epochs[match] = max(epoch, seen)
         match item.WhichOneof("event"):
@@ -193,7 +193,7 @@ class SeatSession:
             self._send_answer(pending)
 
     def _close_question(self, update: Update, pending: PendingPrompt | None) -> None:
-        """Who has called is asked no more, and waits for the answer: it may have to call again."""
+        """Close the question, unless the bot has called: then it waits for the answer, and may have to call again."""
         if pending is None or pending.prompt != update.prompt or not self._layouts.call_id:
             self._layouts.end_round()
             self.questions.close_question("out of time")
@@ -230,7 +230,7 @@ class SeatSession:
         self._layouts.end_round()
         self.questions.stop_asking()
 
-    # What does not stand
+    # Rejections
 
     def _handle_rejection(self, rejected: MoveRejected) -> None:
         reason = _REASONS.get(rejected.reason, "OF A NEWER SERVER")
@@ -249,7 +249,7 @@ class SeatSession:
             self._handle_rejected_step(reason, is_call=rejected.request_id == self._layouts.call_id)
 
     def _handle_rejected_step(self, reason: str, *, is_call: bool) -> None:
-        """A layout that came too fast is said again; a call that does not stand is over, as is the round."""
+        """Send a layout again if it came too fast. After a rejected call, end the round for this seat."""
         if reason == "TOO_MANY":
             self._layouts.resend_later(self._waits.next_s())
         elif is_call:
@@ -258,7 +258,7 @@ class SeatSession:
     def _handle_rejected_answer(self, pending: PendingPrompt, reason: str) -> None:
         if reason == "ILLEGAL":
             self._rejections += 1
-            # One more would forfeit the seat; a default move is the lesser evil.
+            # One more would forfeit the seat, so a default move is better.
             is_last = self._rejections + 1 >= self.offer.time_control.max_rejections
             self.questions.reject_answer(pending, str(pending.move), is_last=is_last)
         elif reason == "TOO_MANY":
@@ -267,7 +267,7 @@ class SeatSession:
             pending.give_up()
 
     def _act_later(self, act: Callable[[], None]) -> None:
-        """Once, after a wait that grows: many seats may have been told the same."""
+        """Act once, after a wait that grows, because many seats may have been rejected at the same time."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(self._waits.next_s(), act)
@@ -285,7 +285,7 @@ _REASONS: Final[dict[int, str]] = {
 }
 
 _SIT_AGAIN: Final = frozenset({"NOT_SEATED", "NOT_HERE", "MATCH_OVER"})
-"""The answer to a new `sit` sets right what is wrong: the view, a rejection that says where, or the end."""
+"""After these rejections the seat sits down again. The answer to that is the view, the right referee, or the end of the match."""
 
 _LEVELS: Final = {
     "TOO_LATE": logging.WARNING,
@@ -294,4 +294,4 @@ _LEVELS: Final = {
     "STALE": logging.DEBUG,
     **dict.fromkeys(_SIT_AGAIN, logging.DEBUG),
 }
-"""How loud each reason is; the others are faults of somebody's program."""
+"""The log level of each rejection. All others are errors, because a program is wrong."""

@@ -1,4 +1,4 @@
-"""How the link is kept secret: whom to trust, and what to show. Where nothing is given, the environment decides."""
+"""The options of the encryption: which servers to trust, and which certificate to show. The environment has the defaults."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OFF = ("", "0", "false", "no", "off")
 
 
 class SecurityOptions(TypedDict, total=False):
-    """What a caller may say of it; `None` leaves it to the environment."""
+    """The options that a caller may give. `None` means the value of the environment."""
 
     insecure: bool | None
     tls_pin: str | Sequence[str] | None
@@ -33,22 +33,22 @@ class SecurityOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """What was asked for."""
+    """The options of the encryption, complete."""
 
     insecure: bool = False
     """Whether a token may travel in clear to another machine."""
     pins: frozenset[bytes] = frozenset()
-    """SHA-256 of the keys that a server may have. With one of them its name, its CA and its dates do not count."""
+    """SHA-256 of the keys that a server may have. If there are any, the name, the CA and the dates of its certificate do not count."""
     ca: str = ""
-    """File of PEM: the CAs to trust; empty: those that gRPC trusts."""
+    """The PEM file with the CAs to trust; empty means those that gRPC trusts."""
     cert: str = ""
-    """File of PEM: the certificate to show to a server that asks for one."""
+    """The PEM file with the certificate to show to a server that asks for one."""
     key: str = ""
-    """File of PEM: its key."""
+    """The PEM file with the key of that certificate."""
 
     @classmethod
     def resolve_options(cls, **given: Unpack[SecurityOptions]) -> Security:
-        """What was given, and from the environment what was not. Raises `UsageError`."""
+        """Return the given options, and those of the environment for the others. Raises `UsageError`."""
         cert, key = (
             _given_file(given.get("tls_cert"), CERT_VARIABLE),
             _given_file(given.get("tls_key"), KEY_VARIABLE),
@@ -65,7 +65,7 @@ class Security:
         )
 
     def to_environment(self) -> Mapping[str, str]:
-        """The variables by which another process gets the same; files by their full paths."""
+        """Return environment variables that give another process the same options, with full paths of files."""
         told = {
             INSECURE_VARIABLE: "1" if self.insecure else "",
             PIN_VARIABLE: ",".join(sorted(map(format_pin, self.pins))),
@@ -75,11 +75,11 @@ class Security:
         return {name: value for name, value in told.items() if value}
 
     def read_ca(self) -> bytes | None:
-        """The CAs as PEM, `None` where those of gRPC are to be trusted. Read again for each link: files are renewed."""
+        """Return the CAs as PEM; `None` means those that gRPC trusts. The file is read for each link, because files are renewed."""
         return _read_file(self.ca)
 
     def read_identity(self) -> tuple[bytes | None, bytes | None]:
-        """Key and certificate to show, as PEM."""
+        """Return the key and the certificate to show, as PEM."""
         return _read_file(self.key), _read_file(self.cert)
 
 

@@ -1,4 +1,4 @@
-"""The transport of the link: channels, credentials, streams, and no more. A simulation puts in its own."""
+"""The transport: channels, credentials and streams. Tests and simulations replace it with their own."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ Received = TypeVar("Received", covariant=True)
 
 
 class WireStream(Protocol[Sent, Received]):
-    """An open stream. Both methods raise a `SeatwiseError` when it is broken."""
+    """An open stream. Both methods raise a `SeatwiseError` when the stream is broken."""
 
     async def write(self, message: Sent) -> None:
-        """Returns when the transport has taken the message. For one task only."""
+        """Write a message, and return when the transport has taken it. Only one task may call this."""
         ...
 
     async def read(self) -> Received | None:
-        """The next message; `None` when the server has closed the stream in peace."""
+        """Return the next message; `None` when the server has closed the stream without an error."""
         ...
 
 
 class Wire(Protocol):
-    """How a bot reaches its server."""
+    """The way from a bot to its server."""
 
     address: str
-    """Of the lobby."""
+    """The address of the lobby."""
 
     def attend(self) -> AbstractAsyncContextManager[WireStream[AttendRequest, AttendResponse]]:
-        """LobbyService.Attend, as long as the context lasts."""
+        """Open a stream of LobbyService.Attend. It lasts as long as the context."""
         ...
 
     def play(self, address: str) -> AbstractAsyncContextManager[WireStream[PlayRequest, PlayResponse]]:
-        """PlayService.Play at that referee, as long as the context lasts."""
+        """Open a stream of PlayService.Play at the referee with this address. It lasts as long as the context."""
         ...
 
 
 def credentials_of(token: str) -> tuple[tuple[str, str], ...]:
-    """The metadata that says who we are."""
+    """Return the metadata with the token. Raises `BadTokenError` if the text cannot be a token."""
     if not token.isascii() or not token.isprintable():
         raise BadTokenError("the token has characters that no token has; was it copied in full?")
     return (("authorization", f"Bearer {token}"),) if token else ()
 
 
 class GrpcWire:
-    """The wire for bots that play over a network. The token goes in clear to no other machine, unless that is allowed."""
+    """The wire over gRPC. It sends the token in clear to another machine only if that is allowed."""
 
     def __init__(
         self, address: str, token: str, front_door: bool = False, security: Security | None = None
@@ -64,22 +64,22 @@ class GrpcWire:
         self._token = token.strip()
         self._metadata = credentials_of(self._token)
         self._front_door = front_door
-        """Referees are reached through the lobby's address too; a proxy routes by the metadata."""
+        """Whether referees are reached through the lobby's address too. A proxy there routes streams by their metadata."""
         self._security = security or Security.resolve_options()
         self._lobby = self._resolve_address(address)
         self._heard: set[str] = set()
-        """Addresses at which a server has answered: why a link fails there is no question of TLS."""
+        """Addresses at which a server has answered before, so TLS is not the reason if a link fails there."""
 
     @asynccontextmanager
     async def attend(self) -> AsyncIterator[WireStream[AttendRequest, AttendResponse]]:
-        """As `Wire.attend`."""
+        """See `Wire.attend`."""
         path = "/seatwise.v1.LobbyService/Attend"
         async with self._open_stream(self._lobby, path, AttendRequest, AttendResponse) as stream:
             yield stream
 
     @asynccontextmanager
     async def play(self, address: str) -> AsyncIterator[WireStream[PlayRequest, PlayResponse]]:
-        """As `Wire.play`."""
+        """See `Wire.play`."""
         is_lobby = self._front_door or address == self.address
         endpoint = self._lobby if is_lobby else self._resolve_address(address, self._lobby)
         path = "/seatwise.v1.PlayService/Play"
@@ -114,15 +114,15 @@ class GrpcWire:
 
 
 class GrpcStream(Generic[Sent, Received]):
-    """A call of grpc.aio whose failures are `SeatwiseError`s. Closing its channel cancels it."""
+    """A call of grpc.aio that raises `SeatwiseError`. The call is cancelled when its channel is closed."""
 
     def __init__(self, call: grpc.aio.StreamStreamCall[Any, Any]) -> None:
         self._call = call
         self.has_heard = False
-        """Whether the server has said anything."""
+        """Whether the server has sent anything."""
 
     async def write(self, message: Sent) -> None:
-        """As `Stream.write`."""
+        """See `WireStream.write`."""
         try:
             await self._call.write(message)
         except grpc.aio.AioRpcError as error:
@@ -131,7 +131,7 @@ class GrpcStream(Generic[Sent, Received]):
             raise UnavailableError("the stream is closed") from error
 
     async def read(self) -> Received | None:
-        """As `Stream.read`."""
+        """See `WireStream.read`."""
         try:
             message: Any = await self._call.read()
         except grpc.aio.AioRpcError as error:

@@ -17,14 +17,14 @@ VERIFIERS = "seatwise.seasons"
 """Entry points: functions that take an open bundle and raise `BadSeason`."""
 
 _SAME = {"game": "game", "rules_version": "rules_version", "options": "options", "time_control": "time"}
-"""What a record says, and what the settings call it."""
+"""The names of settings in a record, and in settings.json."""
 
 Object: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was found right."""
+    """A season that was checked, and is right."""
 
     records: int
     entrants: int
@@ -110,7 +110,7 @@ def _check_record(record: Object, settings: Object, result: Object) -> None:
 
 
 def _told_by(record: Mapping[str, Any]) -> Object:
-    """What a record says of the result."""
+    """Return the result that a record holds."""
     return {
         "match": record["match"],
         "bots": [seat["bot"] for seat in record["seats"]],

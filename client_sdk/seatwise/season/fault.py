@@ -1,4 +1,4 @@
-"""What is wrong with a season bundle."""
+"""The faults of season bundles."""
 
 from __future__ import annotations
 
