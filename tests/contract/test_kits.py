@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -17,7 +17,7 @@ from seatwise.kits.game_kit import GameKit, RaceMethod
 from seatwise.samples import sample
 from seatwise.v1.match_service_pb2 import WatchMatchResponse
 from seatwise.v1.play_service_pb2 import SubmitMove, Update
-from seatwise_referee.game import Prompt, Seat
+from seatwise_referee.game import Game, Prompt, RaceGame, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.lobby.queue import QUEUES
 
@@ -38,7 +38,7 @@ def missing_parts(games: Mapping[str, Any], kits: Mapping[str, GameKit]) -> Iter
     yield from (f"{name}: the referee has no game of this kit" for name in kits.keys() - games.keys())
 
 
-def faults_of_kit(game: Any, kit: GameKit) -> Iterator[str]:
+def faults_of_kit(game: Game[Any, Any, Any], kit: GameKit) -> Iterator[str]:
     yield from faults_of_methods(game, kit)
     yield from faults_of_codec(game, kit)
     yield from faults_of_samples(kit)
@@ -49,7 +49,7 @@ def faults_of_kit(game: Any, kit: GameKit) -> Iterator[str]:
         yield f"its casual queue {kit.casual_queue!r} plays {queue.game}; name a queue of {game.name}"
 
 
-def faults_of_methods(game: Any, kit: GameKit) -> Iterator[str]:
+def faults_of_methods(game: Game[Any, Any, Any], kit: GameKit) -> Iterator[str]:
     for pace in game.paces.keys() - kit.methods.keys():
         yield f"no method answers questions of the pace {pace!r}; add one to `methods` of its kit"
     for pace, method in kit.methods.items():
@@ -65,7 +65,7 @@ def faults_of_methods(game: Any, kit: GameKit) -> Iterator[str]:
             return
 
 
-def faults_of_codec(game: Any, kit: GameKit) -> Iterator[str]:
+def faults_of_codec(game: Game[Any, Any, Any], kit: GameKit) -> Iterator[str]:
     try:
         codec = kit.load_codec()
     except (ImportError, AttributeError) as error:
@@ -78,7 +78,7 @@ def faults_of_codec(game: Any, kit: GameKit) -> Iterator[str]:
             return
         if field.number != codec.number:
             yield f"{message.DESCRIPTOR.name}.{codec.field} has the number {field.number}, its codec {codec.number}"
-    state = game.deal(game.table_sizes[0], SEED, game.options({}))
+    state = game.deal(game.table_sizes[0], SEED, game.complete_options({}))
     for seat in (None, Seat(0)):
         view = game.view(state, seat)
         update = Update.FromString(encode_field(codec.number, codec.encode_view(view)))
@@ -101,13 +101,13 @@ def load(home: str) -> Any:
     return getattr(__import__(module, fromlist=[name]), name)
 
 
-def prompts_of(game: Any) -> Iterator[Prompt]:
+def prompts_of(game: Game[Any, Any, Any]) -> Iterator[Prompt]:
     """The questions of a match in which every seat lets its time run out."""
-    state = game.deal(game.table_sizes[0], SEED, game.options({}))
+    state = game.deal(game.table_sizes[0], SEED, game.complete_options({}))
     while (prompt := game.prompt(state)) is not None:
         yield prompt
         if prompt.race:
-            state = game.agree(state)
+            state = cast("RaceGame[Any, Any, Any]", game).end_round(state)
         else:
             seat = min(prompt.seats)
             state = game.play(state, seat, game.default_move(state, seat))
