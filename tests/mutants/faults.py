@@ -1795,6 +1795,13 @@ FAULTS: tuple[Fault, ...] = (
     ),
     # Matches stay on the books
     Fault(
+        "a match whose abort is cut short waits for ever",
+        "server/seatwise_server/lobby/aborting.py",
+        "        await self.store.matches.ask_abort(match, why)\n",
+        "        await self.store.matches.ask_abort(match, why)\n        await self.store.queues.leave_queue(CREATED, match)\n",
+        (PROPOSALS,),
+    ),
+    Fault(
         "a match leaves the list when the record of an earlier one of its name goes",
         f"{SCRIPTS}/match_list.lua",
         "redis.call('ZREM', KEYS[2], ARGV[1])\n",

@@ -18,6 +18,7 @@ from seatwise_referee.match import Match
 from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
+from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import CREATED, QUEUES
 from seatwise_server.lobby.seating import Seating
@@ -317,6 +318,23 @@ async def test_a_match_that_an_operator_ended_while_its_bots_were_looked_for_sta
     assert [each.match for each in (await store.matches.list_page(9)).matches] == claimed
     assert [each.bot for each in await store.queues.waiting_bots(QUEUE)] == [BOTS[1]]
     await check_nothing_is_left(store, QUEUE)
+
+
+@pytest.mark.parametrize(
+    ("part", "step"), [("journal", "read_fence"), ("jobs", "push_job"), ("queues", "leave_queue")]
+)
+async def test_a_match_whose_abort_was_cut_short_is_ended_all_the_same(
+    store: Store, heir: Pairing, part: str, step: str
+) -> None:
+    await wait_for_a_match(store, CREATED)
+    [match] = await store.queues.front_of(CREATED, 1)
+    dying = replace(store, **{part: StoppingPart(getattr(store, part), step, kill)})
+    with pytest.raises(Killed):
+        await Aborting(dying, Seating(dying, "fsync")).abort(match)
+    await heir._pass()
+    assert await store.queues.count_waiting(CREATED) == 0
+    assert [job.match for job in await store.jobs.list_page(9)] == [match]
+    assert await store.matches.is_to_be_aborted(match)
 
 
 # A lobby that stands still for so long that its proposal is another's

@@ -17,11 +17,14 @@ class Aborting:
     seating: Seating
 
     async def abort(self, match: str, why: str = "") -> None:
-        """Notes it for whoever owns the match next, and tells the owner there is; a new match gets an owner."""
+        """Notes it for whoever owns the match next, and tells the owner there is; a new match gets an owner.
+
+        It leaves the queue last: whoever dies before that has left the match to somebody who will end it.
+        """
         await self.store.matches.ask_abort(match, why)
-        await self.store.queues.leave_queue(CREATED, match)
         fence = await self.store.journal.read_fence(match)
         if fence is None:
             await self.seating.hand_to_referee(match)
         elif not fence.is_retired:
             await self.store.processes.send_order(fence.owner, f"abort {match}".encode())
+        await self.store.queues.leave_queue(CREATED, match)
