@@ -42,11 +42,7 @@ COMMANDS = {each.COMMAND.name: each.COMMAND for each in (play_command, bot_comma
 BEGIN = 24
 """So many characters tell where in its source a text begins."""
 
-TO_DO = frozenset(
-    {
-        "docs/architecture.md",
-    }
-)
+TO_DO: frozenset[str] = frozenset()
 """Pages that are not plain yet. A page leaves this list when it is rewritten, and no page is added."""
 
 
