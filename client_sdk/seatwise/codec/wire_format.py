@@ -1,4 +1,4 @@
-"""Writes parts of protobuf messages by hand. This is the only place in the product that knows how protobuf writes bytes.
+"""Writes parts of protobuf messages by hand. No other module of the product does.
 
 A message is its fields one after the other. A field is a key and a value, and the key holds the field's number and its
 wire type. So the bytes of a part that stays the same can be kept, and spliced into many messages. Field numbers come from

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from google.protobuf.message import DecodeError
 
+from seatwise.codec.wire_format import LENGTH_DELIMITED
 from seatwise.v1 import play_service_pb2 as pb
 
-_ITEM_KEY = pb.PlayRequest.ITEMS_FIELD_NUMBER << 3 | 2
+_ITEM_KEY = pb.PlayRequest.ITEMS_FIELD_NUMBER << 3 | LENGTH_DELIMITED
 
 
 class UnreadableItem(ValueError):
