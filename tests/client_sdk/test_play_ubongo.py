@@ -12,6 +12,7 @@ import pytest
 import seatwise
 from seatwise.bot_errors import UsageError
 from seatwise.cli import main
+from seatwise.rate import BURST
 from seatwise.samples.ubongo_solver import solve
 from seatwise.ubongo import GOAL, Call, Lay, Layout, OfferEnd, Thought, View, draw
 
@@ -70,6 +71,26 @@ def test_a_layout_counts_as_it_stood_at_the_first_call() -> None:
                 yield Lay(layout[:cards])
 
     assert played(Thinking, InSteps).points == (10, 3)
+
+
+def test_a_layout_that_waits_is_sent_before_the_offer_that_may_end_the_round() -> None:
+    seen = []
+
+    class Hasty(seatwise.Bot):
+        def build(self, view: View) -> Iterator[Any]:
+            seen.append(view.last_round)
+            layout = best_of(view)
+            for cards in [1, 2] * BURST + [3]:  # more at once than may be sent at once, so the last ones wait
+                yield layout[:cards]
+            yield OfferEnd(on=True)
+
+    class Idle(seatwise.Bot):
+        def build(self, view: View) -> Iterator[Any]:
+            seen.append(view.last_round)
+            yield OfferEnd(on=True)
+
+    played(Hasty, Idle, rounds=2)
+    assert sorted(len(each.layout) for each in seen[-1]) == [0, 3]
 
 
 def test_a_bot_may_be_async_and_say_its_cards_by_name() -> None:

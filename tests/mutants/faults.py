@@ -1264,8 +1264,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a league: the table need not follow",
         f"{LEAGUE}/proof.py",
-        "    _check_standings(bundle.json",
-        "    str(bundle.json",
+        "    _check_standings(bundle.read_json",
+        "    str(bundle.read_json",
         ("tests/league/test_bundle.py",),
     ),
     Fault(
@@ -1736,6 +1736,27 @@ FAULTS: tuple[Fault, ...] = (
         "return await self._untold(table, unheard) if unheard and table.epoch == 1 else unheard",
         "return unheard",
         ("tests/server/test_unheard.py",),
+    ),
+    Fault(
+        "a bot's offer to end the round is sent before its layout",
+        f"{LINK}/race_layouts.py",
+        "for kind in sorted(self._unsaid):",
+        "for kind in sorted(self._unsaid, reverse=True):",
+        ("tests/client_sdk/test_build.py",),
+    ),
+    Fault(
+        "a local table sends a bot's offer to end the round before its layout",
+        "client_sdk/seatwise/local_race.py",
+        "for kind in sorted(builder.unsaid):",
+        "for kind in sorted(builder.unsaid, reverse=True):",
+        ("tests/client_sdk/test_play_ubongo.py",),
+    ),
+    Fault(
+        "a spliced view has the wrong wire type",
+        "client_sdk/seatwise/codec/wire_format.py",
+        "    return encode_varint(number << 3 | LENGTH_DELIMITED)\n",
+        "    return encode_varint(number << 3 | VARINT)\n",
+        ("tests/client_sdk/test_codec.py",),
     ),
     Fault(
         "a seat that is shown its match is given up",

@@ -105,8 +105,8 @@ def _seed(text: str) -> bytes:
 
 def files_in(bundle: Path) -> dict[str, bytes]:
     """What is in it, less the manifest."""
-    with bundles.opened(bundle) as season:
-        return {name: b"".join(season.lines(name)) for name in bundles.FILES}
+    with bundles.open_bundle(bundle) as season:
+        return {name: b"".join(season.read_lines(name)) for name in bundles.FILES}
 
 
 def forged(bundle: Path, folder: Path, changed: Mapping[str, bytes]) -> Path:
@@ -115,5 +115,5 @@ def forged(bundle: Path, folder: Path, changed: Mapping[str, bytes]) -> Path:
     for name, content in (files_in(bundle) | dict(changed)).items():
         paths[name] = folder / name
         paths[name].write_bytes(content)
-    bundles.written(folder / "forged.bundle", paths)
+    bundles.write_bundle(folder / "forged.bundle", paths)
     return folder / "forged.bundle"

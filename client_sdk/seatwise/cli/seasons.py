@@ -10,37 +10,37 @@ from typing import TYPE_CHECKING
 
 from seatwise.bot_errors import UsageError
 from seatwise.cli import SERVER_EXTRA
-from seatwise.season import BadSeason, check, opened
+from seatwise.season import BadSeason, check_season, open_bundle
 
 if TYPE_CHECKING:
-    from seatwise.season import Checked
+    from seatwise.season import CheckedSeason
 
 
-def run(arguments: Namespace, read: Callable[[int], None]) -> int:
+def verify_season(arguments: Namespace, read: Callable[[int], None]) -> int:
     """Checks all, and prints the first thing that is wrong; 1 if there is one."""
     if arguments.server:
         raise UsageError("--server is for a file of records; compare a bundle by its digest, with --chain")
     try:
-        with opened(Path(arguments.file)) as bundle:
-            checked = check(bundle, arguments.chain or "", read)
+        with open_bundle(Path(arguments.file)) as bundle:
+            checked = check_season(bundle, arguments.chain or "", read)
     except BadSeason as bad:
-        return _wrong(arguments, str(bad))
+        return _print_fault(arguments, str(bad))
     except OSError as error:
         raise UsageError(f"cannot read {arguments.file}: {error.strerror}") from None
-    _right(arguments, checked)
+    _print_summary(arguments, checked)
     return 0
 
 
 def size_of(path: str) -> int | None:
     """How much there is to verify; the bundle itself is packed."""
     try:
-        with opened(Path(path)) as bundle:
+        with open_bundle(Path(path)) as bundle:
             return bundle.size_of("records.jsonl")
     except (BadSeason, OSError):  # which is said when it is read
         return None
 
 
-def _wrong(arguments: Namespace, fault: str) -> int:
+def _print_fault(arguments: Namespace, fault: str) -> int:
     if arguments.json:
         print(dumps({"file": arguments.file, "wrong": 1, "faults": [{"message": fault}]}, indent=2))
     else:
@@ -48,7 +48,7 @@ def _wrong(arguments: Namespace, fault: str) -> int:
     return 1
 
 
-def _right(arguments: Namespace, checked: Checked) -> None:
+def _print_summary(arguments: Namespace, checked: CheckedSeason) -> None:
     if arguments.json:
         found = {
             "file": arguments.file,

@@ -94,7 +94,7 @@ def _run_season(arguments: Namespace) -> int:
     from seatwise.cli import seasons
 
     with _progress(seasons.size_of(arguments.file), is_quiet=arguments.json) as read:
-        return seasons.run(arguments, read)
+        return seasons.verify_season(arguments, read)
 
 
 def _chain(text: str) -> str:

@@ -9,23 +9,29 @@
       records.jsonl    the records of all matches that count
       standings.json   the table
 
-`read` opens it, `check` says the first thing that is wrong with it. That the table follows from the
-results only the server's arithmetic can say; it registers under the entry points `seatwise.seasons`.
+`open_bundle` opens it, and `check_season` raises `BadSeason` for the first fault. Only the server's arithmetic can check that the
+table follows from the results. It registers for that under the entry points `seatwise.seasons`.
 """
 
-from seatwise.season.bundle import FILES, FORMAT, Bundle, is_bundle, opened, written
-from seatwise.season.checking import Checked, check
-from seatwise.season.fault import BadSeason, at
+from seatwise.season.bundle import FILES, FORMAT, Bundle, is_bundle, open_bundle, write_bundle
+from seatwise.season.checking import CheckedSeason, check_season
+from seatwise.season.fault import BadSeason, fault_at
+
+check = check_season
+opened = open_bundle
+"""The names by which earlier versions exported them."""
 
 __all__ = [
     "FILES",
     "FORMAT",
     "BadSeason",
     "Bundle",
-    "Checked",
-    "at",
+    "CheckedSeason",
     "check",
+    "check_season",
+    "fault_at",
     "is_bundle",
+    "open_bundle",
     "opened",
-    "written",
+    "write_bundle",
 ]

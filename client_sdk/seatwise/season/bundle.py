@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Final, NoReturn
 
-from seatwise.season.fault import BadSeason, at
+from seatwise.season.fault import BadSeason, fault_at
 from seatwise_referee.journal import canonical_json
 from seatwise_referee.verify import MOST_BYTES, nesting_fault
 
@@ -63,33 +63,33 @@ def is_bundle(path: Path) -> bool:
         return False
 
 
-def written(path: Path, files: Mapping[str, Path]) -> str:
+def write_bundle(path: Path, files: Mapping[str, Path]) -> str:
     """Writes the bundle, never half of it; returns its digest."""
     manifest = (
-        canonical_json({"format": FORMAT, "files": {name: _sha256(files[name]) for name in FILES}}) + b"\n"
+        canonical_json({"format": FORMAT, "files": {name: _hash_file(files[name]) for name in FILES}}) + b"\n"
     )
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as bundle:
-        bundle.writestr(_member(MANIFEST), manifest)
+        bundle.writestr(_make_member(MANIFEST), manifest)
         for name in FILES:
-            _add(bundle, name, files[name])
+            _add_file(bundle, name, files[name])
     draft.replace(path)
     return hashlib.sha256(manifest).hexdigest()
 
 
-def _add(bundle: zipfile.ZipFile, name: str, path: Path) -> None:
-    with path.open("rb") as source, bundle.open(_member(name), "w", force_zip64=True) as target:
+def _add_file(bundle: zipfile.ZipFile, name: str, path: Path) -> None:
+    with path.open("rb") as source, bundle.open(_make_member(name), "w", force_zip64=True) as target:
         while chunk := source.read(_CHUNK):
             target.write(chunk)
 
 
-def _member(name: str) -> zipfile.ZipInfo:
+def _make_member(name: str) -> zipfile.ZipInfo:
     member = zipfile.ZipInfo(name, _EPOCH)
     member.compress_type = zipfile.ZIP_DEFLATED
     return member
 
 
-def _sha256(path: Path) -> str:
+def _hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -104,13 +104,13 @@ class Bundle:
     @property
     def digest(self) -> str:
         """SHA-256 of the manifest, and so of all that is in the bundle."""
-        return hashlib.sha256(self._whole(MANIFEST)).hexdigest()
+        return hashlib.sha256(self._read_whole(MANIFEST)).hexdigest()
 
     def check_manifest(self) -> None:
         """`BadSeason` unless the files are those that the manifest lists, with the hashes that it gives."""
         self._check_names()
         self._check_size()
-        manifest = self.json(MANIFEST)
+        manifest = self.read_json(MANIFEST)
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise BadSeason(f"{MANIFEST}: the format is not {FORMAT}")
         if not isinstance(manifest.get("files"), dict) or sorted(manifest["files"]) != sorted(FILES):
@@ -118,37 +118,37 @@ class Bundle:
         for name in FILES:
             self._check_hash(name, manifest["files"][name])
 
-    def json(self, name: str) -> Any:
+    def read_json(self, name: str) -> Any:
         """The value in that file."""
         try:
-            return _parsed(self._whole(name))
+            return _parse_json(self._read_whole(name))
         except ValueError as error:
             raise BadSeason(f"{name}: this is no JSON: {error}") from None
 
-    def jsons(self, name: str) -> Iterator[dict[str, Any]]:
+    def read_json_lines(self, name: str) -> Iterator[dict[str, Any]]:
         """The objects in that file, one a line."""
-        for number, line in enumerate(self.lines(name), start=1):
+        for number, line in enumerate(self.read_lines(name), start=1):
             try:
-                value = _parsed(line)
+                value = _parse_json(line)
             except ValueError as error:
-                raise at(name, number, f"this is no JSON: {error}") from None
+                raise fault_at(name, number, f"this is no JSON: {error}") from None
             if not isinstance(value, dict):
-                raise at(name, number, "this is no object")
+                raise fault_at(name, number, "this is no object")
             yield value
 
     def size_of(self, name: str) -> int:
         """In bytes, as the bundle says; 0 if there is no such file."""
         return sum(member.file_size for member in self._archive.infolist() if member.filename == name)
 
-    def lines(self, name: str) -> Iterator[bytes]:
+    def read_lines(self, name: str) -> Iterator[bytes]:
         """Line by line, so that a season may be larger than memory."""
         longest = MOST_BYTES if name == RECORDS else LONGEST_LINE
-        with self._open(name) as file:
+        with self._open_file(name) as file:
             for number in itertools.count(1):
                 if not (line := file.readline(longest + 1)):
                     return
                 if len(line) > longest:
-                    raise at(name, number, f"is longer than {longest} bytes")
+                    raise fault_at(name, number, f"is longer than {longest} bytes")
                 if number > MOST_LINES:
                     raise BadSeason(f"{name}: has more than {MOST_LINES} lines")
                 yield line
@@ -173,7 +173,7 @@ class Bundle:
 
     def _check_hash(self, name: str, published: object) -> None:
         digest = hashlib.sha256()
-        with self._open(name) as file:
+        with self._open_file(name) as file:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
         if digest.hexdigest() != published:
@@ -181,9 +181,9 @@ class Bundle:
                 f"{name}: SHA-256 is {digest.hexdigest()}, and {MANIFEST} says {published}: it was changed"
             )
 
-    def _whole(self, name: str) -> bytes:
+    def _read_whole(self, name: str) -> bytes:
         found = bytearray()
-        with self._open(name) as file:
+        with self._open_file(name) as file:
             while chunk := file.read(_CHUNK):
                 found += chunk
                 if len(found) > LONGEST_FILE:
@@ -191,7 +191,7 @@ class Bundle:
         return bytes(found)
 
     @contextmanager
-    def _open(self, name: str) -> Iterator[IO[bytes]]:
+    def _open_file(self, name: str) -> Iterator[IO[bytes]]:
         try:
             with self._archive.open(name) as file:
                 yield file
@@ -201,18 +201,18 @@ class Bundle:
             raise BadSeason(f"{name}: cannot be unpacked: {error}") from None
 
 
-def _parsed(data: bytes) -> Any:
+def _parse_json(data: bytes) -> Any:
     """The value; `ValueError` says why there is none."""
     if fault := nesting_fault(data):
         raise ValueError(fault)
-    return json.loads(data, parse_constant=_refuse_constant, parse_float=_finite)
+    return json.loads(data, parse_constant=_refuse_constant, parse_float=_parse_finite)
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
 
 
-def _finite(digits: str) -> float:
+def _parse_finite(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
         raise ValueError(f"{digits[:20]} is too large")
@@ -231,7 +231,7 @@ class _ShortReads(io.FileIO):
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Bundle]:
+def open_bundle(path: Path) -> Iterator[Bundle]:
     """The bundle in that file; `BadSeason` if it is none, `OSError` if it cannot be read."""
     with _ShortReads(path) as file:
         try:

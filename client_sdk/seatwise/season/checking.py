@@ -10,7 +10,7 @@ from itertools import islice, tee
 from typing import Any, TypeAlias
 
 from seatwise.season.bundle import Bundle
-from seatwise.season.fault import BadSeason, at
+from seatwise.season.fault import BadSeason, fault_at
 from seatwise_referee.verify import Verdict, verify_lines
 
 VERIFIERS = "seatwise.seasons"
@@ -23,7 +23,7 @@ Object: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedSeason:
     """A season that was checked, and is right."""
 
     records: int
@@ -33,20 +33,22 @@ class Checked:
     """Whether the table was worked out again; without the server extra it cannot be."""
 
 
-def check(bundle: Bundle, digest: str = "", advance: Callable[[int], None] = lambda _: None) -> Checked:
+def check_season(
+    bundle: Bundle, digest: str = "", advance: Callable[[int], None] = lambda _: None
+) -> CheckedSeason:
     """Raises `BadSeason` for the first thing that is wrong; `digest` is what the season's is known to be."""
     bundle.check_manifest()
     if digest and bundle.digest != digest:
         raise BadSeason(f"its digest is {bundle.digest}, and published is {digest}: it is not that season")
-    settings = _settings(bundle)
+    settings = _read_settings(bundle)
     count = _check_records(bundle, settings, advance)
-    verifiers = list(_verifiers())
+    verifiers = list(_load_verifiers())
     for verifier in verifiers:
         verifier(bundle)
-    return Checked(count, len(settings["entrants"]), bundle.digest, bool(verifiers))
+    return CheckedSeason(count, len(settings["entrants"]), bundle.digest, bool(verifiers))
 
 
-def _verifiers() -> Iterator[Callable[[Bundle], None]]:
+def _load_verifiers() -> Iterator[Callable[[Bundle], None]]:
     """Those of the server's arithmetic, where all that it needs is installed."""
     for point in entry_points(group=VERIFIERS):
         try:
@@ -55,8 +57,8 @@ def _verifiers() -> Iterator[Callable[[Bundle], None]]:
             return
 
 
-def _settings(bundle: Bundle) -> Object:
-    settings = bundle.json("settings.json")
+def _read_settings(bundle: Bundle) -> Object:
+    settings = bundle.read_json("settings.json")
     if not isinstance(settings, dict) or not isinstance(settings.get("entrants"), list):
         raise BadSeason("settings.json: has no list of entrants")
     for key in _SAME.values():
@@ -65,37 +67,39 @@ def _settings(bundle: Bundle) -> Object:
     return settings
 
 
-def _results(bundle: Bundle) -> Iterator[Object]:
+def _read_results(bundle: Bundle) -> Iterator[Object]:
     """Those of the log, in their order."""
-    for number, result in enumerate(bundle.jsons("results.jsonl"), start=1):
+    for number, result in enumerate(bundle.read_json_lines("results.jsonl"), start=1):
         if result.get("seq") != number:
-            raise at("results.jsonl", number, f"seq is {_short(result.get('seq'))}; it must be {number}")
+            raise fault_at(
+                "results.jsonl", number, f"seq is {_shorten(result.get('seq'))}; it must be {number}"
+            )
         yield result
 
 
 def _check_records(bundle: Bundle, settings: Object, advance: Callable[[int], None]) -> int:
     """How many there are: one for each result, in the same order. Of neither file is more than a line in memory."""
     count = 0
-    results = _results(bundle)
-    for line, verdict in _verified(bundle.lines("records.jsonl")):
+    results = _read_results(bundle)
+    for line, verdict in _verify_records(bundle.read_lines("records.jsonl")):
         if verdict.fault:
-            raise at("records.jsonl", verdict.line, str(verdict.fault))
+            raise fault_at("records.jsonl", verdict.line, str(verdict.fault))
         if (result := next(results, None)) is None:
-            raise at(
+            raise fault_at(
                 "records.jsonl", verdict.line, f"{verdict.match} has no result: it was dropped from the log"
             )
         try:
             _check_record(json.loads(line), settings, result)
         except BadSeason as bad:
-            raise at("records.jsonl", verdict.line, str(bad)) from None
+            raise fault_at("records.jsonl", verdict.line, str(bad)) from None
         advance(len(line))
         count = verdict.line
     if (left := next(results, None)) is not None:
-        raise at("results.jsonl", count + 1, f"{left.get('match')} has no record: it proves nothing")
+        raise fault_at("results.jsonl", count + 1, f"{left.get('match')} has no record: it proves nothing")
     return count
 
 
-def _verified(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Verdict]]:
+def _verify_records(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Verdict]]:
     """Each line with its verdict, and no more than one of them in memory."""
     told, kept = tee(lines)
     for verdict in verify_lines(told):
@@ -105,11 +109,13 @@ def _verified(lines: Iterable[bytes]) -> Iterator[tuple[bytes, Verdict]]:
 def _check_record(record: Object, settings: Object, result: Object) -> None:
     for key, name in _SAME.items():
         if record[key] != settings[name]:
-            raise BadSeason(f"{key} is {_short(record[key])}, and settings.json has {_short(settings[name])}")
-    _check_result(result, _told_by(record))
+            raise BadSeason(
+                f"{key} is {_shorten(record[key])}, and settings.json has {_shorten(settings[name])}"
+            )
+    _check_result(result, _result_in(record))
 
 
-def _told_by(record: Mapping[str, Any]) -> Object:
+def _result_in(record: Mapping[str, Any]) -> Object:
     """Return the result that a record holds."""
     return {
         "match": record["match"],
@@ -126,12 +132,12 @@ def _check_result(result: Object, told: Object) -> None:
     for key, right in told.items():
         if result.get(key) != right:
             raise BadSeason(
-                f"{told['match']}: by its record {key} is {_short(right)}, "
-                f"and line {result['seq']} of results.jsonl says {_short(result.get(key))}"
+                f"{told['match']}: by its record {key} is {_shorten(right)}, "
+                f"and line {result['seq']} of results.jsonl says {_shorten(result.get(key))}"
             )
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     """The beginning of the value as JSON; the rest is never written."""
     text = "".join(islice(json.JSONEncoder(sort_keys=True).iterencode(value), 160))
     return text if len(text) <= 160 else f"{text[:160]}..."

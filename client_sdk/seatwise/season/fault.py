@@ -12,6 +12,6 @@ class BadSeason(ValueError):  # it is the verdict, not a failure of the program
         super().__init__(printable(text))
 
 
-def at(file: str, line: int, what: str) -> BadSeason:
+def fault_at(file: str, line: int, what: str) -> BadSeason:
     """That thing is wrong with that line, counted from 1."""
     return BadSeason(f"{file}: line {line}: {what}")

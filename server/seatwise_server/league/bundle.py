@@ -30,7 +30,7 @@ def write_bundle(folder: Path, league: League, season: Season, standings: Mappin
         with files["records.jsonl"].open("w", encoding="ascii") as out:
             out.writelines(f"{season.records[result.match]}\n" for result in season.results.values())
         files["standings.json"].write_text(readable(standings))
-        return bundles.written(folder / BUNDLE, files)
+        return bundles.write_bundle(folder / BUNDLE, files)
 
 
 def readable(value: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from seatwise.season import BadSeason, Bundle, at
+from seatwise.season import BadSeason, Bundle, fault_at
 from seatwise_server.competition.designs.cyclic_design import cycle_length
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar, attempt_ids
@@ -40,12 +40,12 @@ def check_table(bundle: Bundle) -> None:
         raise BadSeason(
             f"settings.json: {len(league.entrants)} entrants are more than this program can draw a schedule for"
         ) from None
-    _check_standings(bundle.json("standings.json"), right)
+    _check_standings(bundle.read_json("standings.json"), right)
 
 
 def _league(bundle: Bundle) -> League:
     try:
-        return League.from_json(bundle.json("settings.json"))
+        return League.from_json(bundle.read_json("settings.json"))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BadSeason(f"settings.json: these are no settings of a league: {error!r}") from None
 
@@ -83,7 +83,7 @@ def _is_cycle(league: League) -> bool:
 def _voids(bundle: Bundle, results: int) -> set[str]:
     """The attempts that counted for nobody, by table."""
     voids: set[str] = set()
-    for number, void in enumerate(bundle.jsons("voids.jsonl"), start=1):
+    for number, void in enumerate(bundle.read_json_lines("voids.jsonl"), start=1):
         voids.add(_table_in(void, "voids.jsonl", number))
         if len(voids) > VOIDS_FOR_A_RESULT * results + MOST_VOIDS:
             raise BadSeason(f"voids.jsonl: more than {len(voids) - 1} void matches, and {results} that count")
@@ -93,21 +93,21 @@ def _voids(bundle: Bundle, results: int) -> set[str]:
 def _table_in(line: Mapping[str, Any], file: str, number: int) -> str:
     table = line.get("table")
     if not isinstance(table, str) or len(table) > LONGEST_TABLE_ID:
-        raise at(file, number, f"table is {_short(table)}, which no schedule has")
+        raise fault_at(file, number, f"table is {_short(table)}, which no schedule has")
     return table
 
 
 def _tables(bundle: Bundle) -> Iterator[tuple[str, LoggedResult]]:
     seen: dict[str, int] = {}
-    for number, line in enumerate(bundle.jsons("results.jsonl"), start=1):
+    for number, line in enumerate(bundle.read_json_lines("results.jsonl"), start=1):
         try:
             result = LoggedResult.from_json(line)
         except (ValueError, OverflowError) as error:
-            raise at("results.jsonl", number, str(error)) from None
+            raise fault_at("results.jsonl", number, str(error)) from None
         table = _table_in(line, "results.jsonl", number)
         first = seen.setdefault(table, number)
         if first != number:
-            raise at("results.jsonl", number, f"{table} was played in line {first} already")
+            raise fault_at("results.jsonl", number, f"{table} was played in line {first} already")
         yield table, result
 
 
@@ -115,10 +115,10 @@ def _check_pars(bundle: Bundle, results: Collection[LoggedResult]) -> None:
     """Whoever has the record finds what the par bot scores: it is published, and draws no lots."""
     if not any(result.par for result in results):
         return
-    for result, line in zip(results, bundle.lines("records.jsonl"), strict=True):
+    for result, line in zip(results, bundle.read_lines("records.jsonl"), strict=True):
         right = par_of(json.loads(line)) or ()
         if result.par and result.par != right:
-            raise at(
+            raise fault_at(
                 "results.jsonl",
                 result.seq,
                 f"par is {_short(list(result.par))}; for these deals it is {_short(list(right))}",
@@ -157,22 +157,22 @@ def _check_voids(league: League, results: Mapping[str, LoggedResult], voids: set
 def _check_turns(league: League, bundle: Bundle, results: int) -> None:
     """Who takes part may be given up and, after that, let back, as often as may be."""
     before, is_out = 0, dict.fromkeys(league.players, False)
-    for number, turn in enumerate(bundle.jsons("entrants.jsonl"), start=1):
+    for number, turn in enumerate(bundle.read_json_lines("entrants.jsonl"), start=1):
         player, kind, at_result = turn.get("player"), turn.get("kind"), turn.get("results")
         if (
             not isinstance(player, str)
             or player not in is_out
             or kind != ("let_back" if is_out[player] else "given_up")
         ):
-            raise at("entrants.jsonl", number, f"{player!r:.60} cannot be {kind!r:.20} here")
+            raise fault_at("entrants.jsonl", number, f"{player!r:.60} cannot be {kind!r:.20} here")
         if type(at_result) is not int or not before <= at_result <= results:
-            raise at("entrants.jsonl", number, f"results is {at_result!r:.20}; the log has {results}")
+            raise fault_at("entrants.jsonl", number, f"results is {at_result!r:.20}; the log has {results}")
         before, is_out[player] = at_result, not is_out[player]
 
 
 def _check_late(table: str, result: LoggedResult, under_way: Mapping[str, ScheduledMatch]) -> None:
     if table not in under_way:
-        raise at(
+        raise fault_at(
             "results.jsonl", result.seq, f"{table} ({result.match}) is not in the schedule of these settings"
         )
     _check_match(under_way[table], result)
@@ -181,7 +181,9 @@ def _check_late(table: str, result: LoggedResult, under_way: Mapping[str, Schedu
 def _check_match(match: ScheduledMatch, result: LoggedResult) -> None:
     if result.bots != match.bots:
         who = ", ".join(match.bots)
-        raise at("results.jsonl", result.seq, f"{match.id} is between {who}, not {', '.join(result.bots)}")
+        raise fault_at(
+            "results.jsonl", result.seq, f"{match.id} is between {who}, not {', '.join(result.bots)}"
+        )
     _check_deal(match, result)
 
 
@@ -192,7 +194,7 @@ def _check_deal(match: ScheduledMatch, result: LoggedResult) -> None:
         return
     if result.deal or not is_repeat(match.id):
         wants = f"of the set {wanted}" if wanted else "of its own"
-        raise at(
+        raise fault_at(
             "results.jsonl", result.seq, f"{match.id} has a deal {wants}, not {result.deal or 'of its own'}"
         )
 
