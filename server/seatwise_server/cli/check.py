@@ -60,14 +60,14 @@ def run(args: Namespace) -> int:
     """1 if anything is wrong and was not mended."""
     findings = Findings()
     with asking.service(args, admin_service_pb2_grpc.AdminServiceStub) as ask:
-        _compare(ask, args, findings)
+        _compare_lists(ask, args, findings)
     with Client(args.address, token=asking.token_of(args), **security_of(args)) as client:
-        _replay(client, findings)
-    _tell(findings, args)
+        _replay_records(client, findings)
+    _print_findings(findings, args)
     return 1 if findings.wrong else 0
 
 
-def _compare(ask: Call, args: Namespace, findings: Findings) -> None:
+def _compare_lists(ask: Call, args: Namespace, findings: Findings) -> None:
     """Lists, entries, records and result logs with each other. First of all, so that what was mended is replayed too."""
     token = ""
     while True:
@@ -80,15 +80,15 @@ def _compare(ask: Call, args: Namespace, findings: Findings) -> None:
             return
 
 
-def _replay(client: Client, findings: Findings) -> None:
-    for match in _all(client):
+def _replay_records(client: Client, findings: Findings) -> None:
+    for match in _list_all_matches(client):
         try:
-            findings.counts[_look(client, match)] += 1
+            findings.counts[_check_match(client, match)] += 1
         except (NotWhole, SeatwiseError) as error:
             findings.note_wrong(match.name, str(error))
 
 
-def _all(client: Client) -> Iterator[match_pb2.Match]:
+def _list_all_matches(client: Client) -> Iterator[match_pb2.Match]:
     token = ""
     while True:
         page = client.list_matches(PAGE, token)
@@ -98,21 +98,21 @@ def _all(client: Client) -> Iterator[match_pb2.Match]:
             return
 
 
-def _look(client: Client, match: match_pb2.Match) -> str:
+def _check_match(client: Client, match: match_pb2.Match) -> str:
     """What kind of match it is, if it is whole."""
     if match.state == State.STATE_VOIDED:
         return "voided"
     try:
         if match.state == State.STATE_FINISHED:
-            return _verified(client.get_record(match.name), match.result.chain.hex())
-        return _followed(client, match.name) if match.state == State.STATE_RUNNING else "waiting"
+            return _verify_record(client.get_record(match.name), match.result.chain.hex())
+        return _follow_match(client, match.name) if match.state == State.STATE_RUNNING else "waiting"
     except RefusedError as refused:
         if refused.reason == "SET_RUNNING":
             return "withheld"
         raise
 
 
-def _verified(record: str, chain: str) -> str:
+def _verify_record(record: str, chain: str) -> str:
     verdict = verify_line(record)
     if verdict.fault:
         raise NotWhole(f"its record is wrong: {verdict.fault}")
@@ -121,7 +121,7 @@ def _verified(record: str, chain: str) -> str:
     return "verified"
 
 
-def _followed(client: Client, name: str) -> str:
+def _follow_match(client: Client, name: str) -> str:
     """A spectator's first view is made of the whole journal, move by move."""
     watching = client.watch_match(name)
     try:
@@ -135,7 +135,7 @@ def _followed(client: Client, name: str) -> str:
     raise NotWhole("it is listed as running, but its journal has no deal")
 
 
-def _tell(findings: Findings, args: Namespace) -> None:
+def _print_findings(findings: Findings, args: Namespace) -> None:
     kinds = ("verified", "running", "waiting", "voided", "withheld", "compared")
     counts = {kind: findings.counts[kind] for kind in kinds}
     counts |= {"mended": len(findings.mended), "wrong": len(findings.wrong)}

@@ -16,37 +16,39 @@ from seatwise.v1 import admin_service_pb2_grpc
 from seatwise_server.cli import asking, check, health, table
 from seatwise_server.cli.asking import Call
 
-MOST = 1000
+MOST_LISTED = 1000
 
 
 def configure(parser: ArgumentParser) -> None:
     """Adds the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     health.configure(verbs.add_parser("health", help=health.TEXT, description=health.TEXT))
-    _verb(verbs, "referees", "list the referees, their matches and their free tables", _referees)
-    _verb(verbs, "matches", "list the matches that are not over, and their referees", _matches)
-    _verb(verbs, "leases", "list the leases, their holders and the remaining time", _leases)
+    _add_verb(verbs, "referees", "list the referees, their matches and their free tables", _list_referees)
+    _add_verb(verbs, "matches", "list the matches that are not over, and their referees", _list_matches)
+    _add_verb(verbs, "leases", "list the leases, their holders and the remaining time", _list_leases)
     check.configure(verbs.add_parser("check", help=check.TEXT, description=check.TEXT))
-    drain = _verb(verbs, "drain", "tell a referee to take no new matches and finish those it has", _drain)
+    drain = _add_verb(
+        verbs, "drain", "tell a referee to take no new matches and finish those it has", _drain_referee
+    )
     drain.add_argument(
         "referee",
         type=arguments.name_parser("referees"),
         help="name of the referee, as `seatwise ctl referees` shows it",
     )
-    void = _verb(verbs, "void", "end a match without a result", _void)
+    void = _add_verb(verbs, "void", "end a match without a result", _void_match)
     void.add_argument(
         "match", type=arguments.name_parser("matches"), help="name of the match: matches/7f3k..., or 7f3k..."
     )
     void.add_argument("--reason", required=True, metavar="TEXT", help="the reason, which everyone can read")
     text = "forget the no-shows of a bot, and let it wait in the queues again"
-    forgive = _verb(verbs, "forgive", text, _forgive)
+    forgive = _add_verb(verbs, "forgive", text, _forgive_bot)
     forgive.add_argument("bot", help="name of the bot: bots/NAME/versions/1")
 
 
-def _verb(verbs: Any, name: str, text: str, act: Callable[[Any, Namespace], None]) -> ArgumentParser:
+def _add_verb(verbs: Any, name: str, text: str, act: Callable[[Any, Namespace], None]) -> ArgumentParser:
     parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
     asking.add_arguments(parser)
-    parser.set_defaults(run=lambda args: _ask(act, args))
+    parser.set_defaults(run=lambda args: _ask_admin(act, args))
     return parser
 
 
@@ -56,16 +58,16 @@ def run(args: Namespace) -> int:
     return code
 
 
-def _ask(act: Callable[[Any, Namespace], None], args: Namespace) -> int:
+def _ask_admin(act: Callable[[Any, Namespace], None], args: Namespace) -> int:
     with asking.service(args, admin_service_pb2_grpc.AdminServiceStub) as ask:
         act(ask, args)
     return 0
 
 
-def _referees(ask: Call, args: Namespace) -> None:
+def _list_referees(ask: Call, args: Namespace) -> None:
     found = ask("ListReferees", pb.ListRefereesRequest()).referees
     columns = ("referee", "address", "state", "matches", "free", "silent s")
-    _show("Referees", columns, [_referee_row(each) for each in found], found, args)
+    _show_rows("Referees", columns, [_referee_row(each) for each in found], found, args)
 
 
 def _referee_row(each: pb.Referee) -> list[str]:
@@ -74,56 +76,62 @@ def _referee_row(each: pb.Referee) -> list[str]:
     return [each.name, each.address or "the lobby's", state, *counts]
 
 
-def _matches(ask: Call, args: Namespace) -> None:
+def _list_matches(ask: Call, args: Namespace) -> None:
     found, token = [], ""
     while True:
-        page = ask("ListLiveMatches", pb.ListLiveMatchesRequest(page_size=MOST, page_token=token))
+        page = ask("ListLiveMatches", pb.ListLiveMatchesRequest(page_size=MOST_LISTED, page_token=token))
         found += page.matches
         token = page.next_page_token
         if not token:
             break
     rows = [[it.match, it.referee or "waits", str(it.epoch), str(it.deaths)] for it in found]
-    _show("Matches that are not over", ("match", "referee", "epoch", "deaths"), rows, found, args)
+    _show_rows("Matches that are not over", ("match", "referee", "epoch", "deaths"), rows, found, args)
 
 
-def _leases(ask: Call, args: Namespace) -> None:
+def _list_leases(ask: Call, args: Namespace) -> None:
     found = ask("ListLeases", pb.ListLeasesRequest()).leases
     rows = [[each.what, each.holder, f"{each.left_ms / 1000:.1f}"] for each in found]
-    _show("Leases", ("what", "holder", "left s"), rows, found, args)
+    _show_rows("Leases", ("what", "holder", "left s"), rows, found, args)
 
 
-def _drain(ask: Call, args: Namespace) -> None:
+def _drain_referee(ask: Call, args: Namespace) -> None:
     referee = ask("DrainReferee", pb.DrainRefereeRequest(name=args.referee)).referee
-    _say(referee, f"{referee.name} takes no new matches and finishes its {referee.matches}", args)
+    _print_answer(referee, f"{referee.name} takes no new matches and finishes its {referee.matches}", args)
 
 
-def _void(ask: Call, args: Namespace) -> None:
+def _void_match(ask: Call, args: Namespace) -> None:
     match = ask("VoidMatch", pb.VoidMatchRequest(name=args.match, reason=args.reason)).match
     over = match.HasField("end_time")
-    _say(match, f"{match.name} was already over" if over else f"{match.name} will end: {args.reason}", args)
+    _print_answer(
+        match, f"{match.name} was already over" if over else f"{match.name} will end: {args.reason}", args
+    )
 
 
-def _forgive(ask: Call, args: Namespace) -> None:
+def _forgive_bot(ask: Call, args: Namespace) -> None:
     bot = ask("ForgiveNoShows", pb.ForgiveNoShowsRequest(bot=args.bot)).bot
     was_off = bot.HasField("off_queues")
-    _say(bot, f"{bot.name} is back on the queues" if was_off else f"{bot.name} was not off the queues", args)
+    _print_answer(
+        bot, f"{bot.name} is back on the queues" if was_off else f"{bot.name} was not off the queues", args
+    )
 
 
-def _show(title: str, columns: tuple[str, ...], rows: list[list[str]], found: Any, args: Namespace) -> None:
+def _show_rows(
+    title: str, columns: tuple[str, ...], rows: list[list[str]], found: Any, args: Namespace
+) -> None:
     if args.json:
         for each in found:
-            print(json.dumps(_dict(each)))
+            print(json.dumps(_to_dict(each)))
     elif rows:
         table.show(title, columns, rows)
     else:
         print("There are none.")
 
 
-def _say(message: Any, text: str, args: Namespace) -> None:
-    print(json.dumps(_dict(message)) if args.json else text)
+def _print_answer(message: Any, text: str, args: Namespace) -> None:
+    print(json.dumps(_to_dict(message)) if args.json else text)
 
 
-def _dict(message: Any) -> dict[str, Any]:
+def _to_dict(message: Any) -> dict[str, Any]:
     return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
 
 

@@ -38,7 +38,7 @@ BOTS = {
 LIMITS = {"ubongo": TimeControl(free_ms={"build": 10_000})}
 """Where the house's own limits would take too long to watch."""
 LADDER = "ladders/demo"
-AT_ONCE = 8
+MATCHES_AT_ONCE = 8
 """Matches that each bot plays at the same time."""
 LONGEST_S = 300.0
 POLL_S = 0.1
@@ -72,14 +72,14 @@ def run(args: Namespace) -> int:
     _check_writable(args.records)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="seatwise-demo-")))
-        address = stack.enter_context(_server(folder))
+        address = stack.enter_context(_run_server(folder))
         admin = stack.enter_context(Client(address, token=(folder / "admin.token").read_text().strip()))
         ladder = _Ladder(admin, args.game)
-        players = [stack.enter_context(_bot(admin, address, name, args)) for name in BOTS[args.game]]
+        players = [stack.enter_context(_run_bot(admin, address, name, args)) for name in BOTS[args.game]]
         ladder.play(args.matches, players)
         records = [admin.get_record(name) for name in ladder.matches()]
         standings = ladder.standings(len(records))
-    return _report(records, standings, args)
+    return _print_report(records, standings, args)
 
 
 def _check_writable(records: Path) -> None:
@@ -91,9 +91,9 @@ def _check_writable(records: Path) -> None:
 
 
 @contextmanager
-def _server(folder: Path) -> Iterator[str]:
+def _run_server(folder: Path) -> Iterator[str]:
     command = ["serve", "--port", "0", "--data", str(folder), "--no-house-bots", "--log-level", "warning"]
-    with _process(command, stdout=subprocess.PIPE) as server:
+    with _run_process(command, stdout=subprocess.PIPE) as server:
         assert server.stdout
         line = server.stdout.readline()
         if "listens on " not in line:
@@ -102,7 +102,7 @@ def _server(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def _bot(admin: Client, address: str, name: str, args: Namespace) -> Iterator[subprocess.Popen[str]]:
+def _run_bot(admin: Client, address: str, name: str, args: Namespace) -> Iterator[subprocess.Popen[str]]:
     """A bot as a process of its own; it learns its token from the environment, where nobody can list it."""
     registered = admin.register_bot(name, version="1", owner=name)
     command = [
@@ -115,17 +115,17 @@ def _bot(admin: Client, address: str, name: str, args: Namespace) -> Iterator[su
         "--queue",
         LADDER,
         "--max-matches",
-        str(AT_ONCE),
+        str(MATCHES_AT_ONCE),
         "--matches",
         str(args.matches),
         "--quiet",
     ]
-    with _process(command, SEATWISE_TOKEN=registered.token or "") as process:
+    with _run_process(command, SEATWISE_TOKEN=registered.token or "") as process:
         yield process
 
 
 @contextmanager
-def _process(
+def _run_process(
     command: list[str], stdout: int | None = None, **variables: str
 ) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
@@ -162,10 +162,10 @@ class _Ladder:
                 if time.monotonic() > deadline:
                     raise SeatwiseError(f"only {done} of {matches} matches are over after {LONGEST_S:.0f} s")
                 time.sleep(POLL_S)
-                before, done = done, min(matches, self._results())
+                before, done = done, min(matches, self._list_results())
                 advance(done - before)
 
-    def _results(self) -> int:
+    def _list_results(self) -> int:
         return self._admin.get_ladder(LADDER).results
 
     def matches(self) -> list[str]:
@@ -183,7 +183,7 @@ class _Ladder:
         return standings
 
 
-def _report(records: Sequence[str], standings: Sequence[ladder_pb2.Standing], args: Namespace) -> int:
+def _print_report(records: Sequence[str], standings: Sequence[ladder_pb2.Standing], args: Namespace) -> int:
     from seatwise_referee.verify import verify_lines
 
     args.records.write_text("".join(f"{record}\n" for record in records))

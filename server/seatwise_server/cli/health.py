@@ -35,7 +35,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """0 if it is ready, 1 if not, or if nobody answers."""
-    status = _status(args)
+    status = _fetch_status(args)
     if args.json:
         print(json.dumps({"status": status}))
     else:
@@ -43,7 +43,7 @@ def run(args: Namespace) -> int:
     return 0 if status == "SERVING" else 1
 
 
-def _status(args: Namespace) -> str:
+def _fetch_status(args: Namespace) -> str:
     endpoint, security = asking.server_of(args, token="")
     with open_blocking_channel(endpoint, security) as channel:
         request = health_pb2.HealthCheckRequest(service=args.service)

@@ -20,7 +20,7 @@ from seatwise_server.cli.asking import Call
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.openskill_ratings import recompute_ratings
 
-AT_ONCE = 1000
+PAGE_SIZE = 1000
 
 Act = Callable[[Call, Namespace], int]
 
@@ -28,15 +28,15 @@ Act = Callable[[Call, Namespace], int]
 def configure(parser: ArgumentParser) -> None:
     """Adds the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    _configure_create(_verb(verbs, "create", "create a ladder (admin)", _create, as_admin=True))
-    _verb(verbs, "list", "list the ladders", _list, named=False)
-    show = _verb(verbs, "show", "show the standings", _show)
+    _configure_create(_add_verb(verbs, "create", "create a ladder (admin)", _create_ladder, as_admin=True))
+    _add_verb(verbs, "list", "list the ladders", _list_ladders, named=False)
+    show = _add_verb(verbs, "show", "show the standings", _show_standings)
     show.add_argument(
         "--recompute",
         action="store_true",
         help="fetch all results, compute the ratings here and compare them to the last digit",
     )
-    history = _verb(verbs, "history", "show the latest results", _history)
+    history = _add_verb(verbs, "history", "show the latest results", _show_history)
     history.add_argument(
         "--bot", help="only results of this bot: bots/NAME/versions/V, or NAME for all its versions"
     )
@@ -47,14 +47,18 @@ def configure(parser: ArgumentParser) -> None:
         metavar="N",
         help="number of results (default: %(default)s)",
     )
-    _verb(verbs, "export", "print all results, oldest first, one line of JSON each", _export)
-    back = _verb(
-        verbs, "reinstate", "readmit a bot that was taken off the ladder (admin)", _reinstate, as_admin=True
+    _add_verb(verbs, "export", "print all results, oldest first, one line of JSON each", _export_results)
+    back = _add_verb(
+        verbs,
+        "reinstate",
+        "readmit a bot that was taken off the ladder (admin)",
+        _reinstate_bot,
+        as_admin=True,
     )
     back.add_argument("bot", help="bots/NAME/versions/V, or NAME for version 1")
 
 
-def _verb(
+def _add_verb(
     verbs: Any, name: str, text: str, act: Act, *, named: bool = True, as_admin: bool = False
 ) -> ArgumentParser:
     parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
@@ -96,12 +100,12 @@ def run(args: Namespace) -> int:
         return act(ask, args)
 
 
-def _create(ask: Call, args: Namespace) -> int:
+def _create_ladder(ask: Call, args: Namespace) -> int:
     ladder = ladder_pb2.Ladder(
         name=args.ladder,
         game=f"games/{args.game}",
         seats=args.seats,
-        options=dict(_options(args.option)),
+        options=dict(_parse_options(args.option)),
         time_control=time_control_pb2.TimeControl(
             free_ms=dict.fromkeys(GAMES[args.game].paces, args.free_ms) if args.free_ms else {},
             bank_ms=args.bank_ms,
@@ -110,14 +114,14 @@ def _create(ask: Call, args: Namespace) -> int:
     )
     made = ask("CreateLadder", pb.CreateLadderRequest(ladder=ladder)).ladder
     if args.json:
-        print(json.dumps(_dict(made)))
+        print(json.dumps(_to_dict(made)))
     else:
         _show_ladders([made])
         print(f"Bots join it with: seatwise bot FILE.py:CLASS --game {args.game} --queue {made.name}")
     return 0
 
 
-def _options(given: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _parse_options(given: Sequence[str]) -> Iterator[tuple[str, str]]:
     for option in given:
         name, equals, value = option.partition("=")
         if not (name and equals and value):
@@ -125,11 +129,13 @@ def _options(given: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield name, value
 
 
-def _list(ask: Call, args: Namespace) -> int:
-    found = list(_pages(ask, "ListLadders", lambda token: pb.ListLaddersRequest(page_token=token), "ladders"))
+def _list_ladders(ask: Call, args: Namespace) -> int:
+    found = list(
+        _read_pages(ask, "ListLadders", lambda token: pb.ListLaddersRequest(page_token=token), "ladders")
+    )
     if args.json:
         for each in found:
-            print(json.dumps(_dict(each)))
+            print(json.dumps(_to_dict(each)))
     elif found:
         _show_ladders(found)
     else:
@@ -152,11 +158,11 @@ def _show_ladders(ladders: Sequence[ladder_pb2.Ladder]) -> None:
     table.show("Ladders", ("ladder", "game", "seats", "options", "free ms", "results"), rows)
 
 
-def _show(ask: Call, args: Namespace) -> int:
+def _show_standings(ask: Call, args: Namespace) -> int:
     name = args.ladder
 
     def page(token: str) -> Any:
-        return pb.ListStandingsRequest(ladder=name, page_size=AT_ONCE, page_token=token)
+        return pb.ListStandingsRequest(ladder=name, page_size=PAGE_SIZE, page_token=token)
 
     answer = ask("ListStandings", page(""))
     standings = list(answer.standings)
@@ -166,12 +172,12 @@ def _show(ask: Call, args: Namespace) -> int:
         standings += answer.standings
     if args.json:
         for each in standings:
-            print(json.dumps(_dict(each)))
+            print(json.dumps(_to_dict(each)))
     elif standings:
         ladder_table.show(f"{name} after {shown} results", standings)
     else:
         print(_why_empty(name, ask("GetLadder", pb.GetLadderRequest(name=name)).ladder.results))
-    return _recomputed(ask, name, standings, shown) if args.recompute else 0
+    return _compare_with_results(ask, name, standings, shown) if args.recompute else 0
 
 
 def _why_empty(name: str, results: int) -> str:
@@ -181,9 +187,9 @@ def _why_empty(name: str, results: int) -> str:
     return f"No bot has played on {name} yet. Start one with: seatwise bot FILE.py:CLASS --queue {name}"
 
 
-def _recomputed(ask: Call, name: str, standings: Sequence[ladder_pb2.Standing], shown: int) -> int:
+def _compare_with_results(ask: Call, name: str, standings: Sequence[ladder_pb2.Standing], shown: int) -> int:
     """The ratings from the results alone; 1 if any of them is another."""
-    results = [result for result in _results(ask, name) if result.seq <= shown]
+    results = [result for result in _list_results(ask, name) if result.seq <= shown]
     found = [
         (bot, rating.mu, rating.sigma, rating.matches)
         for bot, rating in recompute_ratings(results).ranked_bots()
@@ -197,32 +203,32 @@ def _recomputed(ask: Call, name: str, standings: Sequence[ladder_pb2.Standing], 
     return 0
 
 
-def _results(ask: Call, name: str) -> Iterator[LoggedResult]:
+def _list_results(ask: Call, name: str) -> Iterator[LoggedResult]:
     def page(token: str) -> Any:
-        return pb.ListLadderResultsRequest(ladder=name, page_size=AT_ONCE, page_token=token)
+        return pb.ListLadderResultsRequest(ladder=name, page_size=PAGE_SIZE, page_token=token)
 
-    for each in _pages(ask, "ListLadderResults", page, "results"):
+    for each in _read_pages(ask, "ListLadderResults", page, "results"):
         yield LoggedResult(
             each.place, each.match, tuple(each.bots), tuple(each.points), tuple(each.ranks),
             tuple(each.endings), each.chain.hex(),
         )  # fmt: skip
 
 
-def _history(ask: Call, args: Namespace) -> int:
+def _show_history(ask: Call, args: Namespace) -> int:
     def page(token: str) -> Any:
         return pb.ListLadderResultsRequest(
-            ladder=args.ladder, page_size=AT_ONCE, page_token=token, newest_first=True
+            ladder=args.ladder, page_size=PAGE_SIZE, page_token=token, newest_first=True
         )
 
     found: list[ladder_pb2.LadderResult] = []
-    for each in _pages(ask, "ListLadderResults", page, "results"):
+    for each in _read_pages(ask, "ListLadderResults", page, "results"):
         if len(found) >= args.count:
             break
         if not args.bot or any(_is_named(bot, args.bot) for bot in each.bots):
             found.append(each)
     if args.json:
         for each in found:
-            print(json.dumps(_dict(each)))
+            print(json.dumps(_to_dict(each)))
     else:
         ladder_table.show_history(f"{args.ladder}, newest first", found)
     return 0
@@ -232,13 +238,13 @@ def _is_named(bot: str, name: str) -> bool:
     return bot == name or bot.startswith(f"bots/{name}/versions/")
 
 
-def _export(ask: Call, args: Namespace) -> int:
-    for result in _results(ask, args.ladder):
+def _export_results(ask: Call, args: Namespace) -> int:
+    for result in _list_results(ask, args.ladder):
         print(json.dumps(result.to_json(), sort_keys=True, separators=(",", ":")))
     return 0
 
 
-def _reinstate(ask: Call, args: Namespace) -> int:
+def _reinstate_bot(ask: Call, args: Namespace) -> int:
     bot = args.bot if "/" in args.bot else f"bots/{args.bot}/versions/1"
     ask("ReinstateBot", pb.ReinstateBotRequest(ladder=args.ladder, bot=bot))
     if not args.json:
@@ -246,7 +252,7 @@ def _reinstate(ask: Call, args: Namespace) -> int:
     return 0
 
 
-def _pages(ask: Call, method: str, request: Callable[[str], Any], field: str) -> Iterator[Any]:
+def _read_pages(ask: Call, method: str, request: Callable[[str], Any], field: str) -> Iterator[Any]:
     token = ""
     while True:
         answer = ask(method, request(token))
@@ -256,7 +262,7 @@ def _pages(ask: Call, method: str, request: Callable[[str], Any], field: str) ->
             return
 
 
-def _dict(message: Any) -> dict[str, Any]:
+def _to_dict(message: Any) -> dict[str, Any]:
     return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
 
 

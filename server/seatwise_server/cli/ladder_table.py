@@ -22,14 +22,14 @@ from the bot."""
 def show(title: str, standings: Sequence[ladder_pb2.Standing]) -> None:
     """Everybody's line, the best first, and why those who are off the ladder are."""
     places = {each.bot: each.place for each in standings}
-    table.show(title, COLUMNS, [_row(each, places) for each in standings])
+    table.show(title, COLUMNS, [_standing_row(each, places) for each in standings])
     print(LEGEND)
     for each in standings:
         if each.off_reason:
             print(f"{short(each.bot)} is off the ladder: {each.off_reason}")
 
 
-def _row(each: ladder_pb2.Standing, places: dict[str, int]) -> list[str]:
+def _standing_row(each: ladder_pb2.Standing, places: dict[str, int]) -> list[str]:
     return [
         short(each.bot),
         str(each.place),
@@ -57,10 +57,10 @@ def show_history(title: str, results: Sequence[ladder_pb2.LadderResult]) -> None
     if not results:
         print("There are no results yet.")
         return
-    table.show(title, HISTORY, [_line(each) for each in results])
+    table.show(title, HISTORY, [_history_row(each) for each in results])
 
 
-def _line(each: ladder_pb2.LadderResult) -> list[str]:
+def _history_row(each: ladder_pb2.LadderResult) -> list[str]:
     seats = zip(each.bots, each.endings, strict=True)
     exits = [f"{short(bot)} {ending.lower()}" for bot, ending in seats if ending != Ending.COMPLETED]
     return [

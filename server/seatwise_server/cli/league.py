@@ -26,15 +26,15 @@ DEFAULT_RESULTS = Path("league-results")
 def configure(parser: ArgumentParser) -> None:
     """Adds the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    _configure_run(_verb(verbs, "run", "play the league; finished matches are not played again"))
+    _configure_run(_add_verb(verbs, "run", "play the league; finished matches are not played again"))
     _configure_report(
-        _verb(verbs, "report", "write report, table and bundle again from the finished matches")
+        _add_verb(verbs, "report", "write report, table and bundle again from the finished matches")
     )
     text = "readmit an entrant that was given up; its results stay, and the next run starts it again"
-    _configure_reinstate(_verb(verbs, "reinstate", text))
+    _configure_reinstate(_add_verb(verbs, "reinstate", text))
 
 
-def _verb(verbs: Any, name: str, text: str) -> ArgumentParser:
+def _add_verb(verbs: Any, name: str, text: str) -> ArgumentParser:
     parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
     return parser
 
@@ -89,7 +89,7 @@ def run(args: Namespace) -> int:
     return _RUNS[args.verb](args)
 
 
-def _run(args: Namespace) -> int:
+def _run_league(args: Namespace) -> int:
     import asyncio
 
     from seatwise.errors import TemporaryError
@@ -102,13 +102,13 @@ def _run(args: Namespace) -> int:
     try:
         with shown(is_quiet=args.json) as screen:
             decks_of_ours = tuple(map(os.path.abspath, args.deck))
-            where = season.Where(args.address or "", _token(args), decks_of_ours, security_of(args))
+            where = season.Where(args.address or "", _read_token(args), decks_of_ours, security_of(args))
             played = asyncio.run(season.play(league, args.results, where, screen))
     except TemporaryError as error:
         print(f"seatwise league: the connection to the server was lost: {error}\n{GOES_ON}", file=sys.stderr)
         return FAILED
     _print_pace(played)
-    _publish(args)
+    _publish_season(args)
     if not played.is_over:
         print(f"The league is not over. {GOES_ON}", file=sys.stderr)
         return INTERRUPTED
@@ -127,13 +127,13 @@ def _print_pace(played: Played) -> None:
         print(f"{took}: {matches:.2f} matches/s, {moves:.0f} moves/s", file=sys.stderr)
 
 
-def _report(args: Namespace) -> int:
+def _report_season(args: Namespace) -> int:
     decks.use_deck_files(args.deck)
-    _publish(args)
+    _publish_season(args)
     return 0
 
 
-def _reinstate(args: Namespace) -> int:
+def _reinstate_entrant(args: Namespace) -> int:
     from seatwise_server.league.reinstating import reinstate
 
     reinstate(args.results, args.entrant, args.why)
@@ -141,7 +141,7 @@ def _reinstate(args: Namespace) -> int:
     return 0
 
 
-def _publish(args: Namespace) -> None:
+def _publish_season(args: Namespace) -> None:
     """Writes all that is published, and prints the table."""
     from seatwise_server.cli import table
     from seatwise_server.league.publishing import publish
@@ -163,13 +163,13 @@ def _publish(args: Namespace) -> None:
         )
 
 
-def _token(args: Namespace) -> str:
+def _read_token(args: Namespace) -> str:
     """The admin's, for a server that is not our own."""
     from seatwise.cli.tokens import token_at
 
     return token_at(args.address or "", args.token)
 
 
-_RUNS = {"run": _run, "report": _report, "reinstate": _reinstate}
+_RUNS = {"run": _run_league, "report": _report_season, "reinstate": _reinstate_entrant}
 
 COMMAND = Command("league", "run a league from a file and publish its table", configure, run)

@@ -28,8 +28,8 @@ COLUMNS = ("match", "game", "state", "bots", "points", "ranks")
 def configure(parser: ArgumentParser) -> None:
     """Adds the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    create = _verb(verbs, "create", "create a match between named bots (admin)")
-    create.set_defaults(act=_create)
+    create = _add_verb(verbs, "create", "create a match between named bots (admin)")
+    create.set_defaults(act=_create_match)
     create.add_argument("game", help="name of the game: games/ugo, or ugo")
     create.add_argument(
         "bots", nargs="+", metavar="BOT", help="by seat: bots/NAME/versions/V, or NAME for version 1"
@@ -47,12 +47,12 @@ def configure(parser: ArgumentParser) -> None:
     create.add_argument("--bank-ms", type=int, metavar="MS", help="extra time for the whole match, in ms")
     create.add_argument(
         "--deal-set",
-        type=_deal_set,
+        type=_parse_deal_set,
         metavar="SET:I/N",
         help="make this match I of the N matches of a set of duplicate deals, such as sets/final:2/4",
     )
-    listing = _verb(verbs, "list", "list matches, newest first")
-    listing.set_defaults(act=_list)
+    listing = _add_verb(verbs, "list", "list matches, newest first")
+    listing.set_defaults(act=_list_matches)
     listing.add_argument(
         "--count",
         type=arguments.parse_count,
@@ -61,12 +61,12 @@ def configure(parser: ArgumentParser) -> None:
         help="number of matches (default: %(default)s)",
     )
     for name, text, act in (
-        ("show", "show one match", _show),
-        ("record", "print the record of a finished match", _record),
-        ("watch", "watch a match as a spectator", _watch),
-        ("abort", "end a match without a result (admin)", _abort),
+        ("show", "show one match", _show_match),
+        ("record", "print the record of a finished match", _print_record),
+        ("watch", "watch a match as a spectator", _watch_match),
+        ("abort", "end a match without a result (admin)", _abort_match),
     ):
-        verb = _verb(verbs, name, text)
+        verb = _add_verb(verbs, name, text)
         verb.set_defaults(act=act)
         verb.add_argument(
             "match",
@@ -78,14 +78,14 @@ def configure(parser: ArgumentParser) -> None:
         ("set", "show a set of duplicate deals", _show_set),
         ("close-set", "end a set whose matches will not all be played (admin)", _close_set),
     ):
-        verb = _verb(verbs, name, text)
+        verb = _add_verb(verbs, name, text)
         verb.set_defaults(act=act)
         verb.add_argument(
             "set", type=arguments.name_parser("sets"), help="name of the set: sets/final-1, or final-1"
         )
 
 
-def _verb(verbs: Any, name: str, text: str) -> ArgumentParser:
+def _add_verb(verbs: Any, name: str, text: str) -> ArgumentParser:
     parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
     add_arguments(parser)
     return parser
@@ -93,28 +93,28 @@ def _verb(verbs: Any, name: str, text: str) -> ArgumentParser:
 
 def run(args: Namespace) -> int:
     """Does what the verb says."""
-    with _client(args) as client:
+    with _open_client(args) as client:
         return int(args.act(client, args))
 
 
 @contextmanager
-def _client(args: Namespace) -> Iterator[Client]:
+def _open_client(args: Namespace) -> Iterator[Client]:
     """An admin token is shown to no other machine's server."""
     token = token_at(args.address, args.token)
     with Client(args.address, token=token, **security_of(args)) as client:
         yield client
 
 
-def _create(client: Client, args: Namespace) -> int:
+def _create_match(client: Client, args: Namespace) -> int:
     game = args.game.removeprefix("games/")
     free_ms = dict.fromkeys(GAMES[game].paces if game in GAMES else (), args.free_ms)
     limits = time_control_pb2.TimeControl(free_ms=free_ms if args.free_ms else {}, bank_ms=args.bank_ms)
     bots = [bot if "/" in bot else f"bots/{bot}/versions/1" for bot in args.bots]
-    match = client.create_match(f"games/{game}", bots, _options(args.option), limits, args.deal_set)
+    match = client.create_match(f"games/{game}", bots, _parse_options(args.option), limits, args.deal_set)
     return _print_match(match, args)
 
 
-def _deal_set(text: str) -> match_pb2.DealSet:
+def _parse_deal_set(text: str) -> match_pb2.DealSet:
     parts = re.fullmatch(r"(.+):(\d{1,4})/(\d{1,4})", text)
     if parts is None:
         raise ArgumentTypeError(f"{text!r}: write SET:I/N, as in sets/final:2/4")
@@ -122,7 +122,7 @@ def _deal_set(text: str) -> match_pb2.DealSet:
     return match_pb2.DealSet(name=name, number=int(number), size=int(size))
 
 
-def _options(given: list[str]) -> dict[str, int | str]:
+def _parse_options(given: list[str]) -> dict[str, int | str]:
     pairs = [option.partition("=") for option in given]
     for name, equals, value in pairs:
         if not (name and equals and value):
@@ -130,7 +130,7 @@ def _options(given: list[str]) -> dict[str, int | str]:
     return {name: value for name, _, value in pairs}
 
 
-def _list(client: Client, args: Namespace) -> int:
+def _list_matches(client: Client, args: Namespace) -> int:
     matches: list[match_pb2.Match] = []
     token = ""
     while len(matches) < args.count:
@@ -141,33 +141,33 @@ def _list(client: Client, args: Namespace) -> int:
             break
     if args.json:
         for match in matches:
-            print(json.dumps(_dict(match)))
+            print(json.dumps(_to_dict(match)))
     elif matches:
-        table.show("Matches, newest first", COLUMNS, [_row(match) for match in matches])
+        table.show("Matches, newest first", COLUMNS, [_match_row(match) for match in matches])
     else:
         print("There are no matches yet.")
     return 0
 
 
-def _show(client: Client, args: Namespace) -> int:
+def _show_match(client: Client, args: Namespace) -> int:
     return _print_match(client.get_match(args.match), args)
 
 
-def _record(client: Client, args: Namespace) -> int:
+def _print_record(client: Client, args: Namespace) -> int:
     print(client.get_record(args.match))
     return 0
 
 
-def _abort(client: Client, args: Namespace) -> int:
+def _abort_match(client: Client, args: Namespace) -> int:
     return _print_match(client.abort_match(args.match), args)
 
 
 def _show_set(client: Client, args: Namespace) -> int:
     found = client.get_deal_set(args.set)
     if args.json:
-        print(json.dumps(_dict(found)))
+        print(json.dumps(_to_dict(found)))
         return 0
-    table.show(args.set, COLUMNS, [_row(client.get_match(name)) for name in found.matches])
+    table.show(args.set, COLUMNS, [_match_row(client.get_match(name)) for name in found.matches])
     state = "is over" if found.over else "is not over, so its matches are withheld"
     print(f"{len(found.matches)} of {found.size} matches were created; the set {state}.")
     return 0
@@ -184,12 +184,12 @@ def _close_set(client: Client, args: Namespace) -> int:
     return 0
 
 
-def _watch(client: Client, args: Namespace) -> int:
+def _watch_match(client: Client, args: Namespace) -> int:
     for seen in client.watch_match(args.match):
         if args.json:
-            print(json.dumps(_dict(seen)), flush=True)
+            print(json.dumps(_to_dict(seen)), flush=True)
         elif seen.HasField("match"):
-            print("  ".join(_row(seen.match)), flush=True)
+            print("  ".join(_match_row(seen.match)), flush=True)
         else:
             _print_view(seen)
     return 0
@@ -216,17 +216,17 @@ def _ugo_line(view: Any) -> str:
 
 def _print_match(match: match_pb2.Match, args: Namespace) -> int:
     if args.json:
-        print(json.dumps(_dict(match)))
+        print(json.dumps(_to_dict(match)))
     else:
-        table.show(match.name, COLUMNS, [_row(match)])
+        table.show(match.name, COLUMNS, [_match_row(match)])
     return 0
 
 
-def _dict(message: Any) -> dict[str, Any]:
+def _to_dict(message: Any) -> dict[str, Any]:
     return MessageToDict(message, preserving_proto_field_name=True)
 
 
-def _row(match: match_pb2.Match) -> list[str]:
+def _match_row(match: match_pb2.Match) -> list[str]:
     state = match_pb2.Match.State.Name(match.state).removeprefix("STATE_").lower()
     return [
         match.name,

@@ -147,7 +147,7 @@ def config_of(args: Namespace) -> Config:
     return Config(
         host=args.host,
         port=args.port,
-        roles=_roles(args),
+        roles=_parse_roles(args),
         address=args.address or "",
         tls=_tls_files(args),
         is_tls_auto=args.tls == "auto",
@@ -164,7 +164,7 @@ def config_of(args: Namespace) -> Config:
     )
 
 
-def _roles(args: Namespace) -> frozenset[str]:
+def _parse_roles(args: Namespace) -> frozenset[str]:
     named = set(args.roles or ["all"])
     return frozenset(ROLES) if "all" in named else frozenset(named)
 
@@ -193,7 +193,7 @@ def run(args: Namespace) -> int:
     from seatwise_server.embedded import EmbeddedRedisError
     from seatwise_server.store.errors import StoreError
 
-    if _roles(args) != frozenset(ROLES) and not args.redis:
+    if _parse_roles(args) != frozenset(ROLES) and not args.redis:
         print(
             "seatwise serve: a process without all roles needs --redis URL: no other process can reach an embedded Redis",
             file=sys.stderr,
@@ -205,12 +205,12 @@ def run(args: Namespace) -> int:
     try:
         config = config_of(args)
         embedded = embedded_redis(config)
-        asyncio.run(_serve(config, embedded))
+        asyncio.run(_serve_until_stopped(config, embedded))
     except (EmbeddedRedisError, StoreError, StoreLost, PortBusy, TlsError, ValueError) as error:
         print(f"seatwise serve: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"seatwise serve: {_told(error)}", file=sys.stderr)
+        print(f"seatwise serve: {_describe_error(error)}", file=sys.stderr)
         return 1
     finally:
         if embedded:
@@ -218,13 +218,13 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _told(error: OSError) -> str:
+def _describe_error(error: OSError) -> str:
     if error.filename is None:
         return str(error)
     return f"{error.filename}: {error.strerror}; choose a writable folder with --data FOLDER"
 
 
-async def _serve(config: Config, embedded: EmbeddedRedis | None) -> None:
+async def _serve_until_stopped(config: Config, embedded: EmbeddedRedis | None) -> None:
     from seatwise_server.app import running
 
     stop = asyncio.Event()
@@ -249,7 +249,8 @@ def _say_where(config: Config, address: str, pin: str) -> None:
         print(f"Seatwise listens on {address}. Roles: {', '.join(sorted(config.roles))}", flush=True)
     if config.roles == frozenset(ROLES):
         print(
-            f"Connect a bot: {where}{program_name()} bot greedy --address {_hint(address, pin)}", flush=True
+            f"Connect a bot: {where}{program_name()} bot greedy --address {_connection_options(address, pin)}",
+            flush=True,
         )
     if pin:
         print(f"Pin of its key: {pin}", flush=True)
@@ -257,7 +258,7 @@ def _say_where(config: Config, address: str, pin: str) -> None:
         print(PLAIN_TEXT, flush=True)
 
 
-def _hint(address: str, pin: str) -> str:
+def _connection_options(address: str, pin: str) -> str:
     """What reaches this server from this machine, as options of `seatwise bot`."""
     here = address_from_here(address)
     if is_local_address(here):

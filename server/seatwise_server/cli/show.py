@@ -38,17 +38,17 @@ def rows_of(parts: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
     for head, drawn in parts:
         column = [head, *drawn.splitlines()]
         if row and _width_of([*row, column]) > width:
-            yield _beside(row)
+            yield _join_columns(row)
             row = []
         row.append(column)
-    yield _beside(row)
+    yield _join_columns(row)
 
 
 def _width_of(columns: Sequence[Sequence[str]]) -> int:
     return sum(max(map(len, column)) for column in columns) + len(GAP) * (len(columns) - 1)
 
 
-def _beside(columns: Sequence[Sequence[str]]) -> str:
+def _join_columns(columns: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in columns]
     return "\n".join(
         GAP.join(line.ljust(width) for line, width in zip(lines, widths, strict=True)).rstrip()

@@ -35,20 +35,20 @@ def progress(what: str, total: int) -> Iterator[Advance]:
 
 def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """The first column left, numbers right; plain lines too where a frame has no room."""
-    drawn = _drawn(title, columns, rows) if sys.stdout.isatty() else None
+    drawn = _draw_table(title, columns, rows) if sys.stdout.isatty() else None
     if drawn is None:
-        _plain(columns, rows)
+        _print_plain(columns, rows)
         return
     from rich.console import Console
 
     console = Console()
     if console.measure(drawn, options=console.options.update(max_width=WIDEST)).minimum > console.width:
-        _plain(columns, rows)
+        _print_plain(columns, rows)
     else:
         console.print(drawn)
 
 
-def _drawn(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table | None:
+def _draw_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table | None:
     """In a frame; nothing is cut short, above all not the names, for they are typed again. `None` without rich."""
     try:
         from rich.table import Table
@@ -62,7 +62,7 @@ def _drawn(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) ->
     return drawn
 
 
-def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print_plain(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     for row in (columns, *rows):
         first, *rest = (cell.ljust(width) if not number else cell.rjust(width)

@@ -25,9 +25,9 @@ class Tally:
     def __init__(self, records: Sequence[dict[str, Any]]) -> None:
         self._rows: dict[str, _Row] = defaultdict(_Row)
         for record in records:
-            self._add(record)
+            self._add_record(record)
 
-    def _add(self, record: dict[str, Any]) -> None:
+    def _add_record(self, record: dict[str, Any]) -> None:
         bots = [seat["bot"] for seat in record["seats"]]
         for seat, bot in enumerate(bots):
             self._rows[bot].points.append(record["outcome"]["points"][seat])

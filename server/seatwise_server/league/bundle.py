@@ -21,12 +21,12 @@ def write_bundle(folder: Path, league: League, season: Season, standings: Mappin
     with TemporaryDirectory(dir=folder, prefix=".bundle-") as drafts:
         files = {name: Path(drafts) / name for name in bundles.FILES}
         files["settings.json"].write_bytes(canonical_json(league.published()) + b"\n")
-        _write(files["results.jsonl"], (_result_line(table, season) for table in season.results))
-        _write(
+        _write_lines(files["results.jsonl"], (_result_line(table, season) for table in season.results))
+        _write_lines(
             files["voids.jsonl"],
             ({"table": v.table, "match": v.match, "reason": v.reason} for v in season.voids),
         )
-        _write(files["entrants.jsonl"], map(turn_line, season.turns))
+        _write_lines(files["entrants.jsonl"], map(turn_line, season.turns))
         with files["records.jsonl"].open("w", encoding="ascii") as out:
             out.writelines(f"{season.records[result.match]}\n" for result in season.results.values())
         files["standings.json"].write_text(readable(standings))
@@ -48,6 +48,6 @@ def _result_line(table: str, season: Season) -> dict[str, Any]:
     return {"table": table, **season.results[table].to_json()}
 
 
-def _write(path: Path, lines: Iterable[dict[str, Any]]) -> None:
+def _write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
     with path.open("w", encoding="ascii") as out:
         out.writelines(json.dumps(line, sort_keys=True) + "\n" for line in lines)

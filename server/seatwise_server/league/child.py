@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 
-PATIENCE_S = 5.0
+END_PATIENCE_S = 5.0
 """From the request to end to the end without one."""
 
 
@@ -23,7 +23,7 @@ def _end_with_parent(pipe: int) -> None:
     while os.read(pipe, 4096):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(PATIENCE_S)
+    time.sleep(END_PATIENCE_S)
     os.killpg(0, signal.SIGKILL)  # and whatever it has started
 
 

@@ -17,24 +17,24 @@ CROSSTABLE = ("bot", "other", "matches", "ahead", "level", "behind", "difference
 def write_csv(folder: Path, standings: Mapping[str, Any], season: Season) -> None:
     """standings.csv, results.csv (a line for each seat) and crosstable.csv."""
     rows = standings["rows"]
-    _write(folder / "standings.csv", tuple(rows[0]), (list(row.values()) for row in rows))
-    _write(folder / "results.csv", RESULT, _results(season))
-    _write(folder / "crosstable.csv", CROSSTABLE, _crosstable(season))
+    _write_table(folder / "standings.csv", tuple(rows[0]), (list(row.values()) for row in rows))
+    _write_table(folder / "results.csv", RESULT, _result_rows(season))
+    _write_table(folder / "crosstable.csv", CROSSTABLE, _crosstable_rows(season))
 
 
-def _results(season: Season) -> Iterable[Sequence[Any]]:
+def _result_rows(season: Season) -> Iterable[Sequence[Any]]:
     for table, result in season.results.items():
         for seat, bot in enumerate(result.bots):
             own = (seat, bot, result.points[seat], result.ranks[seat], result.endings[seat])
             yield (table, result.seq, result.match, result.deal, *own)
 
 
-def _crosstable(season: Season) -> Iterable[Sequence[Any]]:
+def _crosstable_rows(season: Season) -> Iterable[Sequence[Any]]:
     for (bot, other), cell in sorted(build_crosstable(season.results.values()).items()):
         yield bot, other, cell.matches, cell.ahead, cell.level, cell.behind, f"{cell.difference:.6f}"
 
 
-def _write(path: Path, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def _write_table(path: Path, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(heads)

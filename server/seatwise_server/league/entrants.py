@@ -11,14 +11,14 @@ from seatwise_server.league.file_errors import LeagueFileError
 from seatwise_server.league.settings import Entrant
 from seatwise_server.league.table_reader import TableReader
 
-FEWEST = 2
+FEWEST_ENTRANTS = 2
 
 
 def read_entrants(top: TableReader, game: str, folder: Path) -> tuple[Entrant, ...]:
     """All of them, each with a name of its own, or `LeagueFileError`."""
     tables = top.tables("entrants")
-    entrants = tuple(_entrant(table, game, folder) for table in tables)
-    if len(entrants) < FEWEST:
+    entrants = tuple(_read_entrant(table, game, folder) for table in tables)
+    if len(entrants) < FEWEST_ENTRANTS:
         raise top.mistake(
             "entrants",
             f"there {'is 1' if entrants else 'are 0'}; a league has 2 or more, each under [[entrants]]",
@@ -27,18 +27,18 @@ def read_entrants(top: TableReader, game: str, folder: Path) -> tuple[Entrant, .
     return entrants
 
 
-def _entrant(table: TableReader, game: str, folder: Path) -> Entrant:
+def _read_entrant(table: TableReader, game: str, folder: Path) -> Entrant:
     if table.has("registered"):
-        entrant = _registered(table)
+        entrant = _read_registered(table)
     else:
         bot = table.text("bot", example='"greedy", or "my_bot.py:MyBot"')
         name = table.text("name", _named_after(bot), example='"anna"')
-        entrant = Entrant(name, _player(table, name), _found(table, bot, game, folder))
+        entrant = Entrant(name, _read_player(table, name), _locate_bot(table, bot, game, folder))
     table.end()
     return entrant
 
 
-def _registered(table: TableReader) -> Entrant:
+def _read_registered(table: TableReader) -> Entrant:
     player = table.text("registered")
     try:
         name, _ = parse_bot_name(player)
@@ -53,7 +53,7 @@ def _registered(table: TableReader) -> Entrant:
     return Entrant(table.text("name", name), player)
 
 
-def _player(table: TableReader, name: str) -> str:
+def _read_player(table: TableReader, name: str) -> str:
     version = table.text("version", "1")
     try:
         return bot_name_for(name, version)
@@ -85,7 +85,7 @@ def _check_names(tables: list[TableReader], entrants: tuple[Entrant, ...]) -> No
 # Bots that the runner starts
 
 
-def _found(table: TableReader, bot: str, game: str, folder: Path) -> str:
+def _locate_bot(table: TableReader, bot: str, game: str, folder: Path) -> str:
     """The bot as the runner is to start it, its file as it is to be found from anywhere."""
     if bot in SAMPLES[game]:
         return bot

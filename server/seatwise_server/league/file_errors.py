@@ -31,26 +31,26 @@ class Source:
 
     def line_of(self, table: str, key: str) -> int:
         """Counted from 1, or 0: the key's own line, else that of the table that it is or in which it is missing."""
-        lines = self._lines()
+        lines = self._find_lines()
         path = ".".join(part for part in (table, key) if part)
         parent, _, name = table.rpartition(".")
         found = lines.get((table, key)) or lines.get((path, "")) or lines.get((f"{path}[0]", ""))
         return found or lines.get((table, "")) or lines.get((parent, name)) or 0
 
-    def _lines(self) -> dict[tuple[str, str], int]:
+    def _find_lines(self) -> dict[tuple[str, str], int]:
         """The first line of each key of each table; a table's own has no key."""
         lines: dict[tuple[str, str], int] = {}
         here, counts = "", dict[str, int]()
         for number, line in enumerate(self.text.splitlines(), start=1):
             if header := _HEADER.match(line):
-                here = _numbered(header, counts)
+                here = _name_table(header, counts)
                 lines.setdefault((here, ""), number)
             elif found := _KEY.match(line):
                 lines.setdefault((here, found[1].strip("\"'")), number)
         return lines
 
 
-def _numbered(header: re.Match[str], counts: dict[str, int]) -> str:
+def _name_table(header: re.Match[str], counts: dict[str, int]) -> str:
     """`entrants[2]` for the third [[entrants]]."""
     name = header[2].strip("\"'")
     if header[1] == "[":

@@ -26,17 +26,17 @@ LARGEST_TABLE = 4
 
 def read_league(path: Path) -> League:
     """The league in that file, or `LeagueFileError`."""
-    source = Source(str(path), _text(path))
+    source = Source(str(path), _read_text(path))
     try:
         values = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
         raise LeagueFileError(
             f"{path}: this is not TOML: {error}; see docs/league.md for an example"
         ) from None
-    return _league(TableReader(source, "", values), path.parent)
+    return _read_settings(TableReader(source, "", values), path.parent)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -45,26 +45,26 @@ def _text(path: Path) -> str:
         raise LeagueFileError(f"{path}: this is not text in UTF-8, which TOML requires") from None
 
 
-def _league(top: TableReader, folder: Path) -> League:
+def _read_settings(top: TableReader, folder: Path) -> League:
     game = top.choice("game", GAMES)
     form = top.choice("format", FORMATS, "round-robin")
     entrants = read_entrants(top, game, folder)
     league = League(
-        name=_name(top),
+        name=_read_name(top),
         game=game,
         format=form,
-        seats=_seats(top, game, form, entrants),
+        seats=_read_seats(top, game, form, entrants),
         entrants=entrants,
         rounds=top.whole("rounds", 0, least=0, most=MOST_ROUNDS),
         deals=top.choice("deals", DEALS, "rotation" if form == "ab-test" else "travelling"),
         is_trusted=top.flag("trust", False),
         seed=top.text("seed", "1", example='"summer 2026"'),
-        tie_breaks=_tie_breaks(top, form),
-        challengers=_challengers(top, form, entrants),
-        advance=_advance(top, form),
-        trial=_trial(top, form),
-        options=_options(top, game, len(entrants)),
-        time=_time(top, game),
+        tie_breaks=_read_tie_breaks(top, form),
+        challengers=_read_challengers(top, form, entrants),
+        advance=_read_advance(top, form),
+        trial=_read_trial(top, form),
+        options=_read_options(top, game, len(entrants)),
+        time=_read_time_control(top, game),
     )
     top.end()
     _check_rotation(top, league)
@@ -72,7 +72,7 @@ def _league(top: TableReader, folder: Path) -> League:
     return league
 
 
-def _name(top: TableReader) -> str:
+def _read_name(top: TableReader) -> str:
     name = top.text("name", example='"summer"')
     try:
         bot_name_for(name, "1")  # a league is called as bots are
@@ -83,7 +83,7 @@ def _name(top: TableReader) -> str:
     return name
 
 
-def _seats(top: TableReader, game: str, form: str, entrants: tuple[Entrant, ...]) -> int:
+def _read_seats(top: TableReader, game: str, form: str, entrants: tuple[Entrant, ...]) -> int:
     sizes = GAMES[game].table_sizes
     usual = 2 if form in ("knockout", "ab-test") else min(sizes[-1], len(entrants))
     seats = top.whole("seats", usual, least=1, most=1000)
@@ -101,15 +101,15 @@ def _seats(top: TableReader, game: str, form: str, entrants: tuple[Entrant, ...]
     return seats
 
 
-def _challengers(top: TableReader, form: str, entrants: tuple[Entrant, ...]) -> tuple[str, ...]:
+def _read_challengers(top: TableReader, form: str, entrants: tuple[Entrant, ...]) -> tuple[str, ...]:
     names = tuple(each.name for each in entrants)
     if form == "gauntlet":
         return top.texts("challengers", names[:1], names)
-    _refuse(top, "challengers", "gauntlet", form)
+    _refuse_key(top, "challengers", "gauntlet", form)
     return ()
 
 
-def _tie_breaks(top: TableReader, form: str) -> tuple[str, ...]:
+def _read_tie_breaks(top: TableReader, form: str) -> tuple[str, ...]:
     if form == "knockout" and top.has("tie_breaks"):
         raise top.mistake(
             "tie_breaks", "a knockout is ordered by its bracket; remove this key, or choose another format"
@@ -117,29 +117,29 @@ def _tie_breaks(top: TableReader, form: str) -> tuple[str, ...]:
     return top.texts("tie_breaks", (), TIE_BREAKS)
 
 
-def _advance(top: TableReader, form: str) -> int:
+def _read_advance(top: TableReader, form: str) -> int:
     if form == "knockout":
         return top.whole("advance", 1, least=1, most=LARGEST_TABLE)
-    _refuse(top, "advance", "knockout", form)
+    _refuse_key(top, "advance", "knockout", form)
     return 1
 
 
-def _refuse(top: TableReader, key: str, needed: str, form: str) -> None:
+def _refuse_key(top: TableReader, key: str, needed: str, form: str) -> None:
     """A key that means nothing in this format would be a wish that nobody hears."""
     if top.has(key):
         raise top.mistake(
             key,
-            f'only {_a(needed)} has this key, and this league is {_a(form)}; remove it, or write format = "{needed}"',
+            f'only {_with_article(needed)} has this key, and this league is {_with_article(form)}; remove it, or write format = "{needed}"',
         )
 
 
-def _a(form: str) -> str:
+def _with_article(form: str) -> str:
     return f"an {form}" if form[0] == "a" else f"a {form}"
 
 
-def _trial(top: TableReader, form: str) -> Trial:
+def _read_trial(top: TableReader, form: str) -> Trial:
     if form != "ab-test":
-        _refuse(top, "test", "ab-test", form)
+        _refuse_key(top, "test", "ab-test", form)
     table, usual = top.table("test"), Trial()
     trial = Trial(
         least_points=table.number("least_points", usual.least_points, least=0, most=1000),
@@ -151,7 +151,7 @@ def _trial(top: TableReader, form: str) -> Trial:
     return trial
 
 
-def _options(top: TableReader, game: str, seats: int) -> Mapping[str, int | str]:  # noqa: ARG001
+def _read_options(top: TableReader, game: str, seats: int) -> Mapping[str, int | str]:  # noqa: ARG001
     table = top.table("options")
     given = table.rest()
     for key, value in given.items():
@@ -165,7 +165,7 @@ def _options(top: TableReader, game: str, seats: int) -> Mapping[str, int | str]
         raise top.mistake("options", str(error)) from None
 
 
-def _time(top: TableReader, game: str) -> TimeControl:
+def _read_time_control(top: TableReader, game: str) -> TimeControl:
     table, usual = top.table("time"), default_time_control(game)
     numbers: dict[str, Any] = {
         each.name: table.whole(

@@ -42,13 +42,13 @@ def so_far_of(
 
     over = by_match.keys() | set(voids)
     while isinstance(schedule, DRAWN) and (
-        ended := _among(over - ids.keys(), league, schedule.due_matches(so_far()))
+        ended := _find_over(over - ids.keys(), league, schedule.due_matches(so_far()))
     ):
         ids |= ended
     return so_far()
 
 
-def _among(over: Collection[str], league: str, due: Iterable[ScheduledMatch]) -> dict[str, str]:
+def _find_over(over: Collection[str], league: str, due: Iterable[ScheduledMatch]) -> dict[str, str]:
     """Those that were due and are over: the id of each by its name."""
     named = {
         match_name_for(request_id_of(league, called)): match.id

@@ -31,11 +31,11 @@ def par_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:
         deal["deal_set"] = record["deal_set"] | {"number": 1}  # all matches of a set have the same deals
     else:
         deal |= {"seed": record["seed"], "nonces": record["nonces"]}
-    return _played(canonical_json(deal), seats)
+    return _play_par(canonical_json(deal), seats)
 
 
 @lru_cache(maxsize=4096)
-def _played(deal: bytes, seats: int) -> tuple[float, ...]:
+def _play_par(deal: bytes, seats: int) -> tuple[float, ...]:
     given = json.loads(deal)
     nonces = given.get("nonces") or [None] * seats
     in_set = given.get("deal_set")
@@ -55,9 +55,9 @@ def _played(deal: bytes, seats: int) -> tuple[float, ...]:
         LocalPlayer(name, sample(name, given["game"]), bytes.fromhex(nonce) if nonce else NO_NONCE, Random(0))
         for nonce in nonces
     ]
-    played = LocalTable(setup, players, _failed, lambda value: value).play_match()
+    played = LocalTable(setup, players, _raise_failure, lambda value: value).play_match()
     return tuple(map(float, played.points))
 
 
-def _failed(failure: object) -> None:
+def _raise_failure(failure: object) -> None:
     raise RuntimeError(f"the par bot failed: {failure}")

@@ -58,7 +58,7 @@ class Players:
         """Has those of them that are ours attend until they are stopped, or for one match at which they sit so often."""
         for player, seats in Counter(players).items():
             if player in self._local and player not in self._tasks:
-                playing = self._keep(self._local[player], seats if is_for_one else 0)
+                playing = self._keep_attending(self._local[player], seats if is_for_one else 0)
                 self._tasks[player] = asyncio.create_task(playing)
 
     async def stop(self, players: Iterable[str]) -> None:
@@ -96,18 +96,18 @@ class Players:
         """Whether the runner has to see to it that the player attends."""
         return player in self._local
 
-    async def _keep(self, entrant: Entrant, seats: int) -> None:
+    async def _keep_attending(self, entrant: Entrant, seats: int) -> None:
         """Until cancelled, or until its seats at one match are played."""
         player = entrant.player
         while player not in self.diary.season.given_up:
-            code = await self._play(entrant, seats)
+            code = await self._run_process(entrant, seats)
             if seats and code == 0:
                 return
-            self._failed(entrant, code)
+            self._note_failure(entrant, code)
             await asyncio.sleep(WAITS_S[min(self._failures[player], len(WAITS_S)) - 1])
         await stand_in(self.address, self.tokens[player], self.security)
 
-    async def _play(self, entrant: Entrant, seats: int) -> int:
+    async def _run_process(self, entrant: Entrant, seats: int) -> int:
         """One process from its start to its end; its exit code."""
         process = self._running[entrant.player] = await bot_process(
             self.league, entrant, self.address, self.tokens[entrant.player], self._log_of(entrant),
@@ -122,7 +122,7 @@ class Players:
             is_given_up = entrant.player in self.diary.season.given_up
             await (process.kill() if is_given_up or seats or process.has_ended else process.stop())
 
-    def _failed(self, entrant: Entrant, code: int) -> None:
+    def _note_failure(self, entrant: Entrant, code: int) -> None:
         self._failures[entrant.player] += 1
         why = f"its process ended with {code}: {last_line(self._log_of(entrant))}"
         times = self._failures[entrant.player]

@@ -48,7 +48,7 @@ class Process:
         if self.has_ended:
             return
         try:
-            await self._stop()
+            await self._ask_to_stop()
         finally:
             await self.kill()
 
@@ -58,7 +58,7 @@ class Process:
             os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
 
-    async def _stop(self) -> None:
+    async def _ask_to_stop(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
         with contextlib.suppress(TimeoutError):  # then it is killed
@@ -94,8 +94,8 @@ class OwnServer:
         self._keeper: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> OwnServer:
-        await self._start()
-        self._keeper = asyncio.create_task(self._keep())
+        await self._start_server()
+        self._keeper = asyncio.create_task(self._keep_running())
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -105,7 +105,7 @@ class OwnServer:
         await asyncio.gather(self._keeper, return_exceptions=True)  # callers know already
         await self._server.stop()
 
-    async def _start(self) -> None:
+    async def _start_server(self) -> None:
         port = self.address.rpartition(":")[2] or "0"
         command = (
             "serve",
@@ -126,13 +126,13 @@ class OwnServer:
             )
         self.address = line.partition("listens on ")[2].split(". ")[0]
 
-    async def _keep(self) -> None:
+    async def _keep_running(self) -> None:
         """Bots and we come back to the address that we know; whoever calls meanwhile calls again."""
         while True:
             assert self._server
             await self._server.ended()
             await self._server.kill()  # what it has left behind holds the folder
-            await self._start()
+            await self._start_server()
 
 
 async def bot_process(
@@ -143,7 +143,7 @@ async def bot_process(
     command = ["bot", entrant.bot, "--game", league.game, "--address", address, "--no-queue", "--quiet"]
     command += ["--max-matches", str(most)]
     command += ["--matches", str(matches)] if matches else []
-    command += ["--times", str(log.with_suffix(time_reports.SUFFIX))]
+    command += ["--times", str(log.with_suffix(time_reports.REPORT_SUFFIX))]
     return await started(*command, log=log, variables={TOKEN_VARIABLE: token, **security.to_environment()})
 
 
@@ -162,10 +162,10 @@ async def check_bot_file(league: League, entrant: Entrant) -> None:
         await process.wait()
         raise UsageError(f"{entrant.bot}: importing it took longer than {START_S:.0f} s") from None
     if process.returncode:
-        raise UsageError(_reason(said.decode(errors="replace"), entrant))
+        raise UsageError(_extract_reason(said.decode(errors="replace"), entrant))
 
 
-def _reason(said: str, entrant: Entrant) -> str:
+def _extract_reason(said: str, entrant: Entrant) -> str:
     """What load_bot complained of, without the way to it."""
     _, found, text = said.partition("UsageError: ")
     return text.strip() if found else f"{entrant.bot}: cannot be imported\n{said.strip()}"

@@ -45,7 +45,7 @@ class Pace:
         done, total = done_of(runner), runner.schedule.expected_matches(runner.so_far)
         parts = [f"{done} of {total} matches", f"{self.per_s(runner.played):.2f} a second"]
         if runner.played >= KNOWN_AFTER and done < total:
-            parts.append(f"{_duration((total - done) / self.per_s(runner.played))} left")
+            parts.append(f"{_format_duration((total - done) / self.per_s(runner.played))} left")
         if runner.waits_for:
             parts.append(f"waiting for {', '.join(sorted(runner.waits_for))} to attend")
         return ", ".join(parts)
@@ -60,24 +60,24 @@ def done_of(runner: Runner) -> int:
 def shown(is_quiet: bool) -> Iterator[Screen]:
     """Shows it while the context lasts."""
     if is_quiet:
-        yield Screen(lambda _: None, _say)
+        yield Screen(lambda _: None, _print_line)
     elif sys.stderr.isatty():
-        with _bar() as screen:
+        with _show_bar() as screen:
             yield screen
     else:
-        yield Screen(_lines(), _say)
+        yield Screen(_make_line_display(), _print_line)
 
 
-def _say(told: str) -> None:
+def _print_line(told: str) -> None:
     print(told, file=sys.stderr, flush=True)
 
 
-def _lines() -> Callable[[Runner], None]:
+def _make_line_display() -> Callable[[Runner], None]:
     pace = Pace()
-    return _seldom(EVERY_S, lambda runner: _say(pace.line(runner)))
+    return _limit_rate(EVERY_S, lambda runner: _print_line(pace.line(runner)))
 
 
-def _seldom(every_s: float, show: Callable[[Runner], None]) -> Callable[[Runner], None]:
+def _limit_rate(every_s: float, show: Callable[[Runner], None]) -> Callable[[Runner], None]:
     """Not before so long, and after each time not before as long again."""
     due_s = monotonic() + every_s
 
@@ -91,7 +91,7 @@ def _seldom(every_s: float, show: Callable[[Runner], None]) -> Callable[[Runner]
 
 
 @contextmanager
-def _bar() -> Iterator[Screen]:
+def _show_bar() -> Iterator[Screen]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn
 
@@ -104,10 +104,10 @@ def _bar() -> Iterator[Screen]:
             total = runner.schedule.expected_matches(runner.so_far)
             bar.update(task, total=total, completed=done_of(runner), description=pace.line(runner))
 
-        yield Screen(_seldom(BAR_EVERY_S, show), lambda told: bar.console.print(told, markup=False))
+        yield Screen(_limit_rate(BAR_EVERY_S, show), lambda told: bar.console.print(told, markup=False))
 
 
-def _duration(seconds: float) -> str:
+def _format_duration(seconds: float) -> str:
     if seconds < 90:
         return f"about {max(1, round(seconds))} s"
     if seconds < 90 * 60:

@@ -26,15 +26,15 @@ VOIDS_FOR_A_RESULT, MOST_VOIDS = 3, 1_000
 
 def check_table(bundle: Bundle) -> None:
     """Raises `BadSeason` for the first thing that does not follow."""
-    league = _league(bundle)
-    results = dict(_tables(bundle))
+    league = _read_league(bundle)
+    results = dict(_read_results(bundle))
     _check_pars(bundle, results.values())
-    voids = _voids(bundle, len(results))
+    voids = _read_voids(bundle, len(results))
     _check_length(league, len(results) + len(voids))
     try:
-        _check_played(_schedule(league), results, voids)
+        _check_played(_make_schedule(league), results, voids)
         _check_voids(league, results, voids)
-        _check_turns(league, bundle, len(results))
+        _check_entrant_changes(league, bundle, len(results))
         right = standings_of(league, results, voids)
     except RecursionError:
         raise BadSeason(
@@ -43,14 +43,14 @@ def check_table(bundle: Bundle) -> None:
     _check_standings(bundle.read_json("standings.json"), right)
 
 
-def _league(bundle: Bundle) -> League:
+def _read_league(bundle: Bundle) -> League:
     try:
         return League.from_json(bundle.read_json("settings.json"))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BadSeason(f"settings.json: these are no settings of a league: {error!r}") from None
 
 
-def _schedule(league: League) -> Schedule:
+def _make_schedule(league: League) -> Schedule:
     try:
         return schedule_of(league)
     except ValueError as bad:  # `BadSchedule` among them
@@ -80,7 +80,7 @@ def _is_cycle(league: League) -> bool:
     return league.format == "round-robin" and league.seats > 0
 
 
-def _voids(bundle: Bundle, results: int) -> set[str]:
+def _read_voids(bundle: Bundle, results: int) -> set[str]:
     """The attempts that counted for nobody, by table."""
     voids: set[str] = set()
     for number, void in enumerate(bundle.read_json_lines("voids.jsonl"), start=1):
@@ -93,11 +93,11 @@ def _voids(bundle: Bundle, results: int) -> set[str]:
 def _table_in(line: Mapping[str, Any], file: str, number: int) -> str:
     table = line.get("table")
     if not isinstance(table, str) or len(table) > LONGEST_TABLE_ID:
-        raise fault_at(file, number, f"table is {_short(table)}, which no schedule has")
+        raise fault_at(file, number, f"table is {_shorten_json(table)}, which no schedule has")
     return table
 
 
-def _tables(bundle: Bundle) -> Iterator[tuple[str, LoggedResult]]:
+def _read_results(bundle: Bundle) -> Iterator[tuple[str, LoggedResult]]:
     seen: dict[str, int] = {}
     for number, line in enumerate(bundle.read_json_lines("results.jsonl"), start=1):
         try:
@@ -121,7 +121,7 @@ def _check_pars(bundle: Bundle, results: Collection[LoggedResult]) -> None:
             raise fault_at(
                 "results.jsonl",
                 result.seq,
-                f"par is {_short(list(result.par))}; for these deals it is {_short(list(right))}",
+                f"par is {_shorten_json(list(result.par))}; for these deals it is {_shorten_json(list(right))}",
             )
 
 
@@ -154,7 +154,7 @@ def _check_voids(league: League, results: Mapping[str, LoggedResult], voids: set
             raise BadSeason(f"voids.jsonl: {void} is no match of the schedule that was void")
 
 
-def _check_turns(league: League, bundle: Bundle, results: int) -> None:
+def _check_entrant_changes(league: League, bundle: Bundle, results: int) -> None:
     """Who takes part may be given up and, after that, let back, as often as may be."""
     before, is_out = 0, dict.fromkeys(league.players, False)
     for number, turn in enumerate(bundle.read_json_lines("entrants.jsonl"), start=1):
@@ -220,13 +220,13 @@ def _first_difference(published: Any, right: Any, where: str) -> str:
             for place, (one, other) in enumerate(zip(published, right, strict=True))
         ]
     else:
-        return f"{where or 'all of it'} is {_short(published)}; from the results follows {_short(right)}"
+        return f"{where or 'all of it'} is {_shorten_json(published)}; from the results follows {_shorten_json(right)}"
     return next(
         _first_difference(one, other, place) for place, one, other in pairs if not _is_same(one, other)
     )
 
 
-def _short(value: Any) -> str:
+def _shorten_json(value: Any) -> str:
     """The beginning of the value as JSON."""
     text = json.dumps(value, sort_keys=True)
     return text if len(text) <= 120 else f"{text[:120]}..."

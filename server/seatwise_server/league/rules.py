@@ -37,12 +37,12 @@ def schedule_of(league: League) -> Schedule:
         case "knockout":
             return Knockout(players, league.seats, league.advance, league.rounds or 1, duplicate, league.seed)
         case "gauntlet":
-            sides = _sides(league)
+            sides = _split_sides(league)
             return Gauntlet(*sides, league.seats, league.rounds, duplicate, league.seed)
         case "ab-test":
             a, b = players
             most = league.rounds or MOST_UNITS
-            return ABTest(a, b, league.seats, _test(league), most_units=most, duplicate=duplicate)
+            return ABTest(a, b, league.seats, _make_test(league), most_units=most, duplicate=duplicate)
         case "round-robin":
             return RoundRobin(players, league.seats, league.rounds, duplicate, league.seed)
     raise BadSchedule(f"format: {league.format!r} is none of {', '.join(FORMATS)}")
@@ -72,7 +72,7 @@ def _usual_rounds(entrants: int) -> int:
     return max(1, (entrants - 1).bit_length())
 
 
-def _sides(league: League) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _split_sides(league: League) -> tuple[tuple[str, ...], tuple[str, ...]]:
     challengers = [each.player for each in league.entrants if each.name in league.challengers]
     return tuple(challengers), _without(league.players, challengers)
 
@@ -81,6 +81,6 @@ def _without(players: Sequence[str], some: Sequence[str]) -> tuple[str, ...]:
     return tuple(player for player in players if player not in some)
 
 
-def _test(league: League) -> PointsTest:
+def _make_test(league: League) -> PointsTest:
     trial = league.trial
     return PointsTest(trial.least_points, trial.alpha, trial.beta, trial.least_units)

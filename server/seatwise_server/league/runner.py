@@ -29,11 +29,11 @@ SHORTEST_POLL_S = 0.03
 POLL_SHARE = 0.05
 """A match is looked at again after this share of the time that it has taken so far: late by so much at the most."""
 LONGEST_POLL_S = 2.0
-FULL_S = 1.0
+FULL_RETRY_S = 1.0
 ABSENT_S = 20.0
 """A match that waits so long for bots of ours has them started again: they do not attend."""
 TWICE = "did not sit down at a table, nor when the match was repeated"
-PATIENCE_S = 600.0
+ABSENT_PATIENCE_S = 600.0
 """So long a match waits for a bot that others run; then it is void."""
 
 Progress = Callable[["Runner"], None]
@@ -51,7 +51,7 @@ class Runner:
     tables: int
     """How many matches at once."""
     on_progress: Progress = lambda _: None
-    patience_s: float = PATIENCE_S
+    patience_s: float = ABSENT_PATIENCE_S
     is_stopping: bool = False
     played: int = 0
     """Matches that this run has seen end."""
@@ -80,7 +80,7 @@ class Runner:
                 self._unrecorded[result.deal].append(result.match)
         try:
             while self._start_due():
-                await self._one_is_over()
+                await self._wait_for_one()
         finally:
             for task in self._open.values():
                 task.cancel()
@@ -89,7 +89,7 @@ class Runner:
         for deal in list(self._unrecorded):
             await self._fetch_records(deal)
             if is_played and deal in self._unrecorded:
-                await self._close(deal)
+                await self._close_deal(deal)
         return is_played and not self._unrecorded
 
     def _start_due(self) -> bool:
@@ -98,12 +98,12 @@ class Runner:
             self._waiting = [
                 match for match in self.schedule.due_matches(self.so_far) if match.id not in self._open
             ]
-        while len(self._open) < self.tables and (match := self._next()) is not None:
-            self._open[match.id] = asyncio.create_task(self._play(match))
+        while len(self._open) < self.tables and (match := self._next_match()) is not None:
+            self._open[match.id] = asyncio.create_task(self._play_match(match))
             self._busy.update(match.bots)
         return bool(self._open)
 
-    def _next(self) -> ScheduledMatch | None:
+    def _next_match(self) -> ScheduledMatch | None:
         """Taken from those that wait, the first that need not wait longer."""
         if self.is_stopping:
             return None
@@ -114,18 +114,18 @@ class Runner:
         """A bot that is started afresh for each match plays one at a time."""
         return self.league.is_fresh and not self._busy.isdisjoint(match.bots)
 
-    async def _one_is_over(self) -> None:
+    async def _wait_for_one(self) -> None:
         await asyncio.wait(self._open.values(), return_when=asyncio.FIRST_COMPLETED)
         for name in [name for name, task in self._open.items() if task.done()]:
             self._open.pop(name).result()
 
     # One match
 
-    async def _play(self, scheduled: ScheduledMatch) -> None:
-        match = await self._created(scheduled)
+    async def _play_match(self, scheduled: ScheduledMatch) -> None:
+        match = await self._create_match(scheduled)
         if self.league.is_fresh:
             self.players.start(scheduled.bots, is_for_one=True)
-        match = await self._over(match)
+        match = await self._wait_for_end(match)
         if self.league.is_fresh:
             await self.players.stop(scheduled.bots)
         self._busy.difference_update(scheduled.bots)
@@ -133,7 +133,7 @@ class Runner:
         self.played += 1
         self.on_progress(self)
 
-    async def _created(self, scheduled: ScheduledMatch) -> Match:
+    async def _create_match(self, scheduled: ScheduledMatch) -> Match:
         """The same match for the same id, however often it is asked for."""
         season = self.diary.season
         request_id = request_id_of(season.league, scheduled.id)
@@ -141,22 +141,22 @@ class Runner:
             try:
                 return await self.client.create_match(
                     self.league.game, scheduled.bots, self.league.options, encode_time_control(self.league.time),
-                    self._deal_set(scheduled), request_id, season.league,
+                    self._deal_set_of(scheduled), request_id, season.league,
                 )  # fmt: skip
             except ServerFullError:
-                await asyncio.sleep(FULL_S)
+                await asyncio.sleep(FULL_RETRY_S)
             except SeatwiseError as error:
                 if error.reason != "SET_OVER":
                     raise
-                return await self._created(without_deal(scheduled))
+                return await self._create_match(without_deal(scheduled))
 
-    def _deal_set(self, scheduled: ScheduledMatch) -> DealSet | None:
+    def _deal_set_of(self, scheduled: ScheduledMatch) -> DealSet | None:
         deal = scheduled.deal
         if deal is None:
             return None
         return DealSet(name=deal_name(self.diary.season.league, deal.set), number=deal.number, size=deal.size)
 
-    async def _over(self, match: Match) -> Match:
+    async def _wait_for_end(self, match: Match) -> Match:
         """Waits for its end, and sees to it that it has a beginning."""
         loop = asyncio.get_running_loop()
         began = acted = loop.time()
@@ -209,7 +209,7 @@ class Runner:
             self.moves += sum(record.count(f'"kind":"{kind}"') for kind in ("move", "called"))
         self._unrecorded.pop(deal, None)
 
-    async def _close(self, deal: str) -> None:
+    async def _close_deal(self, deal: str) -> None:
         """A test was decided, and this run interrupted, before all of the deal was played: nobody will play the rest of it."""
         await self.client.close_deal_set(deal)
         await self._fetch_records(deal)

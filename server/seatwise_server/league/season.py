@@ -26,7 +26,7 @@ from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import Runner
 from seatwise_server.league.settings import Entrant, League
 
-PATIENCE_S = 30.0
+SERVER_PATIENCE_S = 30.0
 """A server that is started anew is waited for."""
 TABLES_A_CORE = 4
 """UGO! is all waiting for one another: more matches than cores keep the cores busy."""
@@ -71,9 +71,9 @@ async def play(league: League, results: Path, where: Where, screen: Screen) -> P
         stack.callback(book.close)
         if is_over(schedule, book.season):
             return Played(True, 0, 0, 0.0)
-        client = await stack.enter_async_context(_client(results, where))
+        client = await stack.enter_async_context(_open_client(results, where))
         await client.admin.create_league(book.season.league, json.dumps(league.published()))
-        tokens = {each.player: await _token(client.admin, league, each) for each in league.entrants}
+        tokens = {each.player: await _obtain_token(client.admin, league, each) for each in league.entrants}
         players = Players(
             league,
             client.address,
@@ -87,7 +87,7 @@ async def play(league: League, results: Path, where: Where, screen: Screen) -> P
         await stack.enter_async_context(players)
         runner = Runner(league, schedule, book, client.admin, players, tables, on_progress=screen.show)
         with _ending_in_order(runner):
-            return await _timed(runner)
+            return await _run_timed(runner)
 
 
 def is_over(schedule: Schedule, season: season_log.Season) -> bool:
@@ -103,7 +103,7 @@ def usual_tables(league: League) -> int:
     return max(1, cores // league.seats) if league.game == "ubongo" else TABLES_A_CORE * cores
 
 
-async def _timed(runner: Runner) -> Played:
+async def _run_timed(runner: Runner) -> Played:
     loop = asyncio.get_running_loop()
     began = loop.time()
     is_over = await runner.run()
@@ -120,7 +120,7 @@ class _Server:
 
 
 @asynccontextmanager
-async def _client(results: Path, where: Where) -> AsyncIterator[_Server]:
+async def _open_client(results: Path, where: Where) -> AsyncIterator[_Server]:
     address, token = where.address, where.token
     async with AsyncExitStack() as stack:
         if not address:
@@ -129,15 +129,15 @@ async def _client(results: Path, where: Where) -> AsyncIterator[_Server]:
             address = (await stack.enter_async_context(OwnServer(folder, where.decks))).address
             token = (folder / "admin.token").read_text().strip()
         admin = await stack.enter_async_context(
-            AsyncClient(address, token, patience_s=PATIENCE_S, **where.security)
+            AsyncClient(address, token, patience_s=SERVER_PATIENCE_S, **where.security)
         )
         yield _Server(address, admin)
 
 
-async def _token(admin: AsyncClient, league: League, entrant: Entrant) -> str:
+async def _obtain_token(admin: AsyncClient, league: League, entrant: Entrant) -> str:
     """That of an entrant that we start, who is registered if need be; of another one none, but it must be there."""
     if not entrant.is_local:
-        await _known(admin, entrant)
+        await _check_registered(admin, entrant)
         return ""
     _, name, _, version = entrant.player.split("/")
     request_id = hashlib.sha256(f"league/{league.name}/{entrant.player}".encode()).hexdigest()[:40]
@@ -150,7 +150,7 @@ async def _token(admin: AsyncClient, league: League, entrant: Entrant) -> str:
         ) from None
 
 
-async def _known(admin: AsyncClient, entrant: Entrant) -> None:
+async def _check_registered(admin: AsyncClient, entrant: Entrant) -> None:
     try:
         await admin.get_bot(entrant.player)
     except NotFoundError:

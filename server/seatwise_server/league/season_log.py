@@ -75,36 +75,36 @@ class Diary:
     def result(self, table: str, result: LoggedResult) -> None:
         """A match that counts; once for each table."""
         assert table not in self.season.results, f"{table} has a result already"
-        self._write({"kind": "result", "table": table, **result.to_json()})
+        self._append_line({"kind": "result", "table": table, **result.to_json()})
         self.season.results[table] = result
 
     def void(self, void: Void) -> None:
         """A match that does not."""
-        self._write({"kind": "void", "table": void.table, "match": void.match, "reason": void.reason})
+        self._append_line({"kind": "void", "table": void.table, "match": void.match, "reason": void.reason})
         self.season.voids.append(void)
 
     def record(self, match: str, record: str) -> None:
         """The record of a match that counts."""
-        self._write({"kind": "record", "match": match, "record": record})
+        self._append_line({"kind": "record", "match": match, "record": record})
         self.season.records[match] = record
 
     def given_up(self, player: str, why: str) -> None:
         """An entrant that is not started again."""
-        self._turn("given_up", player, why)
+        self._append_change("given_up", player, why)
 
     def let_back(self, player: str, why: str) -> None:
         """An entrant that was given up, and is started again from now on."""
-        self._turn("let_back", player, why)
+        self._append_change("let_back", player, why)
 
-    def _turn(self, kind: str, player: str, why: str) -> None:
-        self._write({"kind": kind, "player": player, "why": why})
+    def _append_change(self, kind: str, player: str, why: str) -> None:
+        self._append_line({"kind": kind, "player": player, "why": why})
         self.season.turns.append(Turn(player, kind == "let_back", why, len(self.season.results)))
 
     def close(self) -> None:
         """Lets another process go on."""
         self._file.close()
 
-    def _write(self, line: dict[str, Any]) -> None:
+    def _append_line(self, line: dict[str, Any]) -> None:
         self._file.write(json.dumps(line).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -118,8 +118,8 @@ def opened(folder: Path, league: League, new_name: str) -> Diary:
     folder.mkdir(parents=True, exist_ok=True)
     file = (folder / "season.jsonl").open("a+b")
     try:
-        _lock(file, folder)
-        return Diary(file, _read(file, folder, league, new_name))
+        _lock_file(file, folder)
+        return Diary(file, _read_or_begin(file, folder, league, new_name))
     except BaseException:
         file.close()
         raise
@@ -128,15 +128,15 @@ def opened(folder: Path, league: League, new_name: str) -> Diary:
 def season_in(folder: Path) -> tuple[dict[str, Any], Season]:
     """Settings and season of the season log in that folder, to be read only; `UsageError` if there is none."""
     try:
-        lines = list(_lines((folder / "season.jsonl").read_bytes()))
+        lines = list(_parse_lines((folder / "season.jsonl").read_bytes()))
     except OSError as error:
         raise UsageError(f"{folder} holds no league: season.jsonl: {error.strerror}") from None
     if not lines or lines[0].get("format") != FORMAT:
         raise UsageError(f"{folder}/season.jsonl: the first line is not of the format {FORMAT}")
-    return lines[0]["settings"], _season(lines)
+    return lines[0]["settings"], _replay_lines(lines)
 
 
-def _lock(file: IO[bytes], folder: Path) -> None:
+def _lock_file(file: IO[bytes], folder: Path) -> None:
     import fcntl
 
     try:
@@ -147,27 +147,27 @@ def _lock(file: IO[bytes], folder: Path) -> None:
         ) from None
 
 
-def _read(file: IO[bytes], folder: Path, league: League, new_name: str) -> Season:
+def _read_or_begin(file: IO[bytes], folder: Path, league: League, new_name: str) -> Season:
     file.seek(0)
     text = file.read()
     whole = text[: text.rfind(b"\n") + 1]
     if len(whole) < len(text):  # we died in the middle of a line: it was never acknowledged
         file.truncate(len(whole))
-    lines = list(_lines(whole))
+    lines = list(_parse_lines(whole))
     if not lines:
-        return _begun(file, league, new_name)
+        return _begin_season(file, league, new_name)
     if lines[0].get("format") != FORMAT or lines[0]["settings"] != league.to_json():
-        raise UsageError(_other(folder, lines[0], league))
-    return _season(lines)
+        raise UsageError(_explain_other_league(folder, lines[0], league))
+    return _replay_lines(lines)
 
 
-def _begun(file: IO[bytes], league: League, new_name: str) -> Season:
+def _begin_season(file: IO[bytes], league: League, new_name: str) -> Season:
     diary = Diary(file, Season(new_name))
-    diary._write({"format": FORMAT, "league": new_name, "settings": league.to_json()})
+    diary._append_line({"format": FORMAT, "league": new_name, "settings": league.to_json()})
     return diary.season
 
 
-def _season(lines: list[dict[str, Any]]) -> Season:
+def _replay_lines(lines: list[dict[str, Any]]) -> Season:
     season = Season(lines[0]["league"])
     for line in lines[1:]:
         match line["kind"]:
@@ -183,12 +183,12 @@ def _season(lines: list[dict[str, Any]]) -> Season:
     return season
 
 
-def _lines(text: bytes) -> Iterator[dict[str, Any]]:
+def _parse_lines(text: bytes) -> Iterator[dict[str, Any]]:
     for line in text[: text.rfind(b"\n") + 1].splitlines():
         yield json.loads(line)
 
 
-def _other(folder: Path, head: dict[str, Any], league: League) -> str:
+def _explain_other_league(folder: Path, head: dict[str, Any], league: League) -> str:
     before, now = head.get("settings", {}), league.to_json()
     keys = [key for key in now if now[key] != before.get(key)]
     return (

@@ -14,8 +14,8 @@ from seatwise.v1.play_service_pb2 import PlayRequest, PlayRequestItem, PlayRespo
 
 Write: TypeAlias = Callable[[PlayRequest], Awaitable[None]]
 
-MOST = 1000
-AGAIN_S = 1.0
+MAX_MATCHES = 1000
+RECONNECT_S = 1.0
 NONCE = bytes(32)
 """It wants no say in the deal."""
 
@@ -25,31 +25,31 @@ async def stand_in(address: str, token: str, security: Security) -> None:
     while True:
         try:
             async with asyncio.TaskGroup() as group:
-                await _attend(GrpcWire(address, token, security=security), group)
+                await _attend_lobby(GrpcWire(address, token, security=security), group)
                 raise _LinkLost  # ends what was begun at the tables
         except* (SeatwiseError, _LinkLost):
-            await asyncio.sleep(AGAIN_S)
+            await asyncio.sleep(RECONNECT_S)
 
 
 class _LinkLost(Exception):  # not a fault: it begins anew
     pass
 
 
-async def _attend(wire: GrpcWire, group: asyncio.TaskGroup) -> None:
-    referees: dict[str, _Referee] = {}
+async def _attend_lobby(wire: GrpcWire, group: asyncio.TaskGroup) -> None:
+    referees: dict[str, _SubstituteSeats] = {}
     async with wire.attend() as lobby:
-        await lobby.write(AttendRequest(max_matches=MOST))
+        await lobby.write(AttendRequest(max_matches=MAX_MATCHES))
         while (response := await lobby.read()) is not None:
             if not response.HasField("offer"):
                 continue
             address = response.offer.address or wire.address
             if address not in referees:
-                referees[address] = _Referee()
+                referees[address] = _SubstituteSeats()
                 group.create_task(referees[address].play(wire, address))
             referees[address].sit(response.offer)
 
 
-class _Referee:
+class _SubstituteSeats:
     """All seats at one referee: there is one stream for them, and it has one writer."""
 
     def __init__(self) -> None:
@@ -62,16 +62,16 @@ class _Referee:
     async def play(self, wire: GrpcWire, address: str) -> None:
         """Says what is to be said; resigns as soon as the cards are dealt, which the first update tells."""
         async with wire.play(address) as stream, asyncio.TaskGroup() as group:
-            writer = group.create_task(self._write(stream.write))
+            writer = group.create_task(self._write_requests(stream.write))
             while (response := await stream.read()) is not None:
                 for item in response.items:
-                    self._take(item)
+                    self._resign_when_dealt(item)
             writer.cancel()
 
-    def _take(self, item: PlayResponseItem) -> None:
+    def _resign_when_dealt(self, item: PlayResponseItem) -> None:
         if item.HasField("update"):
             self._outbox.put_nowait(PlayRequestItem(match=item.match, seat=item.seat, resign=Resign()))
 
-    async def _write(self, write: Write) -> None:
+    async def _write_requests(self, write: Write) -> None:
         while True:
             await write(PlayRequest(items=[await self._outbox.get()]))

@@ -33,13 +33,13 @@ def standings_of(
         "tie_breaks": list(criteria_of(league)),
         "rows": rows_of(league, schedule, so_far),
     }
-    return table | _verdict(schedule, so_far)
+    return table | _verdict_values(schedule, so_far)
 
 
 def rows_of(league: League, schedule: Schedule, so_far: SoFar) -> list[Row]:
     """Everybody's, the best first."""
     names = {each.player: each.name for each in league.entrants}
-    return [_row(line, names[line.bot]) for line in _lines(league, schedule, so_far)]
+    return [_published_row(line, names[line.bot]) for line in _rank_rows(league, schedule, so_far)]
 
 
 def league_digest(league: League) -> str:
@@ -47,14 +47,14 @@ def league_digest(league: League) -> str:
     return League.from_json(league.published()).digest
 
 
-def _lines(league: League, schedule: Schedule, so_far: SoFar) -> tuple[StandingsRow, ...]:
+def _rank_rows(league: League, schedule: Schedule, so_far: SoFar) -> tuple[StandingsRow, ...]:
     results, byes = so_far.results.values(), schedule.list_byes(so_far)
     if isinstance(schedule, Knockout):
         return standings_in_order(results, schedule.final_order(so_far), byes)
     return rank_entrants(results, league.players, criteria_of(league), byes, league.seed)
 
 
-def _row(line: StandingsRow, name: str) -> Row:
+def _published_row(line: StandingsRow, name: str) -> Row:
     return {
         "rank": line.rank,
         "name": name,
@@ -69,7 +69,7 @@ def _row(line: StandingsRow, name: str) -> Row:
     }
 
 
-def _verdict(schedule: Schedule, so_far: SoFar) -> dict[str, Any]:
+def _verdict_values(schedule: Schedule, so_far: SoFar) -> dict[str, Any]:
     """What an A-against-B test has come to."""
     if not isinstance(schedule, ABTest):
         return {}
@@ -101,14 +101,14 @@ def verdict_told(league: League, standings: Mapping[str, Any]) -> str:
 
 def heads(standings: Mapping[str, Any]) -> list[str]:
     """Of the columns behind rank and name."""
-    return [*COLUMNS.values(), *(RARE[key] for key in _rare(standings))]
+    return [*COLUMNS.values(), *(RARE[key] for key in _rare_columns(standings))]
 
 
 def cells(standings: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
     """A row of them."""
     shown = [str(row["matches"]), f"{row['points']:.2f}", f"{100 * row['score']:.1f} %", f"{row['wins']:g}"]
-    return shown + [str(row[key]) for key in _rare(standings)]
+    return shown + [str(row[key]) for key in _rare_columns(standings)]
 
 
-def _rare(standings: Mapping[str, Any]) -> list[str]:
+def _rare_columns(standings: Mapping[str, Any]) -> list[str]:
     return [key for key in RARE if any(row[key] for row in standings["rows"])]

@@ -9,9 +9,9 @@ from typing import Any
 
 from seatwise_server.league.settings import League
 
-SUFFIX = ".times"
+REPORT_SUFFIX = ".times"
 
-LONGEST = 1000
+LONGEST_REPORT = 1000
 """A report is shorter."""
 
 
@@ -19,16 +19,16 @@ def reports(logs: Path, league: League) -> dict[tuple[str, str, int], float]:
     """By bot, match and prompt, in milliseconds. What is no report is passed over, as the last line of a bot that was killed."""
     found = {}
     for entrant in league.entrants:
-        for match, prompt, took in _told(logs / f"{entrant.name}{SUFFIX}"):
+        for match, prompt, took in _read_reports(logs / f"{entrant.name}{REPORT_SUFFIX}"):
             found[entrant.player, match, prompt] = took
     return found
 
 
-def _told(file: Path) -> Iterator[tuple[str, int, float]]:
+def _read_reports(file: Path) -> Iterator[tuple[str, int, float]]:
     if not file.is_file():
         return
     with file.open(encoding="utf-8", errors="replace") as lines:
-        for line in iter(lambda: lines.readline(LONGEST), ""):
+        for line in iter(lambda: lines.readline(LONGEST_REPORT), ""):
             try:
                 told = json.loads(line)
             except (ValueError, RecursionError):

@@ -95,7 +95,7 @@ class Facts:
         """All that were forfeited or resigned."""
         return [
             Incident(
-                result.match, table, seat, self.names[player], ending, self._evidence(result.match, seat)
+                result.match, table, seat, self.names[player], ending, self._find_evidence(result.match, seat)
             )
             for table, result in self.results.items()
             for seat, (player, ending) in enumerate(zip(result.bots, result.endings, strict=True))
@@ -107,7 +107,7 @@ class Facts:
         found: dict[str, list[int]] = {player: [] for player in self.order}
         for record in map(json.loads, self.records.values()):
             bots = [seat["bot"] for seat in record["seats"]]
-            for seat, charged_ms in _charges(record["entries"]):
+            for seat, charged_ms in _list_charges(record["entries"]):
                 found[bots[seat]].append(charged_ms)
         return {player: (sum(each) / len(each), max(each)) for player, each in found.items() if each}
 
@@ -116,11 +116,13 @@ class Facts:
         records = map(json.loads, self.records.values()) if self._reports else ()
         return [answer for record in records for answer in match_reports(record, self._reports)]
 
-    def _evidence(self, match: str, seat: int) -> tuple[str, ...]:
+    def _find_evidence(self, match: str, seat: int) -> tuple[str, ...]:
         record = self.records.get(match)
         if record is None:
             return ("its record is not published yet, because others may still play the same deal",)
-        return tuple(_told(entry) for entry in json.loads(record)["entries"] if _concerns(entry, seat))
+        return tuple(
+            _describe_entry(entry) for entry in json.loads(record)["entries"] if _concerns_seat(entry, seat)
+        )
 
 
 def _seat_row(name: str, points: Sequence[Sequence[int]]) -> SeatRow:
@@ -128,7 +130,7 @@ def _seat_row(name: str, points: Sequence[Sequence[int]]) -> SeatRow:
     return SeatRow(name, tuple(map(len, points)), means)
 
 
-def _charges(entries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
+def _list_charges(entries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
     for entry in entries:
         if entry["kind"] == "move":
             yield entry["seat"], entry["charged_ms"]
@@ -136,14 +138,14 @@ def _charges(entries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
             yield from ((call["seat"], call["charged_ms"]) for call in entry["calls"])
 
 
-def _concerns(entry: Mapping[str, Any], seat: int) -> bool:
+def _concerns_seat(entry: Mapping[str, Any], seat: int) -> bool:
     """Whether the entry is held against that seat."""
     if entry["kind"] == "default":
         return entry["reason"] == "TIMED_OUT" and any(move["seat"] == seat for move in entry["moves"])
     return entry["kind"] in ("rejected", "forfeited", "resigned") and entry.get("seat") == seat
 
 
-def _told(entry: Mapping[str, Any]) -> str:
+def _describe_entry(entry: Mapping[str, Any]) -> str:
     what = {
         "default": "ran out of time",
         "rejected": "was rejected",

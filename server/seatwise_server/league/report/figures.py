@@ -36,7 +36,7 @@ def whiskers(title: str, rows: Sequence[Whisker], unit: str, middle: float | Non
     height = len(rows) * ROW + FOOT + 14
     foot = len(rows) * ROW
     x = scale_for([end for row in rows for end in (row.low, row.high)], NAMES, WIDTH - 20)
-    shapes = [*_grid(x, 0, foot), text(WIDTH - 20, height - 2, unit, "unit", "end")]
+    shapes = [*_draw_grid(x, 0, foot), text(WIDTH - 20, height - 2, unit, "unit", "end")]
     if middle is not None and x.low < middle < x.high:
         shapes.append(line(x.at(middle), 0, x.at(middle), foot, "middle"))
     for number, row in enumerate(rows):
@@ -56,8 +56,8 @@ def curves(title: str, series: Mapping[str, Sequence[tuple[float, float]]], unit
     places = [place for line_ in series.values() for place in line_]
     x = scale_for([each for each, _ in places], 50, WIDTH - NAMES)
     y = scale_for([each for _, each in places], foot, 22)
-    shapes = [*_grid(x, 22, foot), *_rungs(y, 50, WIDTH - NAMES)]
-    ends = _apart({name: y.at(line_[-1][1]) for name, line_ in series.items() if line_}, 14)
+    shapes = [*_draw_grid(x, 22, foot), *_draw_rungs(y, 50, WIDTH - NAMES)]
+    ends = _spread_labels({name: y.at(line_[-1][1]) for name, line_ in series.items() if line_}, 14)
     for number, (name, line_) in enumerate(series.items()):
         if line_:
             class_ = f"s{number % SERIES}"
@@ -90,7 +90,7 @@ def histogram(title: str, values: Sequence[int], low: int, high: int, most: int,
             shapes.append(
                 bar(30 + column * each + 0.5, top, each - 1, foot - top, f"bar s{series % SERIES}", told)
             )
-    shapes += _columns_labels(low, high, step, each, foot)
+    shapes += _draw_column_labels(low, high, step, each, foot)
     if values:
         mean = 30 + (sum(values) / len(values) - low + 0.5) / step * each
         shapes.append(line(mean, 14, mean, foot, "mean"))
@@ -104,7 +104,7 @@ def fullest(values: Sequence[Sequence[int]], low: int, high: int) -> int:
     return max(tops, default=1) or 1
 
 
-def _columns_labels(low: int, high: int, step: int, each: float, foot: float) -> list[Shape]:
+def _draw_column_labels(low: int, high: int, step: int, each: float, foot: float) -> list[Shape]:
     marks = Scale(low, max(high, low + 1), 0, 1).ticks(6)
     return [
         text(30 + ((mark - low) // step + 0.5) * each, foot + 18, shown(mark), "tick", "middle")
@@ -113,7 +113,7 @@ def _columns_labels(low: int, high: int, step: int, each: float, foot: float) ->
     ]
 
 
-def _grid(x: Scale, top: float, foot: float) -> list[Shape]:
+def _draw_grid(x: Scale, top: float, foot: float) -> list[Shape]:
     return [
         shape
         for mark in x.ticks(8)
@@ -124,7 +124,7 @@ def _grid(x: Scale, top: float, foot: float) -> list[Shape]:
     ]
 
 
-def _rungs(y: Scale, left: float, right: float) -> list[Shape]:
+def _draw_rungs(y: Scale, left: float, right: float) -> list[Shape]:
     return [
         shape
         for mark in y.ticks(5)
@@ -135,7 +135,7 @@ def _rungs(y: Scale, left: float, right: float) -> list[Shape]:
     ]
 
 
-def _apart(places: Mapping[str, float], least: float) -> dict[str, float]:
+def _spread_labels(places: Mapping[str, float], least: float) -> dict[str, float]:
     """The same in the same order, moved so that labels do not lie upon each other."""
     moved: dict[str, float] = {}
     last = -least

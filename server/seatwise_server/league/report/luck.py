@@ -20,7 +20,7 @@ from seatwise_server.competition.statistics.luck_correction import (
 )
 from seatwise_server.league.par import PAR_BOTS, par_of
 
-MOST = 2000
+MOST_PAR_MATCHES = 2000
 """Matches of which the par is played; more would keep who waits for the page."""
 
 
@@ -41,7 +41,7 @@ def corrections(game: str, results: Sequence[LoggedResult], records: Mapping[str
     if has_par(game, results, records):
         results = add_par(results, lambda result: par_of(json.loads(records[result.match])))
         how = f"{PAR_COEFFICIENT:g} of the score of {PAR_BOTS[game]} at the same seat of the same deal"
-        found.append(_corrected(results, correct_by_par(results, PAR_COEFFICIENT), how))
+        found.append(_make_corrected(results, correct_by_par(results, PAR_COEFFICIENT), how))
     before, share = (
         (found[-1].points, DEAL_VARIANCE_SHARE_AFTER_PAR)
         if found
@@ -54,14 +54,18 @@ def corrections(game: str, results: Sequence[LoggedResult], records: Mapping[str
             if found
             else "a part of the other tables' scores at the same seat of the same deal"
         )
-        found.append(_corrected(results, travelled, also))
+        found.append(_make_corrected(results, travelled, also))
     return found
 
 
 def has_par(game: str, results: Sequence[LoggedResult], records: Mapping[str, str]) -> bool:
     """Whether every deal is known, and quickly played."""
-    return game in PAR_BOTS and len(results) <= MOST and all(result.match in records for result in results)
+    return (
+        game in PAR_BOTS
+        and len(results) <= MOST_PAR_MATCHES
+        and all(result.match in records for result in results)
+    )
 
 
-def _corrected(results: Sequence[LoggedResult], points: CorrectedPoints, how: str) -> Corrected:
+def _make_corrected(results: Sequence[LoggedResult], points: CorrectedPoints, how: str) -> Corrected:
     return Corrected(points, how, remaining_variance(results, points))

@@ -70,34 +70,34 @@ def report_page(
     facts = Facts(league, season.results, season.records, order, reports)
     found = fit_strengths(season.results.values()) if season.results else None
     extra = extra_sections(schedule, facts, so_far)
-    page: str = _template().render(
+    page: str = _load_template().render(
         league=league,
         facts=facts,
         digest=digest,
-        style=Markup(_resource("style.css")),
+        style=Markup(_read_resource("style.css")),
         game=GAMES.get(league.game, league.game),
         format=FORMATS.get(league.format, league.format),
-        deals=_deals(league, season),
+        deals=_describe_deals(league, season),
         due=len(schedule.due_matches(so_far)),
-        overview=_overview(season, facts),
-        sections=_sections(extra),
+        overview=_overview_rows(season, facts),
+        sections=_list_sections(extra),
         standings=standings_table(standings, found, facts),
-        strengths=_strengths(found, facts),
-        crosstable=_crosstable(facts),
-        curves=_curves(facts),
-        histograms=_histograms(facts),
+        strengths=_draw_strengths(found, facts),
+        crosstable=_crosstable_rows(facts),
+        curves=_draw_curves(facts),
+        histograms=_draw_histograms(facts),
         extra=extra,
         seats=facts.seats(),
         balance=[str(spread) for spread in schedule.measure_balance()]
         if isinstance(schedule, FixedSchedule)
         else [],
-        **_incidents(facts, season),
-        settings=_settings(league),
+        **_incident_values(facts, season),
+        settings=_settings_rows(league),
     )
     return page
 
 
-def _deals(league: League, season: Season) -> str:
+def _describe_deals(league: League, season: Season) -> str:
     if (
         league.deals == "travelling"
         and season.results
@@ -107,16 +107,16 @@ def _deals(league: League, season: Season) -> str:
     return DEALS[league.deals].format(how=TRUSTED if league.is_trusted else FRESH)
 
 
-def _template() -> Any:
+def _load_template() -> Any:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=False)
-    return environment.from_string(_resource("report.html.j2"))
+    return environment.from_string(_read_resource("report.html.j2"))
 
 
-def _resource(name: str) -> str:
+def _read_resource(name: str) -> str:
     return (files("seatwise_server.league.report") / name).read_text(encoding="utf-8")
 
 
-def _sections(extra: Sequence[Section]) -> list[tuple[str, str]]:
+def _list_sections(extra: Sequence[Section]) -> list[tuple[str, str]]:
     return [
         ("standings", "Standings"),
         ("crosstable", "Crosstable"),
@@ -130,7 +130,7 @@ def _sections(extra: Sequence[Section]) -> list[tuple[str, str]]:
     ]
 
 
-def _overview(season: Season, facts: Facts) -> list[tuple[str, str]]:
+def _overview_rows(season: Season, facts: Facts) -> list[tuple[str, str]]:
     deals = {result.deal for result in season.results.values() if result.deal}
     seats = sum(len(result.bots) for result in season.results.values())
     return [
@@ -149,20 +149,20 @@ def standings_table(standings: Mapping[str, Any], found: StrengthFit | None, fac
         Row(
             row["rank"],
             row["player"],
-            (*cells(standings, row), _strength(strengths.get(row["player"]))),
-            _indistinct(row["player"], found, facts),
+            (*cells(standings, row), _format_strength(strengths.get(row["player"]))),
+            _name_indistinct(row["player"], found, facts),
         )
         for row in standings["rows"]
     ]
     return {
         "heads": ["", "entrant", *heads(standings), "strength", "not distinguishable from"],
         "rows": rows,
-        "rule": _rule(standings["tie_breaks"]),
+        "rule": _describe_order(standings["tie_breaks"]),
         "has_provisional": any(each.provisional for each in strengths.values()),
     }
 
 
-def _rule(tie_breaks: Sequence[str]) -> str:
+def _describe_order(tie_breaks: Sequence[str]) -> str:
     return (
         f"Ordered by {', then '.join(WORDS.get(each, each) for each in tie_breaks)}."
         if tie_breaks
@@ -170,14 +170,14 @@ def _rule(tie_breaks: Sequence[str]) -> str:
     )
 
 
-def _strength(strength: Strength | None) -> str:
+def _format_strength(strength: Strength | None) -> str:
     if strength is None:
         return "-"
     half = (strength.high - strength.low) / 2
     return f"{strength.value:+.0f} ± {half:.0f}{' prov.' if strength.provisional else ''}"
 
 
-def _indistinct(player: str, found: StrengthFit | None, facts: Facts) -> str:
+def _name_indistinct(player: str, found: StrengthFit | None, facts: Facts) -> str:
     if found is None or player not in {each.bot for each in found.strengths}:
         return ""
     others = found.indistinct_bots(player)
@@ -186,7 +186,7 @@ def _indistinct(player: str, found: StrengthFit | None, facts: Facts) -> str:
     return ", ".join(facts.names[other] for other in others) or "none"
 
 
-def _strengths(found: StrengthFit | None, facts: Facts) -> Markup | None:
+def _draw_strengths(found: StrengthFit | None, facts: Facts) -> Markup | None:
     if found is None:
         return None
     known = {each.bot: each for each in found.strengths}
@@ -200,7 +200,7 @@ def _strengths(found: StrengthFit | None, facts: Facts) -> Markup | None:
     )
 
 
-def _crosstable(facts: Facts) -> list[dict[str, Any]]:
+def _crosstable_rows(facts: Facts) -> list[dict[str, Any]]:
     met = build_crosstable(facts.results.values())
     return [
         {
@@ -213,13 +213,13 @@ def _crosstable(facts: Facts) -> list[dict[str, Any]]:
     ]
 
 
-def _curves(facts: Facts) -> Markup:
+def _draw_curves(facts: Facts) -> Markup:
     return figures.curves(
         "Ratings over the season", facts.curves(), "rating: mu - 3 sigma", "matches of the season"
     )
 
 
-def _histograms(facts: Facts) -> list[dict[str, Any]]:
+def _draw_histograms(facts: Facts) -> list[dict[str, Any]]:
     points = facts.points()
     everything = [each for values in points.values() for each in values] or [0]
     low, high = min(everything), max(everything)
@@ -228,13 +228,13 @@ def _histograms(facts: Facts) -> list[dict[str, Any]]:
         {
             "name": facts.names[player],
             "plot": figures.histogram(f"Points of {facts.names[player]}", values, low, high, most, series),
-            "told": _spread(values),
+            "told": _describe_spread(values),
         }
         for series, (player, values) in enumerate(points.items())
     ]
 
 
-def _spread(values: Sequence[int]) -> str:
+def _describe_spread(values: Sequence[int]) -> str:
     if not values:
         return "no matches yet"
     ordered = sorted(values)
@@ -242,26 +242,26 @@ def _spread(values: Sequence[int]) -> str:
     return f"mean {sum(values) / len(values):.1f}, median {middle}, {ordered[0]} to {ordered[-1]} in {len(values)} matches"
 
 
-def _incidents(facts: Facts, season: Season) -> dict[str, Any]:
+def _incident_values(facts: Facts, season: Season) -> dict[str, Any]:
     incidents = facts.incidents()
     return {
         "incidents": incidents[:MOST_INCIDENTS],
         "more_incidents": max(0, len(incidents) - MOST_INCIDENTS),
         "voids": season.voids[:MOST_INCIDENTS],
-        "turns": season.turns,
+        "entrant_changes": season.turns,
     }
 
 
-def _settings(league: League) -> list[tuple[str, str]]:
+def _settings_rows(league: League) -> list[tuple[str, str]]:
     plain = league.published()
     told = {key: value for key, value in plain.items() if key not in ("entrants", "time", "options", "trial")}
     told |= {f"option {key}": value for key, value in plain["options"].items()}
     told |= {f"time {key}": value for key, value in plain["time"].items()}
     told |= {f"entrant {each['name']}": f"{each['player']} {each['bot']}" for each in plain["entrants"]}
-    return [(key, _flat(value)) for key, value in told.items() if value not in ("", [])]
+    return [(key, _flatten_value(value)) for key, value in told.items() if value not in ("", [])]
 
 
-def _flat(value: Any) -> str:
+def _flatten_value(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {each}" for key, each in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -61,24 +61,26 @@ def extra_sections(schedule: Schedule, facts: Facts, so_far: SoFar) -> list[Sect
     if not results:
         return []
     statistics = (
-        _means(facts, results),
-        *_luck(facts, results),
-        _differences(facts, results),
-        _beats(facts, results),
-        _orders(facts, results),
+        _means_part(facts, results),
+        *_luck_parts(facts, results),
+        _differences_part(facts, results),
+        _pairs_part(facts, results),
+        _orders_part(facts, results),
     )
     sections = [
         Section("statistics", "How certain the figures are", statistics),
-        Section("fairness", "Fairness checks", _fairness(facts, check_fairness(results, facts.answers()))),
+        Section(
+            "fairness", "Fairness checks", _fairness_parts(facts, check_fairness(results, facts.answers()))
+        ),
     ]
     if isinstance(schedule, ABTest):
-        sections.insert(0, Section("test", "The test", (_test(schedule, facts, so_far),)))
+        sections.insert(0, Section("test", "The test", (_test_part(schedule, facts, so_far),)))
     return sections
 
 
-def _means(facts: Facts, results: Sequence[LoggedResult]) -> Part:
+def _means_part(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     means = estimate_entrant_means(results)
-    rows = [_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
+    rows = [_make_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
     return Part(
         title="Points a match",
         plot=whiskers("Mean points a match with 95 % intervals", rows, "points a match"),
@@ -86,13 +88,13 @@ def _means(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     )
 
 
-def _luck(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]:
+def _luck_parts(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]:
     found = corrections(facts.league.game, results, facts.records)
     if not found:
         return
     best = found[-1]
     means, plain = estimate_entrant_means(results, best.points), estimate_entrant_means(results)
-    rows = [_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
+    rows = [_make_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
     is_level = all(abs(means[player].value - plain[player].value) < LEVEL for player in means)
     yield Part(
         title="Corrected for the luck of the deal",
@@ -108,15 +110,15 @@ def _luck(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]:
     )
 
 
-def _differences(facts: Facts, results: Sequence[LoggedResult]) -> Part:
+def _differences_part(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     found = estimate_differences(results)
     rows = [
         (
             f"{facts.names[one]} less {facts.names[other]}",
             f"{own.value:+.2f}",
-            _interval(own),
+            _format_interval(own),
             str(own.clusters),
-            _apart(own),
+            _format_apart(own),
         )
         for place, one in enumerate(facts.order)
         for other in facts.order[place + 1 :]
@@ -132,12 +134,12 @@ def _differences(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     )
 
 
-def _beats(facts: Facts, results: Sequence[LoggedResult]) -> Part:
+def _pairs_part(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     found = compare_pairs(results)
 
     def cell(one: str, other: str) -> str:
         pair = found.get((one, other))
-        return UNMET if pair is None or one == other else _percent(pair.probability_better)
+        return UNMET if pair is None or one == other else _format_percent(pair.probability_better)
 
     rows = [(facts.names[one], *(cell(one, other) for other in facts.order)) for one in facts.order]
     return Part(
@@ -150,12 +152,12 @@ def _beats(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     )
 
 
-def _orders(facts: Facts, results: Sequence[LoggedResult]) -> Part:
+def _orders_part(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     found = bootstrap_orders(results, seed=facts.league.seed)
     places = tuple(f"place {place}" for place in range(1, len(found.bots) + 1))
-    rows = [(facts.names[bot], *map(_percent, found.rank_probabilities[bot])) for bot in found.bots]
+    rows = [(facts.names[bot], *map(_format_percent, found.rank_probabilities[bot])) for bot in found.bots]
     likeliest = [
-        f"{_percent(share)}: {', '.join(facts.names[bot] for bot in order)}"
+        f"{_format_percent(share)}: {', '.join(facts.names[bot] for bot in order)}"
         for order, share in found.likeliest_orders[:MOST_ORDERS]
     ]
     return Part(
@@ -167,14 +169,14 @@ def _orders(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     )
 
 
-def _test(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
+def _test_part(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
     test, differences = schedule.test, schedule.unit_differences(so_far)
     ratios, verdict = test.run_test(differences)
     low, high = wald_bounds(test.alpha, test.beta)
     a, b = facts.names[schedule.a], facts.names[schedule.b]
     drawn = [max(2 * low, min(2 * high, ratio)) for ratio in ratios]  # beyond that it is certain anyway
     steps = [(float(unit), ratio) for unit, ratio in enumerate(drawn, 1)]
-    course = {"ratio": steps, "H1": _level(high, ratios), "H0": _level(low, ratios)}
+    course = {"ratio": steps, "H1": _level_curve(high, ratios), "H0": _level_curve(low, ratios)}
     return Part(
         words=(
             f"H0: {a} makes no more points a match than {b}. H1: it makes {test.least_points:g} more.",
@@ -187,22 +189,22 @@ def _test(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
     )
 
 
-def _level(value: float, ratios: Sequence[float]) -> list[tuple[float, float]]:
+def _level_curve(value: float, ratios: Sequence[float]) -> list[tuple[float, float]]:
     return [(1, value), (len(ratios), value)] if ratios else []
 
 
-def _fairness(facts: Facts, found: FairnessReport) -> tuple[Part, ...]:
-    remarks = [_by_name(remark, facts) for remark in found.list_remarks()]
+def _fairness_parts(facts: Facts, found: FairnessReport) -> tuple[Part, ...]:
+    remarks = [_replace_names(remark, facts) for remark in found.list_remarks()]
     verdict = Part(
         words=tuple(remarks) or ("No figure is remarkable.",),
         notes=(
             "This is a report, not a verdict. Chance alone makes each check name something in at most one of twenty honest seasons.",
         ),
     )
-    return (verdict, *_softness(facts, found), *_seat_bias(found), *_timing(facts, found))
+    return (verdict, *_soft_play_parts(facts, found), *_seat_bias_parts(found), *_timing_parts(facts, found))
 
 
-def _softness(facts: Facts, found: FairnessReport) -> Iterable[Part]:
+def _soft_play_parts(facts: Facts, found: FairnessReport) -> Iterable[Part]:
     rows = [
         (
             f"{facts.names[each.bot]} where {facts.names[each.at_tables_of]} sits",
@@ -224,7 +226,7 @@ def _softness(facts: Facts, found: FairnessReport) -> Iterable[Part]:
         )
 
 
-def _seat_bias(found: FairnessReport) -> Iterable[Part]:
+def _seat_bias_parts(found: FairnessReport) -> Iterable[Part]:
     for each in found.seat_bias:
         gains = ", ".join(f"seat {seat} {gain:+.2f}" for seat, gain in enumerate(each.gains))
         yield Part(
@@ -233,7 +235,7 @@ def _seat_bias(found: FairnessReport) -> Iterable[Part]:
         )
 
 
-def _timing(facts: Facts, found: FairnessReport) -> Iterable[Part]:
+def _timing_parts(facts: Facts, found: FairnessReport) -> Iterable[Part]:
     rows = [
         (
             facts.names[each.bot],
@@ -256,28 +258,28 @@ def _timing(facts: Facts, found: FairnessReport) -> Iterable[Part]:
         )
 
 
-def _by_name(remark: str, facts: Facts) -> str:
+def _replace_names(remark: str, facts: Facts) -> str:
     for player, name in facts.names.items():
         remark = remark.replace(player, name)
     return remark
 
 
-def _whisker(name: str, own: Estimate) -> Whisker:
+def _make_whisker(name: str, own: Estimate) -> Whisker:
     if not math.isfinite(own.standard_error):
         return Whisker(name, own.value, own.value, own.value)
     return Whisker(name, own.value, own.low, own.high)
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     """Nothing is certain after one season."""
     if share > MOST_CERTAIN:
         return "> 99.9 %"
     return "< 0.1 %" if share < 1 - MOST_CERTAIN else f"{100 * share:.1f} %"
 
 
-def _interval(own: Estimate) -> str:
+def _format_interval(own: Estimate) -> str:
     return f"{own.low:+.2f} to {own.high:+.2f}" if math.isfinite(own.standard_error) else "one deal: none"
 
 
-def _apart(own: Estimate) -> str:
+def _format_apart(own: Estimate) -> str:
     return "yes" if own.low > 0 or own.high < 0 else "no"
