@@ -143,7 +143,7 @@ def administrate(address: str, **security: Any) -> None:
     parser = ArgumentParser()
     asking.add_arguments(parser)
     given = ["--address", address, "--token", TOKEN, *(["--insecure"] if security.get("insecure") else [])]
-    with asking.service(parser.parse_args(given), AdminServiceStub) as ask:
+    with asking.open_service(parser.parse_args(given), AdminServiceStub) as ask:
         ask("ListReferees", ListRefereesRequest())
 
 

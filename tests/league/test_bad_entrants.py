@@ -13,7 +13,7 @@ from harness.table import Chair
 
 from seatwise.cli import main
 from seatwise.link.security import Security
-from seatwise_server.league.substitute import stand_in
+from seatwise_server.league.substitute import run_substitute
 
 BOTS = """\
 import os, time
@@ -100,10 +100,10 @@ def test_only_its_own_matches_are_lost_by_an_entrant_that_is_broken(tmp_path, ca
 
 
 @pytest.mark.asyncio(loop_scope="session")
-async def test_a_stand_in_resigns_at_once_and_the_other_plays_on(house):
+async def test_a_substitute_resigns_at_once_and_the_other_plays_on(house):
     bots = [await house.bot(), await house.bot()]
     attending = await bots[0].attend()
-    playing = asyncio.create_task(stand_in(house.address, bots[1].token, Security()))
+    playing = asyncio.create_task(run_substitute(house.address, bots[1].token, Security()))
     try:
         names = [(await house.admin.create([bot.bot for bot in bots])).name for _ in range(3)]
         for name in names:

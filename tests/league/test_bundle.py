@@ -16,7 +16,7 @@ from seasons.one_season import files_in, forged, league_of, played
 
 from seatwise.cli import main
 from seatwise_server.league.par import par_of
-from seatwise_server.league.publishing import publish
+from seatwise_server.league.publishing import publish_season
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of a season that is over."""
     folder = tmp_path_factory.mktemp("season")
     played(folder, league_of()).close()
-    assert publish(folder).digest
+    assert publish_season(folder).digest
     return folder / "season.bundle"
 
 
@@ -80,7 +80,7 @@ FORMATS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_is_worked_out_again(tmp_path, capsys, form):
     played(tmp_path, league_of(**FORMATS[form])).close()
-    assert publish(tmp_path).digest
+    assert publish_season(tmp_path).digest
     code, said = said_of(tmp_path / "season.bundle", capsys)
     assert code == 0, said
     assert b"Infinity" not in files_in(tmp_path / "season.bundle")["standings.json"]
@@ -97,7 +97,7 @@ def test_the_digest_says_whether_it_is_the_season_that_was_published(bundle, cap
 
 def test_the_same_season_is_the_same_bundle_to_the_last_byte(bundle):
     before = bundle.read_bytes()
-    publish(bundle.parent)
+    publish_season(bundle.parent)
     assert bundle.read_bytes() == before
 
 
@@ -419,7 +419,7 @@ def test_a_match_that_nobody_scheduled_is_named(tmp_path, capsys):
     """As by a runner that played on until it liked the table."""
     league = league_of(format="gauntlet", challengers=("greedy2",), rounds=6)
     played(tmp_path, league).close()
-    publish(tmp_path)
+    publish_season(tmp_path)
     files = files_in(tmp_path / "season.bundle")
     fewer = changed_settings(files["settings.json"], rounds=3)
     said = said_of(forged(tmp_path / "season.bundle", tmp_path, {"settings.json": fewer}), capsys)[1]
@@ -475,6 +475,6 @@ def test_nothing_of_our_disk_is_published(bundle):
 
 def test_a_season_that_goes_on_has_no_bundle_yet(tmp_path):
     played(tmp_path, league_of(), most=3).close()
-    assert not publish(tmp_path).digest
+    assert not publish_season(tmp_path).digest
     assert (tmp_path / "standings.json").exists()
     assert not (tmp_path / "season.bundle").exists()

@@ -31,9 +31,9 @@ def test_a_long_season_is_looked_at_now_and_then(monkeypatch, is_terminal, most)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     season = Season()
     runner: Any = SimpleNamespace(
-        schedule=season, so_far=SoFar(), diary=SimpleNamespace(season=season), played=9, waits_for=()
+        schedule=season, so_far=SoFar(), season_log=SimpleNamespace(season=season), played=9, waits_for=()
     )
-    with progress.shown(is_quiet=False) as screen:
+    with progress.show_progress(is_quiet=False) as screen:
         for _ in range(1000):
             now += 0.01
             screen.show(runner)

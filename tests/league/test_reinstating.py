@@ -13,7 +13,7 @@ from seasons.one_season import NAME, files_in, forged, league_of, played
 from seatwise.cli import main
 from seatwise_server.league import season_log
 from seatwise_server.league.league_file import read_league
-from seatwise_server.league.publishing import publish
+from seatwise_server.league.publishing import publish_season
 
 LEAGUE = """\
 name = "small"
@@ -39,12 +39,12 @@ def said_of(capsys: pytest.CaptureFixture[str], *command: object) -> tuple[int, 
 def test_who_was_let_back_plays_again_and_its_turns_are_published(tmp_path, capsys):
     file, out = tmp_path / "league.toml", tmp_path / "out"
     file.write_text(LEAGUE)
-    book = season_log.opened(out, read_league(file), NAME)
-    book.given_up(GREEDY, "its process ended with 1")
+    book = season_log.open_season_log(out, read_league(file), NAME)
+    book.give_up_entrant(GREEDY, "its process ended with 1")
     book.close()
     assert said_of(capsys, "reinstate", "greedy", out, "--why", WHY)[0] == 0
     assert said_of(capsys, "run", file, "--results", out)[0] == 0
-    _, season = season_log.season_in(out)
+    _, season = season_log.read_season(out)
     assert len(season.results) == 2
     assert {ending for result in season.results.values() for ending in result.endings} == {"COMPLETED"}
     assert f"readmitted after 0 results: {WHY}" in (out / "report.html").read_text()
@@ -59,17 +59,17 @@ def test_only_who_was_given_up_is_let_back(tmp_path, capsys):
     code, said = said_of(capsys, "reinstate", "greedy2", tmp_path, "--why", WHY)
     assert (code, "no entrant is given up" in said) == (2, True)
     book = played(tmp_path, league_of(), most=1)
-    book.given_up(league_of().players[1], "it would not start")
+    book.give_up_entrant(league_of().players[1], "it would not start")
     book.close()
     code, said = said_of(capsys, "reinstate", "nobody", tmp_path, "--why", WHY)
     assert (code, "given up: greedy2" in said) == (2, True)
     assert said_of(capsys, "reinstate", "greedy2", tmp_path, "--why", WHY)[0] == 0
-    assert not season_log.season_in(tmp_path)[1].given_up
+    assert not season_log.read_season(tmp_path)[1].given_up
 
 
 def test_nobody_comes_back_while_the_league_runs_or_when_it_is_over(tmp_path, capsys):
     book = played(tmp_path, league_of())
-    book.given_up(league_of().players[1], "it would not start")
+    book.give_up_entrant(league_of().players[1], "it would not start")
     code, said = said_of(capsys, "reinstate", "greedy2", tmp_path, "--why", WHY)
     assert (code, "interrupt it" in said) == (2, True)
     book.close()
@@ -85,11 +85,11 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of a season in which one was given up and let back."""
     folder = tmp_path_factory.mktemp("season")
     book = played(folder, league_of(), most=2)
-    book.given_up(league_of().players[1], "it would not start")
-    book.let_back(league_of().players[1], WHY)
+    book.give_up_entrant(league_of().players[1], "it would not start")
+    book.let_entrant_back(league_of().players[1], WHY)
     book.close()
     played(folder, league_of()).close()
-    assert publish(folder).digest
+    assert publish_season(folder).digest
     return folder / "season.bundle"
 
 

@@ -13,7 +13,7 @@ from seasons.one_season import league_of, played
 
 from seatwise.cli import main
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.league.publishing import publish
+from seatwise_server.league.publishing import publish_season
 from seatwise_server.league.season_log import Void
 from seatwise_server.league.settings import Entrant
 
@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of a season that is over."""
     folder = tmp_path_factory.mktemp("season")
     played(folder, league_of(rounds=6)).close()
-    publish(folder)
+    publish_season(folder)
     return folder
 
 
@@ -127,7 +127,7 @@ def test_the_digest_on_the_page_is_that_of_the_bundle(folder, capsys):
 
 def test_the_same_season_is_the_same_page(folder):
     before = (folder / "report.html").read_text()
-    publish(folder)
+    publish_season(folder)
     assert (folder / "report.html").read_text() == before
 
 
@@ -146,7 +146,7 @@ def test_whatever_a_name_holds_is_text_and_no_markup(tmp_path):
         Entrant("\"&'>", "bots/b/versions/1", "random"),
     )
     played(tmp_path, league_of(entrants=entrants, rounds=4)).close()
-    publish(tmp_path)
+    publish_season(tmp_path)
     page = page_in(tmp_path)
     assert "script" not in page.tags
     assert "<script>alert(1)</script>" in page.words
@@ -154,7 +154,7 @@ def test_whatever_a_name_holds_is_text_and_no_markup(tmp_path):
 
 def test_a_season_that_goes_on_says_so(tmp_path):
     played(tmp_path, league_of(), most=1).close()
-    publish(tmp_path)
+    publish_season(tmp_path)
     words = " ".join(page_in(tmp_path).words)
     assert "The season is not over:" in words
     assert "5 matches are still due" in words
@@ -162,7 +162,7 @@ def test_a_season_that_goes_on_says_so(tmp_path):
 
 def test_a_season_of_which_nothing_is_played_yet_has_a_page(tmp_path):
     played(tmp_path, league_of(), most=0).close()
-    publish(tmp_path)
+    publish_season(tmp_path)
     assert "6 matches are still due" in " ".join(page_in(tmp_path).words)
 
 
@@ -171,12 +171,14 @@ def test_forfeits_and_voids_are_told_with_what_is_known_of_them(tmp_path):
     book = played(tmp_path, league, most=1)
     [result] = book.season.results.values()
     bots = league.players[:2]
-    book.result("r1-t9", LoggedResult(2, "matches/m9", bots, (9, 4), (1, 2), ("COMPLETED", "TIMED_OUT")))
-    book.record("matches/m9", forfeited(book.season.records[result.match]))
-    book.void(Void("r1-t2", "matches/m2", "ABORTED: the cat"))
-    book.given_up(league.players[2], "started 4 times in a row")
+    book.append_result(
+        "r1-t9", LoggedResult(2, "matches/m9", bots, (9, 4), (1, 2), ("COMPLETED", "TIMED_OUT"))
+    )
+    book.append_record("matches/m9", forfeited(book.season.records[result.match]))
+    book.append_void(Void("r1-t2", "matches/m2", "ABORTED: the cat"))
+    book.give_up_entrant(league.players[2], "started 4 times in a row")
     book.close()
-    publish(tmp_path)
+    publish_season(tmp_path)
     words = " ".join(page_in(tmp_path).words)
     assert "seq 7, 3100 ms: forfeited (TIMED_OUT)" in words
     assert "seq 4, 1060 ms: ran out of time" in words
@@ -198,7 +200,7 @@ def forfeited(record: str) -> str:
 
 def test_a_knockout_is_said_to_go_by_its_bracket(tmp_path):
     played(tmp_path, league_of(format="knockout")).close()
-    standings = publish(tmp_path).standings
+    standings = publish_season(tmp_path).standings
     words = " ".join(page_in(tmp_path).words)
     assert standings["tie_breaks"] == []
     assert "Ordered by the round that each entrant reached" in words

@@ -60,7 +60,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def written(folder: Path, kind: str) -> list[dict[str, Any]]:
-    """The lines of that kind in its diary."""
+    """The lines of that kind in its season log."""
     diary = folder / "out" / "season.jsonl"
     lines = diary.read_text().splitlines(keepends=True) if diary.exists() else []
     whole = (json.loads(line) for line in lines if line.endswith("\n"))

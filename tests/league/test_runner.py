@@ -34,14 +34,14 @@ class Server:
         return True
 
 
-def decided(folder: Path, league: Any, *played: str) -> season_log.Diary:
-    """The diary of a test, the first of the two ahead by what matters in all of these; each deal is called like its unit."""
-    book = season_log.opened(folder, league, NAME)
+def decided(folder: Path, league: Any, *played: str) -> season_log.SeasonLog:
+    """The season log of a test, the first of the two ahead by what matters in all of these; each deal is called like its unit."""
+    book = season_log.open_season_log(folder, league, NAME)
     for seq, table in enumerate(played, start=1):
         unit, bots = table.partition("-")[0], league.players if table.endswith("1") else league.players[::-1]
         points, ranks = ((2, 0), (1, 2)) if table.endswith("1") else ((0, 2), (2, 1))
         ends = ("COMPLETED", "COMPLETED")
-        book.result(table, LoggedResult(seq, f"{unit}-{seq}", bots, points, ranks, ends, deal=unit))
+        book.append_result(table, LoggedResult(seq, f"{unit}-{seq}", bots, points, ranks, ends, deal=unit))
     return book
 
 

@@ -35,7 +35,7 @@ async def admin(house):
 def settings_of(*bots: str, **changes: Any) -> str:
     """Of a league between these, as they are published."""
     entrants = tuple(Entrant(f"bot{place}", bot) for place, bot in enumerate(bots))
-    return json.dumps(league_of(entrants=entrants, **changes).published())
+    return json.dumps(league_of(entrants=entrants, **changes).to_published_json())
 
 
 async def played(house, admin: AsyncClient, league: str, bots, scheduled: str = "") -> str:

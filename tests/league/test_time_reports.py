@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from seasons.one_season import league_of, played
 
-from seatwise_server.league.publishing import publish
-from seatwise_server.league.time_reports import reports
+from seatwise_server.league.publishing import publish_season
+from seatwise_server.league.time_reports import read_time_reports
 
 LEAGUE = league_of(rounds=12)
 TITLE = "The referee&#39;s clock compared with the bots&#39; own"
@@ -49,7 +49,7 @@ def report(folder: Path, slow: str = "", late_ms: float = 0.0) -> None:
 
 
 def page(folder: Path) -> str:
-    publish(folder)
+    publish_season(folder)
     return (folder / "report.html").read_text()
 
 
@@ -87,6 +87,6 @@ def test_what_is_no_report_is_passed_over(season):
     (season / "logs" / f"{name}.times").write_text("\n".join([*lines, '{"thought_ms": NaN}', "9" * 10**6]))
     (season / "logs" / "nobody.times").write_text(json.dumps(good))
     player = next(entrant.player for entrant in LEAGUE.entrants if entrant.name == name)
-    assert {key: took for key, took in reports(season / "logs", LEAGUE).items() if key[0] == player} == {
-        (player, match, prompt): 3.0
-    }
+    assert {
+        key: took for key, took in read_time_reports(season / "logs", LEAGUE).items() if key[0] == player
+    } == {(player, match, prompt): 3.0}

@@ -1,4 +1,4 @@
-"""A season of a small league, played here without a server, as the diary of a run that is over."""
+"""A season of a small league, played here without a server, as the season log of a run that is over."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def league_of(*names: str, **changes: Any) -> League:
     return League(**usual | {"options": options, "time": default_time_control("ugo")} | changes)
 
 
-def played(folder: Path, league: League, most: int = 10**6) -> season_log.Diary:
-    """The league's diary in that folder, with so many matches in it, or all."""
-    book = season_log.opened(folder, league, NAME)
+def played(folder: Path, league: League, most: int = 10**6) -> season_log.SeasonLog:
+    """The league's season log in that folder, with so many matches in it, or all."""
+    book = season_log.open_season_log(folder, league, NAME)
     schedule = schedule_of(league)
     while due := schedule.due_matches(SoFar(book.season.results)):
         for match in due:
             if len(book.season.results) >= most:
                 return book
             result, record = _played(league, match, len(book.season.results) + 1)
-            book.result(match.id, result)
-            book.record(result.match, record)
+            book.append_result(match.id, result)
+            book.append_record(result.match, record)
     return book
 
 

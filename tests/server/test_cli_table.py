@@ -22,7 +22,7 @@ def shown(width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mo
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", str(width))
-    table.show("Matches", COLUMNS, [ROW])
+    table.show_table("Matches", COLUMNS, [ROW])
     return capsys.readouterr().out
 
 

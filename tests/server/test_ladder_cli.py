@@ -14,7 +14,7 @@ from harness.ladder import Rung, players
 
 from seatwise.client import AsyncClient
 from seatwise_referee.verify import verify_lines
-from seatwise_server.cli.ladder_table import ranges
+from seatwise_server.cli.ladder_table import format_ranges
 from seatwise_server.competition.logged_result import LoggedResult
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -141,7 +141,7 @@ async def test_a_bot_is_reinstated_from_the_terminal(played: Rung) -> None:
 
 @pytest.mark.parametrize(("numbers", "text"), [([], ""), ([3], "3"), ([1, 2, 3, 5, 8, 9], "1-3, 5, 8-9")])
 async def test_places_are_named_in_ranges(numbers: list[int], text: str) -> None:
-    assert ranges(numbers) == text
+    assert format_ranges(numbers) == text
 
 
 async def test_a_program_reads_the_same(played: Rung) -> None:

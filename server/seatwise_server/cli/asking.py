@@ -26,7 +26,7 @@ Call = Callable[[str, Any], Any]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Where the server is, who asks, and how the answer is written."""
+    """Add the arguments for the server, the token and the form of the answer."""
     parser.add_argument("--address", default=ADDRESS, help="address of a gateway (default: %(default)s)")
     parser.add_argument(
         "--token",
@@ -37,12 +37,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def token_of(args: Namespace, *, as_admin: bool = True) -> str:
-    """The one that was given, or this machine's admin token; empty if there is none."""
+    """Return the token that was given, or this machine's admin token; empty if there is none."""
     return token_at(args.address, args.token, as_admin=as_admin)
 
 
 def server_of(args: Namespace, token: str) -> tuple[Endpoint, Security]:
-    """The server, and how it is spoken to; `EncryptionError` if the token would travel in clear."""
+    """Return the server and how to reach it. Raises `EncryptionError` if the token would travel in clear."""
     security = Security.resolve_options(**security_of(args))
     endpoint = resolve_endpoint(args.address, insecure=security.insecure)
     refuse_clear_text(endpoint, token, insecure=security.insecure)
@@ -50,10 +50,13 @@ def server_of(args: Namespace, token: str) -> tuple[Endpoint, Security]:
 
 
 @contextmanager
-def service(
+def open_service(
     args: Namespace, stub_of: Callable[[grpc.Channel], Any], *, as_admin: bool = True
 ) -> Iterator[Call]:
-    """An admin token is shown to no other machine's server, unless it is named; and only where one is needed."""
+    """Open a service to call its methods.
+
+    This machine's admin token is sent to no other machine's server, unless it was named; and only if `as_admin`.
+    """
     token = token_of(args, as_admin=as_admin)
     metadata = (("authorization", f"Bearer {token}"),) if token else ()
     endpoint, security = server_of(args, token)

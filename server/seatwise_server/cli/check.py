@@ -29,7 +29,7 @@ class NotWhole(Exception):
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Adds the arguments."""
+    """Add the arguments."""
     asking.add_arguments(parser)
     parser.add_argument("--mend", action="store_true", help="mend each fault that can be mended without loss")
     parser.set_defaults(run=run)
@@ -46,20 +46,20 @@ class Findings:
     """By match, what was wrong with it."""
 
     def note_wrong(self, match: str, text: str) -> None:
-        """Remembers a fault, and prints it."""
+        """Remember a fault, and print it."""
         self.wrong[match] = f"{self.wrong[match]}; {text}" if match in self.wrong else text
         print(f"{match}: {text}", file=sys.stderr, flush=True)
 
     def note_mended(self, match: str, text: str) -> None:
-        """Remembers a fault that was mended, and prints it."""
+        """Remember a fault that was mended, and print it."""
         self.mended[match] = text
         print(f"{match}: mended: {text}", file=sys.stderr, flush=True)
 
 
 def run(args: Namespace) -> int:
-    """1 if anything is wrong and was not mended."""
+    """Check the server; return 1 if anything is wrong and was not mended."""
     findings = Findings()
-    with asking.service(args, admin_service_pb2_grpc.AdminServiceStub) as ask:
+    with asking.open_service(args, admin_service_pb2_grpc.AdminServiceStub) as ask:
         _compare_lists(ask, args, findings)
     with Client(args.address, token=asking.token_of(args), **security_of(args)) as client:
         _replay_records(client, findings)
@@ -99,7 +99,7 @@ def _list_all_matches(client: Client) -> Iterator[match_pb2.Match]:
 
 
 def _check_match(client: Client, match: match_pb2.Match) -> str:
-    """What kind of match it is, if it is whole."""
+    """Return what kind of match it is. Raises `NotWhole`."""
     if match.state == State.STATE_VOIDED:
         return "voided"
     try:

@@ -20,7 +20,7 @@ MOST_LISTED = 1000
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Adds the verbs and their arguments."""
+    """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     health.configure(verbs.add_parser("health", help=health.TEXT, description=health.TEXT))
     _add_verb(verbs, "referees", "list the referees, their matches and their free tables", _list_referees)
@@ -53,13 +53,13 @@ def _add_verb(verbs: Any, name: str, text: str, act: Callable[[Any, Namespace], 
 
 
 def run(args: Namespace) -> int:
-    """Does what the verb says. Raises a SeatwiseError for what the server refuses."""
+    """Do what the verb says. Raises `SeatwiseError` for what the server refuses."""
     code: int = args.run(args)
     return code
 
 
 def _ask_admin(act: Callable[[Any, Namespace], None], args: Namespace) -> int:
-    with asking.service(args, admin_service_pb2_grpc.AdminServiceStub) as ask:
+    with asking.open_service(args, admin_service_pb2_grpc.AdminServiceStub) as ask:
         act(ask, args)
     return 0
 
@@ -122,7 +122,7 @@ def _show_rows(
         for each in found:
             print(json.dumps(_to_dict(each)))
     elif rows:
-        table.show(title, columns, rows)
+        table.show_table(title, columns, rows)
     else:
         print("There are none.")
 

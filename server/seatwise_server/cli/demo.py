@@ -48,7 +48,7 @@ TABLE_S = 30.0
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Adds the arguments."""
+    """Add the arguments."""
     parser.add_argument("--game", default="ugo", choices=list(BOTS), help="game to play (default: ugo)")
     parser.add_argument(
         "--matches",
@@ -68,7 +68,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Leaves nothing running, whatever happens."""
+    """Play the demo; leave nothing running, whatever happens."""
     _check_writable(args.records)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="seatwise-demo-")))
@@ -76,9 +76,9 @@ def run(args: Namespace) -> int:
         admin = stack.enter_context(Client(address, token=(folder / "admin.token").read_text().strip()))
         ladder = _Ladder(admin, args.game)
         players = [stack.enter_context(_run_bot(admin, address, name, args)) for name in BOTS[args.game]]
-        ladder.play(args.matches, players)
-        records = [admin.get_record(name) for name in ladder.matches()]
-        standings = ladder.standings(len(records))
+        ladder.play_matches(args.matches, players)
+        records = [admin.get_record(name) for name in ladder.list_matches()]
+        standings = ladder.read_standings(len(records))
     return _print_report(records, standings, args)
 
 
@@ -154,9 +154,9 @@ class _Ladder:
         ladder = ladder_pb2.Ladder(name=LADDER, game=f"games/{game}", seats=seats, time_control=limits)
         admin.create_ladder(ladder)
 
-    def play(self, matches: int, players: Sequence[subprocess.Popen[str]]) -> None:
+    def play_matches(self, matches: int, players: Sequence[subprocess.Popen[str]]) -> None:
         """Returns when the bots, who play so many and stop, have stopped."""
-        with table.progress("Playing", matches) as advance:
+        with table.show_progress("Playing", matches) as advance:
             done, deadline = 0, time.monotonic() + LONGEST_S
             while any(player.poll() is None for player in players):
                 if time.monotonic() > deadline:
@@ -168,11 +168,11 @@ class _Ladder:
     def _list_results(self) -> int:
         return self._admin.get_ladder(LADDER).results
 
-    def matches(self) -> list[str]:
+    def list_matches(self) -> list[str]:
         """Those that count, in their order."""
         return [each.match for each in self._admin.list_ladder_results(LADDER, page_size=1000).results]
 
-    def standings(self, results: int) -> Sequence[ladder_pb2.Standing]:
+    def read_standings(self, results: int) -> Sequence[ladder_pb2.Standing]:
         """The table with so many results in it."""
         deadline = time.monotonic() + TABLE_S
         while (shown := self._admin.list_standings(LADDER)).results < results:
@@ -194,13 +194,13 @@ def _print_report(records: Sequence[str], standings: Sequence[ladder_pb2.Standin
     tally = Tally(played)
     if args.json:
         ladder = [MessageToDict(each, preserving_proto_field_name=True) for each in standings]
-        told = {"matches": len(records), "faults": len(faults), "bots": tally.rows(), "ladder": ladder}
+        told = {"matches": len(records), "faults": len(faults), "bots": tally.list_rows(), "ladder": ladder}
         print(json.dumps(told))
     else:
         if args.game == "ubongo":
             print(show.final_layouts(played[-1]))
-        table.show(f"{len(records)} matches of {args.game}", tally.COLUMNS, tally.cells())
-        ladder_table.show(f"The ladder after {len(records)} matches", standings)
+        table.show_table(f"{len(records)} matches of {args.game}", tally.COLUMNS, tally.list_cells())
+        ladder_table.show_standings(f"The ladder after {len(records)} matches", standings)
         print(
             f"{len(records)} records are in {args.records}; {len(records) - len(faults)} verified, {len(faults)} wrong."
         )

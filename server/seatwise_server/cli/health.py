@@ -22,7 +22,7 @@ _Status = health_pb2.HealthCheckResponse.ServingStatus
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Adds the arguments; nobody needs a token for this."""
+    """Add the arguments; a token is not needed."""
     parser.add_argument("--address", default=ADDRESS, help="address of the process (default: %(default)s)")
     parser.add_argument(
         "--service", default="", metavar="NAME",
@@ -34,7 +34,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """0 if it is ready, 1 if not, or if nobody answers."""
+    """Return 0 if the server is ready, and 1 if it is not or does not answer."""
     status = _fetch_status(args)
     if args.json:
         print(json.dumps({"status": status}))

@@ -26,7 +26,7 @@ Act = Callable[[Call, Namespace], int]
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Adds the verbs and their arguments."""
+    """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     _configure_create(_add_verb(verbs, "create", "create a ladder (admin)", _create_ladder, as_admin=True))
     _add_verb(verbs, "list", "list the ladders", _list_ladders, named=False)
@@ -93,9 +93,9 @@ def _configure_create(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Does what the verb says. Raises a SeatwiseError for what the server refuses."""
+    """Do what the verb says. Raises `SeatwiseError` for what the server refuses."""
     stub = ladder_service_pb2_grpc.LadderServiceStub
-    with asking.service(args, stub, as_admin=args.as_admin) as ask:
+    with asking.open_service(args, stub, as_admin=args.as_admin) as ask:
         act: Act = args.act
         return act(ask, args)
 
@@ -155,7 +155,7 @@ def _show_ladders(ladders: Sequence[ladder_pb2.Ladder]) -> None:
         ]
         for each in ladders
     ]
-    table.show("Ladders", ("ladder", "game", "seats", "options", "free ms", "results"), rows)
+    table.show_table("Ladders", ("ladder", "game", "seats", "options", "free ms", "results"), rows)
 
 
 def _show_standings(ask: Call, args: Namespace) -> int:
@@ -174,7 +174,7 @@ def _show_standings(ask: Call, args: Namespace) -> int:
         for each in standings:
             print(json.dumps(_to_dict(each)))
     elif standings:
-        ladder_table.show(f"{name} after {shown} results", standings)
+        ladder_table.show_standings(f"{name} after {shown} results", standings)
     else:
         print(_why_empty(name, ask("GetLadder", pb.GetLadderRequest(name=name)).ladder.results))
     return _compare_with_results(ask, name, standings, shown) if args.recompute else 0

@@ -19,30 +19,30 @@ whose interval is wide. like: the places of neighbours that the results do not d
 from the bot."""
 
 
-def show(title: str, standings: Sequence[ladder_pb2.Standing]) -> None:
-    """Everybody's line, the best first, and why those who are off the ladder are."""
+def show_standings(title: str, standings: Sequence[ladder_pb2.Standing]) -> None:
+    """Print the line of each bot, the best first, and why some are off the ladder."""
     places = {each.bot: each.place for each in standings}
-    table.show(title, COLUMNS, [_standing_row(each, places) for each in standings])
+    table.show_table(title, COLUMNS, [_standing_row(each, places) for each in standings])
     print(LEGEND)
     for each in standings:
         if each.off_reason:
-            print(f"{short(each.bot)} is off the ladder: {each.off_reason}")
+            print(f"{shorten_bot(each.bot)} is off the ladder: {each.off_reason}")
 
 
 def _standing_row(each: ladder_pb2.Standing, places: dict[str, int]) -> list[str]:
     return [
-        short(each.bot),
+        shorten_bot(each.bot),
         str(each.place),
         str(each.matches),
         f"{each.mu:.1f}",
         f"{each.strength:+.0f} ({each.low:+.0f} {each.high:+.0f})",
-        ranges(sorted(places[bot] for bot in each.not_distinguishable_from if bot in places)),
+        format_ranges(sorted(places[bot] for bot in each.not_distinguishable_from if bot in places)),
         " ".join(["?"] * each.provisional + ["off"] * bool(each.off_reason)),
     ]
 
 
-def ranges(numbers: Sequence[int]) -> str:
-    """1, 2, 3, 5 is 1-3, 5."""
+def format_ranges(numbers: Sequence[int]) -> str:
+    """Write numbers as ranges: 1, 2, 3, 5 is 1-3, 5."""
     found: list[list[int]] = []
     for number in numbers:
         if found and number == found[-1][1] + 1:
@@ -53,26 +53,26 @@ def ranges(numbers: Sequence[int]) -> str:
 
 
 def show_history(title: str, results: Sequence[ladder_pb2.LadderResult]) -> None:
-    """One line for each match."""
+    """Print one line for each match."""
     if not results:
         print("There are no results yet.")
         return
-    table.show(title, HISTORY, [_history_row(each) for each in results])
+    table.show_table(title, HISTORY, [_history_row(each) for each in results])
 
 
 def _history_row(each: ladder_pb2.LadderResult) -> list[str]:
     seats = zip(each.bots, each.endings, strict=True)
-    exits = [f"{short(bot)} {ending.lower()}" for bot, ending in seats if ending != Ending.COMPLETED]
+    exits = [f"{shorten_bot(bot)} {ending.lower()}" for bot, ending in seats if ending != Ending.COMPLETED]
     return [
         each.match,
         str(each.place),
-        " ".join(map(short, each.bots)),
+        " ".join(map(shorten_bot, each.bots)),
         " ".join(map(str, each.points)),
         " ".join(map(str, each.ranks)),
         ", ".join(exits),
     ]
 
 
-def short(bot: str) -> str:
-    """bots/greedy/versions/2 is greedy:2."""
+def shorten_bot(bot: str) -> str:
+    """Shorten a bot's name: bots/greedy/versions/2 is greedy:2."""
     return bot.removeprefix("bots/").replace("/versions/", ":")

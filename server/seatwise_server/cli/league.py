@@ -24,7 +24,7 @@ DEFAULT_RESULTS = Path("league-results")
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Adds the verbs and their arguments."""
+    """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     _configure_run(_add_verb(verbs, "run", "play the league; finished matches are not played again"))
     _configure_report(
@@ -85,7 +85,7 @@ def _add_table(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Does what the verb says."""
+    """Do what the verb says."""
     return _RUNS[args.verb](args)
 
 
@@ -95,15 +95,15 @@ def _run_league(args: Namespace) -> int:
     from seatwise.errors import TemporaryError
     from seatwise_server.league import season
     from seatwise_server.league.league_file import read_league
-    from seatwise_server.league.progress import shown
+    from seatwise_server.league.progress import show_progress
 
     decks.use_deck_files(args.deck)
     league = read_league(args.file)
     try:
-        with shown(is_quiet=args.json) as screen:
+        with show_progress(is_quiet=args.json) as screen:
             decks_of_ours = tuple(map(os.path.abspath, args.deck))
             where = season.Where(args.address or "", _read_token(args), decks_of_ours, security_of(args))
-            played = asyncio.run(season.play(league, args.results, where, screen))
+            played = asyncio.run(season.play_league(league, args.results, where, screen))
     except TemporaryError as error:
         print(f"seatwise league: the connection to the server was lost: {error}\n{GOES_ON}", file=sys.stderr)
         return FAILED
@@ -134,9 +134,9 @@ def _report_season(args: Namespace) -> int:
 
 
 def _reinstate_entrant(args: Namespace) -> int:
-    from seatwise_server.league.reinstating import reinstate
+    from seatwise_server.league.reinstating import reinstate_entrant
 
-    reinstate(args.results, args.entrant, args.why)
+    reinstate_entrant(args.results, args.entrant, args.why)
     print(f"The next `seatwise league run` starts {args.entrant} again; its lost matches stay lost")
     return 0
 
@@ -144,16 +144,16 @@ def _reinstate_entrant(args: Namespace) -> int:
 def _publish_season(args: Namespace) -> None:
     """Writes all that is published, and prints the table."""
     from seatwise_server.cli import table
-    from seatwise_server.league.publishing import publish
-    from seatwise_server.league.table import cells, heads
+    from seatwise_server.league.publishing import publish_season
+    from seatwise_server.league.table import column_heads, row_cells
 
-    published = publish(args.results)
+    published = publish_season(args.results)
     standings = published.standings
     if args.json:
         print(json.dumps(standings | {"digest": published.digest or None}, indent=2))
         return
-    rows = [[row["name"], str(row["rank"]), *cells(standings, row)] for row in standings["rows"]]
-    table.show(standings["league"], ["entrant", "rank", *heads(standings)], rows)
+    rows = [[row["name"], str(row["rank"]), *row_cells(standings, row)] for row in standings["rows"]]
+    table.show_table(standings["league"], ["entrant", "rank", *column_heads(standings)], rows)
     if published.verdict:
         print(published.verdict)
     print(f"The page is {args.results / 'report.html'}")

@@ -26,7 +26,7 @@ COLUMNS = ("match", "game", "state", "bots", "points", "ranks")
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Adds the verbs and their arguments."""
+    """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     create = _add_verb(verbs, "create", "create a match between named bots (admin)")
     create.set_defaults(act=_create_match)
@@ -92,7 +92,7 @@ def _add_verb(verbs: Any, name: str, text: str) -> ArgumentParser:
 
 
 def run(args: Namespace) -> int:
-    """Does what the verb says."""
+    """Do what the verb says."""
     with _open_client(args) as client:
         return int(args.act(client, args))
 
@@ -143,7 +143,7 @@ def _list_matches(client: Client, args: Namespace) -> int:
         for match in matches:
             print(json.dumps(_to_dict(match)))
     elif matches:
-        table.show("Matches, newest first", COLUMNS, [_match_row(match) for match in matches])
+        table.show_table("Matches, newest first", COLUMNS, [_match_row(match) for match in matches])
     else:
         print("There are no matches yet.")
     return 0
@@ -167,7 +167,7 @@ def _show_set(client: Client, args: Namespace) -> int:
     if args.json:
         print(json.dumps(_to_dict(found)))
         return 0
-    table.show(args.set, COLUMNS, [_match_row(client.get_match(name)) for name in found.matches])
+    table.show_table(args.set, COLUMNS, [_match_row(client.get_match(name)) for name in found.matches])
     state = "is over" if found.over else "is not over, so its matches are withheld"
     print(f"{len(found.matches)} of {found.size} matches were created; the set {state}.")
     return 0
@@ -218,7 +218,7 @@ def _print_match(match: match_pb2.Match, args: Namespace) -> int:
     if args.json:
         print(json.dumps(_to_dict(match)))
     else:
-        table.show(match.name, COLUMNS, [_match_row(match)])
+        table.show_table(match.name, COLUMNS, [_match_row(match)])
     return 0
 
 

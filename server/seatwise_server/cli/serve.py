@@ -31,7 +31,7 @@ REDIS_VARIABLE = "SEATWISE_REDIS"
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Adds the arguments."""
+    """Add the arguments."""
     _add_listening(parser)
     _add_encryption(parser)
     _add_keeping(parser)
@@ -143,7 +143,7 @@ def _add_telling(parser: ArgumentParser) -> None:
 
 
 def config_of(args: Namespace) -> Config:
-    """What the arguments ask for."""
+    """Return the configuration that the arguments ask for."""
     return Config(
         host=args.host,
         port=args.port,
@@ -187,7 +187,7 @@ def _tls_files(args: Namespace) -> TlsFiles | None:
 
 
 def run(args: Namespace) -> int:
-    """Serves until SIGTERM or Ctrl-C."""
+    """Serve until SIGTERM or Ctrl-C; return the exit code."""
     from seatwise_server import log
     from seatwise_server.app import PortBusy, StoreLost, embedded_redis
     from seatwise_server.embedded import EmbeddedRedisError

@@ -14,7 +14,7 @@ GAP = "   "
 
 
 def final_layouts(record: dict[str, Any]) -> str:
-    """What each seat had laid in the last round, with its points, as wide as the terminal."""
+    """Draw what each seat had laid in the last round, with its points, as wide as the terminal."""
     deal = record["deals"][-1]
     symbols = {Card.parse(card): each for card, each in deal["symbols"].items()}
     bots = [seat["bot"].removeprefix("bots/").partition("/")[0] for seat in record["seats"]]
@@ -33,7 +33,7 @@ def _last_layouts(record: dict[str, Any]) -> list[Layout]:
 
 
 def rows_of(parts: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
-    """Drawings, each under its head: as many side by side as there is room for, the others below."""
+    """Yield rows of drawings, each under its head: as many side by side as there is room for."""
     row: list[list[str]] = []
     for head, drawn in parts:
         column = [head, *drawn.splitlines()]
@@ -57,7 +57,7 @@ def _join_columns(columns: Sequence[Sequence[str]]) -> str:
 
 
 def line_of(view: View) -> str:
-    """What a spectator sees, in one line."""
+    """Describe what a spectator sees, in one line."""
     laid = " ".join(map(str, view.laid))
     points = " ".join(str(sum(each)) for each in zip(*view.points, strict=True)) or "-"
     return f"round {view.round}  laid {laid}  points {points}"

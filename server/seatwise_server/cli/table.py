@@ -18,8 +18,8 @@ WIDEST = 10_000
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Advance]:
-    """A bar on a terminal; elsewhere a line at the end."""
+def show_progress(what: str, total: int) -> Iterator[Advance]:
+    """Show a progress bar on a terminal; elsewhere print a line at the end."""
     if not sys.stderr.isatty():
         yield lambda _: None
         print(f"{what}: {total} of {total}", file=sys.stderr)
@@ -33,8 +33,8 @@ def progress(what: str, total: int) -> Iterator[Advance]:
         yield lambda done: bar.advance(task, done)
 
 
-def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """The first column left, numbers right; plain lines too where a frame has no room."""
+def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: the first column left, numbers right; plain lines if a frame has no room."""
     drawn = _draw_table(title, columns, rows) if sys.stdout.isatty() else None
     if drawn is None:
         _print_plain(columns, rows)

@@ -42,8 +42,8 @@ class Tally:
                 for move in entry["moves"]:
                     self._rows[bots[move["seat"]]].timeouts += 1
 
-    def rows(self) -> list[dict[str, Any]]:
-        """For a program."""
+    def list_rows(self) -> list[dict[str, Any]]:
+        """Return a row for each bot as plain values."""
         ordered = sorted(self._rows.items(), key=lambda named: -fmean(named[1].points))
         return [
             {
@@ -57,8 +57,8 @@ class Tally:
             for bot, row in ordered
         ]
 
-    def cells(self) -> list[list[str]]:
-        """For a table with `COLUMNS`."""
+    def list_cells(self) -> list[list[str]]:
+        """Return the texts of each row for a table with `COLUMNS`."""
         return [
             [
                 row["bot"].removeprefix("bots/").replace("/versions/", " v"),
@@ -68,5 +68,5 @@ class Tally:
                 str(row["timeouts"]),
                 f"{row['charged_ms_per_move']:.2f}",
             ]
-            for row in self.rows()
+            for row in self.list_rows()
         ]

@@ -10,36 +10,36 @@ from typing import Any
 
 from seatwise import season as bundles
 from seatwise_referee.journal import canonical_json
-from seatwise_server.league.season_log import Season, Turn
+from seatwise_server.league.season_log import EntrantChange, Season
 from seatwise_server.league.settings import League
 
 BUNDLE = "season.bundle"
 
 
 def write_bundle(folder: Path, league: League, season: Season, standings: Mapping[str, Any]) -> str:
-    """The digest of the bundle that is in the folder now."""
+    """Write the bundle into the folder, and return its digest."""
     with TemporaryDirectory(dir=folder, prefix=".bundle-") as drafts:
         files = {name: Path(drafts) / name for name in bundles.FILES}
-        files["settings.json"].write_bytes(canonical_json(league.published()) + b"\n")
+        files["settings.json"].write_bytes(canonical_json(league.to_published_json()) + b"\n")
         _write_lines(files["results.jsonl"], (_result_line(table, season) for table in season.results))
         _write_lines(
             files["voids.jsonl"],
             ({"table": v.table, "match": v.match, "reason": v.reason} for v in season.voids),
         )
-        _write_lines(files["entrants.jsonl"], map(turn_line, season.turns))
+        _write_lines(files["entrants.jsonl"], map(entrant_change_line, season.entrant_changes))
         with files["records.jsonl"].open("w", encoding="ascii") as out:
             out.writelines(f"{season.records[result.match]}\n" for result in season.results.values())
-        files["standings.json"].write_text(readable(standings))
+        files["standings.json"].write_text(format_json(standings))
         return bundles.write_bundle(folder / BUNDLE, files)
 
 
-def readable(value: Mapping[str, Any]) -> str:
-    """JSON for people and programs, always the same for the same value."""
+def format_json(value: Mapping[str, Any]) -> str:
+    """Return JSON for people and programs, always the same for the same value."""
     return json.dumps(value, indent=2, sort_keys=True) + "\n"
 
 
-def turn_line(turn: Turn) -> dict[str, Any]:
-    """As it is published."""
+def entrant_change_line(turn: EntrantChange) -> dict[str, Any]:
+    """Return a change of the entrants as it is published."""
     kind = "let_back" if turn.is_back else "given_up"
     return {"player": turn.player, "kind": kind, "why": turn.why, "results": turn.results}
 

@@ -16,7 +16,7 @@ import threading
 import time
 
 END_PATIENCE_S = 5.0
-"""From the request to end to the end without one."""
+"""From the request to end until the process is killed."""
 
 
 def _end_with_parent(pipe: int) -> None:
@@ -28,7 +28,7 @@ def _end_with_parent(pipe: int) -> None:
 
 
 def main() -> None:
-    """Becomes the module; what it reads from standard input is empty."""
+    """Become the module; what it reads from standard input is empty."""
     pipe = os.dup(sys.stdin.fileno())
     os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
     threading.Thread(target=_end_with_parent, args=(pipe,), daemon=True).start()

@@ -15,7 +15,7 @@ CROSSTABLE = ("bot", "other", "matches", "ahead", "level", "behind", "difference
 
 
 def write_csv(folder: Path, standings: Mapping[str, Any], season: Season) -> None:
-    """standings.csv, results.csv (a line for each seat) and crosstable.csv."""
+    """Write standings.csv, results.csv (a line for each seat) and crosstable.csv."""
     rows = standings["rows"]
     _write_table(folder / "standings.csv", tuple(rows[0]), (list(row.values()) for row in rows))
     _write_table(folder / "results.csv", RESULT, _result_rows(season))

@@ -15,11 +15,11 @@ FEWEST_ENTRANTS = 2
 
 
 def read_entrants(top: TableReader, game: str, folder: Path) -> tuple[Entrant, ...]:
-    """All of them, each with a name of its own, or `LeagueFileError`."""
-    tables = top.tables("entrants")
+    """Read all entrants, each with a name of its own. Raises `LeagueFileError`."""
+    tables = top.read_tables("entrants")
     entrants = tuple(_read_entrant(table, game, folder) for table in tables)
     if len(entrants) < FEWEST_ENTRANTS:
-        raise top.mistake(
+        raise top.make_error(
             "entrants",
             f"there {'is 1' if entrants else 'are 0'}; a league has 2 or more, each under [[entrants]]",
         )
@@ -28,42 +28,42 @@ def read_entrants(top: TableReader, game: str, folder: Path) -> tuple[Entrant, .
 
 
 def _read_entrant(table: TableReader, game: str, folder: Path) -> Entrant:
-    if table.has("registered"):
+    if table.has_key("registered"):
         entrant = _read_registered(table)
     else:
-        bot = table.text("bot", example='"greedy", or "my_bot.py:MyBot"')
-        name = table.text("name", _named_after(bot), example='"anna"')
+        bot = table.read_text("bot", example='"greedy", or "my_bot.py:MyBot"')
+        name = table.read_text("name", _named_after(bot), example='"anna"')
         entrant = Entrant(name, _read_player(table, name), _locate_bot(table, bot, game, folder))
-    table.end()
+    table.check_all_read()
     return entrant
 
 
 def _read_registered(table: TableReader) -> Entrant:
-    player = table.text("registered")
+    player = table.read_text("registered")
     try:
         name, _ = parse_bot_name(player)
     except BadBotName:
-        raise table.mistake(
+        raise table.make_error(
             "registered", f'is {player!r}; name a registered bot as in "bots/anna/versions/3"'
         ) from None
-    if table.has("bot"):
-        raise table.mistake(
+    if table.has_key("bot"):
+        raise table.make_error(
             "bot", "write either `bot`, which the runner starts, or `registered`, which others run"
         )
-    return Entrant(table.text("name", name), player)
+    return Entrant(table.read_text("name", name), player)
 
 
 def _read_player(table: TableReader, name: str) -> str:
-    version = table.text("version", "1")
+    version = table.read_text("version", "1")
     try:
         return bot_name_for(name, version)
     except BadBotName as bad:
         key = "version" if str(bad).startswith("a bot's version") else "name"
-        raise table.mistake(key, f"is {version if key == 'version' else name!r}; {bad}") from None
+        raise table.make_error(key, f"is {version if key == 'version' else name!r}; {bad}") from None
 
 
 def _named_after(bot: str) -> str:
-    """Of a class MyBot my-bot."""
+    """Return a name for the bot: of a class MyBot my-bot."""
     from seatwise.cli.load import bot_name
     from seatwise.cli.tokens import slug_of
 
@@ -76,7 +76,7 @@ def _check_names(tables: list[TableReader], entrants: tuple[Entrant, ...]) -> No
         for what in (entrant.name, entrant.player):
             first = seen.setdefault(what, place)
             if first != place:
-                raise table.mistake(
+                raise table.make_error(
                     "name",
                     f'{what!r} is entrants[{first}] already; give each a name of its own, as in name = "{entrant.name}-2"',
                 )
@@ -86,13 +86,13 @@ def _check_names(tables: list[TableReader], entrants: tuple[Entrant, ...]) -> No
 
 
 def _locate_bot(table: TableReader, bot: str, game: str, folder: Path) -> str:
-    """The bot as the runner is to start it, its file as it is to be found from anywhere."""
+    """Return the bot as the runner is to start it, with the absolute path of its file."""
     if bot in SAMPLES[game]:
         return bot
     file, colon, cls = bot.rpartition(":")
     if not colon or not file.endswith(".py"):
         samples = ", ".join(SAMPLES[game])
-        raise table.mistake(
+        raise table.make_error(
             "bot", f"is {bot!r}; the samples for {game} are {samples}; for your own bot write FILE.py:CLASS"
         )
     path = folder / file
@@ -101,15 +101,15 @@ def _locate_bot(table: TableReader, bot: str, game: str, folder: Path) -> str:
 
 
 def _names_in(table: TableReader, path: Path) -> set[str]:
-    """What the file defines, as far as can be seen without running it."""
+    """List what the file defines, as far as can be seen without running it."""
     try:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     except OSError as error:
-        raise table.mistake(
+        raise table.make_error(
             "bot", f"cannot read {path}: {error.strerror}; paths start at the league file"
         ) from None
     except (SyntaxError, ValueError) as error:
-        raise table.mistake("bot", f"{path} is not a Python program: {error}") from None
+        raise table.make_error("bot", f"{path} is not a Python program: {error}") from None
     return {name for node in tree.body for name in _bound_by(node)}
 
 
@@ -128,7 +128,7 @@ def _check_class(table: TableReader, path: Path, names: set[str], cls: str) -> N
     if cls in names or "*" in names:
         return
     there = ", ".join(sorted(names)) or "nothing"
-    raise table.mistake("bot", f"{path} has no {cls!r}; it defines {there}")
+    raise table.make_error("bot", f"{path} has no {cls!r}; it defines {there}")
 
 
 __all__ = ["LeagueFileError", "read_entrants"]

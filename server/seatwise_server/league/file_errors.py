@@ -1,4 +1,4 @@
-"""Where in a league file something stands, so that a mistake can be pointed at."""
+"""Finds the line of a key in a league file, so that an error can name it."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class LeagueFileError(UsageError):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LeagueFileText:
     """The text of a league file; the parser of TOML keeps no line numbers, so they are looked up here."""
 
     path: str
     text: str
 
-    def mistake(self, table: str, key: str, what: str) -> LeagueFileError:
-        """Points at the key of the table; at the table's head, where the key is what is missing."""
+    def make_error(self, table: str, key: str, what: str) -> LeagueFileError:
+        """Make an error that names the line of the key, or the head of the table if the key is missing."""
         line = self.line_of(table, key)
         place = f"{self.path}: line {line}" if line else self.path
         named = ".".join(part for part in (table, key) if part)
         return LeagueFileError(f"{place}: {named}: {what}" if named else f"{place}: {what}")
 
     def line_of(self, table: str, key: str) -> int:
-        """Counted from 1, or 0: the key's own line, else that of the table that it is or in which it is missing."""
+        """Return the line of the key, or of the table that lacks it, counted from 1; 0 if neither is found."""
         lines = self._find_lines()
         path = ".".join(part for part in (table, key) if part)
         parent, _, name = table.rpartition(".")

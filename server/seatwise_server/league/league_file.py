@@ -1,4 +1,4 @@
-"""Reads a league file: every mistake in it becomes one message that says where it is and what would be right."""
+"""Reads a league file: each error message says where the mistake is and what would be right."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from seatwise_server.bot_names import BadBotName, bot_name_for
 from seatwise_server.competition.schedules.schedule import BadSchedule
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 from seatwise_server.league.entrants import read_entrants
-from seatwise_server.league.file_errors import LeagueFileError, Source
+from seatwise_server.league.file_errors import LeagueFileError, LeagueFileText
 from seatwise_server.league.rules import MOST_ROUNDS, NAMES, schedule_of
 from seatwise_server.league.settings import DEALS, FORMATS, Entrant, League, Trial
 from seatwise_server.league.table_reader import TableReader
@@ -25,8 +25,8 @@ LARGEST_TABLE = 4
 
 
 def read_league(path: Path) -> League:
-    """The league in that file, or `LeagueFileError`."""
-    source = Source(str(path), _read_text(path))
+    """Read the league in that file. Raises `LeagueFileError`."""
+    source = LeagueFileText(str(path), _read_text(path))
     try:
         values = tomllib.loads(source.text)
     except tomllib.TOMLDecodeError as error:
@@ -46,8 +46,8 @@ def _read_text(path: Path) -> str:
 
 
 def _read_settings(top: TableReader, folder: Path) -> League:
-    game = top.choice("game", GAMES)
-    form = top.choice("format", FORMATS, "round-robin")
+    game = top.read_choice("game", GAMES)
+    form = top.read_choice("format", FORMATS, "round-robin")
     entrants = read_entrants(top, game, folder)
     league = League(
         name=_read_name(top),
@@ -55,10 +55,10 @@ def _read_settings(top: TableReader, folder: Path) -> League:
         format=form,
         seats=_read_seats(top, game, form, entrants),
         entrants=entrants,
-        rounds=top.whole("rounds", 0, least=0, most=MOST_ROUNDS),
-        deals=top.choice("deals", DEALS, "rotation" if form == "ab-test" else "travelling"),
-        is_trusted=top.flag("trust", False),
-        seed=top.text("seed", "1", example='"summer 2026"'),
+        rounds=top.read_integer("rounds", 0, least=0, most=MOST_ROUNDS),
+        deals=top.read_choice("deals", DEALS, "rotation" if form == "ab-test" else "travelling"),
+        is_trusted=top.read_flag("trust", False),
+        seed=top.read_text("seed", "1", example='"summer 2026"'),
         tie_breaks=_read_tie_breaks(top, form),
         challengers=_read_challengers(top, form, entrants),
         advance=_read_advance(top, form),
@@ -66,18 +66,18 @@ def _read_settings(top: TableReader, folder: Path) -> League:
         options=_read_options(top, game, len(entrants)),
         time=_read_time_control(top, game),
     )
-    top.end()
+    top.check_all_read()
     _check_rotation(top, league)
     _check_schedule(top, league)
     return league
 
 
 def _read_name(top: TableReader) -> str:
-    name = top.text("name", example='"summer"')
+    name = top.read_text("name", example='"summer"')
     try:
         bot_name_for(name, "1")  # a league is called as bots are
     except BadBotName:
-        raise top.mistake(
+        raise top.make_error(
             "name", f"is {name!r}; at most 40 of a-z, 0-9 and -, the first one a letter"
         ) from None
     return name
@@ -86,15 +86,15 @@ def _read_name(top: TableReader) -> str:
 def _read_seats(top: TableReader, game: str, form: str, entrants: tuple[Entrant, ...]) -> int:
     sizes = GAMES[game].table_sizes
     usual = 2 if form in ("knockout", "ab-test") else min(sizes[-1], len(entrants))
-    seats = top.whole("seats", usual, least=1, most=1000)
+    seats = top.read_integer("seats", usual, least=1, most=1000)
     if seats not in sizes:
-        raise top.mistake("seats", f"is {seats}; {game} is played by {sizes[0]} to {sizes[-1]}")
+        raise top.make_error("seats", f"is {seats}; {game} is played by {sizes[0]} to {sizes[-1]}")
     if seats > len(entrants) and form != "ab-test":
-        raise top.mistake(
+        raise top.make_error(
             "seats", f"is {seats}, but there are {len(entrants)} entrants; no bot sits at a table twice"
         )
     if form == "ab-test" and len(entrants) != TESTED:
-        raise top.mistake(
+        raise top.make_error(
             "format",
             f"an ab-test has 2 entrants, and this league has {len(entrants)}; name 2, or choose another format",
         )
@@ -104,30 +104,30 @@ def _read_seats(top: TableReader, game: str, form: str, entrants: tuple[Entrant,
 def _read_challengers(top: TableReader, form: str, entrants: tuple[Entrant, ...]) -> tuple[str, ...]:
     names = tuple(each.name for each in entrants)
     if form == "gauntlet":
-        return top.texts("challengers", names[:1], names)
+        return top.read_choices("challengers", names[:1], names)
     _refuse_key(top, "challengers", "gauntlet", form)
     return ()
 
 
 def _read_tie_breaks(top: TableReader, form: str) -> tuple[str, ...]:
-    if form == "knockout" and top.has("tie_breaks"):
-        raise top.mistake(
+    if form == "knockout" and top.has_key("tie_breaks"):
+        raise top.make_error(
             "tie_breaks", "a knockout is ordered by its bracket; remove this key, or choose another format"
         )
-    return top.texts("tie_breaks", (), TIE_BREAKS)
+    return top.read_choices("tie_breaks", (), TIE_BREAKS)
 
 
 def _read_advance(top: TableReader, form: str) -> int:
     if form == "knockout":
-        return top.whole("advance", 1, least=1, most=LARGEST_TABLE)
+        return top.read_integer("advance", 1, least=1, most=LARGEST_TABLE)
     _refuse_key(top, "advance", "knockout", form)
     return 1
 
 
 def _refuse_key(top: TableReader, key: str, needed: str, form: str) -> None:
-    """A key that means nothing in this format would be a wish that nobody hears."""
-    if top.has(key):
-        raise top.mistake(
+    """Raise an error for a key that means nothing in this format, instead of ignoring it."""
+    if top.has_key(key):
+        raise top.make_error(
             key,
             f'only {_with_article(needed)} has this key, and this league is {_with_article(form)}; remove it, or write format = "{needed}"',
         )
@@ -140,35 +140,35 @@ def _with_article(form: str) -> str:
 def _read_trial(top: TableReader, form: str) -> Trial:
     if form != "ab-test":
         _refuse_key(top, "test", "ab-test", form)
-    table, usual = top.table("test"), Trial()
+    table, usual = top.read_table("test"), Trial()
     trial = Trial(
-        least_points=table.number("least_points", usual.least_points, least=0, most=1000),
-        alpha=table.number("alpha", usual.alpha, least=0, most=0.5),
-        beta=table.number("beta", usual.beta, least=0, most=0.5),
-        least_units=table.whole("least_units", usual.least_units, least=2, most=10_000),
+        least_points=table.read_number("least_points", usual.least_points, least=0, most=1000),
+        alpha=table.read_number("alpha", usual.alpha, least=0, most=0.5),
+        beta=table.read_number("beta", usual.beta, least=0, most=0.5),
+        least_units=table.read_integer("least_units", usual.least_units, least=2, most=10_000),
     )
-    table.end()
+    table.check_all_read()
     return trial
 
 
 def _read_options(top: TableReader, game: str, seats: int) -> Mapping[str, int | str]:  # noqa: ARG001
-    table = top.table("options")
-    given = table.rest()
+    table = top.read_table("options")
+    given = table.take_rest()
     for key, value in given.items():
         try:
             GAMES[game].complete_options({key: value})
         except (BadOptions, TypeError, ValueError) as error:
-            raise table.mistake(key, str(error)) from None
+            raise table.make_error(key, str(error)) from None
     try:
         return GAMES[game].complete_options(given)
     except BadOptions as error:
-        raise top.mistake("options", str(error)) from None
+        raise top.make_error("options", str(error)) from None
 
 
 def _read_time_control(top: TableReader, game: str) -> TimeControl:
-    table, usual = top.table("time"), default_time_control(game)
+    table, usual = top.read_table("time"), default_time_control(game)
     numbers: dict[str, Any] = {
-        each.name: table.whole(
+        each.name: table.read_integer(
             each.name,
             getattr(usual, each.name),
             least=1 if each.name == "setup_ms" or each.name.startswith("max_") else 0,
@@ -177,24 +177,24 @@ def _read_time_control(top: TableReader, game: str) -> TimeControl:
         for each in fields(TimeControl)
         if each.name != "free_ms"
     }
-    free = table.table("free_ms")
+    free = table.read_table("free_ms")
     paces = {
-        pace: free.whole(pace, usual.free_ms.get(pace, ms), least=1, most=LONGEST_LIMIT_MS)
+        pace: free.read_integer(pace, usual.free_ms.get(pace, ms), least=1, most=LONGEST_LIMIT_MS)
         for pace, ms in GAMES[game].paces.items()
     }
-    free.end()
-    table.end()
+    free.check_all_read()
+    table.check_all_read()
     return TimeControl(free_ms=paces, **numbers)
 
 
 def _check_rotation(top: TableReader, league: League) -> None:
     if league.is_trusted and league.deals != "rotation":
-        raise top.mistake(
+        raise top.make_error(
             "trust", f'has an effect only with deals = "rotation"; here deals is {league.deals!r}'
         )
     others = [each.name for each in league.entrants if not each.is_local]
     if league.is_fresh and others:
-        raise top.mistake(
+        raise top.make_error(
             "deals",
             f'with "rotation" a bot meets a deal again, and only what the runner starts can be started afresh: '
             f'{", ".join(others)} cannot. Write deals = "travelling", or trust = true if you trust them all',
@@ -206,4 +206,4 @@ def _check_schedule(top: TableReader, league: League) -> None:
         schedule_of(league)
     except BadSchedule as bad:
         setting, _, what = str(bad).partition(": ")
-        raise top.mistake(NAMES.get(setting, setting), what) from None
+        raise top.make_error(NAMES.get(setting, setting), what) from None

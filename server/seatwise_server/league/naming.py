@@ -1,4 +1,4 @@
-"""What a match of a schedule is called on the server: who knows the league finds it there, whoever created it."""
+"""What a match of a schedule is called on the server: the name follows from the league and from the match's id."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ DRAWN: Final = (Knockout, Swiss)
 
 
 def request_id_of(league: str, match: str) -> str:
-    """With which a match of the league's schedule is created, so that it is there once."""
+    """Return the id of the request that creates a match of the league's schedule, so that it exists once."""
     return hashlib.sha256(f"{league}/{match}".encode()).hexdigest()[:40]
 
 
 def id_without_deal(match: str) -> str:
-    """Under which it is created when its deal is known by then."""
+    """Return the id under which the match is created if its deal is known by then."""
     return f"{match}-new"
 
 
 def so_far_of(
     league: str, schedule: Schedule, results: Iterable[LoggedResult], voids: Collection[str]
 ) -> SoFar:
-    """What was played by the ids of the schedule, from the server's log and the names of its void matches.
+    """Return what was played by the ids of the schedule, from the server's log and the names of its void matches.
 
     What is none of the schedule's, or need not be looked for in it, keeps its name.
     """
@@ -49,7 +49,7 @@ def so_far_of(
 
 
 def _find_over(over: Collection[str], league: str, due: Iterable[ScheduledMatch]) -> dict[str, str]:
-    """Those that were due and are over: the id of each by its name."""
+    """Return the matches that were due and are over: the id of each by its name."""
     named = {
         match_name_for(request_id_of(league, called)): match.id
         for match in due

@@ -22,7 +22,7 @@ PAR_BOTS: Final = {"ugo": "greedy"}
 
 
 def par_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:
-    """By seat; `None` for a game without a par bot."""
+    """Return the par bot's score at each seat of the record's deals; `None` for a game without a par bot."""
     if record["game"] not in PAR_BOTS:
         return None
     deal = {key: record[key] for key in ("game", "rules_version", "options")}

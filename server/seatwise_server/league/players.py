@@ -11,10 +11,10 @@ from pathlib import Path
 from seatwise.link.security import Security
 from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.league.processes import Process, bot_process, last_line
-from seatwise_server.league.season_log import Diary
+from seatwise_server.league.processes import Process, last_line, start_bot
+from seatwise_server.league.season_log import SeasonLog
 from seatwise_server.league.settings import Entrant, League
-from seatwise_server.league.substitute import stand_in
+from seatwise_server.league.substitute import run_substitute
 
 MOST_FAILURES = 4
 """So many starts in a row that came to nothing; after that a substitute resigns the entrant's matches."""
@@ -29,7 +29,7 @@ class Players:
     address: str
     tokens: Mapping[str, str]
     """By player."""
-    diary: Diary
+    season_log: SeasonLog
     logs: Path
     """Where what they say goes, a file each."""
     tables: int
@@ -48,21 +48,24 @@ class Players:
     async def __aenter__(self) -> Players:
         self.logs.mkdir(parents=True, exist_ok=True)
         if not self.league.is_fresh:
-            self.start(self._local)
+            self.start_players(self._local)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.stop(list(self._tasks))
+        await self.stop_players(list(self._tasks))
 
-    def start(self, players: Iterable[str], *, is_for_one: bool = False) -> None:
-        """Has those of them that are ours attend until they are stopped, or for one match at which they sit so often."""
+    def start_players(self, players: Iterable[str], *, is_for_one: bool = False) -> None:
+        """Start those of the players that are ours, until they are stopped or for one match.
+
+        With `is_for_one`, a player that is named several times has so many seats at that match.
+        """
         for player, seats in Counter(players).items():
             if player in self._local and player not in self._tasks:
                 playing = self._keep_attending(self._local[player], seats if is_for_one else 0)
                 self._tasks[player] = asyncio.create_task(playing)
 
-    async def stop(self, players: Iterable[str]) -> None:
-        """Ends them."""
+    async def stop_players(self, players: Iterable[str]) -> None:
+        """Stop these players, and wait until their processes have ended."""
         ending = [self._tasks.pop(player) for player in players if player in self._tasks]
         for task in ending:
             task.cancel()
@@ -71,55 +74,55 @@ class Players:
             if not task.cancelled() and (error := task.exception()):
                 raise error
 
-    def played(self, result: LoggedResult) -> None:
-        """Who saw a match through is well."""
+    def note_completed(self, result: LoggedResult) -> None:
+        """Forget the failures of the players that completed this match."""
         for player, ending in zip(result.bots, result.endings, strict=True):
             if ending == Ending.COMPLETED:
                 self._failures.pop(player, None)
 
     async def start_again(self, players: Iterable[str]) -> None:
-        """These do not attend: ends their processes, which counts as a failure, and so has them started anew."""
+        """End the processes of players that do not attend. It counts as a failure, and they are started again."""
         running = [self._running[player] for player in players if player in self._running]
         await asyncio.gather(*(process.stop() for process in running))
 
     async def give_up(self, players: Iterable[str], why: str) -> None:
-        """From now on a substitute resigns for those of them that are ours."""
+        """From now on let a substitute resign for those of the players that are ours."""
         for player in players:
-            if player not in self._local or player in self.diary.season.given_up:
+            if player not in self._local or player in self.season_log.season.given_up:
                 continue
             self._give_up(self._local[player], why)
             if player in self._tasks:
-                await self.stop([player])
-                self.start([player])
+                await self.stop_players([player])
+                self.start_players([player])
 
     def is_ours(self, player: str) -> bool:
-        """Whether the runner has to see to it that the player attends."""
+        """Return whether the runner starts this player."""
         return player in self._local
 
     async def _keep_attending(self, entrant: Entrant, seats: int) -> None:
         """Until cancelled, or until its seats at one match are played."""
         player = entrant.player
-        while player not in self.diary.season.given_up:
+        while player not in self.season_log.season.given_up:
             code = await self._run_process(entrant, seats)
             if seats and code == 0:
                 return
             self._note_failure(entrant, code)
             await asyncio.sleep(WAITS_S[min(self._failures[player], len(WAITS_S)) - 1])
-        await stand_in(self.address, self.tokens[player], self.security)
+        await run_substitute(self.address, self.tokens[player], self.security)
 
     async def _run_process(self, entrant: Entrant, seats: int) -> int:
         """One process from its start to its end; its exit code."""
-        process = self._running[entrant.player] = await bot_process(
+        process = self._running[entrant.player] = await start_bot(
             self.league, entrant, self.address, self.tokens[entrant.player], self._log_of(entrant),
             security=self.security, most=seats or self.tables * self.league.seats, matches=seats,
         )  # fmt: skip
         try:
-            return await process.ended()
+            return await process.wait_for_end()
         finally:
             del self._running[entrant.player]
             # What is given up is not asked twice, of one match that is over there is nothing to wind up, and what has
             # ended may have left others behind.
-            is_given_up = entrant.player in self.diary.season.given_up
+            is_given_up = entrant.player in self.season_log.season.given_up
             await (process.kill() if is_given_up or seats or process.has_ended else process.stop())
 
     def _note_failure(self, entrant: Entrant, code: int) -> None:
@@ -132,7 +135,7 @@ class Players:
             self._give_up(entrant, told)
 
     def _give_up(self, entrant: Entrant, why: str) -> None:
-        self.diary.given_up(entrant.player, why)
+        self.season_log.give_up_entrant(entrant.player, why)
         again = f"to readmit it, repair it, press Ctrl-C, run `seatwise league reinstate {entrant.name} {self.logs.parent} --why TEXT`, and run the league again"
         self.tell(f"{entrant.name} is given up: {why}. A substitute resigns its matches; {again}")
 

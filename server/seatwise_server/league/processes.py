@@ -23,28 +23,28 @@ _ON_OTHERS = "SEATWISE_"
 
 
 class Process:
-    """One that ends when we do."""
+    """A process that ends when we do."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is over."""
+        """Whether the process has ended."""
         return self._process.returncode is not None
 
-    async def ended(self) -> int:
-        """Waits for it; its exit code."""
+    async def wait_for_end(self) -> int:
+        """Wait for the end of the process, and return its exit code."""
         return await self._process.wait()
 
-    async def said(self) -> str:
-        """The first line that it prints; empty if it ends without."""
+    async def read_first_line(self) -> str:
+        """Return the first line that it prints; empty if it ends without one. Raises `TimeoutError`."""
         assert self._process.stdout
         async with asyncio.timeout(START_S):
             return (await self._process.stdout.readline()).decode()
 
     async def stop(self) -> None:
-        """In order; and if that takes too long, not. What it has started itself ends with it."""
+        """Ask the process to end, and kill it if that takes too long. What it has started itself ends with it."""
         if self.has_ended:
             return
         try:
@@ -53,7 +53,7 @@ class Process:
             await self.kill()
 
     async def kill(self) -> None:
-        """At once, with what it has started."""
+        """Kill the process at once, with what it has started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
@@ -66,10 +66,10 @@ class Process:
                 await self._process.wait()
 
 
-async def started(
+async def start_command(
     *command: str, log: Path, variables: Mapping[str, str] | None = None, is_heard: bool = False
 ) -> Process:
-    """`seatwise COMMAND ...` as a process of its own; what goes wrong there is in the log."""
+    """Start `seatwise COMMAND ...` as a process of its own; its error messages go to the log."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_ON_OTHERS)}
     with log.open("ab") as out:
         return Process(
@@ -117,8 +117,8 @@ class OwnServer:
             "--log-level",
             "warning",
         )
-        self._server = await started(*command, *self._decks, log=self._log, is_heard=True)
-        line = await self._server.said()
+        self._server = await start_command(*command, *self._decks, log=self._log, is_heard=True)
+        line = await self._server.read_first_line()
         if "listens on " not in line:
             await self._server.stop()
             raise UsageError(
@@ -130,25 +130,27 @@ class OwnServer:
         """Bots and we come back to the address that we know; whoever calls meanwhile calls again."""
         while True:
             assert self._server
-            await self._server.ended()
+            await self._server.wait_for_end()
             await self._server.kill()  # what it has left behind holds the folder
             await self._start_server()
 
 
-async def bot_process(
+async def start_bot(
     league: League, entrant: Entrant, address: str, token: str, log: Path,
     *, security: Security, most: int, matches: int = 0,
 ) -> Process:  # fmt: skip
-    """The entrant as a process; it learns its token from the environment, where nobody can list it."""
+    """Start the entrant as a process; it learns its token from the environment, where nobody can list it."""
     command = ["bot", entrant.bot, "--game", league.game, "--address", address, "--no-queue", "--quiet"]
     command += ["--max-matches", str(most)]
     command += ["--matches", str(matches)] if matches else []
     command += ["--times", str(log.with_suffix(time_reports.REPORT_SUFFIX))]
-    return await started(*command, log=log, variables={TOKEN_VARIABLE: token, **security.to_environment()})
+    return await start_command(
+        *command, log=log, variables={TOKEN_VARIABLE: token, **security.to_environment()}
+    )
 
 
 async def check_bot_file(league: League, entrant: Entrant) -> None:
-    """Imports the bot where it can do no harm to us; `UsageError` with what it says there."""
+    """Import the bot in a process of its own. Raises `UsageError` with the message if that fails."""
     code = "import sys; from seatwise.cli.load import load_bot; load_bot(*sys.argv[1:])"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, entrant.bot, league.game,
@@ -172,6 +174,6 @@ def _extract_reason(said: str, entrant: Entrant) -> str:
 
 
 def last_line(log: Path) -> str:
-    """What a process said last."""
+    """Return the last line of a process's log."""
     lines = log.read_text(errors="replace").strip().splitlines()
     return lines[-1] if lines else "it said nothing"

@@ -27,7 +27,7 @@ class Screen:
     show: Callable[[Runner], None]
     """How far it is."""
     tell: Callable[[str], None]
-    """What he should know."""
+    """A message to the operator."""
 
 
 class Pace:
@@ -37,12 +37,12 @@ class Pace:
         self._began = monotonic()
 
     def per_s(self, played: int) -> float:
-        """Matches a second of this run."""
+        """Return the matches of this run in a second."""
         return played / max(monotonic() - self._began, 0.001)
 
-    def line(self, runner: Runner) -> str:
-        """One line."""
-        done, total = done_of(runner), runner.schedule.expected_matches(runner.so_far)
+    def describe_progress(self, runner: Runner) -> str:
+        """Return one line: how far the season is, how fast it goes, and how long it will take."""
+        done, total = count_done(runner), runner.schedule.expected_matches(runner.so_far)
         parts = [f"{done} of {total} matches", f"{self.per_s(runner.played):.2f} a second"]
         if runner.played >= KNOWN_AFTER and done < total:
             parts.append(f"{_format_duration((total - done) / self.per_s(runner.played))} left")
@@ -51,14 +51,14 @@ class Pace:
         return ", ".join(parts)
 
 
-def done_of(runner: Runner) -> int:
-    """Matches that count, whoever's run they were played in."""
-    return len(runner.diary.season.results)
+def count_done(runner: Runner) -> int:
+    """Count the matches of the season that count, in this run or an earlier one."""
+    return len(runner.season_log.season.results)
 
 
 @contextmanager
-def shown(is_quiet: bool) -> Iterator[Screen]:
-    """Shows it while the context lasts."""
+def show_progress(is_quiet: bool) -> Iterator[Screen]:
+    """Show the progress on standard error while the context lasts."""
     if is_quiet:
         yield Screen(lambda _: None, _print_line)
     elif sys.stderr.isatty():
@@ -74,7 +74,7 @@ def _print_line(told: str) -> None:
 
 def _make_line_display() -> Callable[[Runner], None]:
     pace = Pace()
-    return _limit_rate(EVERY_S, lambda runner: _print_line(pace.line(runner)))
+    return _limit_rate(EVERY_S, lambda runner: _print_line(pace.describe_progress(runner)))
 
 
 def _limit_rate(every_s: float, show: Callable[[Runner], None]) -> Callable[[Runner], None]:
@@ -102,7 +102,9 @@ def _show_bar() -> Iterator[Screen]:
 
         def show(runner: Runner) -> None:
             total = runner.schedule.expected_matches(runner.so_far)
-            bar.update(task, total=total, completed=done_of(runner), description=pace.line(runner))
+            bar.update(
+                task, total=total, completed=count_done(runner), description=pace.describe_progress(runner)
+            )
 
         yield Screen(_limit_rate(BAR_EVERY_S, show), lambda told: bar.console.print(told, markup=False))
 

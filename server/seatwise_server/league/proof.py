@@ -10,7 +10,7 @@ from seatwise.season import BadSeason, Bundle, fault_at
 from seatwise_server.competition.designs.cyclic_design import cycle_length
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar, attempt_ids
-from seatwise_server.league.bundle import readable
+from seatwise_server.league.bundle import format_json
 from seatwise_server.league.par import par_of
 from seatwise_server.league.rules import MOST_ROUNDS, is_repeat, schedule_of, started_by
 from seatwise_server.league.settings import League
@@ -25,7 +25,7 @@ VOIDS_FOR_A_RESULT, MOST_VOIDS = 3, 1_000
 
 
 def check_table(bundle: Bundle) -> None:
-    """Raises `BadSeason` for the first thing that does not follow."""
+    """Raise `BadSeason` for the first thing that does not follow from what came before it."""
     league = _read_league(bundle)
     results = dict(_read_results(bundle))
     _check_pars(bundle, results.values())
@@ -200,7 +200,7 @@ def _check_deal(match: ScheduledMatch, result: LoggedResult) -> None:
 
 
 def _check_standings(published: Any, right: Mapping[str, Any]) -> None:
-    wanted = json.loads(readable(right))
+    wanted = json.loads(format_json(right))
     if not _is_same(published, wanted):
         raise BadSeason(f"standings.json: {_first_difference(published, wanted, '')}")
 

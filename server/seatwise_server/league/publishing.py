@@ -8,13 +8,13 @@ from typing import Any
 
 from seatwise.bot_errors import UsageError
 from seatwise_server.league import season_log, time_reports
-from seatwise_server.league.bundle import readable, write_bundle
+from seatwise_server.league.bundle import format_json, write_bundle
 from seatwise_server.league.csv_files import write_csv
-from seatwise_server.league.report import report_page
+from seatwise_server.league.report import render_report
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.season import is_over
 from seatwise_server.league.settings import League
-from seatwise_server.league.table import standings_of, verdict_told
+from seatwise_server.league.table import describe_verdict, standings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +28,25 @@ class Published:
     """What a test of A against B has come to; empty for any other format."""
 
 
-def publish(folder: Path) -> Published:
-    """Writes all of it anew. `UsageError` where the folder holds no league."""
-    settings, season = season_log.season_in(folder)
+def publish_season(folder: Path) -> Published:
+    """Write report, tables and bundle again. Raises `UsageError` if the folder holds no league."""
+    settings, season = season_log.read_season(folder)
     league = league_in(folder, settings)
     voids = {void.table for void in season.voids}
     standings = standings_of(league, season.results, voids)
-    (folder / "standings.json").write_text(readable(standings))
+    (folder / "standings.json").write_text(format_json(standings))
     write_csv(folder, standings, season)
     schedule = schedule_of(league)
     digest = write_bundle(folder, league, season, standings) if is_over(schedule, season) else ""
-    page = report_page(
-        league, season, schedule, standings, digest, time_reports.reports(folder / "logs", league)
+    page = render_report(
+        league, season, schedule, standings, digest, time_reports.read_time_reports(folder / "logs", league)
     )
     (folder / "report.html").write_text(page, encoding="utf-8")
-    return Published(standings, digest, verdict_told(league, standings))
+    return Published(standings, digest, describe_verdict(league, standings))
 
 
 def league_in(folder: Path, settings: dict[str, Any]) -> League:
-    """As its season log tells it; `UsageError` where another version wrote that."""
+    """Return the league as its season log describes it. Raises `UsageError` if another version wrote that."""
     try:
         return League.from_json(settings)
     except (KeyError, TypeError, ValueError) as error:

@@ -13,16 +13,16 @@ from seatwise_server.league.season import is_over
 from seatwise_server.league.settings import League
 
 
-def reinstate(folder: Path, name: str, why: str) -> None:
-    """Notes it in the season log, where anybody sees it; the next run starts it. `UsageError` where that cannot be."""
-    settings, season = season_log.season_in(folder)
+def reinstate_entrant(folder: Path, name: str, why: str) -> None:
+    """Note in the season log that the entrant is let back; the next run starts it. Raises `UsageError` if that cannot be."""
+    settings, season = season_log.read_season(folder)
     league = league_in(folder, settings)
-    with closing(season_log.opened(folder, league, season.league)) as book:
-        book.let_back(_given_up(league, book.season, name), why)
+    with closing(season_log.open_season_log(folder, league, season.league)) as book:
+        book.let_entrant_back(_given_up(league, book.season, name), why)
 
 
 def _given_up(league: League, season: season_log.Season, name: str) -> str:
-    """The player of that name, whom a substitute resigns for."""
+    """Return the player of that name, for which a substitute resigns."""
     out = {each.name: each.player for each in league.entrants if each.player in season.given_up}
     if name not in out:
         there = f"given up: {', '.join(out)}" if out else "no entrant is given up"

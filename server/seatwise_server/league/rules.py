@@ -28,7 +28,7 @@ MOST_ROUNDS = 100_000
 
 
 def schedule_of(league: League) -> Schedule:
-    """What is to be played, and when. Raises `BadSchedule`."""
+    """Make the schedule of a league. Raises `BadSchedule`."""
     players, duplicate = league.players, Duplicate(league.deals)
     match league.format:
         case "swiss":
@@ -49,21 +49,21 @@ def schedule_of(league: League) -> Schedule:
 
 
 def criteria_of(league: League) -> tuple[str, ...]:
-    """By what the table is ordered, one after the other; a knockout goes by its bracket."""
+    """Return the tie-breaks of the league's table, the first one first; none for a knockout, which goes by its bracket."""
     if league.format == "knockout":
         return ()
     return league.tie_breaks or (BY_SCORE if league.format == "swiss" else BY_POINTS)
 
 
 def started_by(schedule: Schedule, results: int) -> tuple[ScheduledMatch, ...]:
-    """What may have been under way when a season with so many results was decided, beyond what it took to decide it."""
+    """Return the matches that may have been under way when a season with so many results was decided."""
     if not isinstance(schedule, ABTest):
         return ()
     return replace(schedule, units_at_once=max(1, min(schedule.most_units, results))).due_matches(SoFar())
 
 
 def is_repeat(match: str) -> bool:
-    """Whether that id is of a match that was void before."""
+    """Return whether that id is of a match that was void before."""
     return "." in match
 
 

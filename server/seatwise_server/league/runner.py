@@ -2,7 +2,7 @@
 
 Nothing here has to be remembered. The schedule says the same matches again, under the same ids; the id of
 a match is in the request that creates it, so that the server gives the same match again; and the season log holds
-what is over. Whoever is killed at any point starts again and goes on.
+what is over. A run that is killed at any point starts again and goes on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMa
 from seatwise_server.league.naming import id_without_deal, request_id_of
 from seatwise_server.league.players import Players
 from seatwise_server.league.rules import is_repeat
-from seatwise_server.league.season_log import Diary, Void
+from seatwise_server.league.season_log import SeasonLog, Void
 from seatwise_server.league.settings import League
 from seatwise_server.logged_results import decode_logged_result
 
@@ -45,7 +45,7 @@ class Runner:
 
     league: League
     schedule: Schedule
-    diary: Diary
+    season_log: SeasonLog
     client: AsyncClient
     players: Players
     tables: int
@@ -69,12 +69,12 @@ class Runner:
     @property
     def so_far(self) -> SoFar:
         """As the schedule wants to know it."""
-        season = self.diary.season
+        season = self.season_log.season
         return SoFar(season.results, {void.table for void in season.voids})
 
     async def run(self) -> bool:
-        """Whether the season is over, and all its records are here."""
-        season = self.diary.season
+        """Play what is due; return whether the season is over and all its records are here."""
+        season = self.season_log.season
         for result in season.results.values():
             if result.match not in season.records:
                 self._unrecorded[result.deal].append(result.match)
@@ -124,10 +124,10 @@ class Runner:
     async def _play_match(self, scheduled: ScheduledMatch) -> None:
         match = await self._create_match(scheduled)
         if self.league.is_fresh:
-            self.players.start(scheduled.bots, is_for_one=True)
+            self.players.start_players(scheduled.bots, is_for_one=True)
         match = await self._wait_for_end(match)
         if self.league.is_fresh:
-            await self.players.stop(scheduled.bots)
+            await self.players.stop_players(scheduled.bots)
         self._busy.difference_update(scheduled.bots)
         await self._write_down(scheduled, match)
         self.played += 1
@@ -135,7 +135,7 @@ class Runner:
 
     async def _create_match(self, scheduled: ScheduledMatch) -> Match:
         """The same match for the same id, however often it is asked for."""
-        season = self.diary.season
+        season = self.season_log.season
         request_id = request_id_of(season.league, scheduled.id)
         while True:
             try:
@@ -154,7 +154,9 @@ class Runner:
         deal = scheduled.deal
         if deal is None:
             return None
-        return DealSet(name=deal_name(self.diary.season.league, deal.set), number=deal.number, size=deal.size)
+        return DealSet(
+            name=deal_name(self.season_log.season.league, deal.set), number=deal.number, size=deal.size
+        )
 
     async def _wait_for_end(self, match: Match) -> Match:
         """Waits for its end, and sees to it that it has a beginning."""
@@ -185,14 +187,14 @@ class Runner:
     async def _write_down(self, scheduled: ScheduledMatch, match: Match) -> None:
         if match.state == Match.STATE_VOIDED:
             reason = ": ".join(filter(None, (match.void_reason, match.void_message)))
-            self.diary.void(Void(scheduled.id, match.name, reason))
+            self.season_log.append_void(Void(scheduled.id, match.name, reason))
             self._waiting.clear()
             if is_repeat(scheduled.id):
                 await self.players.give_up((match.bots[seat] for seat in match.absent_seats), TWICE)
             return
-        result = logged_result_in(match, seq=len(self.diary.season.results) + 1)
-        self.diary.result(scheduled.id, result)
-        self.players.played(result)
+        result = logged_result_in(match, seq=len(self.season_log.season.results) + 1)
+        self.season_log.append_result(scheduled.id, result)
+        self.players.note_completed(result)
         self._unrecorded[result.deal].append(result.match)
         await self._fetch_records(result.deal)
 
@@ -205,7 +207,7 @@ class Runner:
             except WrongStateError:  # SET_RUNNING
                 matches.append(match)
                 return
-            self.diary.record(match, record)
+            self.season_log.append_record(match, record)
             self.moves += sum(record.count(f'"kind":"{kind}"') for kind in ("move", "called"))
         self._unrecorded.pop(deal, None)
 
@@ -216,12 +218,12 @@ class Runner:
 
 
 def without_deal(scheduled: ScheduledMatch) -> ScheduledMatch:
-    """The match to be played again where the deal's other matches are over, and so the deal is known."""
+    """Return the match without its deal, to be played again where the deal is known because its other matches are over."""
     return ScheduledMatch(id_without_deal(scheduled.id), scheduled.round, scheduled.bots)
 
 
 def deal_name(league: str, deal: str) -> str:
-    """What the server calls the deal: no other league's has this name."""
+    """Return what the server calls the deal: no deal of another league has this name."""
     return f"sets/{league.removeprefix('leagues/')}-{deal}"
 
 

@@ -27,7 +27,7 @@ from seatwise_server.league.runner import Runner
 from seatwise_server.league.settings import Entrant, League
 
 SERVER_PATIENCE_S = 30.0
-"""A server that is started anew is waited for."""
+"""A server that is started again is waited for so long."""
 TABLES_A_CORE = 4
 """UGO! is all waiting for one another: more matches than cores keep the cores busy."""
 LONGEST_NAME = 30
@@ -60,19 +60,19 @@ class Where:
     """How the way to it is kept secret."""
 
 
-async def play(league: League, results: Path, where: Where, screen: Screen) -> Played:
-    """Plays what has not been played yet. Ctrl-C ends it in order, a second one at once."""
+async def play_league(league: League, results: Path, where: Where, screen: Screen) -> Played:
+    """Play what has not been played yet. Ctrl-C lets open matches end; a second one ends the run at once."""
     schedule = schedule_of(league)
     await asyncio.gather(*(check_bot_file(league, each) for each in league.entrants if each.is_local))
     new_name = f"leagues/{league.name[:LONGEST_NAME].rstrip('-')}-{secrets.token_hex(3)}"
-    book = season_log.opened(results, league, new_name)
+    book = season_log.open_season_log(results, league, new_name)
     tables = usual_tables(league)
     async with AsyncExitStack() as stack:
         stack.callback(book.close)
         if is_over(schedule, book.season):
             return Played(True, 0, 0, 0.0)
         client = await stack.enter_async_context(_open_client(results, where))
-        await client.admin.create_league(book.season.league, json.dumps(league.published()))
+        await client.admin.create_league(book.season.league, json.dumps(league.to_published_json()))
         tokens = {each.player: await _obtain_token(client.admin, league, each) for each in league.entrants}
         players = Players(
             league,
@@ -91,14 +91,14 @@ async def play(league: League, results: Path, where: Where, screen: Screen) -> P
 
 
 def is_over(schedule: Schedule, season: season_log.Season) -> bool:
-    """Whether all is played, and every record is here."""
+    """Return whether all is played and every record is here."""
     voids = {void.table for void in season.voids}
     has_records = all(result.match in season.records for result in season.results.values())
     return has_records and not schedule.due_matches(SoFar(season.results, voids))
 
 
 def usual_tables(league: League) -> int:
-    """How many matches at once. Where all build against the clock, none has to share its core."""
+    """Return how many matches to play at once. In a race against the clock no bot has to share its core."""
     cores = os.cpu_count() or 1
     return max(1, cores // league.seats) if league.game == "ubongo" else TABLES_A_CORE * cores
 

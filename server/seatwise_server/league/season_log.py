@@ -1,6 +1,6 @@
-"""What a league has come to so far, on disk: a line is there as a whole or not at all, and is never lost.
+"""The log of a season on disk: a line is there as a whole or not at all, and is never lost.
 
-The first line says which league it is; each further one what has happened. Whoever starts again reads
+The first line says which league it is, and each further one what has happened. A run that starts again reads
 them all, and goes on from there.
 """
 
@@ -31,23 +31,19 @@ class Season:
     voids: list[Void] = field(default_factory=list)
     records: dict[str, str] = field(default_factory=dict)
     """By match: one line each."""
-    turns: list[Turn] = field(default_factory=list)
-    """Who was given up and who was let back, in their order."""
+    entrant_changes: list[EntrantChange] = field(default_factory=list)
+    """The entrants that were given up or let back, in the order of these changes."""
 
     @property
     def given_up(self) -> dict[str, str]:
-        """Why, by player: those that a substitute resigns for now."""
-        last = {turn.player: turn for turn in self.turns}
+        """The players for which a substitute resigns now, each with the reason."""
+        last = {turn.player: turn for turn in self.entrant_changes}
         return {player: turn.why for player, turn in last.items() if not turn.is_back}
-
-    def attempts(self, table: str) -> int:
-        """How often the table was played for nothing."""
-        return sum(void.table == table for void in self.voids)
 
 
 @dataclass(frozen=True, slots=True)
 class Void:
-    """A match that counts for nobody."""
+    """A void match: it does not count."""
 
     table: str
     match: str
@@ -55,7 +51,7 @@ class Void:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class EntrantChange:
     """An entrant was given up, or let back. What it has lost in between stays lost."""
 
     player: str
@@ -65,43 +61,45 @@ class Turn:
     """How many there were by then."""
 
 
-class Diary:
+class SeasonLog:
     """The file. One process at a time writes it."""
 
     def __init__(self, file: IO[bytes], season: Season) -> None:
         self._file = file
         self.season = season
 
-    def result(self, table: str, result: LoggedResult) -> None:
-        """A match that counts; once for each table."""
+    def append_result(self, table: str, result: LoggedResult) -> None:
+        """Log a match that counts; once for each table."""
         assert table not in self.season.results, f"{table} has a result already"
         self._append_line({"kind": "result", "table": table, **result.to_json()})
         self.season.results[table] = result
 
-    def void(self, void: Void) -> None:
-        """A match that does not."""
+    def append_void(self, void: Void) -> None:
+        """Log a match that does not count."""
         self._append_line({"kind": "void", "table": void.table, "match": void.match, "reason": void.reason})
         self.season.voids.append(void)
 
-    def record(self, match: str, record: str) -> None:
-        """The record of a match that counts."""
+    def append_record(self, match: str, record: str) -> None:
+        """Log the record of a match that counts."""
         self._append_line({"kind": "record", "match": match, "record": record})
         self.season.records[match] = record
 
-    def given_up(self, player: str, why: str) -> None:
-        """An entrant that is not started again."""
+    def give_up_entrant(self, player: str, why: str) -> None:
+        """Log that an entrant is not started again."""
         self._append_change("given_up", player, why)
 
-    def let_back(self, player: str, why: str) -> None:
-        """An entrant that was given up, and is started again from now on."""
+    def let_entrant_back(self, player: str, why: str) -> None:
+        """Log that an entrant which was given up is started again from now on."""
         self._append_change("let_back", player, why)
 
     def _append_change(self, kind: str, player: str, why: str) -> None:
         self._append_line({"kind": kind, "player": player, "why": why})
-        self.season.turns.append(Turn(player, kind == "let_back", why, len(self.season.results)))
+        self.season.entrant_changes.append(
+            EntrantChange(player, kind == "let_back", why, len(self.season.results))
+        )
 
     def close(self) -> None:
-        """Lets another process go on."""
+        """Close the file, so that another process can go on."""
         self._file.close()
 
     def _append_line(self, line: dict[str, Any]) -> None:
@@ -110,23 +108,23 @@ class Diary:
         os.fsync(self._file.fileno())
 
 
-def opened(folder: Path, league: League, new_name: str) -> Diary:
-    """The league's season log in that folder, begun if there is none.
+def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
+    """Open the league's season log in that folder; begin one if there is none.
 
-    `UsageError` where the folder holds another league's, or where another process writes it just now.
+    Raises `UsageError` if the folder holds another league's, or if another process writes it just now.
     """
     folder.mkdir(parents=True, exist_ok=True)
     file = (folder / "season.jsonl").open("a+b")
     try:
         _lock_file(file, folder)
-        return Diary(file, _read_or_begin(file, folder, league, new_name))
+        return SeasonLog(file, _read_or_begin(file, folder, league, new_name))
     except BaseException:
         file.close()
         raise
 
 
-def season_in(folder: Path) -> tuple[dict[str, Any], Season]:
-    """Settings and season of the season log in that folder, to be read only; `UsageError` if there is none."""
+def read_season(folder: Path) -> tuple[dict[str, Any], Season]:
+    """Read settings and season from the season log in that folder. Raises `UsageError` if there is none."""
     try:
         lines = list(_parse_lines((folder / "season.jsonl").read_bytes()))
     except OSError as error:
@@ -162,7 +160,7 @@ def _read_or_begin(file: IO[bytes], folder: Path, league: League, new_name: str)
 
 
 def _begin_season(file: IO[bytes], league: League, new_name: str) -> Season:
-    diary = Diary(file, Season(new_name))
+    diary = SeasonLog(file, Season(new_name))
     diary._append_line({"format": FORMAT, "league": new_name, "settings": league.to_json()})
     return diary.season
 
@@ -179,7 +177,7 @@ def _replay_lines(lines: list[dict[str, Any]]) -> Season:
                 season.records[line["match"]] = line["record"]
             case "given_up" | "let_back" as kind:
                 is_back, results = kind == "let_back", len(season.results)
-                season.turns.append(Turn(line["player"], is_back, line["why"], results))
+                season.entrant_changes.append(EntrantChange(line["player"], is_back, line["why"], results))
     return season
 
 

@@ -49,12 +49,12 @@ class Trial:
     """Before so many there is no verdict."""
 
     def to_json(self) -> dict[str, str]:
-        """As texts, for canonical JSON has no fractions."""
+        """Return the values as texts, for canonical JSON has no fractions."""
         return {key: str(value) for key, value in asdict(self).items()}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, str]) -> Trial:
-        """The inverse of `to_json`."""
+        """Make it from what `to_json` returned."""
         points, alpha, beta = (float(plain[key]) for key in ("least_points", "alpha", "beta"))
         return cls(points, alpha, beta, int(plain["least_units"]))
 
@@ -102,7 +102,7 @@ class League:
         return hashlib.sha256(canonical_json(self.to_json())).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, from which `from_json` makes the same league again."""
+        """Return plain values, from which `from_json` makes the same league again."""
         plain = asdict(self)
         return plain | {
             "entrants": [asdict(each) for each in self.entrants],
@@ -113,8 +113,8 @@ class League:
             "rules_version": GAMES[self.game].rules_version,
         }
 
-    def published(self) -> dict[str, Any]:
-        """The same without what is nobody's business: where on our disk a bot lies."""
+    def to_published_json(self) -> dict[str, Any]:
+        """Return the same without the folders in which our bots lie."""
         plain = self.to_json()
         for entrant in plain["entrants"]:
             entrant["bot"] = PurePath(entrant["bot"]).name
@@ -122,7 +122,7 @@ class League:
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> League:
-        """Raises `KeyError`, `TypeError` or `ValueError` where that is no league."""
+        """Make a league from plain values. Raises `KeyError`, `TypeError` or `ValueError` if they are none."""
         given: dict[str, Any] = {key: value for key, value in plain.items() if key != "rules_version"}
         if plain["rules_version"] != GAMES[plain["game"]].rules_version:
             raise ValueError(f"rules_version is {plain['rules_version']!r}, which this program does not know")

@@ -1,4 +1,4 @@
-"""Sits in for a bot that cannot be got to play, and resigns: it loses its own matches, and nobody waits for it."""
+"""Takes the seats of a bot that does not play, and resigns: the bot loses its matches, and nobody waits for it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ NONCE = bytes(32)
 """It wants no say in the deal."""
 
 
-async def stand_in(address: str, token: str, security: Security) -> None:
-    """Takes every seat that the bot is offered, and resigns there. Runs until cancelled."""
+async def run_substitute(address: str, token: str, security: Security) -> None:
+    """Take every seat that the bot is offered, and resign there. Runs until cancelled."""
     while True:
         try:
             async with asyncio.TaskGroup() as group:
@@ -45,8 +45,8 @@ async def _attend_lobby(wire: GrpcWire, group: asyncio.TaskGroup) -> None:
             address = response.offer.address or wire.address
             if address not in referees:
                 referees[address] = _SubstituteSeats()
-                group.create_task(referees[address].play(wire, address))
-            referees[address].sit(response.offer)
+                group.create_task(referees[address].run_stream(wire, address))
+            referees[address].take_seat(response.offer)
 
 
 class _SubstituteSeats:
@@ -55,12 +55,12 @@ class _SubstituteSeats:
     def __init__(self) -> None:
         self._outbox: asyncio.Queue[PlayRequestItem] = asyncio.Queue()
 
-    def sit(self, offer: SeatOffer) -> None:
-        """Who never sits forfeits too, but only when the set-up time is over, and at a table of two for nothing."""
+    def take_seat(self, offer: SeatOffer) -> None:
+        """Sit down: a bot that never sits forfeits too, but only after the set-up time, and a match of two is void then."""
         self._outbox.put_nowait(PlayRequestItem(match=offer.match, seat=offer.seat, sit=Sit(nonce=NONCE)))
 
-    async def play(self, wire: GrpcWire, address: str) -> None:
-        """Says what is to be said; resigns as soon as the cards are dealt, which the first update tells."""
+    async def run_stream(self, wire: GrpcWire, address: str) -> None:
+        """Send what is queued, and resign as soon as the first update says that the cards are dealt."""
         async with wire.play(address) as stream, asyncio.TaskGroup() as group:
             writer = group.create_task(self._write_requests(stream.write))
             while (response := await stream.read()) is not None:

@@ -24,7 +24,7 @@ Row: TypeAlias = dict[str, Any]
 def standings_of(
     league: League, results: Mapping[str, LoggedResult], voids: Collection[str]
 ) -> dict[str, Any]:
-    """Plain values, the same on every machine."""
+    """Return the published table as plain values, the same on every machine."""
     schedule, so_far = schedule_of(league), SoFar(results, voids)
     table: dict[str, Any] = {
         "league": league.name,
@@ -37,14 +37,14 @@ def standings_of(
 
 
 def rows_of(league: League, schedule: Schedule, so_far: SoFar) -> list[Row]:
-    """Everybody's, the best first."""
+    """Return the row of each entrant, the best first."""
     names = {each.player: each.name for each in league.entrants}
     return [_published_row(line, names[line.bot]) for line in _rank_rows(league, schedule, so_far)]
 
 
 def league_digest(league: League) -> str:
-    """Of the settings, as they are published."""
-    return League.from_json(league.published()).digest
+    """Return the digest of the settings as they are published."""
+    return League.from_json(league.to_published_json()).digest
 
 
 def _rank_rows(league: League, schedule: Schedule, so_far: SoFar) -> tuple[StandingsRow, ...]:
@@ -86,8 +86,8 @@ RARE = {"byes": "byes", "forfeits": "forfeits", "resigned": "resigned"}
 """Shown only where somebody has one."""
 
 
-def verdict_told(league: League, standings: Mapping[str, Any]) -> str:
-    """What an A-against-B test has come to, in words; "" for any other format."""
+def describe_verdict(league: League, standings: Mapping[str, Any]) -> str:
+    """Say in words what an A-against-B test has come to; "" for any other format."""
     if "verdict" not in standings:
         return ""
     (a, b), points, units = league.entrants, league.trial.least_points, standings["units"]
@@ -99,13 +99,13 @@ def verdict_told(league: League, standings: Mapping[str, Any]) -> str:
     return f"After {units} units the test has no verdict."
 
 
-def heads(standings: Mapping[str, Any]) -> list[str]:
-    """Of the columns behind rank and name."""
+def column_heads(standings: Mapping[str, Any]) -> list[str]:
+    """Return the heads of the columns behind rank and name."""
     return [*COLUMNS.values(), *(RARE[key] for key in _rare_columns(standings))]
 
 
-def cells(standings: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
-    """A row of them."""
+def row_cells(standings: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    """Return the texts of a row for these columns."""
     shown = [str(row["matches"]), f"{row['points']:.2f}", f"{100 * row['score']:.1f} %", f"{row['wins']:g}"]
     return shown + [str(row[key]) for key in _rare_columns(standings)]
 

@@ -1,4 +1,4 @@
-"""Takes the values of one TOML table, each checked as it is taken; what is left over is a mistake."""
+"""Reads the values of one TOML table and checks each of them; a key that is left over is an error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from seatwise_server.league.file_errors import LeagueFileError, Source
+from seatwise_server.league.file_errors import LeagueFileError, LeagueFileText
 
 KINDS = {
     bool: "true or false",
@@ -21,100 +21,100 @@ _REQUIRED: Any = object()
 class TableReader:
     """One table of the file."""
 
-    def __init__(self, source: Source, name: str, values: Mapping[str, Any]) -> None:
+    def __init__(self, source: LeagueFileText, name: str, values: Mapping[str, Any]) -> None:
         self._source = source
         self._name = name
         self._values = dict(values)
         self._known: list[str] = []
 
-    def mistake(self, key: str, what: str) -> LeagueFileError:
-        """A mistake in that key of this table."""
-        return self._source.mistake(self._name, key, what)
+    def make_error(self, key: str, what: str) -> LeagueFileError:
+        """Make an error about that key of this table."""
+        return self._source.make_error(self._name, key, what)
 
-    def text(self, key: str, default: str = _REQUIRED, *, example: str = "") -> str:
-        """A text that is not empty."""
+    def read_text(self, key: str, default: str = _REQUIRED, *, example: str = "") -> str:
+        """Read a text that is not empty."""
         value: str = self._take_value(key, str, default, example)
         if not value and value != default:
-            raise self.mistake(key, f"is empty; {_as_in(key, example)}")
+            raise self.make_error(key, f"is empty; {_as_in(key, example)}")
         return value
 
-    def choice(self, key: str, among: Iterable[str], default: str = _REQUIRED) -> str:
-        """One of these texts."""
+    def read_choice(self, key: str, among: Iterable[str], default: str = _REQUIRED) -> str:
+        """Read one of these texts."""
         names = tuple(among)
         value: str = self._take_value(key, str, default, f'"{names[0]}"')
         if value not in names and value != default:
-            raise self.mistake(key, f"there is no {value!r}; {_suggest_name(value, names)}")
+            raise self.make_error(key, f"there is no {value!r}; {_suggest_name(value, names)}")
         return value
 
-    def whole(self, key: str, default: int = _REQUIRED, *, least: int, most: int) -> int:
-        """A whole number in these bounds."""
+    def read_integer(self, key: str, default: int = _REQUIRED, *, least: int, most: int) -> int:
+        """Read a whole number in these bounds, both included."""
         value: int = self._take_value(key, int, default, str(least))
         if not least <= value <= most and value != default:
-            raise self.mistake(key, f"is {value}; it must be from {least} to {most}")
+            raise self.make_error(key, f"is {value}; it must be from {least} to {most}")
         return value
 
-    def number(self, key: str, default: float = _REQUIRED, *, least: float, most: float) -> float:
-        """A number in these bounds, neither of them included."""
+    def read_number(self, key: str, default: float = _REQUIRED, *, least: float, most: float) -> float:
+        """Read a number in these bounds, neither of them included."""
         given = self._values.get(key)
         if type(given) is int:
             self._values[key] = float(given)
         value: float = self._take_value(key, float, default, str(default))
         if not least < value < most:
-            raise self.mistake(key, f"is {value}; it must be between {least} and {most}")
+            raise self.make_error(key, f"is {value}; it must be between {least} and {most}")
         return value
 
-    def flag(self, key: str, default: bool) -> bool:
-        """True or false."""
+    def read_flag(self, key: str, default: bool) -> bool:
+        """Read true or false."""
         value: bool = self._take_value(key, bool, default, "true")
         return value
 
-    def texts(self, key: str, default: tuple[str, ...], among: Iterable[str]) -> tuple[str, ...]:
-        """A list of some of these, each once."""
+    def read_choices(self, key: str, default: tuple[str, ...], among: Iterable[str]) -> tuple[str, ...]:
+        """Read a list of some of these texts, each once."""
         names = tuple(among)
         values = self._take_value(key, list, list(default), f'["{names[0]}"]')
         for value in values:
             if value not in names:
-                raise self.mistake(key, f"there is no {value!r}; {_suggest_name(str(value), names)}")
+                raise self.make_error(key, f"there is no {value!r}; {_suggest_name(str(value), names)}")
         if len(set(values)) != len(values):
-            raise self.mistake(key, "names one of them twice")
+            raise self.make_error(key, "names one of them twice")
         return tuple(values)
 
-    def table(self, key: str) -> TableReader:
-        """A table inside, empty if it is not there."""
+    def read_table(self, key: str) -> TableReader:
+        """Return a reader of a table inside, which is empty if the key is missing."""
         values = self._take_value(key, dict, {}, "")
         return TableReader(self._source, f"{self._name}.{key}".strip("."), values)
 
-    def tables(self, key: str) -> list[TableReader]:
-        """All of them, in order."""
+    def read_tables(self, key: str) -> list[TableReader]:
+        """Return a reader of each table in a list of tables, in order."""
         values = self._take_value(key, list, [], "")
         if not all(isinstance(each, dict) for each in values):
-            raise self.mistake(key, f"write each of them as a table under [[{key}]]")
+            raise self.make_error(key, f"write each of them as a table under [[{key}]]")
         return [TableReader(self._source, f"{key}[{place}]", each) for place, each in enumerate(values)]
 
-    def rest(self) -> dict[str, Any]:
-        """All that has not been taken yet, unchecked."""
+    def take_rest(self) -> dict[str, Any]:
+        """Take all values that have not been read yet, unchecked."""
         rest, self._values = self._values, {}
         return rest
 
-    def has(self, key: str) -> bool:
-        """Whether it stands there and has not been taken."""
+    def has_key(self, key: str) -> bool:
+        """Return whether the key is there and has not been read."""
         return key in self._values
 
-    def end(self) -> None:
-        """Nothing may be left."""
+    def check_all_read(self) -> None:
+        """Raise `LeagueFileError` if a key has not been read."""
         for key in self._values:
-            raise self.mistake(key, f"there is no such key; {_suggest_name(key, self._known)}")
+            raise self.make_error(key, f"there is no such key; {_suggest_name(key, self._known)}")
 
     def _take_value(self, key: str, kind: type, default: Any, example: str) -> Any:
         self._known.append(key)
         if key not in self._values:
             if default is _REQUIRED:
-                raise self.mistake(key, f"is missing; {_as_in(key, example)}")
+                raise self.make_error(key, f"is missing; {_as_in(key, example)}")
             return default
         value = self._values.pop(key)
         if type(value) is not kind:  # `true` is an int to isinstance
             wanted = KINDS.get(kind, "a number")
-            raise self.mistake(key, f"is {_format_value(value)}; {wanted} is needed")
+            raise self.make_error(key, f"is {_format_value(value)}; {wanted} is needed")
         return value
 
 

@@ -15,8 +15,11 @@ LONGEST_REPORT = 1000
 """A report is shorter."""
 
 
-def reports(logs: Path, league: League) -> dict[tuple[str, str, int], float]:
-    """By bot, match and prompt, in milliseconds. What is no report is passed over, as the last line of a bot that was killed."""
+def read_time_reports(logs: Path, league: League) -> dict[tuple[str, str, int], float]:
+    """Read the reports: milliseconds by bot, match and prompt.
+
+    A line that is no report is passed over, such as the last line of a bot that was killed.
+    """
     found = {}
     for entrant in league.entrants:
         for match, prompt, took in _read_reports(logs / f"{entrant.name}{REPORT_SUFFIX}"):

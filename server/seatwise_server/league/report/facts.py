@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,16 +59,16 @@ class Facts:
         self.records = records
         self._reports = reports
 
-    def points(self) -> dict[str, list[int]]:
-        """What each made in each match, by player."""
+    def points_by_player(self) -> dict[str, list[int]]:
+        """Return the points of each player in each match."""
         found: dict[str, list[int]] = {player: [] for player in self.order}
         for result in self.results.values():
             for player, points in zip(result.bots, counted_points(result), strict=True):
                 found[player].append(points)
         return found
 
-    def curves(self) -> dict[str, list[tuple[float, float]]]:
-        """How the ratings went, by name: match of the season and rating."""
+    def rating_curves(self) -> dict[str, list[tuple[float, float]]]:
+        """Return the course of each rating by name: pairs of match number and rating."""
         ratings, every = OpenskillRatings(), max(1, len(self.results) // MOST_CURVE_POINTS)
         found: dict[str, list[tuple[float, float]]] = {self.names[player]: [] for player in self.order}
         for result in self.results.values():
@@ -78,8 +78,8 @@ class Facts:
                     found[self.names[player]].append((result.seq, ratings.rating_of(player).ordinal))
         return found
 
-    def seats(self) -> list[SeatRow]:
-        """By entrant, and at the end of all of them."""
+    def seat_rows(self) -> list[SeatRow]:
+        """Return a row for each entrant, and at the end one for all of them."""
         found: dict[tuple[str, int], list[int]] = defaultdict(list)
         for result in self.results.values():
             for seat, (player, points) in enumerate(zip(result.bots, counted_points(result), strict=True)):
@@ -91,8 +91,8 @@ class Facts:
             for player, name in rows
         ]
 
-    def incidents(self) -> list[Incident]:
-        """All that were forfeited or resigned."""
+    def list_incidents(self) -> list[Incident]:
+        """List the seats that were forfeited or resigned."""
         return [
             Incident(
                 result.match, table, seat, self.names[player], ending, self._find_evidence(result.match, seat)
@@ -102,17 +102,8 @@ class Facts:
             if ending != Ending.COMPLETED
         ]
 
-    def charged(self) -> dict[str, tuple[float, int]]:
-        """Mean and most milliseconds that a move was charged, by player."""
-        found: dict[str, list[int]] = {player: [] for player in self.order}
-        for record in map(json.loads, self.records.values()):
-            bots = [seat["bot"] for seat in record["seats"]]
-            for seat, charged_ms in _list_charges(record["entries"]):
-                found[bots[seat]].append(charged_ms)
-        return {player: (sum(each) / len(each), max(each)) for player, each in found.items() if each}
-
-    def answers(self) -> list[TimedAnswer]:
-        """Those of which the record tells the charge, and the bot what it took."""
+    def timed_answers(self) -> list[TimedAnswer]:
+        """Return the answers for which there are both a charge in the record and a report of the bot."""
         records = map(json.loads, self.records.values()) if self._reports else ()
         return [answer for record in records for answer in match_reports(record, self._reports)]
 
@@ -128,14 +119,6 @@ class Facts:
 def _seat_row(name: str, points: Sequence[Sequence[int]]) -> SeatRow:
     means = tuple(sum(each) / len(each) if each else None for each in points)
     return SeatRow(name, tuple(map(len, points)), means)
-
-
-def _list_charges(entries: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
-    for entry in entries:
-        if entry["kind"] == "move":
-            yield entry["seat"], entry["charged_ms"]
-        elif entry["kind"] == "called":
-            yield from ((call["seat"], call["charged_ms"]) for call in entry["calls"])
 
 
 def _concerns_seat(entry: Mapping[str, Any], seat: int) -> bool:

@@ -6,8 +6,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seatwise_server.league.report.scale import Scale, scale_for, shown
-from seatwise_server.league.report.svg import Shape, bar, dot, line, path, picture, text
+from seatwise_server.league.report.scale import Scale, format_tick, scale_for
+from seatwise_server.league.report.svg import (
+    Shape,
+    draw_bar,
+    draw_dot,
+    draw_line,
+    draw_path,
+    draw_picture,
+    draw_text,
+)
 
 WIDTH = 720.0
 NAMES = 150.0
@@ -31,47 +39,49 @@ class Whisker:
     """Beside it."""
 
 
-def whiskers(title: str, rows: Sequence[Whisker], unit: str, middle: float | None = None) -> Shape:
-    """Values with their intervals, one below the other."""
+def draw_whiskers(title: str, rows: Sequence[Whisker], unit: str, middle: float | None = None) -> Shape:
+    """Draw values with their intervals, one below the other."""
     height = len(rows) * ROW + FOOT + 14
     foot = len(rows) * ROW
     x = scale_for([end for row in rows for end in (row.low, row.high)], NAMES, WIDTH - 20)
-    shapes = [*_draw_grid(x, 0, foot), text(WIDTH - 20, height - 2, unit, "unit", "end")]
+    shapes = [*_draw_grid(x, 0, foot), draw_text(WIDTH - 20, height - 2, unit, "unit", "end")]
     if middle is not None and x.low < middle < x.high:
-        shapes.append(line(x.at(middle), 0, x.at(middle), foot, "middle"))
+        shapes.append(draw_line(x.position_of(middle), 0, x.position_of(middle), foot, "middle"))
     for number, row in enumerate(rows):
         y = number * ROW + ROW / 2
         told = f"{row.name}: {row.value:.2f}, 95 % interval {row.low:.2f} to {row.high:.2f}"
         shapes += [
-            text(NAMES - 10, y + 4, row.name, anchor="end"),
-            line(x.at(row.low), y, x.at(row.high), y, f"whisker s{number % SERIES}"),
-            dot(x.at(row.value), y, f"mark s{number % SERIES}", told),
+            draw_text(NAMES - 10, y + 4, row.name, anchor="end"),
+            draw_line(x.position_of(row.low), y, x.position_of(row.high), y, f"whisker s{number % SERIES}"),
+            draw_dot(x.position_of(row.value), y, f"mark s{number % SERIES}", told),
         ]
-    return picture(WIDTH, height, title, shapes)
+    return draw_picture(WIDTH, height, title, shapes)
 
 
-def curves(title: str, series: Mapping[str, Sequence[tuple[float, float]]], unit: str, below: str) -> Shape:
-    """Lines over the matches of a season, each named at its end."""
+def draw_curves(
+    title: str, series: Mapping[str, Sequence[tuple[float, float]]], unit: str, below: str
+) -> Shape:
+    """Draw lines over the matches of a season, each named at its end."""
     height, foot = 300.0, 260.0
     places = [place for line_ in series.values() for place in line_]
     x = scale_for([each for each, _ in places], 50, WIDTH - NAMES)
     y = scale_for([each for _, each in places], foot, 22)
     shapes = [*_draw_grid(x, 22, foot), *_draw_rungs(y, 50, WIDTH - NAMES)]
-    ends = _spread_labels({name: y.at(line_[-1][1]) for name, line_ in series.items() if line_}, 14)
+    ends = _spread_labels({name: y.position_of(line_[-1][1]) for name, line_ in series.items() if line_}, 14)
     for number, (name, line_) in enumerate(series.items()):
         if line_:
             class_ = f"s{number % SERIES}"
-            drawn = [(x.at(a), y.at(b)) for a, b in line_]
+            drawn = [(x.position_of(a), y.position_of(b)) for a, b in line_]
             shapes += [
-                path(drawn, f"curve {class_}", name),
-                text(drawn[-1][0] + 6, ends[name] + 4, name, f"end {class_}"),
+                draw_path(drawn, f"curve {class_}", name),
+                draw_text(drawn[-1][0] + 6, ends[name] + 4, name, f"end {class_}"),
             ]
-    shapes += [text(16, 11, unit, "unit"), text(WIDTH - NAMES, height - 2, below, "unit", "end")]
-    return picture(WIDTH, height, title, shapes)
+    shapes += [draw_text(16, 11, unit, "unit"), draw_text(WIDTH - NAMES, height - 2, below, "unit", "end")]
+    return draw_picture(WIDTH, height, title, shapes)
 
 
-def histogram(title: str, values: Sequence[int], low: int, high: int, most: int, series: int) -> Shape:
-    """How often how many points; all of a page have the same axes, so that they can be compared."""
+def draw_histogram(title: str, values: Sequence[int], low: int, high: int, most: int, series: int) -> Shape:
+    """Draw how often a bot made how many points; all histograms of a page have the same axes, so that they can be compared."""
     width, height, foot = 340.0, 130.0, 100.0
     step = max(1, -(-(high - low + 1) // MOST_BARS))
     counts = Counter((value - low) // step for value in values)
@@ -79,26 +89,26 @@ def histogram(title: str, values: Sequence[int], low: int, high: int, most: int,
     each = (width - 40) / columns
     y = Scale(0, most, foot, 14)
     shapes = [
-        line(30, foot, width - 10, foot, "axis"),
-        text(24, foot + 4, "0", "tick", "end"),
-        text(24, 18, str(most), "tick", "end"),
+        draw_line(30, foot, width - 10, foot, "axis"),
+        draw_text(24, foot + 4, "0", "tick", "end"),
+        draw_text(24, 18, str(most), "tick", "end"),
     ]
     for column in range(columns):
-        least, top = low + column * step, y.at(counts[column])
+        least, top = low + column * step, y.position_of(counts[column])
         told = f"{least}{f' to {least + step - 1}' if step > 1 else ''} points: {counts[column]} matches"
         if counts[column]:
             shapes.append(
-                bar(30 + column * each + 0.5, top, each - 1, foot - top, f"bar s{series % SERIES}", told)
+                draw_bar(30 + column * each + 0.5, top, each - 1, foot - top, f"bar s{series % SERIES}", told)
             )
     shapes += _draw_column_labels(low, high, step, each, foot)
     if values:
         mean = 30 + (sum(values) / len(values) - low + 0.5) / step * each
-        shapes.append(line(mean, 14, mean, foot, "mean"))
-    return picture(width, height, title, shapes)
+        shapes.append(draw_line(mean, 14, mean, foot, "mean"))
+    return draw_picture(width, height, title, shapes)
 
 
-def fullest(values: Sequence[Sequence[int]], low: int, high: int) -> int:
-    """The highest column of all histograms."""
+def highest_column(values: Sequence[Sequence[int]], low: int, high: int) -> int:
+    """Return the height of the highest column of all histograms."""
     step = max(1, -(-(high - low + 1) // MOST_BARS))
     tops = (max(Counter((value - low) // step for value in each).values(), default=0) for each in values)
     return max(tops, default=1) or 1
@@ -107,7 +117,7 @@ def fullest(values: Sequence[Sequence[int]], low: int, high: int) -> int:
 def _draw_column_labels(low: int, high: int, step: int, each: float, foot: float) -> list[Shape]:
     marks = Scale(low, max(high, low + 1), 0, 1).ticks(6)
     return [
-        text(30 + ((mark - low) // step + 0.5) * each, foot + 18, shown(mark), "tick", "middle")
+        draw_text(30 + ((mark - low) // step + 0.5) * each, foot + 18, format_tick(mark), "tick", "middle")
         for mark in marks
         if mark == round(mark)
     ]
@@ -118,8 +128,8 @@ def _draw_grid(x: Scale, top: float, foot: float) -> list[Shape]:
         shape
         for mark in x.ticks(8)
         for shape in (
-            line(x.at(mark), top, x.at(mark), foot, "grid"),
-            text(x.at(mark), foot + 16, shown(mark), "tick", "middle"),
+            draw_line(x.position_of(mark), top, x.position_of(mark), foot, "grid"),
+            draw_text(x.position_of(mark), foot + 16, format_tick(mark), "tick", "middle"),
         )
     ]
 
@@ -129,8 +139,8 @@ def _draw_rungs(y: Scale, left: float, right: float) -> list[Shape]:
         shape
         for mark in y.ticks(5)
         for shape in (
-            line(left, y.at(mark), right, y.at(mark), "grid"),
-            text(left - 6, y.at(mark) + 4, shown(mark), "tick", "end"),
+            draw_line(left, y.position_of(mark), right, y.position_of(mark), "grid"),
+            draw_text(left - 6, y.position_of(mark) + 4, format_tick(mark), "tick", "end"),
         )
     ]
 

@@ -21,7 +21,7 @@ from seatwise_server.competition.statistics.luck_correction import (
 from seatwise_server.league.par import PAR_BOTS, par_of
 
 MOST_PAR_MATCHES = 2000
-"""Matches of which the par is played; more would keep who waits for the page."""
+"""Matches of which the par is played; more would delay the page for too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,10 @@ class Corrected:
     """The part of the chance in single matches that is left."""
 
 
-def corrections(game: str, results: Sequence[LoggedResult], records: Mapping[str, str]) -> list[Corrected]:
-    """Those that can be made, the last being the best. All coefficients were fixed before the season."""
+def correct_for_luck(
+    game: str, results: Sequence[LoggedResult], records: Mapping[str, str]
+) -> list[Corrected]:
+    """Return the corrections that can be made, the best one last. All coefficients were fixed before the season."""
     found: list[Corrected] = []
     if has_par(game, results, records):
         results = add_par(results, lambda result: par_of(json.loads(records[result.match])))
@@ -59,7 +61,7 @@ def corrections(game: str, results: Sequence[LoggedResult], records: Mapping[str
 
 
 def has_par(game: str, results: Sequence[LoggedResult], records: Mapping[str, str]) -> bool:
-    """Whether every deal is known, and quickly played."""
+    """Return whether every deal is known, and there are few enough of them to play the par."""
     return (
         game in PAR_BOTS
         and len(results) <= MOST_PAR_MATCHES

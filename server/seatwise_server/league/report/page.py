@@ -20,7 +20,7 @@ from seatwise_server.league.report.facts import Facts
 from seatwise_server.league.report.sections import Section, extra_sections
 from seatwise_server.league.season_log import Season
 from seatwise_server.league.settings import League
-from seatwise_server.league.table import cells, heads
+from seatwise_server.league.table import column_heads, row_cells
 
 GAMES = {"ugo": "UGO!", "ubongo": "Ubongo - Das Kartenspiel"}
 FORMATS = {"ab-test": "A against B", "round-robin": "round robin", "swiss": "Swiss"}
@@ -46,7 +46,7 @@ NEVER_MET = CrosstableCell()
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReportRow:
     """A row of the standings."""
 
     rank: int
@@ -55,7 +55,7 @@ class Row:
     indistinct: str
 
 
-def report_page(
+def render_report(
     league: League,
     season: Season,
     schedule: Schedule,
@@ -63,7 +63,7 @@ def report_page(
     digest: str,
     reports: TimeReports,
 ) -> str:
-    """The whole page. Without a digest the season goes on. `reports` is what the bots say that they took."""
+    """Return the whole page. Without a digest the season goes on. `reports` is what the bots say that they took."""
     voids = {void.table for void in season.voids}
     so_far = SoFar(season.results, voids)
     order = [row["player"] for row in standings["rows"]]
@@ -87,7 +87,7 @@ def report_page(
         curves=_draw_curves(facts),
         histograms=_draw_histograms(facts),
         extra=extra,
-        seats=facts.seats(),
+        seats=facts.seat_rows(),
         balance=[str(spread) for spread in schedule.measure_balance()]
         if isinstance(schedule, FixedSchedule)
         else [],
@@ -138,24 +138,24 @@ def _overview_rows(season: Season, facts: Facts) -> list[tuple[str, str]]:
         ("matches", str(len(season.results))),
         ("shared deals", str(len(deals))),
         ("void matches", str(len(season.voids))),
-        ("seats played to the end", f"{seats - len(facts.incidents())} of {seats}"),
+        ("seats played to the end", f"{seats - len(facts.list_incidents())} of {seats}"),
     ]
 
 
 def standings_table(standings: Mapping[str, Any], found: StrengthFit | None, facts: Facts) -> dict[str, Any]:
-    """The table with what the refit says of each."""
+    """Return the table with the fitted strength of each entrant."""
     strengths = {each.bot: each for each in found.strengths} if found else {}
     rows = [
-        Row(
+        ReportRow(
             row["rank"],
             row["player"],
-            (*cells(standings, row), _format_strength(strengths.get(row["player"]))),
+            (*row_cells(standings, row), _format_strength(strengths.get(row["player"]))),
             _name_indistinct(row["player"], found, facts),
         )
         for row in standings["rows"]
     ]
     return {
-        "heads": ["", "entrant", *heads(standings), "strength", "not distinguishable from"],
+        "heads": ["", "entrant", *column_heads(standings), "strength", "not distinguishable from"],
         "rows": rows,
         "rule": _describe_order(standings["tie_breaks"]),
         "has_provisional": any(each.provisional for each in strengths.values()),
@@ -195,7 +195,7 @@ def _draw_strengths(found: StrengthFit | None, facts: Facts) -> Markup | None:
         for player in facts.order
         if player in known
     ]
-    return figures.whiskers(
+    return figures.draw_whiskers(
         "Strengths with their intervals", rows, "Elo above the mean of the field", middle=0
     )
 
@@ -214,20 +214,22 @@ def _crosstable_rows(facts: Facts) -> list[dict[str, Any]]:
 
 
 def _draw_curves(facts: Facts) -> Markup:
-    return figures.curves(
-        "Ratings over the season", facts.curves(), "rating: mu - 3 sigma", "matches of the season"
+    return figures.draw_curves(
+        "Ratings over the season", facts.rating_curves(), "rating: mu - 3 sigma", "matches of the season"
     )
 
 
 def _draw_histograms(facts: Facts) -> list[dict[str, Any]]:
-    points = facts.points()
+    points = facts.points_by_player()
     everything = [each for values in points.values() for each in values] or [0]
     low, high = min(everything), max(everything)
-    most = figures.fullest(list(points.values()), low, high)
+    most = figures.highest_column(list(points.values()), low, high)
     return [
         {
             "name": facts.names[player],
-            "plot": figures.histogram(f"Points of {facts.names[player]}", values, low, high, most, series),
+            "plot": figures.draw_histogram(
+                f"Points of {facts.names[player]}", values, low, high, most, series
+            ),
             "told": _describe_spread(values),
         }
         for series, (player, values) in enumerate(points.items())
@@ -243,17 +245,17 @@ def _describe_spread(values: Sequence[int]) -> str:
 
 
 def _incident_values(facts: Facts, season: Season) -> dict[str, Any]:
-    incidents = facts.incidents()
+    incidents = facts.list_incidents()
     return {
         "incidents": incidents[:MOST_INCIDENTS],
         "more_incidents": max(0, len(incidents) - MOST_INCIDENTS),
         "voids": season.voids[:MOST_INCIDENTS],
-        "entrant_changes": season.turns,
+        "entrant_changes": season.entrant_changes,
     }
 
 
 def _settings_rows(league: League) -> list[tuple[str, str]]:
-    plain = league.published()
+    plain = league.to_published_json()
     told = {key: value for key, value in plain.items() if key not in ("entrants", "time", "options", "trial")}
     told |= {f"option {key}": value for key, value in plain["options"].items()}
     told |= {f"time {key}": value for key, value in plain["time"].items()}

@@ -18,13 +18,13 @@ class Scale:
     start: float
     end: float
 
-    def at(self, value: float) -> float:
-        """Where the value is drawn."""
+    def position_of(self, value: float) -> float:
+        """Return where the value is drawn."""
         share = (value - self.low) / (self.high - self.low)
         return round(self.start + share * (self.end - self.start), 1)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """Round numbers within, about so many."""
+        """Return about so many round numbers within the axis."""
         step = _round_step((self.high - self.low) / count)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
@@ -32,15 +32,15 @@ class Scale:
 
 
 def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
-    """An axis on which all values have their place, with a little room at both ends."""
+    """Make an axis for all values, with a little room at both ends."""
     known = list(values) or [0.0, 1.0]
     low, high = min(known), max(known)
     room = (high - low) * 0.05 or 1.0
     return Scale(low - room, high + room, start, end)
 
 
-def shown(value: float) -> str:
-    """A tick's label."""
+def format_tick(value: float) -> str:
+    """Return the label of a tick."""
     return (
         f"{value:.0f}"
         if value == round(value)

@@ -21,9 +21,9 @@ from seatwise_server.competition.statistics.season_statistics import (
 )
 from seatwise_server.competition.statistics.sprt import wald_bounds
 from seatwise_server.league.report.facts import Facts
-from seatwise_server.league.report.figures import Whisker, curves, whiskers
-from seatwise_server.league.report.luck import corrections
-from seatwise_server.league.table import verdict_told
+from seatwise_server.league.report.figures import Whisker, draw_curves, draw_whiskers
+from seatwise_server.league.report.luck import correct_for_luck
+from seatwise_server.league.table import describe_verdict
 
 MOST_ORDERS = 5
 MOST_CERTAIN = 0.9995
@@ -56,7 +56,7 @@ class Section:
 
 
 def extra_sections(schedule: Schedule, facts: Facts, so_far: SoFar) -> list[Section]:
-    """Those for which there is something to say."""
+    """Return the sections for which there is something to say."""
     results = list(so_far.results.values())
     if not results:
         return []
@@ -70,7 +70,9 @@ def extra_sections(schedule: Schedule, facts: Facts, so_far: SoFar) -> list[Sect
     sections = [
         Section("statistics", "How certain the figures are", statistics),
         Section(
-            "fairness", "Fairness checks", _fairness_parts(facts, check_fairness(results, facts.answers()))
+            "fairness",
+            "Fairness checks",
+            _fairness_parts(facts, check_fairness(results, facts.timed_answers())),
         ),
     ]
     if isinstance(schedule, ABTest):
@@ -83,13 +85,13 @@ def _means_part(facts: Facts, results: Sequence[LoggedResult]) -> Part:
     rows = [_make_whisker(facts.names[player], means[player]) for player in facts.order if player in means]
     return Part(
         title="Points a match",
-        plot=whiskers("Mean points a match with 95 % intervals", rows, "points a match"),
+        plot=draw_whiskers("Mean points a match with 95 % intervals", rows, "points a match"),
         notes=("Matches on the same deal are not independent: each deal counts as one observation.",),
     )
 
 
 def _luck_parts(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]:
-    found = corrections(facts.league.game, results, facts.records)
+    found = correct_for_luck(facts.league.game, results, facts.records)
     if not found:
         return
     best = found[-1]
@@ -102,7 +104,7 @@ def _luck_parts(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]
             f"Minus {each.how}: {100 * each.left:.0f} % of the variance of single matches remains."
             for each in found
         ),
-        plot=None if is_level else whiskers(LESS_LUCK, rows, "points a match"),
+        plot=None if is_level else draw_whiskers(LESS_LUCK, rows, "points a match"),
         notes=(
             *((ROTATED,) if is_level else ()),
             "All coefficients were fixed beforehand, on deals that were used for nothing else. The standings use uncorrected points.",
@@ -180,9 +182,11 @@ def _test_part(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
     return Part(
         words=(
             f"H0: {a} makes no more points a match than {b}. H1: it makes {test.least_points:g} more.",
-            verdict_told(facts.league, {"verdict": verdict, "units": len(ratios)}),
+            describe_verdict(facts.league, {"verdict": verdict, "units": len(ratios)}),
         ),
-        plot=curves("Course of the test", course, "log of the likelihood ratio", "units, each on one deal"),
+        plot=draw_curves(
+            "Course of the test", course, "log of the likelihood ratio", "units, each on one deal"
+        ),
         notes=(
             f"alpha {test.alpha:g}, beta {test.beta:g}; a unit is all matches of the two on one deal. Units are evaluated in their order.",
         ),
