@@ -65,5 +65,5 @@ def test_a_ladder_without_a_table_is_not_said_to_be_without_matches(
             return pb.ListStandingsResponse()
         return pb.GetLadderResponse(ladder=ladder_pb2.Ladder(name="ladders/main", results=results))
 
-    assert ladder._show(ask, Namespace(ladder="ladders/main", json=False, recompute=False)) == 0
+    assert ladder._show_standings(ask, Namespace(ladder="ladders/main", json=False, recompute=False)) == 0
     assert said in capsys.readouterr().out

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import grpc
 
+from seatwise.bot_errors import UsageError
 from seatwise.cli.security import add_security_arguments, security_of
 from seatwise.cli.tokens import token_at
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
@@ -34,6 +35,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print one line of JSON for each entry")
     add_security_arguments(parser)
+
+
+def parse_options(given: Iterable[str]) -> dict[str, str]:
+    """Return the options of a game that were given as NAME=VALUE. Raises `UsageError`."""
+    pairs = [option.partition("=") for option in given]
+    for name, equals, value in pairs:
+        if not (name and equals and value):
+            raise UsageError(f"--option {name}{equals}{value}: write NAME=VALUE, as in rounds=1")
+    return {name: value for name, _, value in pairs}
 
 
 def token_of(args: Namespace, *, as_admin: bool = True) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
-from seatwise.bot_errors import UsageError
 from seatwise.cli import arguments
 from seatwise.cli.command import Command
 from seatwise.v1 import ladder_pb2, ladder_service_pb2_grpc, time_control_pb2
@@ -105,7 +104,7 @@ def _create_ladder(ask: Call, args: Namespace) -> int:
         name=args.ladder,
         game=f"games/{args.game}",
         seats=args.seats,
-        options=dict(_parse_options(args.option)),
+        options=asking.parse_options(args.option),
         time_control=time_control_pb2.TimeControl(
             free_ms=dict.fromkeys(GAMES[args.game].paces, args.free_ms) if args.free_ms else {},
             bank_ms=args.bank_ms,
@@ -119,14 +118,6 @@ def _create_ladder(ask: Call, args: Namespace) -> int:
         _show_ladders([made])
         print(f"Bots join it with: seatwise bot FILE.py:CLASS --game {args.game} --queue {made.name}")
     return 0
-
-
-def _parse_options(given: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for option in given:
-        name, equals, value = option.partition("=")
-        if not (name and equals and value):
-            raise UsageError(f"--option {option}: write NAME=VALUE, as in rounds=1")
-        yield name, value
 
 
 def _list_ladders(ask: Call, args: Namespace) -> int:

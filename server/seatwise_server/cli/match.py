@@ -11,7 +11,6 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
-from seatwise.bot_errors import UsageError
 from seatwise.cli import arguments
 from seatwise.cli.command import Command
 from seatwise.cli.security import security_of
@@ -20,7 +19,7 @@ from seatwise.client import Client
 from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.cli import show, table
-from seatwise_server.cli.asking import add_arguments
+from seatwise_server.cli.asking import add_arguments, parse_options
 
 COLUMNS = ("match", "game", "state", "bots", "points", "ranks")
 
@@ -110,7 +109,7 @@ def _create_match(client: Client, args: Namespace) -> int:
     free_ms = dict.fromkeys(GAMES[game].paces if game in GAMES else (), args.free_ms)
     limits = time_control_pb2.TimeControl(free_ms=free_ms if args.free_ms else {}, bank_ms=args.bank_ms)
     bots = [bot if "/" in bot else f"bots/{bot}/versions/1" for bot in args.bots]
-    match = client.create_match(f"games/{game}", bots, _parse_options(args.option), limits, args.deal_set)
+    match = client.create_match(f"games/{game}", bots, parse_options(args.option), limits, args.deal_set)
     return _print_match(match, args)
 
 
@@ -120,14 +119,6 @@ def _parse_deal_set(text: str) -> match_pb2.DealSet:
         raise ArgumentTypeError(f"{text!r}: write SET:I/N, as in sets/final:2/4")
     name, number, size = parts.groups()
     return match_pb2.DealSet(name=name, number=int(number), size=int(size))
-
-
-def _parse_options(given: list[str]) -> dict[str, int | str]:
-    pairs = [option.partition("=") for option in given]
-    for name, equals, value in pairs:
-        if not (name and equals and value):
-            raise UsageError(f"--option {name}{equals}{value}: write NAME=VALUE, as in rounds=1")
-    return {name: value for name, _, value in pairs}
 
 
 def _list_matches(client: Client, args: Namespace) -> int:
