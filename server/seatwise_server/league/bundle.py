@@ -16,7 +16,7 @@ from seatwise_server.league.settings import League
 BUNDLE = "season.bundle"
 
 
-def write_bundle(folder: Path, league: League, season: Season, standings: Mapping[str, Any]) -> str:
+def write_season_bundle(folder: Path, league: League, season: Season, standings: Mapping[str, Any]) -> str:
     """Write the bundle into the folder, and return its digest."""
     with TemporaryDirectory(dir=folder, prefix=".bundle-") as drafts:
         files = {name: Path(drafts) / name for name in bundles.FILES}

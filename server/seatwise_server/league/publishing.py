@@ -8,7 +8,7 @@ from typing import Any
 
 from seatwise.bot_errors import UsageError
 from seatwise_server.league import season_log, time_reports
-from seatwise_server.league.bundle import format_json, write_bundle
+from seatwise_server.league.bundle import format_json, write_season_bundle
 from seatwise_server.league.csv_files import write_csv
 from seatwise_server.league.report import render_report
 from seatwise_server.league.rules import schedule_of
@@ -37,7 +37,7 @@ def publish_season(folder: Path) -> Published:
     (folder / "standings.json").write_text(format_json(standings))
     write_csv(folder, standings, season)
     schedule = schedule_of(league)
-    digest = write_bundle(folder, league, season, standings) if is_over(schedule, season) else ""
+    digest = write_season_bundle(folder, league, season, standings) if is_over(schedule, season) else ""
     page = render_report(
         league, season, schedule, standings, digest, time_reports.read_time_reports(folder / "logs", league)
     )
