@@ -53,7 +53,7 @@ class Registered(NamedTuple):
     """Its token."""
 
 
-class MatchPage(list[match_pb2.Match]):
+class MatchList(list[match_pb2.Match]):
     """A page of matches: a list with the token of the next page."""
 
     def __init__(self, matches: Iterable[match_pb2.Match], next_page_token: str) -> None:
@@ -62,7 +62,7 @@ class MatchPage(list[match_pb2.Match]):
         """The `page_token` of the next page; empty on the last page."""
 
 
-Page = MatchPage
+Page = MatchList
 """The name by which earlier versions exported it."""
 
 
@@ -264,7 +264,7 @@ class AsyncClient:
         request = match_service_pb2.GetMatchRequest(name=name)
         return (await self._call_matches("GetMatch", request, match_service_pb2.GetMatchResponse)).match
 
-    async def list_matches(self, page_size: int = 0, page_token: str = "") -> MatchPage:
+    async def list_matches(self, page_size: int = 0, page_token: str = "") -> MatchList:
         """List matches, the newest first.
 
         Args:
@@ -276,7 +276,7 @@ class AsyncClient:
         """
         request = match_service_pb2.ListMatchesRequest(page_size=page_size, page_token=page_token)
         page = await self._call_matches("ListMatches", request, match_service_pb2.ListMatchesResponse)
-        return MatchPage(page.matches, page.next_page_token)
+        return MatchList(page.matches, page.next_page_token)
 
     async def get_record(self, name: str) -> str:
         """Get the record of a finished match.

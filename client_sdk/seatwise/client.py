@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
 
-from seatwise.async_client import CALL_PATIENCE_S, AsyncClient, MatchPage, Page, Registered
+from seatwise.async_client import CALL_PATIENCE_S, AsyncClient, MatchList, Page, Registered
 from seatwise.defaults import ADDRESS
 from seatwise.link.security import SecurityOptions
 from seatwise.v1 import match_service_pb2
@@ -112,4 +112,4 @@ async def _next_response(
     return await anext(responses, None)
 
 
-__all__ = ["AsyncClient", "Client", "MatchPage", "Page", "Registered"]
+__all__ = ["AsyncClient", "Client", "MatchList", "Page", "Registered"]
