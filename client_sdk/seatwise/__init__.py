@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from seatwise.remote import run, run_async
     from seatwise.result import Result
     from seatwise.standings import Results
-    from seatwise_referee.games.ugo import Card, Colour, View
+    from seatwise.ugo import Card, Colour, View
 
 __all__ = [
     "BadAnswerError",
@@ -55,14 +55,14 @@ __all__ = [
 _HOMES = {
     "BadAnswerError": "seatwise.bot_errors",
     "Bot": "seatwise.bot",
-    "Card": "seatwise_referee.games.ugo",
-    "Colour": "seatwise_referee.games.ugo",
+    "Card": "seatwise.ugo",
+    "Colour": "seatwise.ugo",
     "Offer": "seatwise.offer",
     "Result": "seatwise.result",
     "Results": "seatwise.standings",
     "SeatwiseError": "seatwise.errors",
     "UsageError": "seatwise.bot_errors",
-    "View": "seatwise_referee.games.ugo",
+    "View": "seatwise.ugo",
     "play": "seatwise.local",
     "run": "seatwise.remote",
     "run_async": "seatwise.remote",

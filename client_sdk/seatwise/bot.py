@@ -18,7 +18,7 @@ from seatwise_referee.games.ugo import default_order
 
 if TYPE_CHECKING:
     from seatwise_referee.games import ubongo
-    from seatwise_referee.games.ugo import View
+    from seatwise_referee.games.ugo import UgoView
 
 
 class Bot:
@@ -63,7 +63,7 @@ class Bot:
                 limit, in milliseconds.
         """
 
-    def choose(self, view: View) -> Any:
+    def choose(self, view: UgoView) -> Any:
         """Choose the card to play. Every bot for UGO! must have this method.
 
         Args:
@@ -74,7 +74,7 @@ class Bot:
         """
         raise NotImplementedError(f"{type(self).__name__} has no method choose(self, view)")
 
-    def arrange(self, view: View) -> Any:
+    def arrange(self, view: UgoView) -> Any:
         """Arrange the won cards. The SDK calls it only where two orders give different kingdoms.
 
         Each card goes on top of its colour's stack, or opens the next free section from the left. Without this
@@ -88,7 +88,7 @@ class Bot:
         """
         return default_order(view.won_cards)
 
-    def build(self, view: ubongo.View) -> Any:
+    def build(self, view: ubongo.UbongoView) -> Any:
         """Build in one round of Ubongo. Every bot for Ubongo must have this method.
 
         Write a generator, `async` or not. When the round is over, the SDK closes it. A generator that finishes

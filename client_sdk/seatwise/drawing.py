@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import pairwise
 
-from seatwise_referee.games.ubongo import Card, Layout, Symbols, cells
+from seatwise_referee.games.ubongo import Layout, Symbols, UbongoCard, cells
 
 NOTHING = -1
 
 
-def draw(layout: Layout, symbols: Mapping[Card, Symbols]) -> str:
+def draw(layout: Layout, symbols: Mapping[UbongoCard, Symbols]) -> str:
     """Draw a layout as text: each card as a frame around its six symbols.
 
     Args:
@@ -53,7 +53,7 @@ def draw(layout: Layout, symbols: Mapping[Card, Symbols]) -> str:
 
 
 def _fill_grid(
-    layout: Layout, symbols: Mapping[Card, Symbols]
+    layout: Layout, symbols: Mapping[UbongoCard, Symbols]
 ) -> tuple[dict[tuple[int, int], int], dict[tuple[int, int], str]]:
     """Return two mappings by cell: the card, as its index in the layout, and the symbol."""
     cards: dict[tuple[int, int], int] = {}

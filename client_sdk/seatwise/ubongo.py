@@ -19,10 +19,7 @@ from seatwise_referee.games.ubongo import (
     BOUND,
     CARDS,
     GOAL,
-    HAND,
-    Built,
     Call,
-    Card,
     Lay,
     Layout,
     OfferEnd,
@@ -30,13 +27,16 @@ from seatwise_referee.games.ubongo import (
     Side,
     Symbols,
     Touch,
-    View,
     cells,
     fitting_beside,
     fitting_places,
     is_fitting,
     touch,
 )
+from seatwise_referee.games.ubongo import HAND_SIZE as HAND
+from seatwise_referee.games.ubongo import BuiltLayout as Built
+from seatwise_referee.games.ubongo import UbongoCard as Card
+from seatwise_referee.games.ubongo import UbongoView as View
 from seatwise_referee.games.ubongo.geometry import overlapping
 
 __all__ = [

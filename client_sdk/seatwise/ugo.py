@@ -18,11 +18,9 @@ trick would bring:
 
 from seatwise_referee.games.ugo import (
     CARDS,
-    Card,
     Colour,
     Kingdom,
     Trick,
-    View,
     default_order,
     farmers_by_section,
     farmers_gained,
@@ -32,6 +30,8 @@ from seatwise_referee.games.ugo import (
     score_section,
     winner_of,
 )
+from seatwise_referee.games.ugo import UgoCard as Card
+from seatwise_referee.games.ugo import UgoView as View
 
 __all__ = [
     "CARDS",

@@ -11,8 +11,7 @@ from processes import cpu_s, say
 
 from seatwise.remote import run_async
 from seatwise.samples.random import RandomCard
-from seatwise.ugo import View
-from seatwise_referee.games.ugo import Card
+from seatwise.ugo import Card, View
 
 
 class Counted(RandomCard):

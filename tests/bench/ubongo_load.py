@@ -26,7 +26,7 @@ from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.samples.ubongo_solver import solve
 from seatwise.v1 import bot_service_pb2, bot_service_pb2_grpc, lobby_service_pb2
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.games.ubongo import GOAL, View
+from seatwise_referee.games.ubongo import GOAL, UbongoView
 
 QUEUE = "casual-ubongo"
 SPARE = 2
@@ -90,7 +90,7 @@ class Builder:
             self._prompts[seat] = update.prompt
             self._pace.answer(lambda: self._build(seat, update.prompt, decode_view(update.ubongo)))
 
-    def _build(self, seat: Seat, prompt: int, view: View) -> None:
+    def _build(self, seat: Seat, prompt: int, view: UbongoView) -> None:
         first, *_, best = solve(view.hand)
         for layout in (first, best):
             self._submit(seat, prompt, ubongo_pb2.Move(lay=encode_layout(layout)))

@@ -10,9 +10,9 @@ import pytest
 from seatwise.cli import main
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import CARDS, parse_deck
-from seatwise_referee.games.ubongo.house_deck import TEXT
+from seatwise_referee.games.ubongo.house_deck import HOUSE_DECK_TEXT
 
-MINE = TEXT.replace("house-1", "mine").replace("1-01 ADECBA", "1-01 ABABAB")
+MINE = HOUSE_DECK_TEXT.replace("house-1", "mine").replace("1-01 ADECBA", "1-01 ABABAB")
 PLAY = "play ubongo solver random --seed 3 --option rounds=2"
 
 

@@ -23,7 +23,7 @@ from seatwise.v1 import match_pb2, play_service_pb2, time_control_pb2
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.games.ugo import CARDS, Arrange, Kingdom, Play, Trick, View
+from seatwise_referee.games.ugo import CARDS, Arrange, Kingdom, Play, Trick, UgoView
 from seatwise_referee.journal import Finished, Voided
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.setup import Setup
@@ -41,7 +41,7 @@ kingdoms = st.lists(
     st.builds(Kingdom, st.tuples(*[some_cards] * 5), st.integers(0, 9)), min_size=2, max_size=4
 ).map(tuple)
 views = st.builds(
-    View,
+    UgoView,
     seat=st.none() | seats,
     round=st.integers(1, 8),
     rounds=st.integers(1, 8),
@@ -61,7 +61,7 @@ views = st.builds(
 )
 
 
-def field_by_field(view: View) -> ugo_pb2.View:
+def field_by_field(view: UgoView) -> ugo_pb2.View:
     """The message as anybody would build it."""
 
     def trick(each: Trick) -> ugo_pb2.Trick:
@@ -99,7 +99,7 @@ def wire(some: tuple[int, ...]) -> list[ugo_pb2.Card]:
     return [ugo_pb2.Card.Value(f"CARD_{card}") for card in some]
 
 
-def views_of_a_match(seats: int, seed: int) -> Iterator[View]:
+def views_of_a_match(seats: int, seed: int) -> Iterator[UgoView]:
     chance = random.Random(seed)
     state = GAME.deal(seats, seed.to_bytes(32, "big"), {"rounds": 3})
     while (prompt := GAME.prompt(state)) is not None:
@@ -118,14 +118,14 @@ def test_every_view_of_a_match_travels_as_if_built_field_by_field(seats: int) ->
 
 
 @given(views)
-def test_any_view_travels_as_if_built_field_by_field(view: View) -> None:
+def test_any_view_travels_as_if_built_field_by_field(view: UgoView) -> None:
     message = ugo_pb2.View.FromString(encode_view(view))
     assert message == field_by_field(view)
     assert decode_view(message) == view
 
 
 @given(views)
-def test_one_list_of_tricks_can_be_this_round_and_the_last(view: View) -> None:
+def test_one_list_of_tricks_can_be_this_round_and_the_last(view: UgoView) -> None:
     first = replace(view, last_round=())
     second = replace(view, tricks=(), last_round=view.tricks)
     for each in (first, second, first):

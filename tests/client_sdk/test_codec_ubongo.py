@@ -20,8 +20,8 @@ from seatwise_referee.games.ubongo import (
     BOUND,
     CALL,
     CARDS,
-    HAND,
-    Built,
+    HAND_SIZE,
+    BuiltLayout,
     Lay,
     Layout,
     OfferEnd,
@@ -29,32 +29,34 @@ from seatwise_referee.games.ubongo import (
     Side,
     Stop,
     Ubongo,
-    View,
+    UbongoView,
 )
 
 GAME = Ubongo()
 seats = st.integers(0, 3).map(Seat)
 along = st.integers(-BOUND, BOUND)
 cards = st.sampled_from(CARDS)
-layouts = st.lists(st.builds(Placement, cards, along, along, st.integers(0, 3)), max_size=HAND).map(tuple)
+layouts = st.lists(st.builds(Placement, cards, along, along, st.integers(0, 3)), max_size=HAND_SIZE).map(
+    tuple
+)
 sides = st.builds(Side, cards, st.text("ABCDEFGH", min_size=6, max_size=6))
 some_seats = st.lists(seats, max_size=4).map(tuple)
 
 
 @st.composite
-def built(draw: st.DrawFn) -> Built:
+def built(draw: st.DrawFn) -> BuiltLayout:
     layout: Layout = draw(layouts)
     symbols = [draw(sides).symbols for _ in layout]
     up = tuple(Side(each.card, own) for each, own in zip(layout, symbols, strict=True))
-    return Built(layout, up, draw(st.booleans()))
+    return BuiltLayout(layout, up, draw(st.booleans()))
 
 
 views = st.builds(
-    View,
+    UbongoView,
     seat=st.none() | seats,
     round=st.integers(1, 6),
     rounds=st.integers(1, 6),
-    hand=st.lists(sides, max_size=HAND).map(tuple),
+    hand=st.lists(sides, max_size=HAND_SIZE).map(tuple),
     layout=layouts,
     laid=st.lists(st.integers(0, 9), max_size=4).map(tuple),
     building=some_seats,
@@ -74,7 +76,7 @@ def layout_message(layout: Layout) -> ubongo_pb2.Layout | None:
     ) if layout else None  # fmt: skip
 
 
-def field_by_field(view: View) -> ubongo_pb2.View:
+def field_by_field(view: UbongoView) -> ubongo_pb2.View:
     """The message as anybody would build it."""
     return ubongo_pb2.View(
         seat=view.seat,
@@ -99,7 +101,7 @@ def field_by_field(view: View) -> ubongo_pb2.View:
     )
 
 
-def views_of_a_match(seats: int, seed: int) -> Iterator[View]:
+def views_of_a_match(seats: int, seed: int) -> Iterator[UbongoView]:
     chance = random.Random(seed)
     state = GAME.deal(seats, seed.to_bytes(32, "big"), GAME.complete_options({"rounds": 2}))
     for number in range(400):
@@ -123,7 +125,7 @@ def test_every_view_of_a_match_travels_as_if_built_field_by_field(seats: int) ->
 
 
 @given(views)
-def test_any_view_travels_as_if_built_field_by_field(view: View) -> None:
+def test_any_view_travels_as_if_built_field_by_field(view: UbongoView) -> None:
     message = ubongo_pb2.View.FromString(encode_view(view))
     assert message == field_by_field(view)
     assert decode_view(message) == view

@@ -93,7 +93,7 @@ def test_the_public_functions_are_found() -> None:
         "Client.get_match",
         "AsyncClient.get_match",
         "Bot.build",
-        "Card.parse",
+        "UgoCard.parse",
         "Results.standing",
         "is_fitting",
         "winner_of",

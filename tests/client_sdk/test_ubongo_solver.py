@@ -14,7 +14,7 @@ from seatwise_referee.games.ubongo import (
     CALL,
     CARDS,
     GOAL,
-    HOUSE,
+    HOUSE_DECK,
     Lay,
     Layout,
     Side,
@@ -121,7 +121,7 @@ def test_two_solvers_play_a_match() -> None:
 
 
 def test_figures_are_those_of_so_many_hands() -> None:
-    figures = measure_hands(1, hands=20, deck=HOUSE)
+    figures = measure_hands(1, hands=20, deck=HOUSE_DECK)
     assert (figures.round, figures.hands, figures.solved, figures.given_up) == (1, 20, 20, 0)
     assert 0 < figures.median_ms <= figures.p95_ms
 

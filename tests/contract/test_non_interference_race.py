@@ -22,7 +22,7 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.effects import WriteEntry
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.games.ubongo import CALL, CARDS, Card, Lay, OfferEnd, Placement
+from seatwise_referee.games.ubongo import CALL, CARDS, Lay, OfferEnd, Placement, UbongoCard
 from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import Match
 
@@ -51,9 +51,9 @@ class Plan:
     lays: dict[Seat, list[int]]
     """By seat, how many fitting cards it lays one after the other."""
     caller: Seat
-    own: Card
+    own: UbongoCard
     """One of the viewer's."""
-    foreign: Card
+    foreign: UbongoCard
     """Not one of the viewer's."""
 
 
@@ -147,7 +147,7 @@ def lay(room: Room, links: list[Link], seat: Seat, number: int, request_id: str)
     links[seat].submit(seat, Lay(layout), room.prompt, request_id)
 
 
-def complain(room: Room, link: Link, seat: Seat, foreign: Card) -> None:
+def complain(room: Room, link: Link, seat: Seat, foreign: UbongoCard) -> None:
     """Says what does not stand: lays a card that is not its own, answers another prompt, says nothing at all."""
     link.submit(seat, Lay((Placement(foreign, 0, 0, 0),)), room.prompt, "foreign")
     link.submit(seat, OfferEnd(False), 999, "stale")

@@ -11,7 +11,7 @@ from matches.random_matches import Chances, bounded, match, viewers
 
 from seatwise_referee.game import Seat
 from seatwise_referee.games import ubongo
-from seatwise_referee.games.ugo import CARDS, Card, State, Ugo
+from seatwise_referee.games.ugo import CARDS, Ugo, UgoCard, UgoState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,11 +20,11 @@ UGO = Ugo()
 UBONGO = ubongo.Ubongo()
 
 
-def states(chance: Random) -> Iterator[State]:
+def states(chance: Random) -> Iterator[UgoState]:
     return (step.state for step in match(UGO, 4, chance))
 
 
-def held(state: State, seat: int) -> set[Card]:
+def held(state: UgoState, seat: int) -> set[UgoCard]:
     return {card for card in CARDS if state.hands[seat] >> card & 1}
 
 
@@ -80,7 +80,7 @@ def test_a_twin_has_another_seed_so_that_later_rounds_are_hidden_too() -> None:
     assert twin.round.seed != state.round.seed
 
 
-LEAKS: dict[str, Callable[[State, int], object]] = {
+LEAKS: dict[str, Callable[[UgoState, int], object]] = {
     "how many moves another seat has": lambda state, _: len(
         list(UGO.legal_moves(state, state.asked or Seat(0)))
     ),
@@ -103,18 +103,18 @@ def test_each_of_some_leaks_would_be_seen() -> None:
         assert seen > 5, name
 
 
-def asks_others(chance: Random) -> Iterator[State]:
+def asks_others(chance: Random) -> Iterator[UgoState]:
     return (state for state in states(chance) if state.asked not in (None, 0))
 
 
 # --- Ubongo ---------------------------------------------------------------------------------------------
 
 
-def builders(chance: Random) -> Iterator[ubongo.State]:
+def builders(chance: Random) -> Iterator[ubongo.UbongoState]:
     return (step.state for step in match(UBONGO, 3, chance))
 
 
-def cards_in(state: ubongo.State, seat: int) -> set[ubongo.Card]:
+def cards_in(state: ubongo.UbongoState, seat: int) -> set[ubongo.UbongoCard]:
     return {side.card for side in state.round.hands[seat]}
 
 

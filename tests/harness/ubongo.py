@@ -16,7 +16,7 @@ from seatwise.codec.ubongo import decode_view, encode_layout
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.samples.ubongo_solver import solve
 from seatwise.v1 import play_service_pb2
-from seatwise_referee.games.ubongo import Layout, View
+from seatwise_referee.games.ubongo import Layout, UbongoView
 
 CALL = ubongo_pb2.Move(call=ubongo_pb2.Call())
 BUILD_MS = 20_000
@@ -41,7 +41,7 @@ def said(prompt: int, move: ubongo_pb2.Move, request_id: str = "") -> play_servi
     return play_service_pb2.SubmitMove(request_id=name, prompt=prompt, ubongo=move)
 
 
-def view_of(chair: Chair) -> View:
+def view_of(chair: Chair) -> UbongoView:
     """What the seat was shown last."""
     assert chair.last is not None
     return decode_view(chair.last.ubongo)

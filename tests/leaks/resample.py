@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seatwise_referee.games import ubongo
-from seatwise_referee.games.ugo import CARDS, Card, Colour
-from seatwise_referee.games.ugo import State as UgoState
+from seatwise_referee.games.ugo import CARDS, Colour, UgoCard
+from seatwise_referee.games.ugo import UgoState as UgoState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,7 +55,7 @@ def resampled_ugo(state: UgoState, seat: Seat | None, chance: Random) -> UgoStat
     return state._replace(hands=tuple(hands), round=round_)
 
 
-def hidden_cards(state: UgoState, seat: Seat | None) -> Iterator[tuple[Card, int]]:
+def hidden_cards(state: UgoState, seat: Seat | None) -> Iterator[tuple[UgoCard, int]]:
     """The cards that the seat has not seen this round, each with who holds it."""
     played = {card for _, cards in _tricks(state) for card in cards}
     for card in CARDS:
@@ -74,7 +74,7 @@ def voids(state: UgoState) -> dict[int, set[Colour]]:
     return void
 
 
-def _tricks(state: UgoState) -> Iterator[tuple[int, tuple[Card, ...]]]:
+def _tricks(state: UgoState) -> Iterator[tuple[int, tuple[UgoCard, ...]]]:
     for trick in state.table.tricks:
         yield trick.leader, trick.cards
     yield state.table.leader, state.trick
@@ -87,7 +87,7 @@ def hidden_from_ugo(state: UgoState, seat: Seat | None) -> frozenset[str]:
 # --- Ubongo ---------------------------------------------------------------------------------------------
 
 
-def resampled_ubongo(state: ubongo.State, seat: Seat | None, chance: Random) -> ubongo.State:
+def resampled_ubongo(state: ubongo.UbongoState, seat: Seat | None, chance: Random) -> ubongo.UbongoState:
     """Deals and lays what is hidden from the seat anew, and changes the seed.
 
     Known are the seat's own hand and layout, how many cards each seat has laid, and after the first of two
@@ -99,14 +99,16 @@ def resampled_ubongo(state: ubongo.State, seat: Seat | None, chance: Random) -> 
     for other in range(len(hands)):
         if other != seat and hands[other]:
             known = sorted(cards_told(state, other))
-            cards = [*known, *(hidden.pop() for _ in range(ubongo.HAND - len(known)))]
-            hands[other] = tuple(round_.course.deck.side(card, round_.number) for card in sorted(cards))
+            cards = [*known, *(hidden.pop() for _ in range(ubongo.HAND_SIZE - len(known)))]
+            hands[other] = tuple(round_.settings.deck.side(card, round_.number) for card in sorted(cards))
             layouts[other] = scattered(chance.sample(cards, len(layouts[other])), chance)
-    course = round_.course._replace(seed=chance.randbytes(32))
-    return state._replace(layouts=tuple(layouts), round=round_._replace(course=course, hands=tuple(hands)))
+    settings = round_.settings._replace(seed=chance.randbytes(32))
+    return state._replace(
+        layouts=tuple(layouts), round=round_._replace(settings=settings, hands=tuple(hands))
+    )
 
 
-def scattered(cards: list[ubongo.Card], chance: Random) -> ubongo.Layout:
+def scattered(cards: list[ubongo.UbongoCard], chance: Random) -> ubongo.Layout:
     """So far apart that none overlap, and at random besides."""
     return tuple(
         ubongo.Placement(card, 4 * number + chance.randrange(2), chance.randrange(-5, 6), chance.randrange(4))
@@ -114,14 +116,14 @@ def scattered(cards: list[ubongo.Card], chance: Random) -> ubongo.Layout:
     )
 
 
-def cards_told(state: ubongo.State, seat: int) -> set[ubongo.Card]:
+def cards_told(state: ubongo.UbongoState, seat: int) -> set[ubongo.UbongoCard]:
     """The cards of the deck in play of which all have seen that the seat holds them."""
     if state.round.number % 2:
         return set()
     return {side.card for side in state.round.last_round[seat].sides}
 
 
-def cards_hidden(state: ubongo.State, seat: Seat | None) -> set[ubongo.Card]:
+def cards_hidden(state: ubongo.UbongoState, seat: Seat | None) -> set[ubongo.UbongoCard]:
     """The cards of the deck in play that might be in any other hand, or in none."""
     deck = ubongo.deck_of_round(state.round.number)
     seen = {side.card for side in state.round.hands[seat]} if seat is not None else set()
@@ -130,7 +132,7 @@ def cards_hidden(state: ubongo.State, seat: Seat | None) -> set[ubongo.Card]:
     return {card for card in ubongo.CARDS if str(card).startswith(f"{deck}-")} - seen
 
 
-def hidden_from_ubongo(state: ubongo.State, seat: Seat | None) -> frozenset[str]:
+def hidden_from_ubongo(state: ubongo.UbongoState, seat: Seat | None) -> frozenset[str]:
     return frozenset(map(str, cards_hidden(state, seat)))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from seatwise_referee.effects import Effect
-    from seatwise_referee.games.ubongo import Layout, Side, State
+    from seatwise_referee.games.ubongo import Layout, Side, UbongoState
     from seatwise_referee.match import SeatUpdate
 
 BUILD_MS, GRACE_MS, WINDOW_MS = 10_000, 50, 5
@@ -143,9 +143,9 @@ class RaceDesk(Desk):
     # The seats
 
     @property
-    def state(self) -> State:
+    def state(self) -> UbongoState:
         """As the journal has it."""
-        state: State = self.match.position.state
+        state: UbongoState = self.match.position.state
         return state
 
     def layout(self, seat: int, number: int) -> Layout:

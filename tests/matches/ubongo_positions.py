@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from seatwise_referee.game import Seat
-from seatwise_referee.games.ubongo import CARDS, Card, Lay, Layout, Placement, State, Ubongo, parse_deck
+from seatwise_referee.games.ubongo import (
+    CARDS,
+    Lay,
+    Layout,
+    Placement,
+    Ubongo,
+    UbongoCard,
+    UbongoState,
+    parse_deck,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,26 +25,26 @@ PLAIN = parse_deck("seatwise.ubongo-deck/1 plain\n" + "".join(f"{card} AAAAAA AA
 UBONGO = Ubongo([PLAIN])
 
 
-def dealt(seats: int, **options: Any) -> State:
+def dealt(seats: int, **options: Any) -> UbongoState:
     """The first round on the plain deck."""
     return UBONGO.deal(seats, SEED, UBONGO.complete_options({"deck": "plain", **options}))
 
 
-def cards_of(state: State, seat: int) -> list[Card]:
+def cards_of(state: UbongoState, seat: int) -> list[UbongoCard]:
     return [side.card for side in state.round.hands[seat]]
 
 
-def column(cards: Iterable[Card]) -> Layout:
+def column(cards: Iterable[UbongoCard]) -> Layout:
     """One below the other, short side on short side: on the plain deck that fits."""
     return tuple(Placement(card, 0, 3 * number, 0) for number, card in enumerate(cards))
 
 
-def wrong(cards: Iterable[Card]) -> Layout:
+def wrong(cards: Iterable[UbongoCard]) -> Layout:
     """Side by side, so that three symbols touch: that never fits."""
     return tuple(Placement(card, 2 * number, 0, 0) for number, card in enumerate(cards))
 
 
-def laid(state: State, *counts: int) -> State:
+def laid(state: UbongoState, *counts: int) -> UbongoState:
     """Each seat lays so many fitting cards, or if the number is negative, so many of which none fit."""
     for seat, count in enumerate(counts):
         form = column if count >= 0 else wrong
@@ -43,5 +52,5 @@ def laid(state: State, *counts: int) -> State:
     return state
 
 
-def everybody(state: State) -> frozenset[Seat]:
+def everybody(state: UbongoState) -> frozenset[Seat]:
     return frozenset(map(Seat, range(len(state.layouts))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from seatwise_referee.game import Seat
-from seatwise_referee.games.ugo import Arrange, Card, Kingdom, Play, Round, State, Table, Ugo
+from seatwise_referee.games.ugo import Arrange, Kingdom, Play, Ugo, UgoCard, UgoRound, UgoState, UgoTable
 
 if TYPE_CHECKING:
     import random
@@ -14,8 +14,8 @@ SEED = bytes(range(32))
 UGO = Ugo()
 
 
-def cards(text: str) -> tuple[Card, ...]:
-    return tuple(map(Card.parse, text.split()))
+def cards(text: str) -> tuple[UgoCard, ...]:
+    return tuple(map(UgoCard.parse, text.split()))
 
 
 def hand_of(text: str) -> int:
@@ -32,14 +32,14 @@ def position(
     trick: str = "",
     kingdoms: tuple[Kingdom, ...] | None = None,
     supply: int = 36,
-) -> State:
+) -> UgoState:
     """A state made by hand; the asked seat follows from the leader and the trick."""
-    table = Table(Seat(leader), kingdoms or (Kingdom(),) * len(hands), supply, (), ())
+    table = UgoTable(Seat(leader), kingdoms or (Kingdom(),) * len(hands), supply, (), ())
     asked = Seat((leader + len(cards(trick))) % len(hands))
-    return State(asked, 1, tuple(map(hand_of, hands)), cards(trick), table, Round(SEED, 1, 1, (), ()))
+    return UgoState(asked, 1, tuple(map(hand_of, hands)), cards(trick), table, UgoRound(SEED, 1, 1, (), ()))
 
 
-def play(state: State, *moves: str) -> State:
+def play(state: UgoState, *moves: str) -> UgoState:
     """Each text is a card to play, or after ">" the cards to lay, by whoever is asked."""
     for text in moves:
         assert state.asked is not None
@@ -48,22 +48,22 @@ def play(state: State, *moves: str) -> State:
     return state
 
 
-def defaulted(state: State) -> State:
+def defaulted(state: UgoState) -> UgoState:
     """The asked seat gives no answer, and its default move is played."""
     assert state.asked is not None
     return UGO.play(state, state.asked, UGO.default_move(state, state.asked))
 
 
-def play_to_the_end(state: State, chance: random.Random) -> State:
+def play_to_the_end(state: UgoState, chance: random.Random) -> UgoState:
     while state.asked is not None:
         state = UGO.play(state, state.asked, chance.choice(list(UGO.legal_moves(state, state.asked))))
     return state
 
 
-def farmers(state: State) -> list[int]:
+def farmers(state: UgoState) -> list[int]:
     return [kingdom.farmers for kingdom in state.table.kingdoms]
 
 
-def pace(state: State) -> str | None:
+def pace(state: UgoState) -> str | None:
     prompt = UGO.prompt(state)
     return prompt and prompt.pace

@@ -1013,16 +1013,16 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a tenth farmer",
-        f"{UGO}/course.py",
-        "taken = min(gain, FULL - farmers, supply)",
-        "taken = min(gain, FULL + 1 - farmers, supply)",
+        f"{UGO}/round_flow.py",
+        "taken = min(gain, MOST_FARMERS - farmers, supply)",
+        "taken = min(gain, MOST_FARMERS + 1 - farmers, supply)",
         (RULES,),
     ),
     Fault(
         "farmers without a supply",
-        f"{UGO}/course.py",
-        "taken = min(gain, FULL - farmers, supply)",
-        "taken = min(gain, FULL - farmers)",
+        f"{UGO}/round_flow.py",
+        "taken = min(gain, MOST_FARMERS - farmers, supply)",
+        "taken = min(gain, MOST_FARMERS - farmers)",
         (RULES,),
     ),
     Fault(
@@ -1035,7 +1035,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "colours need not be followed",
         f"{UGO}/tricks.py",
-        "return (trick and hand & COLOUR_MASKS[trick[0] // VALUES]) or hand",
+        "return (trick and hand & COLOUR_MASKS[trick[0] // VALUES_PER_COLOUR]) or hand",
         "return hand",
         (RULES,),
     ),

@@ -17,7 +17,7 @@ from seatwise_referee.ending import Ending, SeatExit, VoidReason, result_ranks
 from seatwise_referee.game import ranks_of
 from seatwise_referee.games import ubongo
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.games.ugo.cards import Card
+from seatwise_referee.games.ugo.cards import UgoCard
 from seatwise_referee.games.ugo.kingdoms import default_order
 from seatwise_referee.games.ugo.tricks import farmers_gained, winner_of
 from seatwise_referee.journal import (
@@ -160,8 +160,8 @@ def gained(*texts: str) -> tuple[int, ...]:
     return tuple(farmers_gained(cards, winner_of(cards)))
 
 
-def trick(*texts: str) -> tuple[Card, ...]:
-    return tuple(map(Card.parse, texts))
+def trick(*texts: str) -> tuple[UgoCard, ...]:
+    return tuple(map(UgoCard.parse, texts))
 
 
 def test_the_example_of_the_default_order_is_right() -> None:

@@ -16,15 +16,15 @@ from seatwise_referee.game import IllegalMove, Outcome, Prompt, Seat
 from seatwise_referee.games.ubongo import (
     CALL,
     CARDS,
-    HOUSE,
+    HOUSE_DECK,
     Lay,
     OfferEnd,
-    State,
     Stop,
     Ubongo,
+    UbongoState,
     call_together,
     end_round,
-    fits,
+    is_layout_fitting,
     with_layouts,
 )
 from seatwise_referee.shuffle import shuffle_items
@@ -32,17 +32,17 @@ from seatwise_referee.shuffle import shuffle_items
 A, B, C, D = map(Seat, range(4))
 
 
-def calls(state: State, *callers: Seat) -> State:
+def calls(state: UbongoState, *callers: Seat) -> UbongoState:
     return call_together(state, frozenset(callers))
 
 
-def stopped(state: State, *seats: Seat) -> State:
+def stopped(state: UbongoState, *seats: Seat) -> UbongoState:
     for seat in seats:
         state = UBONGO.play(state, seat, UBONGO.default_move(state, seat))
     return state
 
 
-def last_points(state: State) -> tuple[int, ...]:
+def last_points(state: UbongoState) -> tuple[int, ...]:
     return state.round.points[-1]
 
 
@@ -114,7 +114,7 @@ def test_cards_that_do_not_hang_together_score_nothing() -> None:
     cards = cards_of(state, A)
     apart = (*column(cards[:6]), column(cards[6:7])[0]._replace(x=9))
     state = UBONGO.play(state, A, Lay(apart))
-    assert not fits(state, A)
+    assert not is_layout_fitting(state, A)
     assert last_points(end_round(state)) == (0, 0)
 
 
@@ -281,7 +281,7 @@ def test_each_deck_serves_two_rounds_and_its_cards_are_turned_over_for_the_secon
         order = shuffle_items([f"{deck}-{card:02}" for card in range(1, 37)], SEED, f"ubongo/deck/{deck}")
         for seat, hand in enumerate(state.round.hands):
             assert [str(side.card) for side in hand] == sorted(order[9 * seat : 9 * seat + 9])
-            assert all(side.symbols == HOUSE.sides[side.card][(number + 1) % 2] for side in hand)
+            assert all(side.symbols == HOUSE_DECK.sides[side.card][(number + 1) % 2] for side in hand)
         state = end_round(state)
     assert state.is_over
 
@@ -298,7 +298,7 @@ def test_deals_name_each_hand_and_the_symbols_of_all_its_sides() -> None:
         held = [card for hand in deal["hands"] for card in hand]
         assert len(held) == len(set(held)) == 27
         assert deal["symbols"] == {
-            str(card): HOUSE.sides[card][(number + 1) % 2] for card in CARDS if str(card) in held
+            str(card): HOUSE_DECK.sides[card][(number + 1) % 2] for card in CARDS if str(card) in held
         }
     assert deals[0]["hands"] == deals[1]["hands"]
     assert json.loads(json.dumps(deals)) == deals

@@ -18,17 +18,17 @@ from seatwise_referee.games.ubongo import (
     BOUND,
     CALL,
     CARDS,
-    HOUSE,
+    HOUSE_DECK,
     Call,
-    Card,
     Lay,
     OfferEnd,
     Placement,
-    State,
     Stop,
+    UbongoCard,
+    UbongoState,
     call_together,
     end_round,
-    fits,
+    is_layout_fitting,
     with_layouts,
 )
 
@@ -38,7 +38,7 @@ OWN, OTHERS = cards_of(BUILDING, A), cards_of(BUILDING, B)
 HELD = ", ".join(map(str, OWN))
 
 
-def refusal(state: State, seat: int, move: Any) -> str:
+def refusal(state: UbongoState, seat: int, move: Any) -> str:
     before = pickle.dumps(state)
     with pytest.raises(IllegalMove) as refused:
         UBONGO.play(state, Seat(seat), move)
@@ -47,7 +47,7 @@ def refusal(state: State, seat: int, move: Any) -> str:
     return str(refused.value)
 
 
-def one(card: Card, x: Any = 0, y: Any = 0, turn: Any = 0) -> Lay:
+def one(card: UbongoCard, x: Any = 0, y: Any = 0, turn: Any = 0) -> Lay:
     return Lay((Placement(card, x, y, turn),))
 
 
@@ -59,7 +59,7 @@ def test_a_card_of_another_hand_is_refused_with_ones_own() -> None:
 
 
 def test_a_card_of_another_deck_is_refused() -> None:
-    assert refusal(BUILDING, A, one(Card.parse("2-01"))) == f"you do not hold 2-01; you hold {HELD}"
+    assert refusal(BUILDING, A, one(UbongoCard.parse("2-01"))) == f"you do not hold 2-01; you hold {HELD}"
 
 
 def test_a_card_in_two_places_is_refused() -> None:
@@ -198,7 +198,7 @@ def test_layouts_that_do_not_fit_may_lie() -> None:
     for layout in (wrong(OWN[:4]), (*column(OWN[:2]), Placement(OWN[5], 20, 20, 3))):
         state = UBONGO.play(BUILDING, A, Lay(layout))
         assert state.layouts[A] == layout
-        assert not fits(state, A)
+        assert not is_layout_fitting(state, A)
 
 
 def test_cards_may_lie_on_the_bounds() -> None:
@@ -227,7 +227,7 @@ def test_cards_more_are_listed_where_they_fit_first() -> None:
         moves = [move for move in islice(UBONGO.legal_moves(state, A), 4) if isinstance(move, Lay)]
         state = UBONGO.play(state, A, chance.choice(moves))
         assert len(state.layouts[A]) == count
-        assert fits(state, A)
+        assert is_layout_fitting(state, A)
 
 
 def test_listing_never_ends_before_every_place_of_a_card_is_named() -> None:
@@ -245,7 +245,7 @@ def test_listing_never_ends_before_every_place_of_a_card_is_named() -> None:
 
 
 def test_moves_are_written_as_records_have_them() -> None:
-    lay = Lay((Placement(Card.parse("1-01"), 0, -3, 1), Placement(Card.parse("3-36"), 2, 0, 0)))
+    lay = Lay((Placement(UbongoCard.parse("1-01"), 0, -3, 1), Placement(UbongoCard.parse("3-36"), 2, 0, 0)))
     assert UBONGO.move_to_json(lay) == {"lay": [["1-01", 0, -3, 1], ["3-36", 2, 0, 0]]}
     assert UBONGO.move_to_json(Lay(())) == {"lay": []}
     assert UBONGO.move_to_json(CALL) == {"call": True}
@@ -286,19 +286,19 @@ def test_other_json_is_no_move(written: Any) -> None:
 def test_cards_are_numbered_by_deck() -> None:
     assert [str(card) for card in CARDS] == [f"{deck}-{n:02}" for deck in (1, 2, 3) for n in range(1, 37)]
     assert list(CARDS) == list(range(108))
-    card = Card.parse("2-07")
+    card = UbongoCard.parse("2-07")
     assert (str(card), repr(card), f"{card:>5}", int(card)) == ("2-07", "2-07", " 2-07", 42)
-    assert Card(42) is card is pickle.loads(pickle.dumps(card))
+    assert UbongoCard(42) is card is pickle.loads(pickle.dumps(card))
     for number in (-1, 108):
         with pytest.raises(ValueError, match="cards are numbered 0 to 107"):
-            Card(number)
+            UbongoCard(number)
 
 
 # --- Options -------------------------------------------------------------------------------------------
 
 
 def test_a_match_has_six_rounds_on_the_houses_deck_unless_others_are_asked_for() -> None:
-    assert UBONGO.complete_options({}) == {"rounds": 6, "false_call": "out", "deck": HOUSE.label}
+    assert UBONGO.complete_options({}) == {"rounds": 6, "false_call": "out", "deck": HOUSE_DECK.label}
     given = {"rounds": 1, "false_call": "ends", "deck": PLAIN.label}
     assert UBONGO.complete_options(given) == given
 
@@ -318,7 +318,7 @@ def test_other_false_calls_are_refused_with_those_there_are(false_call: Any) -> 
 
 
 @pytest.mark.parametrize(
-    "deck", ["", "house", HOUSE.digest[:10], "plain:" + HOUSE.digest, 0, None, [], "x" * 1000]
+    "deck", ["", "house", HOUSE_DECK.digest[:10], "plain:" + HOUSE_DECK.digest, 0, None, [], "x" * 1000]
 )
 def test_a_deck_that_is_not_here_is_refused_with_those_that_are(deck: Any) -> None:
     with pytest.raises(

@@ -11,10 +11,19 @@ from hypothesis import strategies as st
 from matches.ubongo_positions import PLAIN
 
 from seatwise.samples.ubongo_solver import measure_hands
-from seatwise_referee.games.ubongo import CARDS, HOUSE, BadDeck, Card, Side, Ubongo, deck_maker, parse_deck
+from seatwise_referee.games.ubongo import (
+    CARDS,
+    HOUSE_DECK,
+    BadDeck,
+    Side,
+    Ubongo,
+    UbongoCard,
+    deck_maker,
+    parse_deck,
+)
 from seatwise_referee.games.ubongo import house_deck as house_module
 
-HOUSE_TEXT = house_module.TEXT
+HOUSE_TEXT = house_module.HOUSE_DECK_TEXT
 LINES = HOUSE_TEXT.splitlines()
 
 # --- The house's deck ----------------------------------------------------------------------------------
@@ -27,13 +36,13 @@ def test_the_houses_deck_is_made_again_letter_by_letter() -> None:
 
 def test_the_houses_deck_never_changes() -> None:
     """Records name this digest: another deck needs another name."""
-    assert HOUSE.label == "house-1:79139726b1a7e026b692e87e3d8de662e5eebf1858ea289e1f78e1ecf89d7003"
+    assert HOUSE_DECK.label == "house-1:79139726b1a7e026b692e87e3d8de662e5eebf1858ea289e1f78e1ecf89d7003"
 
 
 @pytest.mark.parametrize(("round_number", "kinds"), list(enumerate((5, 5, 6, 6, 7, 8), start=1)))
 def test_each_round_has_its_kinds_of_symbols_and_no_two_sides_alike(round_number: int, kinds: int) -> None:
     first = 36 * ((round_number - 1) // 2)
-    sides = [HOUSE.side(card, round_number).symbols for card in CARDS[first : first + 36]]
+    sides = [HOUSE_DECK.side(card, round_number).symbols for card in CARDS[first : first + 36]]
     assert len(set("".join(sides))) == kinds
     assert len({min(side, side[::-1]) for side in sides}) == 36
     assert all(len(set(side)) == min(kinds, 6) for side in sides)
@@ -46,16 +55,16 @@ def test_the_header_says_that_it_is_house_data() -> None:
 @pytest.mark.parametrize("round_number", range(1, 7))
 def test_the_header_is_honest(round_number: int) -> None:
     """All hands are searched again, each to the end."""
-    figures = measure_hands(round_number, hands=deck_maker.HANDS)
-    assert (figures.solved, figures.given_up) == (deck_maker.SOLVABLE[round_number - 1], 0)
+    figures = measure_hands(round_number, hands=deck_maker.HANDS_SEARCHED)
+    assert (figures.solved, figures.given_up) == (deck_maker.SOLVABLE_HANDS[round_number - 1], 0)
     (line,) = (line for line in LINES if line.startswith(f"# round {round_number}:"))
     assert line.endswith(f"{100 * figures.solved / figures.hands:5.1f} %")
 
 
 def test_odd_rounds_show_the_white_side_and_even_ones_the_black() -> None:
-    card = Card.parse("2-05")
-    white, black = HOUSE.sides[card]
-    assert (HOUSE.side(card, 3), HOUSE.side(card, 4)) == (Side(card, white), Side(card, black))
+    card = UbongoCard.parse("2-05")
+    white, black = HOUSE_DECK.sides[card]
+    assert (HOUSE_DECK.side(card, 3), HOUSE_DECK.side(card, 4)) == (Side(card, white), Side(card, black))
 
 
 # --- Decks of operators --------------------------------------------------------------------------------
@@ -74,10 +83,10 @@ def test_comments_empty_lines_the_order_of_cards_and_white_space_mean_nothing() 
 
 
 def test_the_digest_is_that_of_canonical_json() -> None:
-    sides = {str(card): list(HOUSE.sides[card]) for card in CARDS}
+    sides = {str(card): list(HOUSE_DECK.sides[card]) for card in CARDS}
     written = {"format": "seatwise.ubongo-deck/1", "name": "house-1", "cards": sides}
     canonical = json.dumps(written, sort_keys=True, separators=(",", ":"))
-    assert HOUSE.digest == sha256(canonical.encode()).hexdigest()
+    assert HOUSE_DECK.digest == sha256(canonical.encode()).hexdigest()
 
 
 def test_decks_are_equal_when_name_and_cards_are() -> None:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from seatwise_referee.games.ubongo import (
     BOUND,
     CARDS,
-    HAND,
-    Card,
+    HAND_SIZE,
     Layout,
     Placement,
     Symbols,
     Touch,
+    UbongoCard,
     cells,
     fitting_beside,
     fitting_places,
@@ -139,9 +139,9 @@ def test_overlapping_cards_never_fit() -> None:
 # --- Against a look at every cell ----------------------------------------------------------------------
 
 
-def naive(layout: Layout, symbols: dict[Card, Symbols]) -> bool:
+def naive(layout: Layout, symbols: dict[UbongoCard, Symbols]) -> bool:
     """K7 and K8 cell by cell: which symbols lie side by side, for every two cards."""
-    grid: dict[tuple[int, int], tuple[Card, str]] = {}
+    grid: dict[tuple[int, int], tuple[UbongoCard, str]] = {}
     for card, x, y, turn in layout:
         rows = [symbols[card][row : row + 2] for row in (0, 2, 4)]
         for _ in range(turn):
@@ -151,7 +151,7 @@ def naive(layout: Layout, symbols: dict[Card, Symbols]) -> bool:
                 if (x + right, y + down) in grid:
                     return False
                 grid[x + right, y + down] = card, symbol
-    pairs: dict[frozenset[Card], list[bool]] = {}
+    pairs: dict[frozenset[UbongoCard], list[bool]] = {}
     for (x, y), (card, symbol) in grid.items():
         for beside in ((x + 1, y), (x, y + 1)):
             other, others = grid.get(beside, (card, symbol))
@@ -166,17 +166,17 @@ def naive(layout: Layout, symbols: dict[Card, Symbols]) -> bool:
     return len({frozenset(group) for group in groups.values()}) <= 1
 
 
-Faces = st.lists(st.text("AB", min_size=6, max_size=6), min_size=HAND, max_size=HAND).map(
+Faces = st.lists(st.text("AB", min_size=6, max_size=6), min_size=HAND_SIZE, max_size=HAND_SIZE).map(
     lambda faces: dict(zip(CARDS, faces, strict=False))
 )
 Near = st.integers(-4, 4)
 
 
 @st.composite
-def layouts(draw: st.DrawFn, symbols: dict[Card, Symbols]) -> Layout:
+def layouts(draw: st.DrawFn, symbols: dict[UbongoCard, Symbols]) -> Layout:
     """Grown where cards fit, and then perhaps with one that lies anywhere."""
     layout: Layout = ()
-    for card in draw(st.permutations(list(symbols)))[: draw(st.integers(1, HAND))]:
+    for card in draw(st.permutations(list(symbols)))[: draw(st.integers(1, HAND_SIZE))]:
         places = list(fitting_places(layout, card, symbols))
         if places and draw(st.integers(0, 9)):
             layout += (draw(st.sampled_from(places)),)
@@ -268,7 +268,7 @@ def test_all_places_where_a_card_fits_are_named_once() -> None:
 
 
 def test_nine_cards_in_a_row_lie_within_bounds_either_way() -> None:
-    assert 3 * (HAND - 1) <= BOUND
+    assert 3 * (HAND_SIZE - 1) <= BOUND
 
 
 def test_seven_cards_are_checked_in_20_microseconds() -> None:

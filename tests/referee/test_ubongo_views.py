@@ -12,12 +12,12 @@ from matches.ubongo_positions import PLAIN, SEED, UBONGO, cards_of, column, deal
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo import (
     CARDS,
-    HOUSE,
+    HOUSE_DECK,
     Lay,
     OfferEnd,
     Side,
-    State,
-    View,
+    UbongoState,
+    UbongoView,
     call_together,
     end_round,
 )
@@ -28,7 +28,7 @@ A, B, C = map(Seat, range(3))
 def test_a_view_shows_a_seat_its_own_cards_and_how_many_others_have_laid() -> None:
     state = laid(dealt(3), 4, -7, 1)
     view = UBONGO.view(state, A)
-    assert view == View(
+    assert view == UbongoView(
         seat=A,
         round=1,
         rounds=6,
@@ -52,7 +52,7 @@ def test_only_the_side_that_is_up_is_shown() -> None:
     state = UBONGO.deal(2, SEED, UBONGO.complete_options({}))
     for number in (1, 2):
         hand = UBONGO.view(state, A).hand
-        assert all(side.symbols == HOUSE.sides[side.card][number - 1] for side in hand)
+        assert all(side.symbols == HOUSE_DECK.sides[side.card][number - 1] for side in hand)
         state = end_round(state)
 
 
@@ -107,7 +107,7 @@ def test_a_layout_is_told_to_nobody_else_while_it_can_be_changed() -> None:
 # --- The twins that stand for what a seat cannot know --------------------------------------------------
 
 
-def twins(seats: int) -> list[tuple[State, Seat | None, State]]:
+def twins(seats: int) -> list[tuple[UbongoState, Seat | None, UbongoState]]:
     chance = Random(7)
     states = [step.state for step in match(TESTED["ubongo"], seats, chance)]
     return [
@@ -140,7 +140,7 @@ def test_what_others_hold_lay_and_will_be_dealt_is_drawn_anew() -> None:
     drawn = [resampled("ubongo", state, A, Random(seed)) for seed in range(200)]
     assert {card for twin in drawn for card in cards_of(twin, B)} == set(CARDS[:36]) - set(cards_of(state, A))
     assert len({tuple(placed[1:] for placed in twin.layouts[B]) for twin in drawn}) > 100
-    assert len({twin.round.course.seed for twin in drawn}) == 200
+    assert len({twin.round.settings.seed for twin in drawn}) == 200
 
 
 def test_the_cards_of_a_twin_are_turned_over_like_any() -> None:

@@ -32,10 +32,10 @@ from seatwise_referee.game import IllegalMove, Outcome, Prompt, Seat
 from seatwise_referee.games.ugo import (
     CARDS,
     Arrange,
-    Card,
     Kingdom,
     Play,
     Trick,
+    UgoCard,
     farmers_by_section,
     farmers_gained,
     has_choice,
@@ -123,7 +123,7 @@ def test_the_worst_kingdom_scores_minus_45_and_the_best_40() -> None:
 
 
 @given(st.permutations(CARDS), st.integers(0, 45), st.integers(0, 9))
-def test_no_kingdom_scores_beyond_minus_45_and_40(deck: list[Card], count: int, farmers: int) -> None:
+def test_no_kingdom_scores_beyond_minus_45_and_40(deck: list[UgoCard], count: int, farmers: int) -> None:
     assert -45 <= score_kingdom(lay(Kingdom(farmers=farmers), deck[:count])) <= 40
 
 
@@ -161,7 +161,7 @@ def test_the_trick_goes_to_the_highest_then_the_led_colour_then_the_first(trick:
 
 
 @given(st.permutations(CARDS), st.integers(2, 4))
-def test_the_winner_of_any_trick_is_the_one_the_rules_say_in_words(deck: list[Card], seats: int) -> None:
+def test_the_winner_of_any_trick_is_the_one_the_rules_say_in_words(deck: list[UgoCard], seats: int) -> None:
     trick = tuple(deck[:seats])
     best = [card for card in trick if card.value == max(card.value for card in trick)]  # U11
     following = [card for card in best if card.colour is trick[0].colour]  # U12
@@ -228,11 +228,11 @@ def test_new_colours_take_the_next_free_sections_in_the_winners_order() -> None:
 
 def test_the_winner_chooses_freely_which_card_of_a_colour_ends_on_top() -> None:
     state = play(position("R3 Y0", "R5 Y1"), "R3", "R5", ">R5 R3")
-    assert state.table.kingdoms[1].tops == (Card.parse("R3"), None, None, None, None)
+    assert state.table.kingdoms[1].tops == (UgoCard.parse("R3"), None, None, None, None)
 
 
 @given(st.permutations(CARDS))
-def test_sections_fill_from_the_left_without_gaps_and_hold_one_colour_each(deck: list[Card]) -> None:
+def test_sections_fill_from_the_left_without_gaps_and_hold_one_colour_each(deck: list[UgoCard]) -> None:
     kingdom = Kingdom()
     for card in deck:
         kingdom = lay(kingdom, [card])
@@ -261,7 +261,7 @@ def test_there_is_a_choice_where_two_ways_of_laying_differ(kingdom: Kingdom, won
 
 @given(st.permutations(CARDS), st.integers(0, 12), st.integers(2, 4))
 def test_the_choice_is_just_that_some_other_order_gives_another_kingdom(
-    deck: list[Card], laid: int, won: int
+    deck: list[UgoCard], laid: int, won: int
 ) -> None:
     kingdom, trick = lay(Kingdom(), deck[:laid]), tuple(deck[-won:])
     state = position(*["R0"] * won)
@@ -365,15 +365,15 @@ def test_every_round_starts_with_all_farmers_in_the_supply(seats: int, supply: i
 
 
 def test_a_section_with_all_its_farmers_counts_only_its_top_card() -> None:
-    assert score_section(2, Card.parse("G6"), 2) == 6  # and not the printed 1 besides
+    assert score_section(2, UgoCard.parse("G6"), 2) == 6  # and not the printed 1 besides
 
 
 def test_a_top_zero_with_all_its_farmers_counts_nothing() -> None:
-    assert score_section(4, Card.parse("G0"), 4) == 0
+    assert score_section(4, UgoCard.parse("G0"), 4) == 0
 
 
 def test_a_card_short_of_farmers_counts_nothing_and_each_missing_one_costs_five() -> None:
-    assert [score_section(3, Card.parse("G8"), standing) for standing in range(4)] == [-15, -10, -5, 8]
+    assert [score_section(3, UgoCard.parse("G8"), standing) for standing in range(4)] == [-15, -10, -5, 8]
 
 
 def test_an_empty_section_short_of_farmers_costs_nothing() -> None:

@@ -11,7 +11,7 @@ import pytest
 from matches.ugo_positions import SEED, UGO, cards, defaulted, play, position
 
 from seatwise_referee.game import IllegalMove, Seat
-from seatwise_referee.games.ugo import CARDS, Arrange, Card, Play, State, default_order
+from seatwise_referee.games.ugo import CARDS, Arrange, Play, UgoCard, UgoState, default_order
 
 # --- The default move ----------------------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ def test_a_match_of_nothing_but_default_moves_ends() -> None:
 # --- What is refused -----------------------------------------------------------------------------------
 
 
-def refusal(state: State, seat: int, move: Any) -> str:
+def refusal(state: UgoState, seat: int, move: Any) -> str:
     with pytest.raises(IllegalMove) as refused:
         UGO.play(state, Seat(seat), move)
     return str(refused.value)
@@ -64,26 +64,26 @@ ARRANGE_ASKED = play(position("R3 Y0", "R5 Y1"), "R3", "R5")
 
 
 def test_a_card_that_is_not_held_is_refused_with_the_hand() -> None:
-    assert refusal(CARD_ASKED, 0, Play(Card.parse("G1"))) == "you do not hold G1; you hold R3, R5, B4, K0"
+    assert refusal(CARD_ASKED, 0, Play(UgoCard.parse("G1"))) == "you do not hold G1; you hold R3, R5, B4, K0"
 
 
 def test_a_card_that_does_not_follow_is_refused_with_those_that_do() -> None:
-    said = refusal(CARD_ASKED, 0, Play(Card.parse("B4")))
+    said = refusal(CARD_ASKED, 0, Play(UgoCard.parse("B4")))
     assert said == "B4 does not follow R8: you must play red, and hold R3, R5"
 
 
 def test_a_seat_that_is_not_asked_is_told_who_is() -> None:
-    assert refusal(CARD_ASKED, 1, Play(Card.parse("G1"))) == "seat 0 is asked now, not seat 1"
+    assert refusal(CARD_ASKED, 1, Play(UgoCard.parse("G1"))) == "seat 0 is asked now, not seat 1"
 
 
 def test_a_seat_that_does_not_exist_is_refused_like_one_that_is_not_asked() -> None:
-    assert refusal(CARD_ASKED, 7, Play(Card.parse("G1"))) == "seat 0 is asked now, not seat 7"
-    assert refusal(CARD_ASKED, -1, Play(Card.parse("G1"))) == "seat 0 is asked now, not seat -1"
+    assert refusal(CARD_ASKED, 7, Play(UgoCard.parse("G1"))) == "seat 0 is asked now, not seat 7"
+    assert refusal(CARD_ASKED, -1, Play(UgoCard.parse("G1"))) == "seat 0 is asked now, not seat -1"
 
 
 def test_nothing_can_be_played_when_the_match_is_over() -> None:
     over = play(position("R8", "B5"), "R8", "B5", ">B5 R8")
-    assert refusal(over, 0, Play(Card.parse("R8"))) == "the match is over"
+    assert refusal(over, 0, Play(UgoCard.parse("R8"))) == "the match is over"
 
 
 def test_to_lay_cards_when_a_card_is_asked_for_is_refused() -> None:
@@ -91,7 +91,7 @@ def test_to_lay_cards_when_a_card_is_asked_for_is_refused() -> None:
 
 
 def test_to_play_a_card_when_cards_are_to_be_laid_is_refused() -> None:
-    said = refusal(ARRANGE_ASKED, 1, Play(Card.parse("Y1")))
+    said = refusal(ARRANGE_ASKED, 1, Play(UgoCard.parse("Y1")))
     assert said == "the cards you won are to be laid: the move is Arrange(cards) with R3, R5"
 
 
@@ -118,7 +118,7 @@ JUNK: list[Any] = [
 
 @pytest.mark.parametrize("state", [CARD_ASKED, ARRANGE_ASKED], ids=["card", "arrange"])
 @pytest.mark.parametrize("move", JUNK, ids=lambda move: "object" if type(move) is object else f"{move!r:.30}")
-def test_junk_is_refused_in_few_words_and_changes_nothing(state: State, move: Any) -> None:
+def test_junk_is_refused_in_few_words_and_changes_nothing(state: UgoState, move: Any) -> None:
     before = pickle.dumps(state)
     assert state.asked is not None
     assert len(refusal(state, state.asked, move)) < 400

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from matches.ugo_positions import SEED, UGO, cards
 
 from seatwise_referee.game import BadOptions
-from seatwise_referee.games.ugo import CARDS, Arrange, Card, Colour, Play
+from seatwise_referee.games.ugo import CARDS, Arrange, Colour, Play, UgoCard
 
 # --- Cards and moves as text ---------------------------------------------------------------------------
 
@@ -27,13 +27,13 @@ def test_cards_are_numbered_by_colour_and_value() -> None:
 
 
 def test_a_card_reads_as_text_wherever_it_is_shown() -> None:
-    card = Card.parse("K7")
+    card = UgoCard.parse("K7")
     assert (str(card), repr(card), f"{card}", f"{card:>4}", str([card])) == ("K7", "K7", "K7", "  K7", "[K7]")
 
 
 def test_there_is_one_object_of_each_card() -> None:
     for number, card in enumerate(CARDS):
-        assert Card(number) is Card.parse(str(card)) is copy.deepcopy(card) is card
+        assert UgoCard(number) is UgoCard.parse(str(card)) is copy.deepcopy(card) is card
         assert pickle.loads(pickle.dumps(card)) is card
 
 
@@ -42,23 +42,23 @@ def test_there_is_one_object_of_each_card() -> None:
 )
 def test_other_text_is_no_card(text: Any) -> None:
     with pytest.raises(ValueError, match="is no card: one of R, B, G, Y, K") as refused:
-        Card.parse(text)
+        UgoCard.parse(text)
     assert len(str(refused.value)) < 100
 
 
 @pytest.mark.parametrize("number", [-1, 45])
 def test_other_numbers_are_no_cards(number: int) -> None:
     with pytest.raises(ValueError, match="cards are numbered 0 to 44"):
-        Card(number)
+        UgoCard(number)
 
 
 def test_moves_are_written_as_records_have_them() -> None:
-    assert UGO.move_to_json(Play(Card.parse("R3"))) == {"play": "R3"}
+    assert UGO.move_to_json(Play(UgoCard.parse("R3"))) == {"play": "R3"}
     assert UGO.move_to_json(Arrange(cards("R3 R4"))) == {"arrange": ["R3", "R4"]}
 
 
 @given(st.lists(st.sampled_from(CARDS)))
-def test_moves_come_back_from_json_as_they_were(some: list[Card]) -> None:
+def test_moves_come_back_from_json_as_they_were(some: list[UgoCard]) -> None:
     for move in (Arrange(tuple(some)), *map(Play, some)):
         assert UGO.move_from_json(json.loads(json.dumps(UGO.move_to_json(move)))) == move
 

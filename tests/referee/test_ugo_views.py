@@ -10,7 +10,7 @@ from pathlib import Path
 from matches.ugo_positions import SEED, UGO, cards, play, position
 
 from seatwise_referee.game import Seat
-from seatwise_referee.games.ugo import CARDS, Kingdom, Trick, View
+from seatwise_referee.games.ugo import CARDS, Kingdom, Trick, UgoView
 
 ROOT = Path(__file__).parents[2]
 CARD_ASKED = position("R3 R5 B4 K0", "R8 G1", leader=1, trick="R8")
@@ -74,7 +74,7 @@ def test_the_tricks_of_the_round_before_stay_in_view() -> None:
 def test_a_view_has_the_fields_of_its_message_in_their_order() -> None:
     proto = (ROOT / "proto/seatwise/games/ugo/v1/ugo.proto").read_text()
     for name, names in [
-        ("View", [field.name for field in fields(View)]),
+        ("View", [field.name for field in fields(UgoView)]),
         ("Kingdom", list(Kingdom._fields)),
         ("Trick", list(Trick._fields)),
     ]:

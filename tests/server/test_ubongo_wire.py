@@ -14,7 +14,7 @@ from seatwise.codec.ubongo import decode_view
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import play_service_pb2
-from seatwise_referee.games.ubongo import BOUND, GOAL, View
+from seatwise_referee.games.ubongo import BOUND, GOAL, UbongoView
 from seatwise_referee.race import MOST_LAYS_A_SECOND
 from seatwise_server.cli.show import line_of
 from seatwise_server.house import house_bots
@@ -212,7 +212,7 @@ async def test_who_wants_every_change_sees_how_many_cards_lie(house):
         await builds_on(house, table)
 
 
-async def watched(house: House, table: Table) -> View:
+async def watched(house: House, table: Table) -> UbongoView:
     """What a spectator who comes now is shown first."""
     async for seen in house.admin.watch(table.name):
         if seen.HasField("ubongo"):

@@ -20,22 +20,22 @@ from seatwise_referee.games.ubongo import (
     BOUND,
     CALL,
     CARDS,
-    HAND,
-    Built,
+    HAND_SIZE,
+    BuiltLayout,
     Call,
-    Card,
     Lay,
     Layout,
-    Move,
     OfferEnd,
     Placement,
     Side,
-    View,
+    UbongoCard,
+    UbongoMove,
+    UbongoView,
 )
 
 SYMBOLS: Final = 6
 
-_FROM_WIRE: Final[dict[int, Card]] = {number + 1: card for number, card in enumerate(CARDS)}
+_FROM_WIRE: Final[dict[int, UbongoCard]] = {number + 1: card for number, card in enumerate(CARDS)}
 """A card's number on the wire is one more than in the rules: 0 is what is not set."""
 
 _ZIGZAG: Final = {
@@ -92,11 +92,11 @@ def _encode_hand(hand: tuple[Side, ...]) -> bytes:
 
 
 @EncodedBytes
-def _encode_last_round(built: tuple[Built, ...]) -> bytes:
+def _encode_last_round(built: tuple[BuiltLayout, ...]) -> bytes:
     return b"".join(map(_encode_built, built))
 
 
-def _encode_built(built: Built) -> bytes:
+def _encode_built(built: BuiltLayout) -> bytes:
     body = _encode_layout(_BUILT_LAYOUT, built.layout) + _encode_symbols(_BUILT_SYMBOLS, built.sides)
     return encode_short_field(_LAST_ROUND, body + (_HAS_CALLED if built.has_called else b""))
 
@@ -106,7 +106,7 @@ def _encode_points(points: tuple[tuple[int, ...], ...]) -> bytes:
     return b"".join(encode_short_field(_POINTS, encode_packed(_ROUND_POINTS, each)) for each in points)
 
 
-def encode_view(view: View) -> bytes:
+def encode_view(view: UbongoView) -> bytes:
     """Return the serialised `seatwise.games.ubongo.v1.View`."""
     return b"".join(
         (
@@ -124,7 +124,7 @@ def encode_view(view: View) -> bytes:
     )
 
 
-def decode_view(message: ubongo_pb2.View) -> View:
+def decode_view(message: ubongo_pb2.View) -> UbongoView:
     """Return the view of a message. Raises `MalformedView`."""
     try:
         return _decode_fields(message)
@@ -132,8 +132,8 @@ def decode_view(message: ubongo_pb2.View) -> View:
         raise MalformedView(str(malformed)) from None
 
 
-def _decode_fields(message: ubongo_pb2.View) -> View:
-    return View(
+def _decode_fields(message: ubongo_pb2.View) -> UbongoView:
+    return UbongoView(
         seat=Seat(message.seat) if message.HasField("seat") else None,
         round=message.round,
         rounds=message.rounds,
@@ -148,10 +148,10 @@ def _decode_fields(message: ubongo_pb2.View) -> View:
     )
 
 
-def _decode_built(message: ubongo_pb2.Built) -> Built:
+def _decode_built(message: ubongo_pb2.Built) -> BuiltLayout:
     layout = _decode_layout("last_round.layout", message.layout)
     sides = _decode_sides("last_round.layout", message.layout.cards, message.symbols)
-    return Built(layout, sides, message.has_called)
+    return BuiltLayout(layout, sides, message.has_called)
 
 
 def _decode_sides(where: str, numbers: Sequence[int], symbols: str) -> tuple[Side, ...]:
@@ -178,7 +178,7 @@ def encode_layout(layout: Layout) -> ubongo_pb2.Layout:
     )
 
 
-def encode_move(move: Move) -> ubongo_pb2.Move:
+def encode_move(move: UbongoMove) -> ubongo_pb2.Move:
     """Return the message of a move. Raises `ValueError` for `Stop`, which only the referee plays."""
     match move:
         case Lay(layout):
@@ -190,7 +190,7 @@ def encode_move(move: Move) -> ubongo_pb2.Move:
     raise ValueError(f"{move!r} is no move of a bot")
 
 
-def decode_move(message: ubongo_pb2.Move) -> Move:
+def decode_move(message: ubongo_pb2.Move) -> UbongoMove:
     """Return the move of a message. Raises `MalformedMove`."""
     kind = message.WhichOneof("kind")
     if kind == "lay":
@@ -205,8 +205,8 @@ def decode_move(message: ubongo_pb2.Move) -> Move:
 def _decode_layout(where: str, message: ubongo_pb2.Layout) -> Layout:
     lists = (message.cards, message.xs, message.ys, message.turns)
     lengths = [len(each) for each in lists]
-    if max(lengths) > HAND:
-        raise MalformedMove(f"{where}: a hand has {HAND} cards, and this layout names {max(lengths)}")
+    if max(lengths) > HAND_SIZE:
+        raise MalformedMove(f"{where}: a hand has {HAND_SIZE} cards, and this layout names {max(lengths)}")
     if min(lengths) < max(lengths):
         told = "cards, xs, ys and turns have as many numbers each; they have"
         raise MalformedMove(f"{where}: {told} {', '.join(map(str, lengths))}")
@@ -214,11 +214,11 @@ def _decode_layout(where: str, message: ubongo_pb2.Layout) -> Layout:
     return tuple(map(Placement, cards, message.xs, message.ys, message.turns))
 
 
-def _decode_cards(where: str, numbers: Sequence[int]) -> list[Card]:
+def _decode_cards(where: str, numbers: Sequence[int]) -> list[UbongoCard]:
     return [_decode_card(number, where, place) for place, number in enumerate(numbers)]
 
 
-def _decode_card(number: int, where: str, place: int) -> Card:
+def _decode_card(number: int, where: str, place: int) -> UbongoCard:
     card = _FROM_WIRE.get(number)
     if card is None:
         raise MalformedMove(f"{where}[{place}]: {number} is no card; they are 1 to {len(CARDS)}")

@@ -25,17 +25,17 @@ from seatwise.codec.wire_format import (
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1.play_service_pb2 import Update
 from seatwise_referee.game import Seat
-from seatwise_referee.games.ugo import CARDS, Arrange, Card, Kingdom, Move, Play, Trick, View
+from seatwise_referee.games.ugo import CARDS, Arrange, Kingdom, Play, Trick, UgoCard, UgoMove, UgoView
 
 # Cards
 
 _TO_WIRE: Final = bytes(min(number + 1, 255) for number in range(256))
 """A card's number on the wire is one more than in the rules: 0 is taken by CARD_UNSPECIFIED."""
 
-_FROM_WIRE: Final[dict[int, Card]] = {number + 1: card for number, card in enumerate(CARDS)}
+_FROM_WIRE: Final[dict[int, UgoCard]] = {number + 1: card for number, card in enumerate(CARDS)}
 
 
-def _encode_cards(key: bytes, cards: tuple[Card, ...]) -> bytes:
+def _encode_cards(key: bytes, cards: tuple[UgoCard, ...]) -> bytes:
     """Return a packed list of cards; nothing for an empty list."""
     return key + bytes((len(cards),)) + bytes(cards).translate(_TO_WIRE) if cards else b""
 
@@ -115,7 +115,7 @@ def _encode_points(points: tuple[tuple[int, ...], ...]) -> bytes:
     return b"".join(encode_short_field(_POINTS, each) for each in rounds)
 
 
-def encode_view(view: View) -> bytes:
+def encode_view(view: UgoView) -> bytes:
     """Return the serialised `seatwise.games.ugo.v1.View`."""
     sizes = view.hand_sizes
     return b"".join(
@@ -138,7 +138,7 @@ def encode_view(view: View) -> bytes:
     )
 
 
-def decode_view(message: ugo_pb2.View) -> View:
+def decode_view(message: ugo_pb2.View) -> UgoView:
     """Return the view of a message. Raises `MalformedView`."""
     try:
         return _decode_fields(message)
@@ -148,8 +148,8 @@ def decode_view(message: ugo_pb2.View) -> View:
         ) from None
 
 
-def _decode_fields(message: ugo_pb2.View) -> View:
-    return View(
+def _decode_fields(message: ugo_pb2.View) -> UgoView:
+    return UgoView(
         seat=Seat(message.seat) if message.HasField("seat") else None,
         round=message.round,
         rounds=message.rounds,
@@ -169,7 +169,7 @@ def _decode_fields(message: ugo_pb2.View) -> View:
     )
 
 
-def _decode_cards(numbers: Iterable[int]) -> tuple[Card, ...]:
+def _decode_cards(numbers: Iterable[int]) -> tuple[UgoCard, ...]:
     return tuple(map(_FROM_WIRE.__getitem__, numbers))
 
 
@@ -189,19 +189,19 @@ def _decode_trick(message: ugo_pb2.Trick) -> Trick:
 # Moves
 
 
-def encode_move(move: Move) -> ugo_pb2.Move:
+def encode_move(move: UgoMove) -> ugo_pb2.Move:
     """Return the message of a move."""
     if isinstance(move, Play):
         return ugo_pb2.Move(play=_card_number(move.card))
     return ugo_pb2.Move(arrange=ugo_pb2.Arrange(cards=map(_card_number, move.cards)))
 
 
-def _card_number(card: Card) -> ugo_pb2.Card:
+def _card_number(card: UgoCard) -> ugo_pb2.Card:
     number: Any = card + 1
     return number  # type: ignore[no-any-return]  # an enum of protobuf is a plain int at run time
 
 
-def decode_move(message: ugo_pb2.Move) -> Move:
+def decode_move(message: ugo_pb2.Move) -> UgoMove:
     """Return the move of a message. Raises `MalformedMove`."""
     kind = message.WhichOneof("kind")
     if kind == "play":
@@ -211,14 +211,14 @@ def decode_move(message: ugo_pb2.Move) -> Move:
     raise MalformedMove("the move is empty: set play or arrange")
 
 
-def _decode_arrange(message: ugo_pb2.Arrange) -> tuple[Card, ...]:
+def _decode_arrange(message: ugo_pb2.Arrange) -> tuple[UgoCard, ...]:
     cards = message.cards
     if len(cards) > len(CARDS):
         raise MalformedMove(f"arrange: there are only {len(CARDS)} cards, not {len(cards)}")
     return tuple(_decode_card(number, f"arrange.cards[{place}]") for place, number in enumerate(cards))
 
 
-def _decode_card(number: int, where: str) -> Card:
+def _decode_card(number: int, where: str) -> UgoCard:
     card = _FROM_WIRE.get(number)
     if card is not None:
         return card

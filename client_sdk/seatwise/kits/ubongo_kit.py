@@ -12,12 +12,12 @@ from seatwise_referee.game import IllegalMove
 from seatwise_referee.games.ubongo import (
     GOAL,
     Call,
-    Card,
     Lay,
     Layout,
     OfferEnd,
     Placement,
-    View,
+    UbongoCard,
+    UbongoView,
 )
 from seatwise_referee.games.ubongo.legality import check_layout
 
@@ -27,7 +27,7 @@ Step: TypeAlias = Lay | OfferEnd | Call | Thought
 class BuildReader:
     """Reads the answers of one bot in one round. It finds an illegal layout before the referee does."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: UbongoView) -> None:
         self._view = view
         self._laid: Layout = view.layout
         self._is_offering = view.seat in view.offers
@@ -76,7 +76,7 @@ def _parse_placement(answer: Any) -> Placement:
         return answer
     try:
         card, x, y, turn = answer
-        return Placement(Card.parse(card) if isinstance(card, str) else Card(card), x, y, turn)
+        return Placement(UbongoCard.parse(card) if isinstance(card, str) else UbongoCard(card), x, y, turn)
     except (TypeError, ValueError) as error:
         raise BadAnswerError(
             f"{shorten(answer)} is no placement: write (card, x, y, turn), as in ('1-01', 0, 0, 1) ({error})"

@@ -7,10 +7,10 @@ from typing import Final
 
 from seatwise.bot_errors import BadAnswerError
 from seatwise.kits.game_kit import GameKit, TurnMethod, shorten
-from seatwise_referee.games.ugo import Arrange, Card, Move, Play, View
+from seatwise_referee.games.ugo import Arrange, Play, UgoCard, UgoMove, UgoView
 
 
-def read_card(answer: object, view: View) -> Move:
+def read_card(answer: object, view: UgoView) -> UgoMove:
     where = "choose(view) must return one of view.legal_cards, here " + _list_cards(view.legal_cards)
     card = _parse_card(answer.card if isinstance(answer, Play) else answer, where)
     if card not in view.legal_cards:
@@ -18,7 +18,7 @@ def read_card(answer: object, view: View) -> Move:
     return Play(card)
 
 
-def read_order(answer: object, view: View) -> Move:
+def read_order(answer: object, view: UgoView) -> UgoMove:
     where = "arrange(view) must return each of view.won_cards once, here " + _list_cards(view.won_cards)
     given = answer.cards if isinstance(answer, Arrange) else answer
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -29,18 +29,18 @@ def read_order(answer: object, view: View) -> Move:
     return Arrange(cards)
 
 
-def _parse_card(answer: object, where: str) -> Card:
-    if isinstance(answer, Card):
+def _parse_card(answer: object, where: str) -> UgoCard:
+    if isinstance(answer, UgoCard):
         return answer
     if not isinstance(answer, str):
         raise BadAnswerError(f"{shorten(answer)} is no card: {where}")
     try:
-        return Card.parse(answer)
+        return UgoCard.parse(answer)
     except ValueError as error:
         raise BadAnswerError(f"{error}. {where}") from None
 
 
-def _list_cards(cards: Iterable[Card]) -> str:
+def _list_cards(cards: Iterable[UgoCard]) -> str:
     return ", ".join(map(str, cards))
 
 

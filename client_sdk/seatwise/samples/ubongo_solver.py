@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from seatwise_referee.games.ubongo import (
     GOAL,
-    HOUSE,
+    HOUSE_DECK,
     ROUNDS,
-    Card,
     Deck,
     Layout,
     Placement,
     Side,
     Touch,
-    dealt,
+    UbongoCard,
+    deal_hands,
     deck_of_round,
     fitting_beside,
     touch,
@@ -71,7 +71,7 @@ class Search:
         """Prepare a search for a hand. The arguments are those of `solve`."""
         self._symbols = dict(hand)
         self._goal = min(goal, len(hand))
-        self._beside: dict[tuple[Card, int], list[Placement]] = {}
+        self._beside: dict[tuple[UbongoCard, int], list[Placement]] = {}
         self.nodes_left = nodes
         """Number of layouts that may still be looked at. If some are left at the end, no better layout exists."""
 
@@ -88,13 +88,13 @@ class Search:
                 if best >= self._goal:
                     return
 
-    def _with_root(self, card: Card, given_up: list[Card]) -> Iterator[Layout]:
+    def _with_root(self, card: UbongoCard, given_up: list[UbongoCard]) -> Iterator[Layout]:
         """Yield each layout that fits, has this card, and has none of the cards given up."""
         root = Placement(card, 0, 0, 0)
         beside = [each for each in self._fitting_cards(root) if each.card not in given_up]
         return self._grow_layout(_Node((root,), beside, frozenset(beside)), given_up)
 
-    def _grow_layout(self, node: _Node, given_up: list[Card]) -> Iterator[Layout]:
+    def _grow_layout(self, node: _Node, given_up: list[UbongoCard]) -> Iterator[Layout]:
         """Yield the node's layout, and all layouts that extend it."""
         if self.nodes_left <= 0:
             return
@@ -158,7 +158,9 @@ class Figures(NamedTuple):
     """95th percentile of the time of a search, in milliseconds."""
 
 
-def measure_hands(round_number: int, hands: int = 200, deck: Deck = HOUSE, nodes: int = NODES) -> Figures:
+def measure_hands(
+    round_number: int, hands: int = 200, deck: Deck = HOUSE_DECK, nodes: int = NODES
+) -> Figures:
     """Measure the solver on the hands that seat 0 is dealt from the seeds 0, 1, 2 and so on, each as 32 bytes."""
     solved = given_up = 0
     times = []
@@ -173,9 +175,9 @@ def measure_hands(round_number: int, hands: int = 200, deck: Deck = HOUSE, nodes
     return Figures(round_number, hands, solved, given_up, times[hands // 2], times[hands * 95 // 100])
 
 
-def hand_of(seed: bytes, round_number: int, deck: Deck = HOUSE) -> tuple[Side, ...]:
+def hand_of(seed: bytes, round_number: int, deck: Deck = HOUSE_DECK) -> tuple[Side, ...]:
     """Return the hand of seat 0 in a round."""
-    (hand,) = dealt(deck_of_round(round_number), 1, seed)
+    (hand,) = deal_hands(deck_of_round(round_number), 1, seed)
     return tuple(deck.side(card, round_number) for card in sorted(hand))
 
 

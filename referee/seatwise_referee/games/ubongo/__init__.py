@@ -1,8 +1,7 @@
 """Ubongo - Das Kartenspiel, the game in which all build at once."""
 
-from seatwise_referee.games.ubongo.cards import CARDS, HAND, Card, Side, Symbols, deck_of_round
-from seatwise_referee.games.ubongo.course import call_together, end_round, fits, with_layouts
-from seatwise_referee.games.ubongo.decks import HOUSE, BadDeck, Deck, parse_deck
+from seatwise_referee.games.ubongo.cards import CARDS, HAND_SIZE, Side, Symbols, UbongoCard, deck_of_round
+from seatwise_referee.games.ubongo.decks import HOUSE_DECK, BadDeck, Deck, parse_deck
 from seatwise_referee.games.ubongo.geometry import (
     BOUND,
     Layout,
@@ -19,52 +18,60 @@ from seatwise_referee.games.ubongo.moves import (
     CALL,
     Call,
     Lay,
-    Move,
     OfferEnd,
     Stop,
+    UbongoMove,
     layout_from_json,
     layout_to_json,
 )
+from seatwise_referee.games.ubongo.round_flow import call_together, end_round, is_layout_fitting, with_layouts
 from seatwise_referee.games.ubongo.rules import ROUNDS, Ubongo
-from seatwise_referee.games.ubongo.state import Built, Course, Round, State, dealt, symbols_in
-from seatwise_referee.games.ubongo.view import View
+from seatwise_referee.games.ubongo.state import (
+    BuiltLayout,
+    UbongoRound,
+    UbongoSettings,
+    UbongoState,
+    deal_hands,
+    symbols_in,
+)
+from seatwise_referee.games.ubongo.view import UbongoView
 
 __all__ = [
     "BOUND",
     "CALL",
     "CARDS",
     "GOAL",
-    "HAND",
-    "HOUSE",
+    "HAND_SIZE",
+    "HOUSE_DECK",
     "ROUNDS",
     "BadDeck",
-    "Built",
+    "BuiltLayout",
     "Call",
-    "Card",
-    "Course",
     "Deck",
     "Lay",
     "Layout",
-    "Move",
     "OfferEnd",
     "Placement",
-    "Round",
     "Side",
-    "State",
     "Stop",
     "Symbols",
     "Touch",
     "Ubongo",
-    "View",
+    "UbongoCard",
+    "UbongoMove",
+    "UbongoRound",
+    "UbongoSettings",
+    "UbongoState",
+    "UbongoView",
     "call_together",
     "cells",
-    "dealt",
+    "deal_hands",
     "deck_of_round",
     "end_round",
-    "fits",
     "fitting_beside",
     "fitting_places",
     "is_fitting",
+    "is_layout_fitting",
     "layout_from_json",
     "layout_to_json",
     "parse_deck",

@@ -8,32 +8,33 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DECKS: Final = 3
-DECK: Final = 36
+CARDS_PER_DECK: Final = 36
 """Cards in each deck (K1)."""
 
-HAND: Final = 9
+HAND_SIZE: Final = 9
 """Cards dealt to each seat (K3)."""
 
-SYMBOLS: Final = 6
+SYMBOLS_PER_SIDE: Final = 6
 """On each side of a card: three rows of two."""
 
 Symbols: TypeAlias = str
 """The six symbols of a side, row by row, one character each. Only whether two symbols are equal counts."""
 
 
-class Card(int):
+class UbongoCard(int):
     """A card, as an int from 0 to 107: 36 x (deck - 1) + its number in the deck - 1. It prints as `1-01`.
 
     There is one object of each card, in `CARDS`. States and views share it.
 
     Example:
+        >>> from seatwise.ubongo import Card
         >>> Card(40), int(Card.parse("2-05"))
         (2-05, 40)
     """
 
     __slots__ = ()
 
-    def __new__(cls, number: int) -> Card:
+    def __new__(cls, number: int) -> UbongoCard:
         """Return the card of this number.
 
         Args:
@@ -47,7 +48,7 @@ class Card(int):
         return CARDS[number]
 
     @classmethod
-    def parse(cls, text: str) -> Card:
+    def parse(cls, text: str) -> UbongoCard:
         """Return the card of this name.
 
         Args:
@@ -61,7 +62,7 @@ class Card(int):
         """
         if isinstance(text, str) and text in BY_TEXT:
             return BY_TEXT[text]
-        raise ValueError(f"{_short(text)} is no card: one of {TEXTS[0]} to {TEXTS[-1]}")
+        raise ValueError(f"{_short_text(text)} is no card: one of {TEXTS[0]} to {TEXTS[-1]}")
 
     def __str__(self) -> str:
         return TEXTS[self]
@@ -72,15 +73,17 @@ class Card(int):
         return format(TEXTS[self], spec)
 
 
-def _short(value: object) -> str:
+def _short_text(value: object) -> str:
     """Enough of an unknown value to know it by, and never a page of it."""
     return repr(value[:10]) if isinstance(value, str) else type(value).__name__
 
 
-TEXTS: Final = tuple(f"{deck}-{number:02}" for deck in range(1, DECKS + 1) for number in range(1, DECK + 1))
+TEXTS: Final = tuple(
+    f"{deck}-{number:02}" for deck in range(1, DECKS + 1) for number in range(1, CARDS_PER_DECK + 1)
+)
 """The cards as text, by number."""
 
-CARDS: Final = tuple(int.__new__(Card, number) for number in range(len(TEXTS)))
+CARDS: Final = tuple(int.__new__(UbongoCard, number) for number in range(len(TEXTS)))
 """The cards, by number."""
 
 BY_TEXT: Final = dict(zip(TEXTS, CARDS, strict=True))
@@ -90,7 +93,7 @@ BY_TEXT: Final = dict(zip(TEXTS, CARDS, strict=True))
 class Side(NamedTuple):
     """One side of a card. A seat sees no more of the card."""
 
-    card: Card
+    card: UbongoCard
     """The card."""
 
     symbols: Symbols
@@ -107,4 +110,4 @@ def deck_of_round(round_number: int) -> int:
 
 def texts_of_deck(deck: int) -> Sequence[str]:
     """The cards of deck 1 to 3, in order, as text."""
-    return TEXTS[(deck - 1) * DECK : deck * DECK]
+    return TEXTS[(deck - 1) * CARDS_PER_DECK : deck * CARDS_PER_DECK]

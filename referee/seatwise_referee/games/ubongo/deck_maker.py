@@ -17,20 +17,20 @@ from itertools import count
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Final
 
-from seatwise_referee.games.ubongo.cards import DECKS, SYMBOLS, Symbols, deck_of_round, texts_of_deck
+from seatwise_referee.games.ubongo.cards import DECKS, SYMBOLS_PER_SIDE, Symbols, deck_of_round, texts_of_deck
 from seatwise_referee.shuffle import shuffle_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NAME: Final = "house-1"
-SEED: Final = sha256(b"seatwise ubongo house-1").digest()
+DECK_NAME: Final = "house-1"
+DECK_SEED: Final = sha256(b"seatwise ubongo house-1").digest()
 
-KINDS: Final = (5, 5, 6, 6, 7, 8)
+SYMBOL_KINDS: Final = (5, 5, 6, 6, 7, 8)
 """How many kinds of symbols there are in each round: fewer fit more often, so the rounds get harder."""
 
-HANDS: Final = 1000
-SOLVABLE: Final = (1000, 1000, 997, 1000, 991, 834)
+HANDS_SEARCHED: Final = 1000
+SOLVABLE_HANDS: Final = (1000, 1000, 997, 1000, 991, 834)
 """Of so many hands of nine, those with a fitting layout of seven, by round.
 
 Counted by `python -m seatwise.samples.ubongo_solver`: the hands that seat 0 is dealt from the seeds 0 to
@@ -38,37 +38,40 @@ Counted by `python -m seatwise.samples.ubongo_solver`: the hands that seat 0 is 
 """
 
 
-def faces(round_number: int) -> list[Symbols]:
+def faces_of_round(round_number: int) -> list[Symbols]:
     """The 36 sides that are played in that round; no two are alike, not even after a half turn."""
     sides: list[Symbols] = []
     for card in texts_of_deck(deck_of_round(round_number)):
-        tries = (_side(KINDS[round_number - 1], f"{round_number}/{card}/{attempt}") for attempt in count(1))
+        tries = (
+            _make_side(SYMBOL_KINDS[round_number - 1], f"{round_number}/{card}/{attempt}")
+            for attempt in count(1)
+        )
         sides.append(next(side for side in tries if side not in sides and side[::-1] not in sides))
     return sides
 
 
-def _side(kinds: int, label: str) -> Symbols:
+def _make_side(kinds: int, label: str) -> Symbols:
     """As many different symbols as there can be, in any order."""
-    order = shuffle_items(ascii_uppercase[:kinds], SEED, f"symbols/{label}")
-    pieces = [f"{symbol}{place}" for place, symbol in enumerate((order * 2)[:SYMBOLS])]
-    return "".join(piece[0] for piece in shuffle_items(pieces, SEED, f"places/{label}"))
+    order = shuffle_items(ascii_uppercase[:kinds], DECK_SEED, f"symbols/{label}")
+    pieces = [f"{symbol}{place}" for place, symbol in enumerate((order * 2)[:SYMBOLS_PER_SIDE])]
+    return "".join(piece[0] for piece in shuffle_items(pieces, DECK_SEED, f"places/{label}"))
 
 
 def deck_text() -> str:
     """The deck file."""
-    return "\n".join((f"seatwise.ubongo-deck/1 {NAME}", *_header(), *_cards())) + "\n"
+    return "\n".join((f"seatwise.ubongo-deck/1 {DECK_NAME}", *_header_lines(), *_card_lines())) + "\n"
 
 
-def _header() -> Iterator[str]:
+def _header_lines() -> Iterator[str]:
     yield "# House data: the printed cards are not public, so these are our own."
-    yield f"# Of {HANDS} hands of nine cards, so many have a fitting layout of seven (each searched to the end):"
-    for number, (kinds, solvable) in enumerate(zip(KINDS, SOLVABLE, strict=True), start=1):
-        yield f"# round {number}: {kinds} kinds of symbols, {100 * solvable / HANDS:5.1f} %"
+    yield f"# Of {HANDS_SEARCHED} hands of nine cards, so many have a fitting layout of seven (each searched to the end):"
+    for number, (kinds, solvable) in enumerate(zip(SYMBOL_KINDS, SOLVABLE_HANDS, strict=True), start=1):
+        yield f"# round {number}: {kinds} kinds of symbols, {100 * solvable / HANDS_SEARCHED:5.1f} %"
 
 
-def _cards() -> Iterator[str]:
+def _card_lines() -> Iterator[str]:
     for deck in range(1, DECKS + 1):
-        fronts, backs = faces(2 * deck - 1), faces(2 * deck)
+        fronts, backs = faces_of_round(2 * deck - 1), faces_of_round(2 * deck)
         for text, front, back in zip(texts_of_deck(deck), fronts, backs, strict=True):
             yield f"{text} {front} {back}"
 

@@ -14,13 +14,21 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from seatwise_referee.games.ubongo.cards import BY_TEXT, CARDS, DECK, TEXTS, Card, Side, Symbols
-from seatwise_referee.games.ubongo.house_deck import TEXT
+from seatwise_referee.games.ubongo.cards import (
+    BY_TEXT,
+    CARDS,
+    CARDS_PER_DECK,
+    TEXTS,
+    Side,
+    Symbols,
+    UbongoCard,
+)
+from seatwise_referee.games.ubongo.house_deck import HOUSE_DECK_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-FORMAT: Final = "seatwise.ubongo-deck/1"
+DECK_FORMAT: Final = "seatwise.ubongo-deck/1"
 MAX_CHARACTERS: Final = 64 * 1024
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,31}")
@@ -47,7 +55,7 @@ class Deck:
         """As options and records name it: `name:digest`."""
         return f"{self.name}:{self.digest}"
 
-    def side(self, card: Card, round_number: int) -> Side:
+    def side(self, card: UbongoCard, round_number: int) -> Side:
         """The side of the card that is up in that round (K3, K4)."""
         return Side(card, self.sides[card][(round_number + 1) % 2])
 
@@ -62,37 +70,37 @@ def parse_deck(text: str) -> Deck:
     """The deck that the file's text describes, or `BadDeck`."""
     if len(text) > MAX_CHARACTERS:
         raise BadDeck(f"a deck file has at most {MAX_CHARACTERS} characters, not {len(text)}")
-    lines = _lines(text)
-    name = _name(*next(lines, (1, "")))
-    sides: dict[Card, tuple[Symbols, Symbols]] = {}
+    lines = _content_lines(text)
+    name = _parse_name(*next(lines, (1, "")))
+    sides: dict[UbongoCard, tuple[Symbols, Symbols]] = {}
     for number, line in lines:
-        card, printed = _card(number, line)
+        card, printed = _parse_card(number, line)
         if card in sides:
             raise BadDeck(f"line {number}: {card} a second time")
         sides[card] = printed
     _check_complete(sides)
-    return _deck(name, sides)
+    return _make_deck(name, sides)
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+def _content_lines(text: str) -> Iterator[tuple[int, str]]:
     """The lines that say something, with their numbers from 1."""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.startswith("#"):
             yield number, line
 
 
-def _name(number: int, line: str) -> str:
+def _parse_name(number: int, line: str) -> str:
     match line.split():
-        case [written, name] if written == FORMAT:
+        case [written, name] if written == DECK_FORMAT:
             if _NAME.fullmatch(name):
                 return name
             raise BadDeck(f"line {number}: a name has up to 32 of a-z, 0-9, . and -, not {name!r:.40}")
     raise BadDeck(
-        f"line {number}: a deck file begins with {FORMAT} and the deck's name, not with {line!r:.40}"
+        f"line {number}: a deck file begins with {DECK_FORMAT} and the deck's name, not with {line!r:.40}"
     )
 
 
-def _card(number: int, line: str) -> tuple[Card, tuple[Symbols, Symbols]]:
+def _parse_card(number: int, line: str) -> tuple[UbongoCard, tuple[Symbols, Symbols]]:
     match line.split():
         case [text, white, black]:
             if text not in BY_TEXT:
@@ -104,22 +112,22 @@ def _card(number: int, line: str) -> tuple[Card, tuple[Symbols, Symbols]]:
     raise BadDeck(f"line {number}: a card and its two sides are wanted, like {TEXTS[0]} ABCDEA BCDEAB")
 
 
-def _check_complete(sides: Mapping[Card, tuple[Symbols, Symbols]]) -> None:
+def _check_complete(sides: Mapping[UbongoCard, tuple[Symbols, Symbols]]) -> None:
     missing = [card for card in CARDS if card not in sides]
     if missing:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise BadDeck(
-            f"cards are missing: {', '.join(map(str, missing[:3]))}{more}; there are 3 decks of {DECK}"
+            f"cards are missing: {', '.join(map(str, missing[:3]))}{more}; there are 3 decks of {CARDS_PER_DECK}"
         )
 
 
-def _deck(name: str, sides: Mapping[Card, tuple[Symbols, Symbols]]) -> Deck:
+def _make_deck(name: str, sides: Mapping[UbongoCard, tuple[Symbols, Symbols]]) -> Deck:
     cards = {str(card): list(sides[card]) for card in CARDS}
     written = json.dumps(
-        {"cards": cards, "format": FORMAT, "name": name}, sort_keys=True, separators=(",", ":")
+        {"cards": cards, "format": DECK_FORMAT, "name": name}, sort_keys=True, separators=(",", ":")
     )
     return Deck(name, tuple(sides[card] for card in CARDS), sha256(written.encode()).hexdigest())
 
 
-HOUSE: Final = parse_deck(TEXT)
+HOUSE_DECK: Final = parse_deck(HOUSE_DECK_TEXT)
 """The house's deck."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from seatwise_referee.games.ubongo.cards import SYMBOLS, Card, Symbols
+from seatwise_referee.games.ubongo.cards import SYMBOLS_PER_SIDE, Symbols, UbongoCard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ BOUND: Final = 30
 class Placement(NamedTuple):
     """A card, and where it lies."""
 
-    card: Card
+    card: UbongoCard
     """The card."""
 
     x: int
@@ -72,7 +72,7 @@ def cells(x: int, y: int, turn: int) -> list[tuple[int, int]]:
     return [(x + dx, y + dy) for dx, dy in _CELLS[turn]]
 
 
-def _cell(symbol: int, turn: int) -> tuple[int, int]:
+def _cell_at(symbol: int, turn: int) -> tuple[int, int]:
     """The cell of a symbol, from the top-left cell of the turned card."""
     x, y = symbol % COLUMNS, symbol // COLUMNS
     wide, high = COLUMNS, ROWS
@@ -82,7 +82,9 @@ def _cell(symbol: int, turn: int) -> tuple[int, int]:
     return x, y
 
 
-_CELLS: Final = tuple(tuple(_cell(symbol, turn) for symbol in range(SYMBOLS)) for turn in range(TURNS))
+_CELLS: Final = tuple(
+    tuple(_cell_at(symbol, turn) for symbol in range(SYMBOLS_PER_SIDE)) for turn in range(TURNS)
+)
 
 # --- Two cards -----------------------------------------------------------------------------------------
 #
@@ -101,7 +103,7 @@ _NEVER: Final[_Contact] = (-1, -1, -1, -1)
 _OVERLAP: Final[_Contact] = (-2, -2, -2, -2)
 
 
-def _contact(turn: int, x: int, y: int, other_turn: int) -> _Contact | None:
+def _make_contact(turn: int, x: int, y: int, other_turn: int) -> _Contact | None:
     """How a card at (0, 0) and another at (x, y) meet; `None` if they do not."""
     own, others = cells(0, 0, turn), cells(x, y, other_turn)
     if set(own) & set(others):
@@ -125,7 +127,7 @@ _CONTACTS: Final = tuple(
         x * _COLUMN + y: contact
         for x in _NEAR
         for y in _NEAR
-        if (contact := _contact(turn, x, y, other_turn)) is not None
+        if (contact := _make_contact(turn, x, y, other_turn)) is not None
     }
     for turn in range(TURNS)
     for other_turn in range(TURNS)
@@ -146,6 +148,7 @@ def touch(one: Placement, symbols: Symbols, other: Placement, other_symbols: Sym
         Whether the two cards are apart, fit, touch wrongly or overlap.
 
     Example:
+        >>> from seatwise.ubongo import Card
         >>> one, other = Placement(Card(0), 0, 0, 0), Placement(Card(1), 2, 1, 0)
         >>> touch(one, "ABCDEF", other, "DXFXXX"), touch(one, "ABCDEF", other, "DXXXXX")
         (<Touch.FITTING: 'fitting'>, <Touch.WRONG: 'wrong'>)
@@ -156,10 +159,10 @@ def touch(one: Placement, symbols: Symbols, other: Placement, other_symbols: Sym
         return Touch.APART
     if contact is _OVERLAP:
         return Touch.OVERLAPPING
-    return Touch.FITTING if _fits(contact, symbols, other_symbols) else Touch.WRONG
+    return Touch.FITTING if _is_fit(contact, symbols, other_symbols) else Touch.WRONG
 
 
-def _fits(contact: _Contact, symbols: Symbols, other_symbols: Symbols) -> bool:
+def _is_fit(contact: _Contact, symbols: Symbols, other_symbols: Symbols) -> bool:
     first, second, meets_first, meets_second = contact
     return (
         first >= 0
@@ -174,7 +177,7 @@ _BESIDE: Final = tuple(
         for other_turn in range(TURNS)
         for x in _NEAR
         for y in _NEAR
-        if (contact := _contact(turn, x, y, other_turn)) is not None and contact[0] >= 0
+        if (contact := _make_contact(turn, x, y, other_turn)) is not None and contact[0] >= 0
     )
     for turn in range(TURNS)
 )
@@ -182,7 +185,7 @@ _BESIDE: Final = tuple(
 
 
 def fitting_beside(
-    placed: Placement, symbols: Symbols, card: Card, card_symbols: Symbols
+    placed: Placement, symbols: Symbols, card: UbongoCard, card_symbols: Symbols
 ) -> Iterator[Placement]:
     """Find every place in which a card fits beside a placed one.
 
@@ -198,18 +201,19 @@ def fitting_beside(
         Each placement of `card` that fits.
 
     Example:
+        >>> from seatwise.ubongo import Card
         >>> next(fitting_beside(Placement(Card(0), 0, 0, 0), "ABCDEF", Card(1), "DXFXXX"))
         Placement(card=1-02, x=2, y=1, turn=0)
     """
     for x, y, turn, contact in _BESIDE[placed.turn]:
-        if _fits(contact, symbols, card_symbols):
+        if _is_fit(contact, symbols, card_symbols):
             yield Placement(card, placed.x + x, placed.y + y, turn)
 
 
 # --- Layouts -------------------------------------------------------------------------------------------
 
 
-def is_fitting(layout: Sequence[Placement], symbols: Mapping[Card, Symbols]) -> bool:
+def is_fitting(layout: Sequence[Placement], symbols: Mapping[UbongoCard, Symbols]) -> bool:
     """Return whether a layout fits: all cards that touch fit, none overlap, and all are connected (K7, K8).
 
     Args:
@@ -223,6 +227,7 @@ def is_fitting(layout: Sequence[Placement], symbols: Mapping[Card, Symbols]) -> 
         KeyError: `symbols` lacks a card of the layout.
 
     Example:
+        >>> from seatwise.ubongo import Card
         >>> is_fitting([Placement(Card(0), 0, 0, 0)], {Card(0): "ABCDEF"})
         True
     """
@@ -268,6 +273,7 @@ def overlapping(layout: Sequence[Placement]) -> tuple[Placement, Placement] | No
         The first two placements that overlap; `None` if none do.
 
     Example:
+        >>> from seatwise.ubongo import Card
         >>> overlapping([Placement(Card(0), 0, 0, 0), Placement(Card(1), 2, 0, 0)]) is None
         True
     """

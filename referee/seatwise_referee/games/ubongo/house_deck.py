@@ -2,7 +2,7 @@
 
 from typing import Final
 
-TEXT: Final = """\
+HOUSE_DECK_TEXT: Final = """\
 seatwise.ubongo-deck/1 house-1
 # House data: the printed cards are not public, so these are our own.
 # Of 1000 hands of nine cards, so many have a fitting layout of seven (each searched to the end):

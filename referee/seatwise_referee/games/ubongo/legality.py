@@ -10,19 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from seatwise_referee.game import IllegalMove, Seat
-from seatwise_referee.games.ubongo.cards import HAND, Card, Side
+from seatwise_referee.games.ubongo.cards import HAND_SIZE, Side, UbongoCard
 from seatwise_referee.games.ubongo.geometry import BOUND, TURNS, Placement, overlapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from seatwise_referee.games.ubongo.state import State
+    from seatwise_referee.games.ubongo.state import UbongoState
 
 GOAL: Final = 7
 """As many fitting cards let a seat call (K5, K10)."""
 
 
-def refuse_unasked(state: State, seat: Seat) -> NoReturn:
+def refuse_unasked(state: UbongoState, seat: Seat) -> NoReturn:
     """Raises `IllegalMove`: the seat does not build, or no longer."""
     if state.is_over:
         raise IllegalMove("the match is over")
@@ -33,7 +33,7 @@ def refuse_unasked(state: State, seat: Seat) -> NoReturn:
     raise IllegalMove(f"there is no seat {seat} at this table")
 
 
-def check_call(state: State, seat: Seat) -> None:
+def check_call(state: UbongoState, seat: Seat) -> None:
     """`IllegalMove` if fewer than seven cards lie; whether they fit is found out by calling (K10, K11).
 
     Nor may who agrees to end the round call: all see the offer, and would see it go before the call is told.
@@ -49,8 +49,8 @@ def check_layout(hand: Iterable[Side], layout: object) -> None:
     """`IllegalMove` if the layout cannot lie before a seat that holds these cards."""
     if type(layout) is not tuple:
         raise IllegalMove("a layout is a tuple of placements")
-    if len(layout) > HAND:
-        raise IllegalMove(f"you hold {HAND} cards, and the layout names {len(layout)}")
+    if len(layout) > HAND_SIZE:
+        raise IllegalMove(f"you hold {HAND_SIZE} cards, and the layout names {len(layout)}")
     for placement in layout:
         _check_placement(placement)
     _check_cards([placement.card for placement in layout], {side.card for side in hand})
@@ -61,7 +61,7 @@ def check_layout(hand: Iterable[Side], layout: object) -> None:
 
 
 def _check_placement(placement: Any) -> None:
-    if type(placement) is not Placement or type(placement.card) is not Card:
+    if type(placement) is not Placement or type(placement.card) is not UbongoCard:
         raise IllegalMove(
             "a layout holds something that is no placement: each is Placement(card, x, y, turn)"
         )
@@ -74,7 +74,7 @@ def _check_placement(placement: Any) -> None:
         raise IllegalMove(f"{card} is turned in an unknown way: turn goes from 0 to {TURNS - 1}")
 
 
-def _check_cards(cards: list[Card], hand: set[Card]) -> None:
+def _check_cards(cards: list[UbongoCard], hand: set[UbongoCard]) -> None:
     for number, card in enumerate(cards):
         if card not in hand:
             held = ", ".join(map(str, sorted(hand)))

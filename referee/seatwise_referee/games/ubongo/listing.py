@@ -20,31 +20,31 @@ from seatwise_referee.games.ubongo.geometry import (
     touch,
 )
 from seatwise_referee.games.ubongo.legality import GOAL
-from seatwise_referee.games.ubongo.moves import CALL, Lay, Move, OfferEnd
+from seatwise_referee.games.ubongo.moves import CALL, Lay, OfferEnd, UbongoMove
 from seatwise_referee.games.ubongo.state import symbols_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from seatwise_referee.game import Seat
-    from seatwise_referee.games.ubongo.cards import Card, Side, Symbols
-    from seatwise_referee.games.ubongo.state import State
+    from seatwise_referee.games.ubongo.cards import Side, Symbols, UbongoCard
+    from seatwise_referee.games.ubongo.state import UbongoState
 
 _ALONG: Final = sorted(range(-BOUND, BOUND + 1), key=abs)
 """From the middle outwards, so that cards are laid near one another first."""
 
 
-def moves_of(state: State, seat: Seat) -> Iterator[Move]:
+def list_moves(state: UbongoState, seat: Seat) -> Iterator[UbongoMove]:
     """Each of them once, in a fixed order; every one can be played."""
     layout, hand = state.layouts[seat], state.round.hands[seat]
     if len(layout) >= GOAL and seat not in state.offers:
         yield CALL
     yield OfferEnd(on=seat not in state.offers)
-    yield from map(Lay, dict.fromkeys(_likely(layout, hand)))
-    yield from (Lay(each) for each in _unlikely(layout, hand))
+    yield from map(Lay, dict.fromkeys(_likely_moves(layout, hand)))
+    yield from (Lay(each) for each in _unlikely_moves(layout, hand))
 
 
-def _likely(layout: Layout, hand: tuple[Side, ...]) -> Iterator[Layout]:
+def _likely_moves(layout: Layout, hand: tuple[Side, ...]) -> Iterator[Layout]:
     """One card more, where it fits; or one less."""
     symbols = symbols_in(hand)
     for side in hand:
@@ -54,7 +54,9 @@ def _likely(layout: Layout, hand: tuple[Side, ...]) -> Iterator[Layout]:
         yield tuple(placement for placement in layout if placement != taken)
 
 
-def fitting_places(layout: Layout, card: Card, symbols: Mapping[Card, Symbols]) -> Iterator[Placement]:
+def fitting_places(
+    layout: Layout, card: UbongoCard, symbols: Mapping[UbongoCard, Symbols]
+) -> Iterator[Placement]:
     """Find every place in which a card fits all cards that it touches, and touches at least one.
 
     Args:
@@ -84,9 +86,9 @@ def fitting_places(layout: Layout, card: Card, symbols: Mapping[Card, Symbols]) 
             yield placement
 
 
-def _unlikely(layout: Layout, hand: tuple[Side, ...]) -> Iterator[Layout]:
+def _unlikely_moves(layout: Layout, hand: tuple[Side, ...]) -> Iterator[Layout]:
     """One card more, or in another place, wherever there is room and as `_likely` has not said."""
-    said = {layout, *_likely(layout, hand)}
+    said = {layout, *_likely_moves(layout, hand)}
     for y, x, turn, side in product(_ALONG, _ALONG, range(TURNS), hand):
         placement = Placement(side.card, x, y, turn)
         changed = (*(each for each in layout if each.card != side.card), placement)

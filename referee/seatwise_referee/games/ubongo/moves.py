@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from seatwise_referee.games.ubongo.cards import HAND, Card
+from seatwise_referee.games.ubongo.cards import HAND_SIZE, UbongoCard
 from seatwise_referee.games.ubongo.geometry import Layout, Placement
 
 if TYPE_CHECKING:
@@ -41,13 +41,13 @@ class Stop:
     """
 
 
-Move: TypeAlias = Lay | Call | OfferEnd | Stop
+UbongoMove: TypeAlias = Lay | Call | OfferEnd | Stop
 
 CALL: Final = Call()
 STOP: Final = Stop()
 
 
-def to_json(move: Move) -> Json:
+def move_to_json(move: UbongoMove) -> Json:
     """`{"lay": [["1-01", 0, 0, 1]]}`, `{"call": true}`, `{"offer_end": false}` or `{"stop": true}`."""
     match move:
         case Lay(layout):
@@ -59,7 +59,7 @@ def to_json(move: Move) -> Json:
     return {"stop": True}
 
 
-def from_json(json: Json) -> Move:
+def move_from_json(json: Json) -> UbongoMove:
     """The inverse of `to_json`; `ValueError` for anything else."""
     match json:
         case {"lay": written, **others} if not others:
@@ -83,15 +83,15 @@ def layout_to_json(layout: Layout) -> Json:
 
 def layout_from_json(json: Json) -> Layout:
     """The inverse of `layout_to_json`; `ValueError` for anything else."""
-    if not isinstance(json, list) or len(json) > HAND:
-        raise ValueError(f"a layout is a list of at most {HAND} placements")
-    return tuple(map(_placement, json))
+    if not isinstance(json, list) or len(json) > HAND_SIZE:
+        raise ValueError(f"a layout is a list of at most {HAND_SIZE} placements")
+    return tuple(map(_parse_placement, json))
 
 
-def _placement(json: Json) -> Placement:
+def _parse_placement(json: Json) -> Placement:
     match json:
         case [str(text), x, y, turn] if (
             type(x) is type(y) is type(turn) is int
         ):  # `type`, for a bool is an int
-            return Placement(Card.parse(text), x, y, turn)
+            return Placement(UbongoCard.parse(text), x, y, turn)
     raise ValueError('a placement is ["1-01", x, y, turn], three whole numbers after the card')

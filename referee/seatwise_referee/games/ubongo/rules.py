@@ -6,15 +6,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from seatwise_referee.game import BadOptions, IllegalMove, Json, Options, Outcome, Prompt, Seat
-from seatwise_referee.games.ubongo import course, moves
+from seatwise_referee.games.ubongo import moves, round_flow
 from seatwise_referee.games.ubongo.cards import deck_of_round
-from seatwise_referee.games.ubongo.course import POINTS_OF_CALLER
-from seatwise_referee.games.ubongo.decks import HOUSE, BadDeck, Deck
+from seatwise_referee.games.ubongo.decks import HOUSE_DECK, BadDeck, Deck
 from seatwise_referee.games.ubongo.legality import check_layout, refuse_unasked
-from seatwise_referee.games.ubongo.listing import moves_of
-from seatwise_referee.games.ubongo.moves import STOP, Call, Lay, Move, OfferEnd, Stop
-from seatwise_referee.games.ubongo.state import State, dealt, first_state
-from seatwise_referee.games.ubongo.view import View, view_of
+from seatwise_referee.games.ubongo.listing import list_moves
+from seatwise_referee.games.ubongo.moves import STOP, Call, Lay, OfferEnd, Stop, UbongoMove
+from seatwise_referee.games.ubongo.round_flow import POINTS_OF_CALLER
+from seatwise_referee.games.ubongo.state import UbongoState, deal_hands, first_state
+from seatwise_referee.games.ubongo.view import UbongoView, view_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ class Ubongo:
     def __init__(self, decks: Iterable[Deck] = ()) -> None:
         """With these decks of an operator's own, beside the house's; `BadDeck` if two have one name."""
         self._decks: dict[str, Deck] = {}
-        for deck in (HOUSE, *decks):
+        for deck in (HOUSE_DECK, *decks):
             if self._decks.setdefault(deck.name, deck) != deck:
                 raise BadDeck(f"two decks here are called {deck.name}: give yours another name")
 
@@ -61,54 +61,56 @@ class Ubongo:
         return {
             "rounds": rounds,
             "false_call": false_call,
-            "deck": self._deck(given.get("deck", HOUSE.name)).label,
+            "deck": self._find_deck(given.get("deck", HOUSE_DECK.name)).label,
         }
 
-    def _deck(self, wanted: object) -> Deck:
+    def _find_deck(self, wanted: object) -> Deck:
         for deck in self._decks.values():
             if wanted in (deck.name, deck.digest, deck.label):
                 return deck
         known = ", ".join(self._decks)
         raise BadOptions(f"deck: must be the name or the digest of a deck here ({known}), not {wanted!r:.80}")
 
-    def deal(self, seats: int, seed: bytes, options: Options) -> State:
+    def deal(self, seats: int, seed: bytes, options: Options) -> UbongoState:
         """The first round; `BadOptions` for another table size than 2 to 4."""
         given = self.complete_options(options)
         ends = given["false_call"] == "ends"
-        deck = self._deck(given["deck"])
-        return first_state(self._seats(seats), seed, int(given["rounds"]), deck, false_call_ends=ends)
+        deck = self._find_deck(given["deck"])
+        return first_state(self._check_seats(seats), seed, int(given["rounds"]), deck, false_call_ends=ends)
 
     def deals_in_clear(self, seats: int, seed: bytes, options: Options) -> list[Json]:
         """Of every round the hands, in the order dealt, and the symbols of the sides that are up."""
         given = self.complete_options(options)
-        deck, rounds = self._deck(given["deck"]), int(given["rounds"])
-        return [_deal_in_clear(number, self._seats(seats), seed, deck) for number in range(1, rounds + 1)]
+        deck, rounds = self._find_deck(given["deck"]), int(given["rounds"])
+        return [
+            _deal_in_clear(number, self._check_seats(seats), seed, deck) for number in range(1, rounds + 1)
+        ]
 
-    def prompt(self, state: State) -> Prompt | None:
+    def prompt(self, state: UbongoState) -> Prompt | None:
         """All who build are asked at once, with one question a round."""
-        return None if state.is_over else _prompt(state.round.number, state.building)
+        return None if state.is_over else _cached_prompt(state.round.number, state.building)
 
-    def legal_moves(self, state: State, seat: Seat) -> Iterator[Move]:
+    def legal_moves(self, state: UbongoState, seat: Seat) -> Iterator[UbongoMove]:
         """Some of them, the likely ones first: `play` takes every layout that can lie on a table."""
-        return moves_of(state, seat) if seat in state.building else iter(())
+        return list_moves(state, seat) if seat in state.building else iter(())
 
-    def play(self, state: State, seat: Seat, move: Move) -> State:
+    def play(self, state: UbongoState, seat: Seat, move: UbongoMove) -> UbongoState:
         """The state after the move, or `IllegalMove`."""
         if seat not in state.building:
             refuse_unasked(state, seat)
         match move:
             case Lay(layout):
                 check_layout(state.round.hands[seat], layout)
-                return course.after_laying(state, seat, layout)
+                return round_flow.after_laying(state, seat, layout)
             case OfferEnd(bool(on)):
-                return course.after_offer(state, seat, on=on)
+                return round_flow.after_offer(state, seat, on=on)
             case Call():
-                return course.call_together(state, frozenset((seat,)))
+                return round_flow.call_together(state, frozenset((seat,)))
             case Stop():
-                return course.after_stopping(state, seat)
+                return round_flow.after_stopping(state, seat)
         raise IllegalMove("a layout is asked for: the move is Lay(layout), Call() or OfferEnd(on)")
 
-    def default_move(self, state: State, seat: Seat) -> Move:
+    def default_move(self, state: UbongoState, seat: Seat) -> UbongoMove:
         """What the referee plays for a seat that gives no answer: its layout stays as it lies.
 
         `IllegalMove` if it is not asked.
@@ -117,11 +119,11 @@ class Ubongo:
             refuse_unasked(state, seat)
         return STOP
 
-    def view(self, state: State, seat: Seat | None) -> View:
+    def view(self, state: UbongoState, seat: Seat | None) -> UbongoView:
         """All that a seat may know; `None` is a spectator."""
         return view_of(state, seat)
 
-    def outcome(self, state: State) -> Outcome | None:
+    def outcome(self, state: UbongoState) -> Outcome | None:
         """The rounds added up; of equal points more rounds with 10 win, and if equal too, they share (K15)."""
         if not state.is_over:
             return None
@@ -134,56 +136,56 @@ class Ubongo:
         ranks = tuple(1 + sum(other > own for other in worth) for own in worth)
         return Outcome(points, ranks, rounds)
 
-    def move_to_json(self, move: Move) -> Json:
+    def move_to_json(self, move: UbongoMove) -> Json:
         """`{"lay": [["1-01", 0, 0, 1]]}`, `{"call": true}`, `{"offer_end": true}` or `{"stop": true}`."""
-        return moves.to_json(move)
+        return moves.move_to_json(move)
 
-    def move_from_json(self, json: Json) -> Move:
+    def move_from_json(self, json: Json) -> UbongoMove:
         """The inverse; `ValueError` for anything else."""
-        return moves.from_json(json)
+        return moves.move_from_json(json)
 
     # The race
 
-    def is_lay(self, move: Move) -> bool:
+    def is_lay(self, move: UbongoMove) -> bool:
         """Whether it lays cards."""
         return isinstance(move, Lay)
 
-    def is_offer(self, move: Move) -> bool:
+    def is_offer(self, move: UbongoMove) -> bool:
         """Whether it agrees to end the round, or no longer does."""
         return isinstance(move, OfferEnd)
 
-    def is_call(self, move: Move) -> bool:
+    def is_call(self, move: UbongoMove) -> bool:
         """Whether it calls "Ubongo!"."""
         return isinstance(move, Call)
 
-    def layouts(self, state: State) -> list[Json]:
+    def layouts(self, state: UbongoState) -> list[Json]:
         """What lies before each seat: `[[["1-01", 0, 0, 1]], []]`."""
         return list(map(moves.layout_to_json, state.layouts))
 
-    def with_layouts(self, state: State, layouts: Sequence[Json]) -> State:
+    def with_layouts(self, state: UbongoState, layouts: Sequence[Json]) -> UbongoState:
         """The inverse; `IllegalMove` for what cannot lie, `ValueError` for what is no layout."""
-        return course.with_layouts(state, list(map(moves.layout_from_json, layouts)))
+        return round_flow.with_layouts(state, list(map(moves.layout_from_json, layouts)))
 
-    def call_together(self, state: State, callers: frozenset[Seat]) -> State:
+    def call_together(self, state: UbongoState, callers: frozenset[Seat]) -> UbongoState:
         """These seats call at the same time; `IllegalMove` if one of them cannot."""
-        return course.call_together(state, callers)
+        return round_flow.call_together(state, callers)
 
-    def end_round(self, state: State) -> State:
+    def end_round(self, state: UbongoState) -> UbongoState:
         """The round ends as it stands, and nobody scores 10."""
-        return course.end_round(state)
+        return round_flow.end_round(state)
 
-    def _seats(self, seats: int) -> int:
+    def _check_seats(self, seats: int) -> int:
         if seats not in self.table_sizes:
             raise BadOptions(f"seats: Ubongo is played by 2 to 4, not by {seats}")
         return seats
 
 
 @lru_cache(maxsize=128)  # all that six rounds of four seats can ask
-def _prompt(number: int, seats: frozenset[Seat]) -> Prompt:
+def _cached_prompt(number: int, seats: frozenset[Seat]) -> Prompt:
     return Prompt(number, seats, BUILD, race=True, fault=False)
 
 
 def _deal_in_clear(number: int, seats: int, seed: bytes, deck: Deck) -> Json:
-    hands = dealt(deck_of_round(number), seats, seed)
+    hands = deal_hands(deck_of_round(number), seats, seed)
     symbols = {str(card): deck.side(card, number).symbols for hand in hands for card in hand}
     return {"round": number, "hands": [list(map(str, hand)) for hand in hands], "symbols": {**symbols}}

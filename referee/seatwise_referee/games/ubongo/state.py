@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ubongo.cards import (
     BY_TEXT,
-    HAND,
-    Card,
+    HAND_SIZE,
     Side,
     Symbols,
+    UbongoCard,
     deck_of_round,
     texts_of_deck,
 )
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from seatwise_referee.games.ubongo.geometry import Layout
 
 
-class Course(NamedTuple):
+class UbongoSettings(NamedTuple):
     """What stands still for the whole match."""
 
     seed: bytes
@@ -36,7 +36,7 @@ class Course(NamedTuple):
     deck: Deck
 
 
-class Built(NamedTuple):
+class BuiltLayout(NamedTuple):
     """One seat's final layout of a finished round. All seats may see it."""
 
     layout: Layout
@@ -49,10 +49,10 @@ class Built(NamedTuple):
     """Whether the seat called. Its points show whether the call was right."""
 
 
-class Round(NamedTuple):
+class UbongoRound(NamedTuple):
     """What stands still for a whole round."""
 
-    course: Course
+    settings: UbongoSettings
     number: int
     """Of this round, from 1."""
 
@@ -62,11 +62,11 @@ class Round(NamedTuple):
     points: tuple[tuple[int, ...], ...]
     """Of each finished round, by seat."""
 
-    last_round: tuple[Built, ...]
+    last_round: tuple[BuiltLayout, ...]
     """Of the round that was finished last, by seat; nothing before."""
 
 
-class State(NamedTuple):
+class UbongoState(NamedTuple):
     """A position; immutable and hashable."""
 
     building: frozenset[Seat]
@@ -81,48 +81,48 @@ class State(NamedTuple):
     out: frozenset[Seat]
     """Those that called although their cards do not fit."""
 
-    round: Round
+    round: UbongoRound
 
     @property
     def is_over(self) -> bool:
         """Whether the last round has its points."""
-        return len(self.round.points) == self.round.course.rounds
+        return len(self.round.points) == self.round.settings.rounds
 
 
-def first_state(seats: int, seed: bytes, rounds: int, deck: Deck, *, false_call_ends: bool) -> State:
+def first_state(seats: int, seed: bytes, rounds: int, deck: Deck, *, false_call_ends: bool) -> UbongoState:
     """The first hands are dealt, and all build."""
-    course = Course(seed, rounds, false_call_ends, deck)
-    return begun(Round(course, 1, _dealt_hands(course, 1, seats), (), ()))
+    settings = UbongoSettings(seed, rounds, false_call_ends, deck)
+    return begin_round(UbongoRound(settings, 1, _dealt_hands(settings, 1, seats), (), ()))
 
 
-def begun(round_: Round) -> State:
+def begin_round(round_: UbongoRound) -> UbongoState:
     """All begin to build, with nothing laid (K5)."""
     seats = len(round_.hands)
     nobody: frozenset[Seat] = frozenset()
-    return State(frozenset(map(Seat, range(seats))), ((),) * seats, nobody, nobody, round_)
+    return UbongoState(frozenset(map(Seat, range(seats))), ((),) * seats, nobody, nobody, round_)
 
 
-def next_hands(round_: Round) -> tuple[tuple[Side, ...], ...]:
+def next_hands(round_: UbongoRound) -> tuple[tuple[Side, ...], ...]:
     """By seat, the sides that are up in the next round: new cards, or the same ones turned over (K3, K4)."""
-    number, deck = round_.number + 1, round_.course.deck
+    number, deck = round_.number + 1, round_.settings.deck
     if number % 2:
-        return _dealt_hands(round_.course, number, len(round_.hands))
+        return _dealt_hands(round_.settings, number, len(round_.hands))
     return tuple(tuple(deck.side(side.card, number) for side in hand) for hand in round_.hands)
 
 
-def _dealt_hands(course: Course, number: int, seats: int) -> tuple[tuple[Side, ...], ...]:
+def _dealt_hands(settings: UbongoSettings, number: int, seats: int) -> tuple[tuple[Side, ...], ...]:
     return tuple(
-        tuple(course.deck.side(card, number) for card in sorted(hand))
-        for hand in dealt(deck_of_round(number), seats, course.seed)
+        tuple(settings.deck.side(card, number) for card in sorted(hand))
+        for hand in deal_hands(deck_of_round(number), seats, settings.seed)
     )
 
 
-def dealt(deck: int, seats: int, seed: bytes) -> list[list[Card]]:
+def deal_hands(deck: int, seats: int, seed: bytes) -> list[list[UbongoCard]]:
     """The hands by seat, each in the order dealt: nine cards, the first nine to seat 0 (K2, K3)."""
     cards = [BY_TEXT[text] for text in shuffle_items(texts_of_deck(deck), seed, f"ubongo/deck/{deck}")]
-    return [cards[first : first + HAND] for first in range(0, seats * HAND, HAND)]
+    return [cards[first : first + HAND_SIZE] for first in range(0, seats * HAND_SIZE, HAND_SIZE)]
 
 
-def symbols_in(hand: tuple[Side, ...]) -> dict[Card, Symbols]:
+def symbols_in(hand: tuple[Side, ...]) -> dict[UbongoCard, Symbols]:
     """The symbols of each card of a hand."""
     return dict(hand)

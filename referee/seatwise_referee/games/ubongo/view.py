@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from seatwise_referee.game import Seat
     from seatwise_referee.games.ubongo.cards import Side
     from seatwise_referee.games.ubongo.geometry import Layout
-    from seatwise_referee.games.ubongo.state import Built, State
+    from seatwise_referee.games.ubongo.state import BuiltLayout, UbongoState
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class UbongoView:
     """Everything that one seat may know.
 
     It has no field for another seat's hand, nor for another seat's layout before the round is over.
@@ -51,17 +51,17 @@ class View:
     points: tuple[tuple[int, ...], ...]
     """The points of each finished round: a tuple of rounds, each a tuple by seat."""
 
-    last_round: tuple[Built, ...]
+    last_round: tuple[BuiltLayout, ...]
     """The final layout of each seat in the last finished round, by seat; empty in the first round."""
 
 
-def view_of(state: State, seat: Seat | None) -> View:
+def view_of(state: UbongoState, seat: Seat | None) -> UbongoView:
     """Return the view of a seat. `None` is a spectator, which sees only open facts."""
     round_ = state.round
-    return View(
+    return UbongoView(
         seat=seat,
         round=round_.number,
-        rounds=round_.course.rounds,
+        rounds=round_.settings.rounds,
         hand=() if seat is None else round_.hands[seat],
         layout=() if seat is None else state.layouts[seat],
         laid=tuple(map(len, state.layouts)),

@@ -1,6 +1,6 @@
 """UGO!, the game of tricks, lands and farmers."""
 
-from seatwise_referee.games.ugo.cards import CARDS, Card, Colour
+from seatwise_referee.games.ugo.cards import CARDS, Colour, UgoCard
 from seatwise_referee.games.ugo.kingdoms import (
     Kingdom,
     default_order,
@@ -10,26 +10,26 @@ from seatwise_referee.games.ugo.kingdoms import (
     score_kingdom,
     score_section,
 )
-from seatwise_referee.games.ugo.moves import Arrange, Move, Play
+from seatwise_referee.games.ugo.moves import Arrange, Play, UgoMove
 from seatwise_referee.games.ugo.rules import Ugo
-from seatwise_referee.games.ugo.state import Round, State, Table
+from seatwise_referee.games.ugo.state import UgoRound, UgoState, UgoTable
 from seatwise_referee.games.ugo.tricks import Trick, farmers_gained, winner_of
-from seatwise_referee.games.ugo.view import View
+from seatwise_referee.games.ugo.view import UgoView
 
 __all__ = [
     "CARDS",
     "Arrange",
-    "Card",
     "Colour",
     "Kingdom",
-    "Move",
     "Play",
-    "Round",
-    "State",
-    "Table",
     "Trick",
     "Ugo",
-    "View",
+    "UgoCard",
+    "UgoMove",
+    "UgoRound",
+    "UgoState",
+    "UgoTable",
+    "UgoView",
     "default_order",
     "farmers_by_section",
     "farmers_gained",

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-VALUES: Final = 9
+VALUES_PER_COLOUR: Final = 9
 """Each colour has the values 0 to 8 (U2)."""
 
 
@@ -27,12 +27,13 @@ class Colour(Enum):
 COLOURS: Final = tuple(Colour)
 
 
-class Card(int):
+class UgoCard(int):
     """A card, as an int from 0 to 44: 9 x colour + value. It prints as `R3`.
 
     There is one object of each card, in `CARDS`. States, tricks and views share it.
 
     Example:
+        >>> from seatwise.ugo import Card
         >>> card = Card(3)
         >>> card, card.colour, card.value
         (R3, <Colour.RED: 'R'>, 3)
@@ -40,7 +41,7 @@ class Card(int):
 
     __slots__ = ()
 
-    def __new__(cls, number: int) -> Card:
+    def __new__(cls, number: int) -> UgoCard:
         """Return the card of this number.
 
         Args:
@@ -54,7 +55,7 @@ class Card(int):
         return CARDS[number]
 
     @classmethod
-    def parse(cls, text: str) -> Card:
+    def parse(cls, text: str) -> UgoCard:
         """Return the card of this name.
 
         Args:
@@ -68,17 +69,17 @@ class Card(int):
         """
         if isinstance(text, str) and text in BY_TEXT:
             return BY_TEXT[text]
-        raise ValueError(f"{_short(text)} is no card: one of R, B, G, Y, K (grey) and 0 to 8, like R3")
+        raise ValueError(f"{_short_text(text)} is no card: one of R, B, G, Y, K (grey) and 0 to 8, like R3")
 
     @property
     def colour(self) -> Colour:
         """Its colour."""
-        return COLOURS[self // VALUES]
+        return COLOURS[self // VALUES_PER_COLOUR]
 
     @property
     def value(self) -> int:
         """Its value, 0 to 8."""
-        return self % VALUES
+        return self % VALUES_PER_COLOUR
 
     def __str__(self) -> str:
         return TEXTS[self]
@@ -89,15 +90,15 @@ class Card(int):
         return format(TEXTS[self], spec)
 
 
-def _short(value: object) -> str:
+def _short_text(value: object) -> str:
     """Enough of an unknown value to know it by, and never a page of it."""
     return repr(value[:10]) if isinstance(value, str) else type(value).__name__
 
 
-TEXTS: Final = tuple(f"{colour.value}{value}" for colour in Colour for value in range(VALUES))
+TEXTS: Final = tuple(f"{colour.value}{value}" for colour in Colour for value in range(VALUES_PER_COLOUR))
 """The cards as text, by number."""
 
-CARDS: Final = tuple(int.__new__(Card, number) for number in range(len(TEXTS)))
+CARDS: Final = tuple(int.__new__(UgoCard, number) for number in range(len(TEXTS)))
 """The cards, by number."""
 
 BY_TEXT: Final = dict(zip(TEXTS, CARDS, strict=True))
@@ -106,23 +107,24 @@ BY_TEXT: Final = dict(zip(TEXTS, CARDS, strict=True))
 _BITS: Final = tuple(1 << card for card in CARDS)
 
 
-def mask_of(cards: Iterable[Card]) -> int:
+def mask_of(cards: Iterable[UgoCard]) -> int:
     """A set of cards as an int: bit n stands for card n."""
     return sum(map(_BITS.__getitem__, cards))
 
 
-_ONE_COLOUR: Final = (1 << VALUES) - 1
-COLOUR_MASKS: Final = tuple(_ONE_COLOUR << first for first in range(0, len(CARDS), VALUES))
+_ONE_COLOUR: Final = (1 << VALUES_PER_COLOUR) - 1
+COLOUR_MASKS: Final = tuple(_ONE_COLOUR << first for first in range(0, len(CARDS), VALUES_PER_COLOUR))
 """All cards of a colour, by its place in the order of colours."""
 
 
-def reader(items: Sequence[T]) -> Callable[[int], tuple[T, ...]]:
+def subset_reader(items: Sequence[T]) -> Callable[[int], tuple[T, ...]]:
     """A function from a set of cards to what stands for each of them in `items`, in the order of numbers.
 
     Five look-ups, one a colour, for bit by bit it would cost more than all else in a move.
     """
     red, blue, green, yellow, grey = (
-        _subsets(items[first : first + VALUES]) for first in range(0, len(CARDS), VALUES)
+        _subset_items(items[first : first + VALUES_PER_COLOUR])
+        for first in range(0, len(CARDS), VALUES_PER_COLOUR)
     )
 
     def read(mask: int) -> tuple[T, ...]:
@@ -137,12 +139,13 @@ def reader(items: Sequence[T]) -> Callable[[int], tuple[T, ...]]:
     return read
 
 
-def _subsets(items: Sequence[T]) -> list[tuple[T, ...]]:
+def _subset_items(items: Sequence[T]) -> list[tuple[T, ...]]:
     """What is in each of the 512 sets of nine items; bit n of its place says whether the n-th is."""
     return [
-        tuple(item for bit, item in enumerate(items) if subset >> bit & 1) for subset in range(1 << VALUES)
+        tuple(item for bit, item in enumerate(items) if subset >> bit & 1)
+        for subset in range(1 << VALUES_PER_COLOUR)
     ]
 
 
-cards_of: Final = reader(CARDS)
+cards_of: Final = subset_reader(CARDS)
 """The cards of a set, in the order of their numbers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from seatwise_referee.games.ugo.cards import VALUES, Card
+from seatwise_referee.games.ugo.cards import VALUES_PER_COLOUR, UgoCard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,29 +16,29 @@ FARMER_PLACES: Final = (0, 0, 2, 3, 4)
 PRINTED_POINTS: Final = (0, 0, 1, 3, 5)
 """By section: what it is worth with all its farmers and no cards (U29)."""
 
-FULL: Final = sum(FARMER_PLACES)
+MOST_FARMERS: Final = sum(FARMER_PLACES)
 MISSING_FARMER: Final = -5
 
 
 class Kingdom(NamedTuple):
     """The cards that one seat has laid, and its farmers."""
 
-    sections: tuple[tuple[Card, ...], ...] = ((),) * 5
+    sections: tuple[tuple[UgoCard, ...], ...] = ((),) * 5
     """The sections A to E, each a stack of one colour from bottom to top (U3)."""
 
     farmers: int = 0
     """Number of farmers. They fill C (2 places), then D (3), then E (4), whether cards lie there or not (U23, U26)."""
 
     @property
-    def tops(self) -> tuple[Card | None, ...]:
+    def tops(self) -> tuple[UgoCard | None, ...]:
         """The top card of each section, which counts; `None` for an empty section."""
         return tuple(stack[-1] if stack else None for stack in self.sections)
 
 
-EMPTY: Final = Kingdom()
+EMPTY_KINGDOM: Final = Kingdom()
 
 
-def lay(kingdom: Kingdom, cards: Iterable[Card]) -> Kingdom:
+def lay(kingdom: Kingdom, cards: Iterable[UgoCard]) -> Kingdom:
     """Lay cards in a kingdom, one by one (U15 to U19).
 
     Each card goes on top of its colour's stack, or opens the next free section from the left (U17, U18). Sections fill
@@ -52,19 +52,20 @@ def lay(kingdom: Kingdom, cards: Iterable[Card]) -> Kingdom:
         The kingdom after. The given one is unchanged.
 
     Example:
+        >>> from seatwise.ugo import Card
         >>> lay(Kingdom(), [Card(3), Card(4), Card(10)]).tops
         (R4, B1, None, None, None)
     """
     sections = list(kingdom.sections)
     for card in cards:
-        colour, place = card // VALUES, 0
-        while sections[place] and sections[place][0] // VALUES != colour:
+        colour, place = card // VALUES_PER_COLOUR, 0
+        while sections[place] and sections[place][0] // VALUES_PER_COLOUR != colour:
             place += 1
         sections[place] += (card,)
     return Kingdom(tuple(sections), kingdom.farmers)
 
 
-def has_choice(kingdom: Kingdom, won: Sequence[Card]) -> bool:
+def has_choice(kingdom: Kingdom, won: Sequence[UgoCard]) -> bool:
     """Return whether the order of laying matters: two new colours, or two cards of one colour (U18, U19).
 
     Args:
@@ -75,17 +76,18 @@ def has_choice(kingdom: Kingdom, won: Sequence[Card]) -> bool:
         True if two orders give different kingdoms. Only then is the winner asked for an order.
 
     Example:
+        >>> from seatwise.ugo import Card
         >>> has_choice(Kingdom(), [Card.parse("R3"), Card.parse("B5")])
         True
     """
-    colours = {card // VALUES for card in won}
+    colours = {card // VALUES_PER_COLOUR for card in won}
     if len(colours) < len(won):
         return True
-    colours.difference_update(stack[0] // VALUES for stack in kingdom.sections if stack)
+    colours.difference_update(stack[0] // VALUES_PER_COLOUR for stack in kingdom.sections if stack)
     return len(colours) > 1
 
 
-def default_order(won: Iterable[Card]) -> tuple[Card, ...]:
+def default_order(won: Iterable[UgoCard]) -> tuple[UgoCard, ...]:
     """Return the order in which the referee lays cards by default.
 
     The highest card of each colour goes on top. The colour with the highest top comes first; the order of colours
@@ -98,12 +100,17 @@ def default_order(won: Iterable[Card]) -> tuple[Card, ...]:
         The same cards in the order in which they are laid.
 
     Example:
+        >>> from seatwise.ugo import Card
         >>> default_order([Card.parse(text) for text in ("K0", "R4", "K6", "B4")])
         (K0, K6, R4, B4)
     """
     rising = sorted(won)
-    top = {card // VALUES: card % VALUES for card in rising}  # the last of a colour stays: its highest
-    return tuple(sorted(rising, key=lambda card: -top[card // VALUES]))  # stable, so colours stay together
+    top = {
+        card // VALUES_PER_COLOUR: card % VALUES_PER_COLOUR for card in rising
+    }  # the last of a colour stays: its highest
+    return tuple(
+        sorted(rising, key=lambda card: -top[card // VALUES_PER_COLOUR])
+    )  # stable, so colours stay together
 
 
 @cache
@@ -127,7 +134,7 @@ def farmers_by_section(farmers: int) -> tuple[int, ...]:
     return tuple(standing)
 
 
-def score_section(section: int, top: Card | None, farmers: int) -> int:
+def score_section(section: int, top: UgoCard | None, farmers: int) -> int:
     """Return the points of one section (U27 to U30).
 
     Args:
@@ -139,6 +146,7 @@ def score_section(section: int, top: Card | None, farmers: int) -> int:
         The points, which may be negative.
 
     Example:
+        >>> from seatwise.ugo import Card
         >>> score_section(2, Card.parse("R7"), farmers=2), score_section(2, Card.parse("R7"), farmers=0)
         (7, -10)
     """
@@ -158,6 +166,7 @@ def score_kingdom(kingdom: Kingdom) -> int:
         The points, which may be negative.
 
     Example:
+        >>> from seatwise.ugo import Card
         >>> score_kingdom(Kingdom((((Card.parse("R7")),), (), (), (), ()), farmers=9))
         16
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from seatwise_referee.games.ugo.cards import CARDS, Card, reader
+from seatwise_referee.games.ugo.cards import CARDS, UgoCard, subset_reader
 
 if TYPE_CHECKING:
     from seatwise_referee.game import Json
@@ -15,37 +15,37 @@ if TYPE_CHECKING:
 class Play:
     """Plays a card from the hand."""
 
-    card: Card
+    card: UgoCard
 
 
 @dataclass(frozen=True, slots=True)
 class Arrange:
     """Lays the won cards in this order: each on its colour's stack, or on the next free section."""
 
-    cards: tuple[Card, ...]
+    cards: tuple[UgoCard, ...]
 
 
-Move: TypeAlias = Play | Arrange
+UgoMove: TypeAlias = Play | Arrange
 
 PLAYS: Final = tuple(map(Play, CARDS))
 """The play of each card, by its number."""
 
-plays_of: Final = reader(PLAYS)
+plays_of: Final = subset_reader(PLAYS)
 """The plays of a set of cards, in the order of their numbers."""
 
 
-def to_json(move: Move) -> Json:
+def move_to_json(move: UgoMove) -> Json:
     """`{"play": "R3"}` or `{"arrange": ["R3", "R4"]}`."""
     if isinstance(move, Play):
         return {"play": str(move.card)}
     return {"arrange": [str(card) for card in move.cards]}
 
 
-def from_json(json: Json) -> Move:
+def move_from_json(json: Json) -> UgoMove:
     """The inverse of `to_json`; `ValueError` for anything else."""
     match json:
         case {"play": str(text), **others} if not others:
-            return PLAYS[Card.parse(text)]
+            return PLAYS[UgoCard.parse(text)]
         case {"arrange": [*texts], **others} if not others:
-            return Arrange(tuple(Card.parse(text) for text in texts))  # type: ignore[arg-type]
+            return Arrange(tuple(UgoCard.parse(text) for text in texts))  # type: ignore[arg-type]
     raise ValueError('a move is {"play": "R3"} or {"arrange": ["R3", "R4"]}, and no key besides')

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from seatwise_referee.game import BadOptions, Json, Options, Outcome, Prompt, Seat, ranks_of
 from seatwise_referee.games.ugo import moves
-from seatwise_referee.games.ugo.cards import VALUES, cards_of
-from seatwise_referee.games.ugo.course import after_card, after_laying, first_state
+from seatwise_referee.games.ugo.cards import VALUES_PER_COLOUR, cards_of
 from seatwise_referee.games.ugo.kingdoms import default_order
 from seatwise_referee.games.ugo.legality import card_to_play, cards_to_lay, refuse_unasked
-from seatwise_referee.games.ugo.moves import PLAYS, Arrange, Move, plays_of
-from seatwise_referee.games.ugo.state import State, dealt, starter_of
+from seatwise_referee.games.ugo.moves import PLAYS, Arrange, UgoMove, plays_of
+from seatwise_referee.games.ugo.round_flow import after_card, after_laying, first_state
+from seatwise_referee.games.ugo.state import UgoState, deal_hands, starter_of
 from seatwise_referee.games.ugo.tricks import legal_mask
-from seatwise_referee.games.ugo.view import View, view_of
+from seatwise_referee.games.ugo.view import UgoView, view_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,23 +41,24 @@ class Ugo:
             raise BadOptions(f"rounds: must be a whole number from 1 to {MAX_ROUNDS}, not {rounds!r:.20}")
         return {"rounds": rounds}
 
-    def deal(self, seats: int, seed: bytes, options: Options) -> State:
+    def deal(self, seats: int, seed: bytes, options: Options) -> UgoState:
         """The first round; `BadOptions` for another table size than 2 to 4 (U1)."""
-        return first_state(self._seats(seats), seed, self._rounds(options))
+        return first_state(self._check_seats(seats), seed, self._rounds_in(options))
 
     def deals_in_clear(self, seats: int, seed: bytes, options: Options) -> list[Json]:
         """The starter, the hands and the cards set aside of every round, in the order dealt."""
         return [
-            _deal_in_clear(number, self._seats(seats), seed) for number in range(1, self._rounds(options) + 1)
+            _deal_in_clear(number, self._check_seats(seats), seed)
+            for number in range(1, self._rounds_in(options) + 1)
         ]
 
-    def prompt(self, state: State) -> Prompt | None:
+    def prompt(self, state: UgoState) -> Prompt | None:
         """One seat at a time is asked, for a card or for the order in which it lays the cards it won."""
         if state.asked is None:
             return None
-        return _prompt(state.prompt, state.asked, "arrange" if state.table.won else "card")
+        return _cached_prompt(state.prompt, state.asked, "arrange" if state.table.won else "card")
 
-    def legal_moves(self, state: State, seat: Seat) -> Iterator[Move]:
+    def legal_moves(self, state: UgoState, seat: Seat) -> Iterator[UgoMove]:
         """Cards in the order of their numbers; of the ways to lay, the default first."""
         if seat != state.asked:
             return iter(())
@@ -65,7 +66,7 @@ class Ugo:
             return map(Arrange, permutations(default_order(state.table.won)))
         return iter(plays_of(legal_mask(state.hands[seat], state.trick)))
 
-    def play(self, state: State, seat: Seat, move: Move) -> State:
+    def play(self, state: UgoState, seat: Seat, move: UgoMove) -> UgoState:
         """The state after the move, or `IllegalMove`."""
         if seat != state.asked:
             refuse_unasked(state, seat)
@@ -73,7 +74,7 @@ class Ugo:
             return after_laying(state, state.prompt, cards_to_lay(state, move))
         return after_card(state, seat, card_to_play(state, seat, move))
 
-    def default_move(self, state: State, seat: Seat) -> Move:
+    def default_move(self, state: UgoState, seat: Seat) -> UgoMove:
         """What the referee plays for a seat that gives no answer; `IllegalMove` if it is not asked.
 
         Card: of the legal cards the lowest value, of equal ones the first in the order R, B, G, Y, K.
@@ -85,13 +86,13 @@ class Ugo:
         if state.table.won:
             return Arrange(default_order(state.table.won))
         legal = cards_of(legal_mask(state.hands[seat], state.trick))  # rising, so `min` keeps colour order
-        return PLAYS[min(legal, key=lambda card: card % VALUES)]
+        return PLAYS[min(legal, key=lambda card: card % VALUES_PER_COLOUR)]
 
-    def view(self, state: State, seat: Seat | None) -> View:
+    def view(self, state: UgoState, seat: Seat | None) -> UgoView:
         """All that a seat may know; `None` is a spectator."""
         return view_of(state, seat)
 
-    def outcome(self, state: State) -> Outcome | None:
+    def outcome(self, state: UgoState) -> Outcome | None:
         """The rounds added up; equal points share a rank, for no rule breaks the tie (U31, U33)."""
         if state.asked is not None:
             return None
@@ -99,30 +100,30 @@ class Ugo:
         points = tuple(map(sum, zip(*rounds, strict=True)))
         return Outcome(points, ranks_of(points), rounds)
 
-    def move_to_json(self, move: Move) -> Json:
+    def move_to_json(self, move: UgoMove) -> Json:
         """`{"play": "R3"}` or `{"arrange": ["R3", "R4"]}`."""
-        return moves.to_json(move)
+        return moves.move_to_json(move)
 
-    def move_from_json(self, json: Json) -> Move:
+    def move_from_json(self, json: Json) -> UgoMove:
         """The inverse; `ValueError` for anything else."""
-        return moves.from_json(json)
+        return moves.move_from_json(json)
 
-    def _seats(self, seats: int) -> int:
+    def _check_seats(self, seats: int) -> int:
         if seats not in self.table_sizes:
             raise BadOptions(f"seats: UGO! is played by 2 to 4, not by {seats}")
         return seats
 
-    def _rounds(self, options: Options) -> int:
+    def _rounds_in(self, options: Options) -> int:
         return int(self.complete_options(options)["rounds"])
 
 
 @lru_cache(maxsize=4096)  # all that eight rounds can ask; to build one costs as much as to play a card
-def _prompt(number: int, seat: Seat, pace: str) -> Prompt:
+def _cached_prompt(number: int, seat: Seat, pace: str) -> Prompt:
     return Prompt(number, frozenset((seat,)), pace)
 
 
 def _deal_in_clear(number: int, seats: int, seed: bytes) -> Json:
-    hands, aside = dealt(number, seats, seed)
+    hands, aside = deal_hands(number, seats, seed)
     return {
         "round": number,
         "starter": starter_of(number, seats),

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from seatwise_referee.game import Seat
-from seatwise_referee.games.ugo.cards import BY_TEXT, TEXTS, Card, mask_of
-from seatwise_referee.games.ugo.kingdoms import EMPTY, Kingdom
+from seatwise_referee.games.ugo.cards import BY_TEXT, TEXTS, UgoCard, mask_of
+from seatwise_referee.games.ugo.kingdoms import EMPTY_KINGDOM, Kingdom
 from seatwise_referee.shuffle import shuffle_items
 
 if TYPE_CHECKING:
     from seatwise_referee.games.ugo.tricks import Trick
 
-HAND: Final = 10
+HAND_SIZE: Final = 10
 """Cards dealt to each seat, and so the tricks of a round (U5, U6)."""
 
-SUPPLY: Final = {2: 12, 3: 36, 4: 36}
+FARMER_SUPPLY: Final = {2: 12, 3: 36, 4: 36}
 """Farmers for all seats together, by how many they are (U4)."""
 
 # Named tuples hash and compare like frozen dataclasses and are built in half the time (measured; that is
@@ -23,7 +23,7 @@ SUPPLY: Final = {2: 12, 3: 36, 4: 36}
 # anew only what it changes.
 
 
-class Round(NamedTuple):
+class UgoRound(NamedTuple):
     """What stands still for a whole round."""
 
     seed: bytes
@@ -42,7 +42,7 @@ class Round(NamedTuple):
     """The tricks of the round before."""
 
 
-class Table(NamedTuple):
+class UgoTable(NamedTuple):
     """What stands still while cards are played to a trick; all of it lies open."""
 
     leader: Seat
@@ -53,11 +53,11 @@ class Table(NamedTuple):
     tricks: tuple[Trick, ...]
     """The finished ones of this round."""
 
-    won: tuple[Card, ...]
+    won: tuple[UgoCard, ...]
     """The cards that the leader has still to lay before he leads."""
 
 
-class State(NamedTuple):
+class UgoState(NamedTuple):
     """A position; immutable and hashable."""
 
     asked: Seat | None
@@ -69,19 +69,19 @@ class State(NamedTuple):
     hands: tuple[int, ...]
     """By seat, each a set of cards as 45 bits."""
 
-    trick: tuple[Card, ...]
+    trick: tuple[UgoCard, ...]
     """The cards on the table in the order played."""
 
-    table: Table
-    round: Round
+    table: UgoTable
+    round: UgoRound
 
 
-def deal_round(round_: Round, seats: int, prompt: int) -> State:
+def deal_round(round_: UgoRound, seats: int, prompt: int) -> UgoState:
     """Ten cards to each, all kingdoms empty, all farmers in the supply, and the starter asked (U4, U6, U32)."""
-    hands, _ = dealt(round_.number, seats, round_.seed)
+    hands, _ = deal_hands(round_.number, seats, round_.seed)
     starter = starter_of(round_.number, seats)
-    table = Table(starter, (EMPTY,) * seats, SUPPLY[seats], (), ())
-    return State(starter, prompt, tuple(map(mask_of, hands)), (), table, round_)
+    table = UgoTable(starter, (EMPTY_KINGDOM,) * seats, FARMER_SUPPLY[seats], (), ())
+    return UgoState(starter, prompt, tuple(map(mask_of, hands)), (), table, round_)
 
 
 def starter_of(number: int, seats: int) -> Seat:
@@ -89,8 +89,8 @@ def starter_of(number: int, seats: int) -> Seat:
     return Seat((number - 1) % seats)
 
 
-def dealt(number: int, seats: int, seed: bytes) -> tuple[list[list[Card]], list[Card]]:
+def deal_hands(number: int, seats: int, seed: bytes) -> tuple[list[list[UgoCard]], list[UgoCard]]:
     """The hands by seat and the cards set aside, in the order dealt (U6)."""
     cards = [BY_TEXT[text] for text in shuffle_items(TEXTS, seed, f"ugo/round/{number}")]
-    hands = [cards[first : first + HAND] for first in range(0, seats * HAND, HAND)]
-    return hands, cards[seats * HAND :]
+    hands = [cards[first : first + HAND_SIZE] for first in range(0, seats * HAND_SIZE, HAND_SIZE)]
+    return hands, cards[seats * HAND_SIZE :]

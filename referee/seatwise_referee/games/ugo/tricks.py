@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from seatwise_referee.games.ugo.cards import CARDS, COLOUR_MASKS, COLOURS, VALUES, Card
+from seatwise_referee.games.ugo.cards import CARDS, COLOUR_MASKS, COLOURS, VALUES_PER_COLOUR, UgoCard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,26 +18,26 @@ class Trick(NamedTuple):
     leader: Seat
     """The seat that led it."""
 
-    cards: tuple[Card, ...]
+    cards: tuple[UgoCard, ...]
     """The cards in the order played, the leader's first."""
 
     winner: Seat
     """The seat that won it."""
 
-    laid: tuple[Card, ...]
+    laid: tuple[UgoCard, ...]
     """The cards in the order in which the winner laid them; empty until it has laid them."""
 
 
-def legal_mask(hand: int, trick: Sequence[Card]) -> int:
+def legal_mask(hand: int, trick: Sequence[UgoCard]) -> int:
     """The cards of the hand that may be played: those of the led colour, or all if there are none (U9, U10)."""
-    return (trick and hand & COLOUR_MASKS[trick[0] // VALUES]) or hand
+    return (trick and hand & COLOUR_MASKS[trick[0] // VALUES_PER_COLOUR]) or hand
 
 
 # U11 and U12 in one number: twice the value, and one more in the led colour.
 _STRENGTH: Final = tuple(tuple(2 * card.value + (card.colour is led) for card in CARDS) for led in COLOURS)
 
 
-def winner_of(trick: Sequence[Card]) -> int:
+def winner_of(trick: Sequence[UgoCard]) -> int:
     """Return which card wins the trick (U11 to U13).
 
     The highest value wins, whatever its colour. Of several highest cards the one in the led colour wins, and
@@ -50,10 +50,11 @@ def winner_of(trick: Sequence[Card]) -> int:
         The index of the winning card in `trick`.
 
     Example:
+        >>> from seatwise.ugo import Card
         >>> winner_of([Card.parse("R3"), Card.parse("B8"), Card.parse("R8")])
         2
     """
-    strength = _STRENGTH[trick[0] // VALUES]
+    strength = _STRENGTH[trick[0] // VALUES_PER_COLOUR]
     return trick.index(max(trick, key=strength.__getitem__))  # of equals `max` takes the first: U13
 
 
@@ -61,7 +62,7 @@ _GAIN_OF_WINNER: Final = (0, 0, 0, 2, 2, 2, 1, 1, 0)
 """By value (U21)."""
 
 
-def _gain_of_loser(card: Card, best: Card) -> int:
+def _gain_of_loser(card: UgoCard, best: UgoCard) -> int:
     """A lost 1 brings one farmer, a lost 2 none; each one more if the best card has another colour (U22)."""
     if card.value not in (1, 2):
         return 0
@@ -72,7 +73,7 @@ _GAINS_OF_LOSERS: Final = tuple(tuple(_gain_of_loser(card, best) for card in CAR
 """By the winning card and the lost one."""
 
 
-def farmers_gained(trick: Sequence[Card], winner: int) -> list[int]:
+def farmers_gained(trick: Sequence[UgoCard], winner: int) -> list[int]:
     """Return the farmers that a trick brings to each player (U21, U22).
 
     Losing cards are compared with the winning card, never with the led colour. The numbers ignore the limit of nine
@@ -86,11 +87,12 @@ def farmers_gained(trick: Sequence[Card], winner: int) -> list[int]:
         The number of farmers for each card, in the order played.
 
     Example:
+        >>> from seatwise.ugo import Card
         >>> farmers_gained([Card.parse("R5"), Card.parse("B1")], winner=0)
         [2, 2]
     """
     best = trick[winner]
     gain_of_loser = _GAINS_OF_LOSERS[best]
     gains = [gain_of_loser[card] for card in trick]
-    gains[winner] = _GAIN_OF_WINNER[best % VALUES]
+    gains[winner] = _GAIN_OF_WINNER[best % VALUES_PER_COLOUR]
     return gains

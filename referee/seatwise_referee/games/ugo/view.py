@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from seatwise_referee.games.ugo.cards import Card, cards_of
-from seatwise_referee.games.ugo.state import State, starter_of
+from seatwise_referee.games.ugo.cards import UgoCard, cards_of
+from seatwise_referee.games.ugo.state import UgoState, starter_of
 from seatwise_referee.games.ugo.tricks import Trick, legal_mask
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class UgoView:
     """Everything that one seat may know. It has no field for another seat's cards."""
 
     seat: Seat | None
@@ -30,7 +30,7 @@ class View:
     starter: Seat
     """The seat that led the first trick of this round."""
 
-    hand: tuple[Card, ...]
+    hand: tuple[UgoCard, ...]
     """The viewer's own cards, in the order of their numbers; empty for a spectator."""
 
     hand_sizes: tuple[int, ...]
@@ -39,13 +39,13 @@ class View:
     leader: Seat
     """The seat that led, or leads, the trick on the table."""
 
-    trick: tuple[Card, ...]
+    trick: tuple[UgoCard, ...]
     """The cards on the table in the order played, the leader's first; empty between tricks."""
 
-    legal_cards: tuple[Card, ...]
+    legal_cards: tuple[UgoCard, ...]
     """The cards that the viewer may play now; empty if it is not asked for a card."""
 
-    won_cards: tuple[Card, ...]
+    won_cards: tuple[UgoCard, ...]
     """The cards that the winner of the last trick must still lay; empty at all other times."""
 
     arranger: Seat | None
@@ -67,12 +67,12 @@ class View:
     """The tricks of the round before, oldest first."""
 
 
-def view_of(state: State, seat: Seat | None) -> View:
+def view_of(state: UgoState, seat: Seat | None) -> UgoView:
     """Return the view of a seat. `None` is a spectator, which sees only the open cards."""
     table, round_ = state.table, state.round
     hand = 0 if seat is None else state.hands[seat]
     is_asked_for_card = seat is not None and seat == state.asked and not table.won
-    return View(
+    return UgoView(
         seat=seat,
         round=round_.number,
         rounds=round_.rounds,

@@ -5,18 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from seatwise_referee.game import Seat
-from seatwise_referee.games.ugo.kingdoms import FULL, Kingdom, default_order, has_choice, lay, score_kingdom
-from seatwise_referee.games.ugo.state import Round, State, Table, deal_round
+from seatwise_referee.games.ugo.kingdoms import (
+    MOST_FARMERS,
+    Kingdom,
+    default_order,
+    has_choice,
+    lay,
+    score_kingdom,
+)
+from seatwise_referee.games.ugo.state import UgoRound, UgoState, UgoTable, deal_round
 from seatwise_referee.games.ugo.tricks import Trick, farmers_gained, winner_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from seatwise_referee.games.ugo.cards import Card
+    from seatwise_referee.games.ugo.cards import UgoCard
 
 T = TypeVar("T")
 
-_new: Final = tuple.__new__
+_new_tuple: Final = tuple.__new__
 """What a named tuple's constructor calls; straight, for every card comes here, it takes half the time (measured)."""
 
 _NEXT: Final = tuple(tuple(Seat((seat + 1) % seats) for seat in range(seats)) for seats in range(5))
@@ -28,12 +35,12 @@ _CLOCKWISE: Final = tuple(
 """The seats in order, by how many there are and who comes first."""
 
 
-def first_state(seats: int, seed: bytes, rounds: int) -> State:
+def first_state(seats: int, seed: bytes, rounds: int) -> UgoState:
     """The first round dealt and its first card asked for."""
-    return deal_round(Round(seed, rounds, number=1, points=(), last_round=()), seats, prompt=1)
+    return deal_round(UgoRound(seed, rounds, number=1, points=(), last_round=()), seats, prompt=1)
 
 
-def after_card(state: State, seat: Seat, card: Card) -> State:
+def after_card(state: UgoState, seat: Seat, card: UgoCard) -> UgoState:
     """The card lies on the table; the next seat clockwise is asked, or the trick is full (U9)."""
     _, prompt, before, trick, table, round_ = state
     held = list(before)
@@ -42,25 +49,25 @@ def after_card(state: State, seat: Seat, card: Card) -> State:
     trick = (*trick, card)
     if len(trick) == len(hands):
         return _after_trick(prompt, hands, trick, table, round_)
-    return _new(State, (_NEXT[len(hands)][seat], prompt + 1, hands, trick, table, round_))
+    return _new_tuple(UgoState, (_NEXT[len(hands)][seat], prompt + 1, hands, trick, table, round_))
 
 
 def _after_trick(
-    prompt: int, hands: tuple[int, ...], trick: tuple[Card, ...], table: Table, round_: Round
-) -> State:
+    prompt: int, hands: tuple[int, ...], trick: tuple[UgoCard, ...], table: UgoTable, round_: UgoRound
+) -> UgoState:
     """The winner takes the cards, the farmers come, and he lays: when asked how, or at once (U14, U15)."""
     place = winner_of(trick)
     winner = Seat((table.leader + place) % len(hands))
     kingdoms, supply = _with_farmers(table, winner, farmers_gained(trick, place))
-    tricks = (*table.tricks, _new(Trick, (table.leader, trick, winner, ())))
-    laying = _new(Table, (winner, kingdoms, supply, tricks, trick))
-    state = _new(State, (winner, prompt + 1, hands, (), laying, round_))
+    tricks = (*table.tricks, _new_tuple(Trick, (table.leader, trick, winner, ())))
+    laying = _new_tuple(UgoTable, (winner, kingdoms, supply, tricks, trick))
+    state = _new_tuple(UgoState, (winner, prompt + 1, hands, (), laying, round_))
     if has_choice(kingdoms[winner], trick):
         return state
     return after_laying(state, prompt, default_order(trick))
 
 
-def _with_farmers(table: Table, winner: Seat, gains: Sequence[int]) -> tuple[tuple[Kingdom, ...], int]:
+def _with_farmers(table: UgoTable, winner: Seat, gains: Sequence[int]) -> tuple[tuple[Kingdom, ...], int]:
     """The kingdoms with the farmers that the trick brings, and what is left in the supply (U23 to U25).
 
     Nobody takes more than nine: of two that are due, one comes if one place is free. The winner takes
@@ -72,38 +79,38 @@ def _with_farmers(table: Table, winner: Seat, gains: Sequence[int]) -> tuple[tup
         gain = gains[seat - leader]  # gains are in the order played; a negative index wraps round
         if gain:
             farmers = kingdoms[seat].farmers
-            taken = min(gain, FULL - farmers, supply)
+            taken = min(gain, MOST_FARMERS - farmers, supply)
             after[seat] = Kingdom(kingdoms[seat].sections, farmers + taken)
             supply -= taken
     return tuple(after), supply
 
 
-def after_laying(state: State, prompt: int, cards: tuple[Card, ...]) -> State:
+def after_laying(state: UgoState, prompt: int, cards: tuple[UgoCard, ...]) -> UgoState:
     """The won cards lie in the winner's kingdom and he leads, or the round is over (U14 to U20).
 
     `prompt` is the number of the last question that was really put.
     """
     _, _, hands, _, table, round_ = state
     winner, kingdoms, supply, tricks, _ = table
-    kingdoms = _replaced(kingdoms, winner, lay(kingdoms[winner], cards))
+    kingdoms = _replace_at(kingdoms, winner, lay(kingdoms[winner], cards))
     last = tricks[-1]
-    tricks = (*tricks[:-1], _new(Trick, (last.leader, last.cards, winner, cards)))
-    table = _new(Table, (winner, kingdoms, supply, tricks, ()))
+    tricks = (*tricks[:-1], _new_tuple(Trick, (last.leader, last.cards, winner, cards)))
+    table = _new_tuple(UgoTable, (winner, kingdoms, supply, tricks, ()))
     if not hands[winner]:
         return _after_round(prompt, hands, table, round_)
-    return _new(State, (winner, prompt + 1, hands, (), table, round_))
+    return _new_tuple(UgoState, (winner, prompt + 1, hands, (), table, round_))
 
 
-def _after_round(prompt: int, hands: tuple[int, ...], table: Table, round_: Round) -> State:
+def _after_round(prompt: int, hands: tuple[int, ...], table: UgoTable, round_: UgoRound) -> UgoState:
     """The kingdoms are scored and the next round dealt; those of the last round stay to be seen (U27 to U33)."""
     seed, rounds, number, points, last_round = round_
     points = (*points, tuple(map(score_kingdom, table.kingdoms)))
     if number == rounds:
-        return State(None, prompt, hands, (), table, Round(seed, rounds, number, points, last_round))
-    return deal_round(Round(seed, rounds, number + 1, points, table.tricks), len(hands), prompt + 1)
+        return UgoState(None, prompt, hands, (), table, UgoRound(seed, rounds, number, points, last_round))
+    return deal_round(UgoRound(seed, rounds, number + 1, points, table.tricks), len(hands), prompt + 1)
 
 
-def _replaced(by_seat: tuple[T, ...], seat: Seat, new: T) -> tuple[T, ...]:
+def _replace_at(by_seat: tuple[T, ...], seat: Seat, new: T) -> tuple[T, ...]:
     changed = list(by_seat)
     changed[seat] = new
     return tuple(changed)

@@ -8,7 +8,14 @@ from seatwise_referee.game import IllegalMove, Seat
 from seatwise_referee.games.ubongo.cards import Side
 from seatwise_referee.games.ubongo.geometry import is_fitting
 from seatwise_referee.games.ubongo.legality import check_call, check_layout, refuse_unasked
-from seatwise_referee.games.ubongo.state import Built, Round, State, begun, next_hands, symbols_in
+from seatwise_referee.games.ubongo.state import (
+    BuiltLayout,
+    UbongoRound,
+    UbongoState,
+    begin_round,
+    next_hands,
+    symbols_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,13 +25,13 @@ if TYPE_CHECKING:
 POINTS_OF_CALLER: Final = 10
 
 
-def after_laying(state: State, seat: Seat, layout: Layout) -> State:
+def after_laying(state: UbongoState, seat: Seat, layout: Layout) -> UbongoState:
     """This and nothing else lies before the seat, and touches no other seat's cards (K6, K9)."""
     layouts = (*state.layouts[:seat], layout, *state.layouts[seat + 1 :])
-    return State(state.building, layouts, state.offers, state.out, state.round)
+    return UbongoState(state.building, layouts, state.offers, state.out, state.round)
 
 
-def with_layouts(state: State, layouts: Sequence[Layout]) -> State:
+def with_layouts(state: UbongoState, layouts: Sequence[Layout]) -> UbongoState:
     """Every seat's layout at once, as a journal has them; `IllegalMove` if one cannot lie so.
 
     A seat that builds no more keeps what it has.
@@ -38,12 +45,12 @@ def with_layouts(state: State, layouts: Sequence[Layout]) -> State:
     return state._replace(layouts=tuple(layouts))
 
 
-def fits(state: State, seat: Seat) -> bool:
+def is_layout_fitting(state: UbongoState, seat: Seat) -> bool:
     """Whether what lies before the seat is as it should be (K7, K8)."""
     return is_fitting(state.layouts[seat], symbols_in(state.round.hands[seat]))
 
 
-def call_together(state: State, callers: frozenset[Seat]) -> State:
+def call_together(state: UbongoState, callers: frozenset[Seat]) -> UbongoState:
     """These seats call at the same time (K10 to K13); `IllegalMove` if one of them cannot.
 
     Whoever has seven fitting cards scores 10, and the round is over. If none of them has, they are out
@@ -55,58 +62,58 @@ def call_together(state: State, callers: frozenset[Seat]) -> State:
         check_call(state, seat)
     if not callers:
         return state
-    right = frozenset(seat for seat in callers if fits(state, seat))
-    if right or state.round.course.false_call_ends:
+    right = frozenset(seat for seat in callers if is_layout_fitting(state, seat))
+    if right or state.round.settings.false_call_ends:
         return _after_round(state, callers, right)
     building, out = state.building - callers, state.out | callers
-    return _if_all_agree(State(building, state.layouts, state.offers, out, state.round))
+    return _if_all_agree(UbongoState(building, state.layouts, state.offers, out, state.round))
 
 
-def after_offer(state: State, seat: Seat, *, on: bool) -> State:
+def after_offer(state: UbongoState, seat: Seat, *, on: bool) -> UbongoState:
     """The seat agrees to end the round, or no longer does; when all agree who still build, it ends (K14)."""
     offers = state.offers | {seat} if on else state.offers - {seat}
     return _if_all_agree(state._replace(offers=offers))
 
 
-def after_stopping(state: State, seat: Seat) -> State:
+def after_stopping(state: UbongoState, seat: Seat) -> UbongoState:
     """The seat builds no more in this round, and its consent to an agreed end is not needed."""
     building, offers = state.building - {seat}, state.offers - {seat}
     return _if_all_agree(state._replace(building=building, offers=offers))
 
 
-def end_round(state: State) -> State:
+def end_round(state: UbongoState) -> UbongoState:
     """The round ends as it stands, by agreement or because its time is over: nobody scores 10 (K14)."""
     return state if state.is_over else _after_round(state, frozenset(), frozenset())
 
 
-def _if_all_agree(state: State) -> State:
+def _if_all_agree(state: UbongoState) -> UbongoState:
     return end_round(state) if state.offers >= state.building else state
 
 
-def points_of(state: State, seat: Seat, *, is_right_caller: bool) -> int:
+def points_of(state: UbongoState, seat: Seat, *, is_right_caller: bool) -> int:
     """10 for the caller, for others a point for each card laid; nothing if any card is wrong (K11, K12)."""
     if is_right_caller:
         return POINTS_OF_CALLER
-    return len(state.layouts[seat]) if fits(state, seat) else 0
+    return len(state.layouts[seat]) if is_layout_fitting(state, seat) else 0
 
 
-def _after_round(state: State, callers: frozenset[Seat], right: frozenset[Seat]) -> State:
+def _after_round(state: UbongoState, callers: frozenset[Seat], right: frozenset[Seat]) -> UbongoState:
     """The points are noted; the cards are turned over or dealt anew, and all build again (K4, K15)."""
-    course, number, hands, points, _ = state.round
+    settings, number, hands, points, _ = state.round
     seats = tuple(map(Seat, range(len(hands))))
     scored = tuple(points_of(state, seat, is_right_caller=seat in right) for seat in seats)
-    built = tuple(_built(state, seat, has_called=seat in callers | state.out) for seat in seats)
-    if number == course.rounds:
-        return _over(Round(course, number, ((),) * len(hands), (*points, scored), built))
-    return begun(Round(course, number + 1, next_hands(state.round), (*points, scored), built))
+    built = tuple(_built_by(state, seat, has_called=seat in callers | state.out) for seat in seats)
+    if number == settings.rounds:
+        return _end_match(UbongoRound(settings, number, ((),) * len(hands), (*points, scored), built))
+    return begin_round(UbongoRound(settings, number + 1, next_hands(state.round), (*points, scored), built))
 
 
-def _built(state: State, seat: Seat, *, has_called: bool) -> Built:
+def _built_by(state: UbongoState, seat: Seat, *, has_called: bool) -> BuiltLayout:
     layout, symbols = state.layouts[seat], symbols_in(state.round.hands[seat])
     sides = tuple(Side(placement.card, symbols[placement.card]) for placement in layout)
-    return Built(layout, sides, has_called)
+    return BuiltLayout(layout, sides, has_called)
 
 
-def _over(round_: Round) -> State:
+def _end_match(round_: UbongoRound) -> UbongoState:
     nobody: frozenset[Seat] = frozenset()
-    return State(nobody, ((),) * len(round_.hands), nobody, nobody, round_)
+    return UbongoState(nobody, ((),) * len(round_.hands), nobody, nobody, round_)
