@@ -15,7 +15,7 @@ from seatwise.cli.security import add_security_arguments, security_of
 from seatwise.defaults import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
-    from seatwise_server.league.season import Played
+    from seatwise_server.league.season import SeasonRun
 
 FAILED = 1
 INTERRUPTED = 130
@@ -102,7 +102,9 @@ def _run_league(args: Namespace) -> int:
     try:
         with show_progress(is_quiet=args.json) as screen:
             decks_of_ours = tuple(map(os.path.abspath, args.deck))
-            where = season.Where(args.address or "", _read_token(args), decks_of_ours, security_of(args))
+            where = season.LeagueServer(
+                args.address or "", _read_token(args), decks_of_ours, security_of(args)
+            )
             played = asyncio.run(season.play_league(league, args.results, where, screen))
     except TemporaryError as error:
         print(f"seatwise league: the connection to the server was lost: {error}\n{GOES_ON}", file=sys.stderr)
@@ -115,7 +117,7 @@ def _run_league(args: Namespace) -> int:
     return 0
 
 
-def _print_pace(played: Played) -> None:
+def _print_pace(played: SeasonRun) -> None:
     if not played.matches:
         print(
             "There was no match left to play; for a new season, choose another folder with --results",

@@ -38,10 +38,10 @@ def format_json(value: Mapping[str, Any]) -> str:
     return json.dumps(value, indent=2, sort_keys=True) + "\n"
 
 
-def entrant_change_line(turn: EntrantChange) -> dict[str, Any]:
+def entrant_change_line(change: EntrantChange) -> dict[str, Any]:
     """Return a change of the entrants as it is published."""
-    kind = "let_back" if turn.is_back else "given_up"
-    return {"player": turn.player, "kind": kind, "why": turn.why, "results": turn.results}
+    kind = "let_back" if change.is_back else "given_up"
+    return {"player": change.player, "kind": kind, "why": change.why, "results": change.results}
 
 
 def _result_line(table: str, season: Season) -> dict[str, Any]:

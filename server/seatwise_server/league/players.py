@@ -1,4 +1,4 @@
-"""Keeps the league's bots at play: starts them, starts them again, and gives up those that will not stay."""
+"""Keeps the league's bots at play: starts them, starts them again, and gives up those that do not stay."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Players:
     """By player."""
     season_log: SeasonLog
     logs: Path
-    """Where what they say goes, a file each."""
+    """The folder of their logs, a file each."""
     tables: int
     """How many matches a bot may have at once."""
     tell: Callable[[str], None] = lambda _: None

@@ -127,7 +127,7 @@ class OwnServer:
         self.address = line.partition("listens on ")[2].split(". ")[0]
 
     async def _keep_running(self) -> None:
-        """Bots and we come back to the address that we know; whoever calls meanwhile calls again."""
+        """Start the server again where it was; its clients call again until it answers."""
         while True:
             assert self._server
             await self._server.wait_for_end()

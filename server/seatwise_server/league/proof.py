@@ -112,7 +112,7 @@ def _read_results(bundle: Bundle) -> Iterator[tuple[str, LoggedResult]]:
 
 
 def _check_pars(bundle: Bundle, results: Collection[LoggedResult]) -> None:
-    """Whoever has the record finds what the par bot scores: it is published, and draws no lots."""
+    """Anybody with the record finds what the par bot scores: the bot is published, and it draws no lots."""
     if not any(result.par for result in results):
         return
     for result, line in zip(results, bundle.read_lines("records.jsonl"), strict=True):
@@ -155,10 +155,10 @@ def _check_voids(league: League, results: Mapping[str, LoggedResult], voids: set
 
 
 def _check_entrant_changes(league: League, bundle: Bundle, results: int) -> None:
-    """Who takes part may be given up and, after that, let back, as often as may be."""
+    """An entrant may be given up and then let back, any number of times."""
     before, is_out = 0, dict.fromkeys(league.players, False)
-    for number, turn in enumerate(bundle.read_json_lines("entrants.jsonl"), start=1):
-        player, kind, at_result = turn.get("player"), turn.get("kind"), turn.get("results")
+    for number, change in enumerate(bundle.read_json_lines("entrants.jsonl"), start=1):
+        player, kind, at_result = change.get("player"), change.get("kind"), change.get("results")
         if (
             not isinstance(player, str)
             or player not in is_out

@@ -18,7 +18,7 @@ from seatwise_server.league.table import describe_verdict, standings_of
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedSeason:
     """What is in the folder now."""
 
     standings: dict[str, Any]
@@ -28,7 +28,7 @@ class Published:
     """What a test of A against B has come to; empty for any other format."""
 
 
-def publish_season(folder: Path) -> Published:
+def publish_season(folder: Path) -> PublishedSeason:
     """Write report, tables and bundle again. Raises `UsageError` if the folder holds no league."""
     settings, season = season_log.read_season(folder)
     league = league_in(folder, settings)
@@ -42,7 +42,7 @@ def publish_season(folder: Path) -> Published:
         league, season, schedule, standings, digest, time_reports.read_time_reports(folder / "logs", league)
     )
     (folder / "report.html").write_text(page, encoding="utf-8")
-    return Published(standings, digest, describe_verdict(league, standings))
+    return PublishedSeason(standings, digest, describe_verdict(league, standings))
 
 
 def league_in(folder: Path, settings: dict[str, Any]) -> League:

@@ -68,7 +68,7 @@ class Runner:
 
     @property
     def so_far(self) -> SoFar:
-        """As the schedule wants to know it."""
+        """The results and void matches so far, as the schedule needs them."""
         season = self.season_log.season
         return SoFar(season.results, {void.table for void in season.voids})
 

@@ -34,7 +34,7 @@ LONGEST_NAME = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class SeasonRun:
     """What a run has come to."""
 
     is_over: bool
@@ -47,7 +47,7 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class LeagueServer:
     """The server that plays it."""
 
     address: str = ""
@@ -60,7 +60,7 @@ class Where:
     """How the way to it is kept secret."""
 
 
-async def play_league(league: League, results: Path, where: Where, screen: Screen) -> Played:
+async def play_league(league: League, results: Path, where: LeagueServer, screen: Screen) -> SeasonRun:
     """Play what has not been played yet. Ctrl-C lets open matches end; a second one ends the run at once."""
     schedule = schedule_of(league)
     await asyncio.gather(*(check_bot_file(league, each) for each in league.entrants if each.is_local))
@@ -70,7 +70,7 @@ async def play_league(league: League, results: Path, where: Where, screen: Scree
     async with AsyncExitStack() as stack:
         stack.callback(book.close)
         if is_over(schedule, book.season):
-            return Played(True, 0, 0, 0.0)
+            return SeasonRun(True, 0, 0, 0.0)
         client = await stack.enter_async_context(_open_client(results, where))
         await client.admin.create_league(book.season.league, json.dumps(league.to_published_json()))
         tokens = {each.player: await _obtain_token(client.admin, league, each) for each in league.entrants}
@@ -103,11 +103,11 @@ def usual_tables(league: League) -> int:
     return max(1, cores // league.seats) if league.game == "ubongo" else TABLES_A_CORE * cores
 
 
-async def _run_timed(runner: Runner) -> Played:
+async def _run_timed(runner: Runner) -> SeasonRun:
     loop = asyncio.get_running_loop()
     began = loop.time()
     is_over = await runner.run()
-    return Played(is_over, runner.played, runner.moves, loop.time() - began)
+    return SeasonRun(is_over, runner.played, runner.moves, loop.time() - began)
 
 
 # The server
@@ -120,7 +120,7 @@ class _Server:
 
 
 @asynccontextmanager
-async def _open_client(results: Path, where: Where) -> AsyncIterator[_Server]:
+async def _open_client(results: Path, where: LeagueServer) -> AsyncIterator[_Server]:
     address, token = where.address, where.token
     async with AsyncExitStack() as stack:
         if not address:

@@ -20,7 +20,7 @@ DEALS = tuple(str(each) for each in Duplicate)
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """One who takes part."""
+    """A bot that takes part."""
 
     name: str
     """As the report calls it."""
@@ -78,7 +78,7 @@ class League:
     tie_breaks: tuple[str, ...] = ()
     """In the order in which they are asked."""
     challengers: tuple[str, ...] = ()
-    """Of a gauntlet, by name: who meets all others."""
+    """Of a gauntlet, by name: the entrants that meet all others."""
     advance: int = 1
     """Of a knockout: how many of a table go on."""
     trial: Trial = field(default_factory=Trial)
@@ -93,7 +93,7 @@ class League:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether every entrant is started anew for each match."""
+        """Whether every entrant is started again for each match."""
         return self.deals == "rotation" and not self.is_trusted
 
     @property
