@@ -43,7 +43,7 @@ class Refusal(Exception):  # it is not an error of ours
     """The caller is told no."""
 
     def __init__(self, reason: str, message: str, **metadata: str) -> None:
-        message = _cut(message)
+        message = _printable(_cut(message))
         super().__init__(message)
         self.reason = reason
         self.code = REASONS[reason]
@@ -51,6 +51,15 @@ class Refusal(Exception):  # it is not an error of ours
         if self.code == "RESOURCE_EXHAUSTED":
             metadata = {"retry_after": RETRY_AFTER_S, **metadata}
         self.metadata = {name: _cut(value) for name, value in metadata.items()}
+
+
+def _printable(text: str) -> str:
+    """It may quote what another caller sent, and the terminal that shows it obeys control characters."""
+    return (
+        text
+        if text.isprintable()
+        else "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text)
+    )
 
 
 def _cut(text: str) -> str:

@@ -323,6 +323,20 @@ FAULTS: tuple[Fault, ...] = (
         (BUNDLES,),
     ),
     Fault(
+        "what the reader of a refused stream meets is logged with a traceback",
+        "server/seatwise_server/rpc/stream_reader.py",
+        "        reader.add_done_callback(_drop_outcome)\n",
+        "",
+        ("tests/server/test_stream_reader.py",),
+    ),
+    Fault(
+        "texts in requests give orders to terminals",
+        "server/seatwise_server/services/request_limits.py",
+        "    if place:\n",
+        "    if False:\n",
+        ("tests/server/test_bad_calls.py",),
+    ),
+    Fault(
         "a journal that went backwards stays so",
         FLUSHER,
         "        for match in self._held.keys() - self._lines.keys():\n",

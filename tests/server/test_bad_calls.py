@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import reduce
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
 import grpc
 import pytest
+from google.protobuf import message_factory
 from harness import Refused, Wire, dealt, plays_on, refusal_of
 
 from seatwise import v1
@@ -57,6 +61,7 @@ def is_documented(refused: Refused) -> bool:
     return (
         REASONS[refused.reason] == refused.code
         and 0 < len(refused.message) < 400
+        and refused.message.isprintable()
         and not any(word in refused.message for word in insides)
     )
 
@@ -99,6 +104,56 @@ async def test_what_is_packed_is_not_unpacked(house):
     call = house.admin.channel.unary_unary("/seatwise.v1.GameService/ListGames", None, None)
     refused = await refusal_of(call(bytes(10 * 2**20), compression=grpc.Compression.Gzip))
     assert refused.code == "UNIMPLEMENTED"
+
+
+def texts_of(method: str) -> list[str]:
+    """The fields of the request that are texts, and those of the messages in it, joined by dots."""
+    service, name = method.removeprefix("/").split("/")
+    request = next(it for it in SERVICES if it.full_name == service).methods_by_name[name].input_type
+    return list(_texts_in(request))
+
+
+def _texts_in(message: Any) -> Iterator[str]:
+    for field in message.fields:
+        if field.type == field.TYPE_STRING and not message.GetOptions().map_entry:
+            yield field.name
+        elif field.message_type and not field.message_type.full_name.startswith("google."):
+            yield from (f"{field.name}.{text}" for text in _texts_in(field.message_type))
+
+
+@pytest.mark.parametrize(
+    ("method", "field"), [(method, field) for method in METHODS for field in texts_of(method)]
+)
+async def test_orders_to_a_terminal_are_taken_by_no_method(house, method, field):
+    """Nor do they come back in the refusal."""
+    service, name = method.removeprefix("/").split("/")
+    descriptor = next(it for it in SERVICES if it.full_name == service).methods_by_name[name]
+    request = message_factory.GetMessageClass(descriptor.input_type)()
+    *path, last = field.split(".")
+    holder = reduce(getattr, path, request)
+    if isinstance(getattr(holder, last), str):
+        setattr(holder, last, "\x1b[2J\u202e")
+    else:
+        getattr(holder, last).append("\x1b[2J\u202e")
+    call = house.admin.channel.unary_unary(method, None, None)
+    refused = await refusal_of(call(request.SerializeToString(), metadata=house.admin.metadata))
+    assert refused.reason in ("INVALID_ARGUMENT", "NOT_FOUND")
+    assert is_documented(refused)
+
+
+async def test_a_text_for_people_is_printable(house):
+    """The refusal names the field."""
+    bots = [(await house.bot()).bot for _ in range(2)]
+    match = match_service_pb2.CreateMatchRequest(game="games/ugo", bots=bots, request_id="a\tb")
+    void = admin_service_pb2.VoidMatchRequest(name="matches/none", reason="gone\x1b[2J")
+    for field, method, request in (
+        ("request_id", "MatchService/CreateMatch", match),
+        ("reason", "AdminService/VoidMatch", void),
+        ("owner", "BotService/RegisterBot", bot_service_pb2.RegisterBotRequest(bot="good", owner="\n")),
+    ):
+        refused = await refusal_of(house.admin.raw(f"/seatwise.v1.{method}", request.SerializeToString()))
+        assert refused.reason == "INVALID_ARGUMENT"
+        assert f" of {field} is '" in refused.message
 
 
 # Tokens
@@ -175,6 +230,11 @@ async def test_only_its_own_bot_may_be_let_back_by_a_bot(house):
         {"bot": "good", "version": "x" * 21},
         {"bot": "good", "owner": "x" * 81},
         {"bot": "good", "request_id": "x" * 65},
+        {"bot": "good", "owner": "me\x1b[2J"},
+        {"bot": "good", "owner": "me\r\nyou"},
+        {"bot": "good", "owner": "evil\u202etxt"},
+        {"bot": "good", "request_id": "\x00"},
+        {"bot": "good", "version": "1\x07"},
     ],
     ids=lambda fields: ",".join(f"{name}={value[:8]!r}" for name, value in fields.items()),
 )

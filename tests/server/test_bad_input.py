@@ -351,6 +351,7 @@ def moves_without_sense(prompt: int) -> list[play_service_pb2.SubmitMove]:
         submission(prompt, ugo_pb2.Move(play=1), ""),
         submission(prompt, ugo_pb2.Move(play=1), "x" * 65),
         submission(prompt, ugo_pb2.Move(play=1), "x" * 100_000),
+        submission(prompt, ugo_pb2.Move(play=1), "\x1b[2J"),
     ]
 
 

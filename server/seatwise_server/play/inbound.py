@@ -77,8 +77,9 @@ class InboundItems:
 
     def _submit_move(self, stream: PlayStream, table: Table, item: pb.PlayRequestItem, at: float) -> None:
         asked = item.submit_move
-        if not 1 <= len(asked.request_id) <= LONGEST_REQUEST_ID:
-            _reject_item(stream, item, "MALFORMED", f"a request_id has 1 to {LONGEST_REQUEST_ID} characters")
+        if not 1 <= len(asked.request_id) <= LONGEST_REQUEST_ID or not asked.request_id.isprintable():
+            wanted = f"a request_id has 1 to {LONGEST_REQUEST_ID} printable characters"
+            _reject_item(stream, item, "MALFORMED", wanted)
             return
         game = table.match.setup.game
         try:

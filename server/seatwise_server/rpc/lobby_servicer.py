@@ -11,6 +11,7 @@ from seatwise_server.lobby.attendance import Attendance
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.call_context import Context, authorize_call
+from seatwise_server.rpc.stream_reader import reading_beside
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
 
@@ -35,14 +36,11 @@ class LobbyServicer(lobby_service_pb2_grpc.LobbyServiceServicer):
         attendance = Attendance(caller.bot, queues, check_limit(first.max_matches))
         with self._open_streams.track_stream(caller, attendance):
             async with self._lobby.present(attendance):
-                reader = asyncio.create_task(self._read_requests(requests, attendance))
-                reader.add_done_callback(lambda _: attendance.end(None))
-                try:
+                reading = self._read_requests(requests, attendance)
+                with reading_beside(reading, lambda: attendance.end(None)) as reader:
                     refusal = await attendance.write_all(context.write)
                     if reader.done():
                         await reader  # which may have met what it had to refuse
-                finally:
-                    reader.cancel()
         if refusal:
             raise refusal
 

@@ -11,6 +11,7 @@ from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.referee import Referee
 from seatwise_server.rpc import play_requests
 from seatwise_server.rpc.call_context import Context, authorize_call
+from seatwise_server.rpc.stream_reader import reading_beside
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
 
@@ -37,15 +38,14 @@ class PlayServicer:
         """One stream, from its first byte to its last."""
         caller = await authorize_call(self._authenticator, METHOD, context)
         stream = PlayStream(caller.bot, self._referee.lease.holds)
-        with self._open_streams.track_stream(caller, stream), self._referee.streams.attach_stream(stream):
-            reader = asyncio.create_task(self._read(raws, stream))
-            reader.add_done_callback(lambda _: stream.end(None))
-            try:
-                refusal = await stream.write_all(context.write)
-                if reader.done():
-                    await reader  # which may have met a fault of ours
-            finally:
-                reader.cancel()
+        with (
+            self._open_streams.track_stream(caller, stream),
+            self._referee.streams.attach_stream(stream),
+            reading_beside(self._read(raws, stream), lambda: stream.end(None)) as reader,
+        ):
+            refusal = await stream.write_all(context.write)
+            if reader.done():
+                await reader  # which may have met a fault of ours
         if refusal:
             raise refusal
 

@@ -14,6 +14,7 @@ from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import find_bot
 from seatwise_server.services.match_audit import MatchAudit
 from seatwise_server.services.paging import bad_page_token, page_size
+from seatwise_server.services.request_limits import check_text
 from seatwise_server.store import Fence, Heartbeat, Job, Store, now_ms
 
 LONGEST_VOID_REASON = 200
@@ -69,8 +70,7 @@ class AdminService:
 
     async def void_match(self, caller: Caller, request: pb.VoidMatchRequest) -> pb.VoidMatchResponse:
         """See admin_service.proto."""
-        if not 1 <= len(request.reason.strip()) <= LONGEST_VOID_REASON:
-            raise Refusal("INVALID_ARGUMENT", f"say why, in at most {LONGEST_VOID_REASON} characters")
+        check_text("reason", request.reason.strip(), LONGEST_VOID_REASON, least=1)
         meta = (
             await self._store.matches.get_meta(request.name) if request.name.startswith("matches/") else None
         )

@@ -8,7 +8,7 @@ from seatwise_server.bot_names import BadBotName
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.paging import page_size
-from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_length
+from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
 from seatwise_server.store import Bots, RegisteredBot, Store
 from seatwise_server.store.errors import BadPageToken, BotAbsent, BotExists
 
@@ -26,8 +26,8 @@ class BotService:
 
     async def register_bot(self, caller: Caller, request: pb.RegisterBotRequest) -> pb.RegisterBotResponse:
         """See bot_service.proto."""
-        check_length("owner", request.owner, LONGEST_OWNER)
-        check_length("request_id", request.request_id, LONGEST_REQUEST_ID)
+        check_text("owner", request.owner, LONGEST_OWNER)
+        check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
         try:
             issued = await self._bots.register_bot(
                 request.bot, request.version or "1", request.owner, request.request_id

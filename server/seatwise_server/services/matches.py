@@ -29,7 +29,7 @@ from seatwise_server.services.match_requests import (
     refusing_bad_settings,
 )
 from seatwise_server.services.paging import page_size
-from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_length
+from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
 from seatwise_server.services.stream_quota import StreamQuota
 from seatwise_server.store import MatchMeta, Store
 from seatwise_server.store.errors import BadPageToken
@@ -172,7 +172,7 @@ class MatchService:
 
 
 def _match_name(request_id: str) -> str:
-    check_length("request_id", request_id, LONGEST_REQUEST_ID)
+    check_text("request_id", request_id, LONGEST_REQUEST_ID)
     return match_name_for(request_id) if request_id else new_match_name()
 
 
