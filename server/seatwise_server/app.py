@@ -139,7 +139,7 @@ class _Server:
         roles = self._config.roles
         lobby = LobbyRole(common) if "lobby" in roles else None
         referee = RefereeRole(common) if "referee" in roles else None
-        wake = lobby.pairing.wake if lobby else _wake_nobody
+        wake = lobby.pairing.wake_pairing if lobby else _wake_nobody
         gateway = GatewayRole(common, wake) if "gateway" in roles else None
         self._roles = [role for role in (lobby, referee, gateway) if role]
         for role in self._roles:

@@ -17,6 +17,7 @@ import structlog
 
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotExists, StoreUnavailable
+from seatwise_server.timings import HOUSE_LEASE_S, HOUSE_RETRY_S
 
 
 class HouseBot(NamedTuple):
@@ -41,10 +42,8 @@ STRONGEST_FIRST: Final = (
     HouseBot("ubongo", "house-builder-twin", "random"),
 )
 OWNER = "house"
-AGAIN_S = 5.0
-END_S = 3.0
-LEASE = "house-bots"
-LEASE_S = 10.0
+HOUSE_END_S = 3.0
+HOUSE_WORK = "house-bots"
 
 log = structlog.get_logger()
 
@@ -77,18 +76,18 @@ async def run_house_bots(store: Store, link: HouseLink, process: str) -> None:
             elif holds is False and running:
                 await _stopped(running)
                 running = None
-            await asyncio.sleep(LEASE_S / 4)
+            await asyncio.sleep(HOUSE_LEASE_S / 4)
     finally:
         if running:
             await _stopped(running)
             with suppress(StoreUnavailable):
-                await store.leases.release_lease(LEASE, process)
+                await store.leases.release_lease(HOUSE_WORK, process)
 
 
 async def _holds(store: Store, process: str) -> bool | None:
     """Whether it is us who run them; None while nobody can say, and then nobody can take them from us either."""
     try:
-        return await store.leases.take_lease(LEASE, process, int(LEASE_S * 1000))
+        return await store.leases.take_lease(HOUSE_WORK, process, int(HOUSE_LEASE_S * 1000))
     except StoreUnavailable:
         return None
 
@@ -111,7 +110,7 @@ async def _keep_running(store: Store, link: HouseLink) -> None:
             log.debug("house_bots_wait_for_the_store")
         except OSError as error:  # no process or descriptor to be had: matches go on without them
             log.warning("house_bots_not_started", why=str(error))
-        await asyncio.sleep(AGAIN_S)
+        await asyncio.sleep(HOUSE_RETRY_S)
 
 
 async def _run(link: HouseLink, players: list[dict[str, str]]) -> int:
@@ -132,7 +131,7 @@ async def _end_task(process: asyncio.subprocess.Process) -> None:
     if process.stdin:
         process.stdin.close()
     try:
-        async with asyncio.timeout(END_S):
+        async with asyncio.timeout(HOUSE_END_S):
             await process.wait()
     except TimeoutError:
         process.kill()

@@ -16,7 +16,7 @@ from typing import Any
 
 from seatwise.remote import run_async
 
-MOST_MATCHES = 64
+MOST_HOUSE_MATCHES = 64
 
 
 def main() -> None:
@@ -41,7 +41,7 @@ async def _run(link: dict[str, Any], players: list[dict[str, str]]) -> None:
 
 
 async def _play(link: dict[str, Any], sample: str, game: str, token: str) -> None:
-    await run_async(sample, game=game, token=token, queues=(), max_matches=MOST_MATCHES, **link)
+    await run_async(sample, game=game, token=token, queues=(), max_matches=MOST_HOUSE_MATCHES, **link)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from seatwise_server.lobby.queue import CREATED, QUEUES
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 
-LOOK_S = 5.0
+DEPTH_CHECK_S = 5.0
 """How often the store is asked what waits there."""
 
 Gauges = Callable[[], dict[str, float]]
@@ -50,7 +50,7 @@ class Depths:
                 queues = (*QUEUES, CREATED, *await self._store.ladders.list_names())
                 # anew each time: another thread reads it
                 self.queues = {queue: await self._store.queues.count_waiting(queue) for queue in queues}
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(DEPTH_CHECK_S)
 
 
 class MetricsPage:

@@ -32,7 +32,7 @@ REASONS: dict[str, str] = {
 RETRY_AFTER_S = "1"
 """Seconds after which to come back, where the refusal knows no better."""
 
-LONGEST = 300
+LONGEST_REFUSAL_TEXT = 300
 """Characters of a text: it may quote what the caller sent, and all of it travels in one header."""
 
 LAST_WORD_S = 0.4
@@ -63,4 +63,4 @@ def _printable(text: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return text if len(text) <= LONGEST_REFUSAL_TEXT else text[: LONGEST_REFUSAL_TEXT - 3] + "..."

@@ -176,10 +176,10 @@ class LobbyRole:
         """See `Role`."""
         common = self._common
         tasks: Tasks = {
-            "lobby beat": self.lobby.beat(),
-            "lobby listen": self.lobby.listen(),
+            "lobby beat": self.lobby.renew_attendances(),
+            "lobby listen": self.lobby.listen_for_notices(),
             "lobby look after": self.lobby.look_after_changed(),
-            "pairing": self.pairing.run(),
+            "pairing": self.pairing.run_pairing(),
             "ladders": self.ladders.run(),
         }
         if common.config.house_bots:

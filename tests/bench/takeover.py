@@ -18,7 +18,7 @@ from serving import FRONT, REFEREE, Server, serving
 from sitters import Admin, Sitter, asked_since, until
 from table import Row, at_most, show
 
-from seatwise_server.play.lease import LEASE_S
+from seatwise_server.timings import REFEREE_LEASE_S
 
 MATCHES, QUICK_MATCHES = 400, 60
 """At three referees together."""
@@ -101,7 +101,7 @@ def rows(*, quick: bool = False, data: Path | None = None) -> list[Row]:
     killed, stopped = ([each[at] for each in found] for at in (0, 1))
     return [
         at_most(
-            "takeover after a kill, the last match of it", median(it.longest_s for it in killed), LEASE_S + 1, "s"
+            "takeover after a kill, the last match of it", median(it.longest_s for it in killed), REFEREE_LEASE_S + 1, "s"
         ),
         Row("... its median match", median(it.median_s for it in killed), "s"),
         at_most("handover when a referee is stopped, the last match of it", median(it.longest_s for it in stopped), 1, "s"),

@@ -1952,7 +1952,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the heir of a proposal seats a bot that has left",
         "server/seatwise_server/lobby/seating.py",
-        "missing = await self._gone(held)",
+        "missing = await self._absent_bot(held)",
         "missing = None",
         (PROPOSALS,),
     ),
@@ -1966,8 +1966,14 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a lobby that comes too late stops pairing",
         "server/seatwise_server/lobby/proposals.py",
-        "            return await self._seat(kind, proposal, bots)\n        except ProposalExpired:\n",
-        "            return await self._seat(kind, proposal, bots)\n        except NotImplementedError:\n",
+        (
+            "            return await self._try_to_seat(kind, proposal, bots)\n"
+            "        except ProposalExpired:\n"
+        ),
+        (
+            "            return await self._try_to_seat(kind, proposal, bots)\n"
+            "        except NotImplementedError:\n"
+        ),
         (PROPOSALS,),
     ),
     # No token leaves in clear

@@ -28,8 +28,8 @@ from harness import (
 from harness.redis_nodes import DURABLE, Node, binaries
 from harness.terminal import ctl, told
 
-from seatwise_server.play.lease import LEASE_S
 from seatwise_server.store import keys
+from seatwise_server.timings import REFEREE_LEASE_S
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(120)]
 
@@ -105,7 +105,7 @@ async def sit_again(seats: Seats, house: House) -> None:
     """The bots come to the restored servers, with the last receipts that they were given."""
     for chair in seats.chairs:
         attending = await house.wire(chair.wire.token, chair.wire.bot).attend()
-        offer = await attending.offer(seats.match.name, 2, LEASE_S + SOON_S)
+        offer = await attending.offer(seats.match.name, 2, REFEREE_LEASE_S + SOON_S)
         chair.wire = Wire(offer.address, chair.wire.token, chair.wire.bot)
         house._wires.append(chair.wire)
         await chair.sit(receipt=chair.last.receipt if chair.last else b"")

@@ -26,7 +26,7 @@ async def test_house_bots_that_cannot_be_started_are_tried_again(
         started.set()
         return await asyncio.Future()
 
-    monkeypatch.setattr(house, "AGAIN_S", 0.0)
+    monkeypatch.setattr(house, "HOUSE_RETRY_S", 0.0)
     monkeypatch.setattr(house, "_run", fails_once)
     running = asyncio.create_task(house.run_house_bots(store, house.HouseLink("localhost:1"), "me"))
     async with asyncio.timeout(10):

@@ -28,7 +28,7 @@ class Room:
     def __init__(self, tables: int = 100) -> None:
         self.tables = tables
 
-    async def look(self) -> int:
+    async def count_free_tables(self) -> int:
         return self.tables
 
 
@@ -195,7 +195,7 @@ async def test_a_proposal_that_a_dead_lobby_left_is_seated_in_its_order(
     await store.queues.take_these(LADDER.name, "matches/left", [b, c, a])
     await floor.pairing.take_up_unfinished()
     assert await floor.tables() == []
-    monkeypatch.setattr("seatwise_server.lobby.proposals.OLD_MS", 0)
+    monkeypatch.setattr("seatwise_server.lobby.proposals.PROPOSAL_ADOPT_MS", 0)
     await floor.pairing.take_up_unfinished()
     assert await floor.tables() == [(b, c, a)]
 

@@ -18,13 +18,14 @@ from seatwise_referee.game import Seat
 from seatwise_referee.journal import Sat, TakenOver, canonical_json, encode_entry
 from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.heartbeat import HeartbeatSender
-from seatwise_server.play.lease import LEASE_MARGIN_S, LEASE_S, Lease
+from seatwise_server.play.lease import Lease
 from seatwise_server.play.match_claims import MOST_DEATHS, MOST_DEATHS_IN_ALL, MatchClaims, UnknownFormat
 from seatwise_server.play.takeover import UnownedMatch, share_of
 from seatwise_server.store import AppendResult, Death, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.timings import REFEREE_LEASE_MARGIN_S, REFEREE_LEASE_S
 
-CERTAIN_S = LEASE_S - LEASE_MARGIN_S
+CERTAIN_S = REFEREE_LEASE_S - REFEREE_LEASE_MARGIN_S
 
 
 class Clock:
@@ -174,7 +175,7 @@ async def test_who_stalls_while_it_asks_begins_anew() -> None:
     presence, lease = present(owner, fences, clock)
 
     def stall() -> None:
-        clock.now += 2 * LEASE_S
+        clock.now += 2 * REFEREE_LEASE_S
 
     fences.hook = stall
     await presence.send_heartbeat()

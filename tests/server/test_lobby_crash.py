@@ -16,7 +16,7 @@ from harness.table import Table
 
 from seatwise.v1 import match_service_pb2
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.lobby.proposals import OLD_MS
+from seatwise_server.lobby.proposals import PROPOSAL_ADOPT_MS
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -87,7 +87,8 @@ async def test_a_finished_match_outlives_the_lobby_that_paired_it(by: str) -> No
             await bot.drop()
         await heir.drop_all()
         await until(
-            lambda: [line for line in front.log if line["event"] == "proposal_closed"], OLD_MS / 1000 + 15
+            lambda: [line for line in front.log if line["event"] == "proposal_closed"],
+            PROPOSAL_ADOPT_MS / 1000 + 15,
         )
         if by == "SIGSTOP":
             struck.signal(signal.SIGCONT)

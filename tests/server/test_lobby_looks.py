@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from seatwise.v1 import lobby_service_pb2 as pb
-from seatwise_server.lobby.attendance import Attendance
+from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
 from seatwise_server.store import SeatOf, SeatOffer, Store
-from seatwise_server.store.attendance import LEASE_MS
 from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.timings import ATTENDANCE_LEASE_MS
 
 STANDS = SeatOffer("matches/m", 0, 1, pb.SeatOffer(match="matches/m", epoch=1).SerializeToString())
 
@@ -55,7 +55,7 @@ class Seats:
 async def test_an_answer_that_is_late_closes_no_seat() -> None:
     seats = Seats()
     lobby = lobby_with(seats)
-    attendance = Attendance("bots/b/versions/1", (), 1)
+    attendance = AttendanceStream("bots/b/versions/1", (), 1)
     first = asyncio.create_task(lobby._tell_open_seats(attendance))
     await asyncio.sleep(0)
     second = asyncio.create_task(lobby._tell_open_seats(attendance))
@@ -92,7 +92,7 @@ async def test_of_a_thousand_seats_only_those_are_read_that_changed() -> None:
     ]
     seats = Counted(stands)
     lobby = lobby_with(seats)
-    attendance = Attendance("bots/b/versions/1", (), 1000)
+    attendance = AttendanceStream("bots/b/versions/1", (), 1000)
     await lobby._tell_open_seats(attendance)
     told = len(attendance.told)
     seats.offers, seats.read = (
@@ -120,7 +120,7 @@ class SlowAttend:
         self.is_asked = asyncio.Event()
         self.may_go_on = asyncio.Event()
         self._attend = store.attendances.write_attendance
-        monkeypatch.setattr(store.attendances, "attend", self)
+        monkeypatch.setattr(store.attendances, "write_attendance", self)
 
     async def __call__(self, *args: Any) -> Any:
         self.is_asked.set()
@@ -131,10 +131,10 @@ class SlowAttend:
 async def attend_elsewhere(store: Store) -> None:
     """The bot's last stream was at a lobby that has gone since; its lease has some seconds left."""
     turn = await store.attendances.replace_attendance_id(BOT)
-    await store.attendances.write_attendance(BOT, Presence("gone", "older", 1, (), turn), LEASE_MS)
+    await store.attendances.write_attendance(BOT, Presence("gone", "older", 1, (), turn), ATTENDANCE_LEASE_MS)
 
 
-def told(attendance: Attendance) -> list[str | None]:
+def told(attendance: AttendanceStream) -> list[str | None]:
     """The events that were told, and None where the stream was ended."""
     responses = [attendance._unread.get_nowait() for _ in range(attendance._unread.qsize())]
     return [each and each.WhichOneof("event") for each in responses]
@@ -146,9 +146,9 @@ async def test_a_bot_whose_attendance_is_not_written_yet_is_not_told_that_it_is_
 ) -> None:
     await attend_elsewhere(store)
     slow = SlowAttend(store, monkeypatch)
-    lobby = Lobby("lobby", store, SimpleNamespace(wake=lambda: None))  # type: ignore[arg-type]
-    attendance = Attendance(BOT, (), 1)
-    present = lobby.present(attendance)
+    lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
+    attendance = AttendanceStream(BOT, (), 1)
+    present = lobby.attend_lobby(attendance)
     arriving = asyncio.create_task(present.__aenter__())
     await slow.is_asked.wait()
     lobby._changed[BOT], lobby._doubtful = set(), {BOT}  # heard of the bot's stream before this one
@@ -163,9 +163,9 @@ async def test_a_bot_whose_attendance_is_not_written_yet_is_not_told_that_it_is_
 
 
 async def test_a_beat_keeps_what_is_written_and_ends_what_was_replaced(store: Store) -> None:
-    lobby = Lobby("lobby", store, SimpleNamespace(wake=lambda: None))  # type: ignore[arg-type]
-    attendance = Attendance(BOT, (), 1)
-    async with lobby.present(attendance):
+    lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
+    attendance = AttendanceStream(BOT, (), 1)
+    async with lobby.attend_lobby(attendance):
         await lobby._beat_once()
         assert told(attendance) == ["welcome"]
         await attend_elsewhere(store)
@@ -186,7 +186,7 @@ class WellKnown:
 async def test_an_offer_is_noted_as_told_when_the_stream_has_a_writer_and_not_before() -> None:
     lobby = lobby_with(WellKnown())
     notes: Any = lobby._store.no_shows
-    attendance = Attendance(BOT, (), 1)
+    attendance = AttendanceStream(BOT, (), 1)
     written: list[pb.AttendResponse] = []
 
     async def write(response: pb.AttendResponse) -> None:
@@ -207,7 +207,7 @@ async def test_an_offer_is_noted_as_told_when_the_stream_has_a_writer_and_not_be
 async def test_an_offer_to_a_stream_that_is_ending_is_not_noted() -> None:
     lobby = lobby_with(WellKnown())
     notes: Any = lobby._store.no_shows
-    attendance = Attendance(BOT, (), 1)
+    attendance = AttendanceStream(BOT, (), 1)
 
     async def write(_: pb.AttendResponse) -> None:
         """It is not read."""
@@ -223,17 +223,19 @@ async def test_an_offer_to_a_stream_that_is_ending_is_not_noted() -> None:
 
 
 async def test_offers_that_are_told_on_arrival_are_noted_soon(store: Store) -> None:
-    await store.attendances.write_attendance(BOT, Presence("gone", "older", 9, (QUEUE,), 0), LEASE_MS)
+    await store.attendances.write_attendance(
+        BOT, Presence("gone", "older", 9, (QUEUE,), 0), ATTENDANCE_LEASE_MS
+    )
     await store.seats.reserve_all("matches/m", [(BOT, 0)], queued={BOT})
     await store.seats.put_offer(BOT, "matches/m", 0, 1, STANDS.offer)
-    lobby = Lobby("lobby", store, SimpleNamespace(wake=lambda: None))  # type: ignore[arg-type]
-    attendance = Attendance(BOT, (QUEUE,), 1)
+    lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
+    attendance = AttendanceStream(BOT, (QUEUE,), 1)
     written = asyncio.Event()
 
     async def write(_: pb.AttendResponse) -> None:
         written.set()
 
-    async with lobby.present(attendance):
+    async with lobby.attend_lobby(attendance):
         assert await store.no_shows.told("matches/m", [(BOT, 0)]) == [False]
         writing = asyncio.create_task(attendance.write_all(write))
         await written.wait()
@@ -276,9 +278,9 @@ async def leaving(store: Store, monkeypatch: pytest.MonkeyPatch, end: Callable[[
         _left[:] = [by_itself]
         return True
 
-    monkeypatch.setattr(store.attendances, "leave", leave)
-    lobby = Lobby("lobby", store, SimpleNamespace(wake=lambda: None))  # type: ignore[arg-type]
-    attendance = Attendance(BOT, (QUEUE,), 1)
-    async with lobby.present(attendance):
+    monkeypatch.setattr(store.attendances, "remove_attendance", leave)
+    lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
+    attendance = AttendanceStream(BOT, (QUEUE,), 1)
+    async with lobby.attend_lobby(attendance):
         attendance.end(end())
     return _left[0]

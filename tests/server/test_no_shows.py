@@ -20,7 +20,7 @@ from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.play.delivery import Delivery, end_of
-from seatwise_server.play.no_shows import Absence, NoShowNotes, absence_of
+from seatwise_server.play.no_shows import MissedSeats, NoShowNotes, absence_of
 from seatwise_server.store import Attendance, SeatOf, Store, Waiting, keys, no_shows
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.matches import WAITED_SINCE
@@ -214,7 +214,7 @@ async def test_it_is_paired_again_when_the_time_is_over(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(no_shows, "PAUSE_MS", 300)
-    monkeypatch.setattr("seatwise_server.lobby.lobby.BEAT_S", 0.1)
+    monkeypatch.setattr("seatwise_server.lobby.lobby.LOBBY_HEARTBEAT_S", 0.1)
     wire = await house.bot()
     attending = await off_queues(house, wire)
     count = len(attending.offers)
@@ -377,10 +377,10 @@ def kept(*sat: int, is_taken_over: bool = False, seats: int = 3) -> tuple[Desk, 
 
 
 def test_who_did_not_sit_down_is_in_the_journal() -> None:
-    assert absence_of(*_read(kept(0, 1, 2))) == Absence((), is_excused=False)
-    assert absence_of(*_read(kept(0, 2))) == Absence((1,), is_excused=False)
-    assert absence_of(*_read(kept(2))) == Absence((0, 1), is_excused=False)
-    assert absence_of(*_read(kept(0, 2, is_taken_over=True))) == Absence((1,), is_excused=True)
+    assert absence_of(*_read(kept(0, 1, 2))) == MissedSeats((), is_excused=False)
+    assert absence_of(*_read(kept(0, 2))) == MissedSeats((1,), is_excused=False)
+    assert absence_of(*_read(kept(2))) == MissedSeats((0, 1), is_excused=False)
+    assert absence_of(*_read(kept(0, 2, is_taken_over=True))) == MissedSeats((1,), is_excused=True)
 
 
 def _read(scene: tuple[Desk, list[bytes]]) -> tuple[Any, list[bytes]]:
@@ -391,7 +391,7 @@ def _read(scene: tuple[Desk, list[bytes]]) -> tuple[Any, list[bytes]]:
 def test_a_referee_that_dies_after_the_deal_excuses_nobody() -> None:
     it, _ = kept(0, 1)
     it.do(it.match.take_over(2, it.now))
-    assert absence_of(it.setup, [encode_entry(entry) for entry in it.journal]) == Absence(
+    assert absence_of(it.setup, [encode_entry(entry) for entry in it.journal]) == MissedSeats(
         (2,), is_excused=False
     )
 
@@ -414,7 +414,7 @@ async def test_a_no_show_counts_where_it_kept_another_bot_of_the_queue_waiting_t
     if queued:
         meta[WAITED_SINCE] = canonical_json({it.setup.bots[seat]: 5 for seat in queued})
     await seated(store, it, meta)
-    await NoShowNotes(store).note_absence(it.setup, Absence(absent, is_excused))
+    await NoShowNotes(store).note_absence(it.setup, MissedSeats(absent, is_excused))
     assert sum([await missed(store, bot) for bot in it.setup.bots]) == counts
 
 
@@ -428,7 +428,7 @@ async def test_an_offer_that_no_stream_was_given_is_nobodys_no_show(
     assert house.server
     present = house.server.lobby
     assert present
-    monkeypatch.setattr(present._present[wire.bot], "offer", lambda _: None)
+    monkeypatch.setattr(present._present[wire.bot], "queue_offer", lambda _: None)
     async with playing(house, 2, 1):
         async with asyncio.timeout(SOON_S):
             while len(spoiled(house, [wire.bot])) < 4:  # noqa: ASYNC110

@@ -21,7 +21,7 @@ async def test_the_sdk_comes_back_to_a_full_house_when_it_was_told_to_and_not_be
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lobby, "MOST_PRESENT", 0)
-    monkeypatch.setattr(lobby, "RETRY_AFTER_S", str(RETRY_AFTER_S))
+    monkeypatch.setattr(lobby, "LOBBY_FULL_RETRY_AFTER_S", str(RETRY_AFTER_S))
     bot = await house.bot()
     playing = asyncio.create_task(run_async(RandomCard, address=house.address, token=bot.token))
     try:

@@ -20,29 +20,29 @@ class World:
         self.seated: list[str] = []
         self.at_once = self.most_at_once = 0
 
-    async def front(self, _: str, __: int) -> list[str]:
+    async def front_of(self, _: str, __: int) -> list[str]:
         return list(self.waiting)
 
     async def setup_of(self, match: str) -> Any:
         return SimpleNamespace(bots=tuple(self.waiting[match]))
 
-    async def look(self) -> int:
+    async def count_free_tables(self) -> int:
         return 100
 
-    async def pick(self, _: str, match: str) -> Proposal:
+    async def propose_these(self, _: str, match: str) -> Proposal:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(0)
         return Proposal(match, 0, ())
 
-    async def missing(self, bots: Sequence[str]) -> str | None:
+    async def missing_bot(self, bots: Sequence[str]) -> str | None:
         return next((bot for bot in bots if not self.places[bot]), None)
 
     async def close_if_handed_over(self, _: str, __: Proposal) -> bool:
         return False
 
     async def seat_created(self, proposal: Proposal, bots: Sequence[str]) -> str | None:
-        missing = await self.missing(bots)
+        missing = await self.missing_bot(bots)
         self.at_once -= 1
         if missing is None:
             self.seated.append(proposal.match)

@@ -26,7 +26,7 @@ async def look() -> int:
 async def lobby(store: Store) -> Pairing:
     """Without house bots."""
     found = Pairing(store, Seating(store, "fsync"), {}, SimpleNamespace())  # type: ignore[arg-type]
-    capacity: Any = SimpleNamespace(look=look)
+    capacity: Any = SimpleNamespace(count_free_tables=look)
     found._capacity = capacity
     return found
 
@@ -47,7 +47,7 @@ async def test_who_has_places_left_is_seated_again_before_anything_is_offered(
     store: Store, lobby: Pairing
 ) -> None:
     await wait(store, most=3)
-    waves = [await lobby._pair(QUEUES[QUEUE]) for _ in range(4)]
+    waves = [await lobby._pair_queue(QUEUES[QUEUE]) for _ in range(4)]
     assert waves == [True, True, True, False]
     assert await seats(store) == [3, 3]
     assert await store.queues.count_waiting(QUEUE) == 0
@@ -64,22 +64,22 @@ async def test_a_match_by_name_has_its_turn_between_two_of_a_queue(
     monkeypatch.setattr(lobby, "_pair_created", look_at_created)
     monkeypatch.setattr(lobby._ladders, "pair", look_at_created)
     await wait(store, most=2)
-    while await lobby._pass():
+    while await lobby._run_pass():
         pass
     assert seen[::2] == seen[1::2] == [[0, 0], [1, 1], [2, 2]]
 
 
 async def test_who_attends_for_other_queues_by_now_does_not_wait_on(store: Store, lobby: Pairing) -> None:
     await wait(store, most=3, queue="casual")
-    await lobby._pair(QUEUES[QUEUE])
+    await lobby._pair_queue(QUEUES[QUEUE])
     assert await seats(store) == [1, 1]
     assert await store.queues.count_waiting(QUEUE) == 0
 
 
 async def test_who_has_fewer_places_than_seats_is_missing(store: Store, lobby: Pairing) -> None:
     one, other = BOTS
-    assert await lobby._seating.missing(BOTS) == one
+    assert await lobby._seating.missing_bot(BOTS) == one
     await wait(store, most=2)
-    assert await lobby._seating.missing([one, other, other]) is None
+    assert await lobby._seating.missing_bot([one, other, other]) is None
     await store.seats.reserve_seat(other, "matches/1", 0)
-    assert await lobby._seating.missing([one, other, other]) == other
+    assert await lobby._seating.missing_bot([one, other, other]) == other

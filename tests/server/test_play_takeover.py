@@ -38,7 +38,7 @@ class Host:
 
 @pytest.fixture(autouse=True)
 def _short_lease(monkeypatch: pytest.MonkeyPatch, redis_client: Redis) -> None:  # noqa: ARG001 - empty
-    monkeypatch.setattr(takeover, "LEASE_S", LEASE_S)
+    monkeypatch.setattr(takeover, "REFEREE_LEASE_S", LEASE_S)
 
 
 async def first_found(host: Host, store: Store, living: list[str]) -> set[str]:
@@ -178,7 +178,7 @@ async def test_however_many_matches_a_referee_leaves_its_lease_is_waited_for_onc
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """An heir that is busy with them goes on looking who lives, or all would have a whole lease again and again."""
-    monkeypatch.setattr(takeover, "LEASE_S", lease.LEASE_S)
+    monkeypatch.setattr(takeover, "REFEREE_LEASE_S", lease.REFEREE_LEASE_S)
     books: Any = Books(2000)
     heir: Any = Heir(books)
     began = asyncio.get_running_loop().time()
@@ -187,4 +187,4 @@ async def test_however_many_matches_a_referee_leaves_its_lease_is_waited_for_onc
     running.cancel()
     assert len(heir.opened) == 2000
     work_s = 2000 / OPENINGS_AT_ONCE * OPENING_S
-    assert max(heir.opened.values()) - began < lease.LEASE_S + 1 + work_s
+    assert max(heir.opened.values()) - began < lease.REFEREE_LEASE_S + 1 + work_s

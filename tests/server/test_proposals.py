@@ -88,7 +88,7 @@ def lobby_on(store: Store) -> Pairing:
     host = LadderHost(store, "a lobby")
     host.hosted[LADDER.name] = HostedLadder(LADDER, LadderState(store, LADDER.name))
     lobby = Pairing(store, Seating(store, "fsync"), {}, host)
-    lobby._capacity = lobby._ladders._capacity = SimpleNamespace(look=_plenty)  # type: ignore[assignment]
+    lobby._capacity = lobby._ladders._capacity = SimpleNamespace(count_free_tables=_plenty)  # type: ignore[assignment]
     return lobby
 
 
@@ -114,8 +114,10 @@ async def wait_for_a_match(store: Store, way: str, bots: Sequence[str] = BOTS) -
     await attend(store, *bots)
     if way == CREATED:
         seating, match = Seating(store, "fsync"), new_match_name()
-        await seating.create(
-            seating.setup(match, "ugo", bots, {"rounds": 1}, default_time_control("ugo")), "WAITING", CREATED
+        await seating.create_match(
+            seating.new_setup(match, "ugo", bots, {"rounds": 1}, default_time_control("ugo")),
+            "WAITING",
+            CREATED,
         )
         await store.queues.enter_queue(CREATED, match)
         return
@@ -160,7 +162,7 @@ async def check_nothing_is_left(store: Store, way: str) -> None:
 @pytest.fixture
 async def heir(store: Store, monkeypatch: pytest.MonkeyPatch) -> Pairing:
     """A lobby to which every proposal is old."""
-    monkeypatch.setattr("seatwise_server.lobby.proposals.OLD_MS", 0)
+    monkeypatch.setattr("seatwise_server.lobby.proposals.PROPOSAL_ADOPT_MS", 0)
     return lobby_on(store)
 
 
@@ -171,7 +173,7 @@ async def test_the_heir_of_a_lobby_that_was_killed_leaves_a_finished_match_on_th
 ) -> None:
     await wait_for_a_match(store, way)
     with pytest.raises(Killed):
-        await lobby_that_stops(store, "queues", "close_proposal", kill)._pass()
+        await lobby_that_stops(store, "queues", "close_proposal", kill)._run_pass()
     match = await play_out(store)
     await be(store, where)
     await heir.take_up_unfinished()
@@ -186,7 +188,7 @@ async def test_a_lobby_that_stood_still_leaves_it_there_too(
 ) -> None:
     still = StandStill()
     await wait_for_a_match(store, way)
-    passing = asyncio.create_task(lobby_that_stops(store, "queues", "close_proposal", still)._pass())
+    passing = asyncio.create_task(lobby_that_stops(store, "queues", "close_proposal", still)._run_pass())
     async with asyncio.timeout(5):
         await still.has_begun.wait()
     match = await play_out(store)
@@ -223,7 +225,7 @@ async def check_after(store: Store, way: str, where: str) -> None:
 async def test_a_match_that_is_played_is_left_to_its_referee(store: Store, heir: Pairing, way: str) -> None:
     await wait_for_a_match(store, way)
     with pytest.raises(Killed):
-        await lobby_that_stops(store, "queues", "close_proposal", kill)._pass()
+        await lobby_that_stops(store, "queues", "close_proposal", kill)._run_pass()
     [job] = await store.jobs.take_jobs("referee", 9, 1_000)
     await store.journal.claim_match(job.match, "referee", 0)
     for bot in BOTS:
@@ -237,10 +239,10 @@ async def test_a_match_that_is_played_is_left_to_its_referee(store: Store, heir:
 async def test_a_created_match_that_waits_once_more_is_not_played_twice(store: Store, heir: Pairing) -> None:
     """CreateMatch was repeated while the match was seated."""
     await wait_for_a_match(store, CREATED)
-    await heir._pass()
+    await heir._run_pass()
     match = await play_out(store)
     await store.queues.enter_queue(CREATED, match)
-    await heir._pass()
+    await heir._run_pass()
     await check_on_the_books(store, match)
     await check_nothing_is_left(store, CREATED)
 
@@ -251,7 +253,7 @@ async def test_a_match_that_came_to_nothing_leaves_nothing(
 ) -> None:
     await wait_for_a_match(store, way)
     await store.attendances.remove_attendance(BOTS[0], BOTS[0])
-    await heir._pass()
+    await heir._run_pass()
     assert [each.bot for each in await store.queues.waiting_bots(way)] == [BOTS[1]]
     assert (await store.matches.list_page(9)).matches == ()
     assert await redis_client.zcard(keys.MATCH_INDEX) == 0
@@ -265,7 +267,7 @@ async def test_a_bot_that_left_while_its_seat_was_a_dead_lobbys_is_not_seated_by
     """It was told of no seat; a match without it would say that it never sat down."""
     await wait_for_a_match(store, way)
     with pytest.raises(Killed):
-        await lobby_that_stops(store, "jobs", "push_job", kill)._pass()
+        await lobby_that_stops(store, "jobs", "push_job", kill)._run_pass()
     assert [await store.seats.count_seats(bot) for bot in BOTS] == [1, 1]
     await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     await heir.take_up_unfinished()
@@ -281,7 +283,7 @@ async def test_a_bot_that_left_while_its_seat_was_a_dead_lobbys_is_not_seated_by
 async def test_a_match_that_waits_for_a_referee_is_left_to_it(store: Store, heir: Pairing, way: str) -> None:
     await wait_for_a_match(store, way)
     with pytest.raises(Killed):
-        await lobby_that_stops(store, "queues", "close_proposal", kill)._pass()
+        await lobby_that_stops(store, "queues", "close_proposal", kill)._run_pass()
     await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     await heir.take_up_unfinished()
     assert [await store.seats.count_seats(bot) for bot in BOTS] == [1, 1]
@@ -295,7 +297,7 @@ async def test_what_a_dead_lobby_left_of_giving_up_its_heir_does(
     await wait_for_a_match(store, QUEUE)
     await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     with pytest.raises(Killed):
-        await lobby_that_stops(store, part, step, kill)._pass()
+        await lobby_that_stops(store, part, step, kill)._run_pass()
     await heir.take_up_unfinished()
     assert [each.bot for each in await store.queues.waiting_bots(QUEUE)] == [BOTS[1]]
     assert await redis_client.zcard(keys.MATCH_INDEX) == 0
@@ -314,7 +316,7 @@ async def test_a_match_that_an_operator_ended_while_its_bots_were_looked_for_sta
         claimed.append(proposal.match)
         await store.journal.claim_match(proposal.match, "referee", 0)
 
-    await lobby_that_stops(store, "matches", "drop_unowned", claim)._pass()
+    await lobby_that_stops(store, "matches", "drop_unowned", claim)._run_pass()
     assert [each.match for each in (await store.matches.list_page(9)).matches] == claimed
     assert [each.bot for each in await store.queues.waiting_bots(QUEUE)] == [BOTS[1]]
     await check_nothing_is_left(store, QUEUE)
@@ -330,8 +332,8 @@ async def test_a_match_whose_abort_was_cut_short_is_ended_all_the_same(
     [match] = await store.queues.front_of(CREATED, 1)
     dying = replace(store, **{part: StoppingPart(getattr(store, part), step, kill)})
     with pytest.raises(Killed):
-        await Aborting(dying, Seating(dying, "fsync")).abort(match)
-    await heir._pass()
+        await Aborting(dying, Seating(dying, "fsync")).abort_match(match)
+    await heir._run_pass()
     assert await store.queues.count_waiting(CREATED) == 0
     assert [job.match for job in await store.jobs.list_page(9)] == [match]
     assert await store.matches.is_to_be_aborted(match)
@@ -365,12 +367,12 @@ async def test_what_a_lobby_does_too_late_harms_no_match_of_its_heir(
     step: str,
     is_finished: bool,
 ) -> None:
-    monkeypatch.setattr("seatwise_server.lobby.proposals.OURS_MS", OURS_MS)
+    monkeypatch.setattr("seatwise_server.lobby.proposals.PROPOSAL_OWN_MS", OURS_MS)
     still = StandStill()
     await wait_for_a_match(store, way)
     if step in NEEDS_ABSENT:
         await store.attendances.remove_attendance(BOTS[0], BOTS[0])
-    passing = asyncio.create_task(lobby_that_stops(store, part, step, still)._pass())
+    passing = asyncio.create_task(lobby_that_stops(store, part, step, still)._run_pass())
     async with asyncio.timeout(5):
         await still.has_begun.wait()
     taken_ms = [proposal.taken_ms for proposal in await store.queues.unfinished_proposals(way)]
@@ -397,7 +399,7 @@ async def seat_as_heir(store: Store, heir: Pairing, way: str) -> None:
         while not await store.jobs.count_waiting():  # what was dropped is paired again
             for bot in BOTS:
                 await store.queues.enter_queue(way, bot)
-            await heir._pass()
+            await heir._run_pass()
 
 
 async def claim(store: Store) -> str:

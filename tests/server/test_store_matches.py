@@ -7,14 +7,14 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from seatwise_server.store import AppendResult, MatchPage, Store, keys, now_ms
+from seatwise_server.store import AppendResult, Store, StoredMatchPage, keys, now_ms
 from seatwise_server.store.errors import BadPageToken
 
 
 async def pages(store: Store, size: int) -> list[list[str]]:
     """All pages of a list."""
     found: list[list[str]] = []
-    page = MatchPage((), "")
+    page = StoredMatchPage((), "")
     while not found or page.next_page_token:
         page = await store.matches.list_page(size, page.next_page_token)
         found.append([meta.match for meta in page.matches])

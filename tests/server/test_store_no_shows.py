@@ -349,7 +349,7 @@ async def test_an_operator_forgives_all(store: Store, bot: str) -> None:
 
 async def test_what_is_known_of_a_bot_that_comes_no_more_goes(store: Store, bot: str) -> None:
     await take(store, bot, 1)
-    assert 0 < await store.client.call("PTTL", keys.bot_no_shows(bot)) <= no_shows.KEEP_MS
+    assert 0 < await store.client.call("PTTL", keys.bot_no_shows(bot)) <= no_shows.NO_SHOWS_KEPT_MS
     assert await store.client.call("EXISTS", keys.bot_untaken(bot)) == 0
 
 

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from harness import House, Seats, endings, fleet
 
-from seatwise_server.play.lease import LEASE_S
+from seatwise_server.timings import REFEREE_LEASE_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -66,7 +66,7 @@ async def test_after_a_kill_another_asks_again_in_full_within_the_lease_and_a_se
     dead = seats.address
     await processes.at(dead).kill()
     killed = now()
-    assert await seats.follow(2, LEASE_S + 3) - killed <= LEASE_S + 1
+    assert await seats.follow(2, REFEREE_LEASE_S + 3) - killed <= REFEREE_LEASE_S + 1
     assert seats.address != dead
     asked, _ = await seats.table.asked("")
     assert asked.last.time.move_ms > THINK_MS - 500
@@ -86,7 +86,7 @@ async def test_a_zombie_says_nothing_of_a_match_that_another_has(ships) -> None:
     try:
         await asked.move()
         await others[0].submit(None, prompt=99)
-        await seats.follow(2, LEASE_S + 3)
+        await seats.follow(2, REFEREE_LEASE_S + 3)
     finally:
         zombie.signal(signal.SIGCONT)
     record = await finish(seats, house)
@@ -103,7 +103,7 @@ async def test_a_referee_that_stood_still_for_less_than_the_lease_goes_on_and_ch
     asked, _ = await seats.table.asked()
     process = processes.at(seats.address)
     process.signal(signal.SIGSTOP)
-    await asyncio.sleep(LEASE_S - 0.7)
+    await asyncio.sleep(REFEREE_LEASE_S - 0.7)
     process.signal(signal.SIGCONT)
     request_id = await asked.move()
     while request_id not in asked.accepted:

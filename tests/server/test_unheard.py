@@ -16,8 +16,8 @@ from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import replay_match
 from seatwise_server.play.seat_offers import LOBBY_LOOK_S, MOST_UNHEARD_S, SeatOffers
 from seatwise_server.store import Attendance, Store
-from seatwise_server.store.attendance import LEASE_MS
 from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.timings import ATTENDANCE_LEASE_MS
 
 SETUP_MS = 5000
 
@@ -144,9 +144,9 @@ async def test_after_a_takeover_too_no_time_runs_before_a_bot_can_know_where_to_
 
 async def test_the_store_knows_when_a_lobby_last_looked_after_a_bot(store: Store) -> None:
     attends = Attendance("lobby", "attend", 1, ())
-    await store.attendances.write_attendance("bots/here/versions/1", attends, LEASE_MS)
+    await store.attendances.write_attendance("bots/here/versions/1", attends, ATTENDANCE_LEASE_MS)
     await asyncio.sleep(0.05)
     kept_ms = await store.attendances.kept_ms(["bots/here/versions/1", "bots/gone/versions/1"])
     assert list(kept_ms) == ["bots/here/versions/1"]
-    assert 50 <= kept_ms["bots/here/versions/1"] < LEASE_MS / 2
+    assert 50 <= kept_ms["bots/here/versions/1"] < ATTENDANCE_LEASE_MS / 2
     assert await store.attendances.kept_ms([]) == {}

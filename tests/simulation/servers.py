@@ -82,7 +82,7 @@ class Server:
         if lobby:
             roles.append(lobby)
         if "gateway" in self._config.roles:
-            roles.append(GatewayRole(common, lobby.pairing.wake if lobby else lambda: None))
+            roles.append(GatewayRole(common, lobby.pairing.wake_pairing if lobby else lambda: None))
         return roles
 
     def _spawn(self, tasks: dict[str, object]) -> None:

@@ -20,11 +20,8 @@ from seatwise_server.ladder.published_table import build_table, encode_table
 from seatwise_server.ladder.strength_client import StrengthClient, StrengthsFailed
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.timings import LADDER_CHECK_S, LADDER_LEASE_S
 
-LADDER_CHECK_S = 0.5
-"""Seconds between two checks of all ladders."""
-LADDER_LEASE_S = 5.0
-"""Seconds that a ladder's lease lasts. Its host renews it at each check."""
 REST_FACTOR = 10
 """A table that took a second to compute is not computed again for so many seconds."""
 LEAST_REST_S = 1.0

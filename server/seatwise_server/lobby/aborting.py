@@ -16,7 +16,7 @@ class Aborting:
     store: Store
     seating: Seating
 
-    async def abort(self, match: str, why: str = "") -> None:
+    async def abort_match(self, match: str, why: str = "") -> None:
         """Notes it for whoever owns the match next, and tells the owner there is; a new match gets an owner.
 
         It leaves the queue last: whoever dies before that has left the match to somebody who will end it.

@@ -14,7 +14,7 @@ MOST_UNREAD = 1024
 """Responses that a bot may leave unread before its stream is ended."""
 
 
-class Attendance:
+class AttendanceStream:
     """As long as one Attend stream lasts."""
 
     def __init__(self, bot: str, queues: tuple[str, ...], max_matches: int) -> None:
@@ -41,20 +41,20 @@ class Attendance:
         self._is_ending = False
         self._writer: asyncio.Task[object] | None = None
 
-    def tell(self, response: pb.AttendResponse) -> None:
+    def queue_response(self, response: pb.AttendResponse) -> None:
         """Puts a response in; a bot that does not read loses its stream, not the lobby its memory."""
         try:
             self._unread.put_nowait(response)
         except asyncio.QueueFull:
             self.end(Refusal("SLOW_READER", f"{MOST_UNREAD} responses were left unread"))
 
-    def offer(self, offer: pb.SeatOffer) -> None:
+    def queue_offer(self, offer: pb.SeatOffer) -> None:
         """Offers a seat, unless this stream has told it already."""
         seat = (offer.match, offer.seat)
         if self.told.get(seat, 0) < offer.epoch:
             self.told[seat] = offer.epoch
             self.to_note.append(SeatOf(*seat))
-            self.tell(pb.AttendResponse(offer=offer))
+            self.queue_response(pb.AttendResponse(offer=offer))
 
     @property
     def is_open(self) -> bool:
@@ -69,7 +69,7 @@ class Attendance:
     def close_seat(self, match: str, seat: int) -> None:
         """Tells that an offered seat is closed."""
         if self.told.pop((match, seat), None) is not None:
-            self.tell(pb.AttendResponse(closed=pb.SeatClosed(match=match, seat=seat)))
+            self.queue_response(pb.AttendResponse(closed=pb.SeatClosed(match=match, seat=seat)))
 
     def wait_at(self, queue: str, place: int | None) -> None:
         """The bot stands there in the queue, or not any more; told when that is news."""
@@ -77,14 +77,14 @@ class Attendance:
             self.places.pop(queue, None)
         elif self.places.get(queue) != place:
             self.places[queue] = place
-            self.tell(pb.AttendResponse(queued=pb.Queued(queue=queue, place=place)))
+            self.queue_response(pb.AttendResponse(queued=pb.Queued(queue=queue, place=place)))
 
     def take_off(self, off: Iterable[pb.TakenOff]) -> None:
         """The bot is off these queues and ladders and no other; told when that is news."""
         before, self.off = self.off, {each.queue: each for each in off}
         for queue, taken_off in self.off.items():
             if before.get(queue) != taken_off:
-                self.tell(pb.AttendResponse(taken_off=taken_off))
+                self.queue_response(pb.AttendResponse(taken_off=taken_off))
 
     def end(self, why: Refusal | None) -> None:
         """Ends the stream, when what was told is written, if that is read soon."""

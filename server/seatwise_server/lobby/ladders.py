@@ -11,9 +11,9 @@ from seatwise_server.ladder.ladder_host import HostedLadder, LadderHost
 from seatwise_server.ladder.ladder_pairing import AttendingBot
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.lobby.capacity import Capacity
-from seatwise_server.lobby.proposals import Proposals, now
+from seatwise_server.lobby.proposals import Proposals, loop_time
 from seatwise_server.lobby.queue import Kind
-from seatwise_server.lobby.together import together
+from seatwise_server.lobby.together import gather_limited
 from seatwise_server.match_names import new_match_name
 from seatwise_server.store import Proposal, Store, Waiting, now_ms
 
@@ -41,26 +41,26 @@ class LadderPairing:
 
     async def pair(self) -> None:
         """One pass over each ladder, unless the last one took so long that others must have their turn."""
-        if now() < self._rests_until:
+        if loop_time() < self._rests_until:
             return
         busy_s = 0.0
         for hosted in list(self._ladder_host.hosted.values()):
             busy_s += await self._pair(hosted)
-        self._rests_until = now() + SHARE * busy_s
+        self._rests_until = loop_time() + SHARE * busy_s
 
     async def take_up_unfinished(self) -> None:
         """Proposals that a lobby left when it died."""
         for hosted in list(self._ladder_host.hosted.values()):
             name = hosted.ladder.name
             for left in await self._store.queues.unfinished_proposals(name):
-                if proposal := await self._proposals.adopt(name, left.match):
+                if proposal := await self._proposals.adopt_proposal(name, left.match):
                     await self._seat(hosted.ladder, proposal)
 
     async def _pair(self, hosted: HostedLadder) -> float:
         """The seconds that it took to lay the tables."""
         began = perf_counter()
         waiting = await self._who_waits(hosted)
-        room = await self._capacity.look() if len(waiting) >= hosted.ladder.seats else 0
+        room = await self._capacity.count_free_tables() if len(waiting) >= hosted.ladder.seats else 0
         if room <= 0:
             return 0.0
         await self._learn_owners([each.bot for each in waiting])
@@ -68,7 +68,7 @@ class LadderPairing:
         attending = self._attending(hosted, waiting, at_ms)
         tables = hosted.ladder.pairing_rules.pair_tables(attending, room)
         took_s = perf_counter() - began
-        await together(self._call(hosted, table) for table in tables)
+        await gather_limited(self._call(hosted, table) for table in tables)
         return took_s
 
     async def _who_waits(self, hosted: HostedLadder) -> list[Waiting]:
@@ -129,8 +129,8 @@ class LadderPairing:
         match = new_match_name()
         proposal = await self._store.queues.take_these(hosted.ladder.name, match, table)
         if proposal and await self._seat(hosted.ladder, proposal):
-            hosted.note_table(match, table, now() + FORGOTTEN_S)
+            hosted.note_table(match, table, loop_time() + FORGOTTEN_S)
 
     async def _seat(self, ladder: Ladder, proposal: Proposal) -> bool:
         kind = Kind(ladder.name, ladder.game, ladder.options, ladder.time_control, ladder.name)
-        return await self._proposals.seat(kind, proposal, [each.bot for each in proposal.bots])
+        return await self._proposals.seat_proposal(kind, proposal, [each.bot for each in proposal.bots])

@@ -11,24 +11,23 @@ import structlog
 
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
-from seatwise_server.lobby.attendance import Attendance
+from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.lobby.taken_off import off_ladder, off_queue
-from seatwise_server.lobby.together import together
+from seatwise_server.lobby.together import gather_limited
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
 from seatwise_server.store import SeatOf, SeatOffer, Store, counts_no_shows
-from seatwise_server.store.attendance import LEASE_MS
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.notices import LobbyNotice, lobby_notices
+from seatwise_server.timings import ATTENDANCE_LEASE_MS, LOBBY_HEARTBEAT_S
 
-BEAT_S = 3.0
 GATHER_S = 0.01
 """What changes for a bot within so long is looked at together."""
 MOST_PRESENT = 20_000
 """Bots that one lobby looks after."""
-RETRY_AFTER_S = "5"
+LOBBY_FULL_RETRY_AFTER_S = "5"
 MOST_QUEUES = 32
 """Queues and ladders that a bot may wait in at once."""
 MOST_MATCHES = 1000
@@ -44,7 +43,7 @@ class Lobby:
         self.name = name
         self._store = store
         self._pairing = pairing
-        self._present: dict[str, Attendance] = {}
+        self._present: dict[str, AttendanceStream] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._changed: defaultdict[str, set[SeatOf]] = defaultdict(set)
         """Bots to be looked after, and their seats of which was heard."""
@@ -78,19 +77,19 @@ class Lobby:
         return len(self._present)
 
     @asynccontextmanager
-    async def present(self, attendance: Attendance) -> AsyncIterator[None]:
+    async def attend_lobby(self, attendance: AttendanceStream) -> AsyncIterator[None]:
         """As long as this lasts the bot is present through this stream; an older one is replaced."""
         bot = attendance.bot
         older = self._present.get(bot)
         if older is None and len(self._present) >= MOST_PRESENT:
             full = f"{MOST_PRESENT} bots attend here; try again soon"
-            raise Refusal("SERVER_FULL", full, retry_after=RETRY_AFTER_S)
+            raise Refusal("SERVER_FULL", full, retry_after=LOBBY_FULL_RETRY_AFTER_S)
         if older:
-            _replace(older)
+            _end_replaced(older)
         self._present[bot] = attendance
         by_itself = True
         try:
-            await self._arrive(attendance)
+            await self._register_attendance(attendance)
             self._look_soon(attendance)
             yield
         except StoreUnavailable:
@@ -101,43 +100,45 @@ class Lobby:
                 del self._present[bot]
                 await self._leave_for_certain(attendance, by_itself and not attendance.was_ended_by_us)
 
-    async def set_limit(self, attendance: Attendance, max_matches: int) -> None:
+    async def set_limit(self, attendance: AttendanceStream, max_matches: int) -> None:
         """The bot takes so many matches at once from now on; 0 drains."""
         attendance.max_matches = check_limit(max_matches)
-        if await self._keep(attendance):
+        if await self._renew_attendance(attendance):
             await self._wait_in_queues(attendance)
-            _welcome(attendance)
+            _confirm_attendance(attendance)
 
-    async def _arrive(self, attendance: Attendance) -> None:
+    async def _register_attendance(self, attendance: AttendanceStream) -> None:
         attendance.turn = await self._store.attendances.replace_attendance_id(attendance.bot)
-        await self._store.attendances.write_attendance(attendance.bot, self._presence(attendance), LEASE_MS)
+        await self._store.attendances.write_attendance(
+            attendance.bot, self._stored_attendance(attendance), ATTENDANCE_LEASE_MS
+        )
         attendance.is_written = True
         all_queues = QUEUES.keys() | set(await self._store.ladders.list_names())
         await self._leave_queues(attendance.bot, all_queues - set(attendance.queues))
-        _welcome(attendance)
+        _confirm_attendance(attendance)
         await self._tell_open_seats(attendance)
         await self._wait_in_queues(attendance)
         await self._tell_places(attendance)
 
-    async def _tell_places(self, attendance: Attendance) -> None:
+    async def _tell_places(self, attendance: AttendanceStream) -> None:
         for queue in attendance.queues:
             before = await self._store.queues.position_of(queue, attendance.bot)
             attendance.wait_at(queue, None if before is None else before + 1)
 
-    def _look_soon(self, attendance: Attendance) -> None:
+    def _look_soon(self, attendance: AttendanceStream) -> None:
         """Offers that were told on arrival are handed over when the stream has its writer."""
         if attendance.to_note:
             self._changed[attendance.bot].update(())
             self._news.set()
 
-    async def _leave_for_certain(self, attendance: Attendance, by_itself: bool) -> None:
+    async def _leave_for_certain(self, attendance: AttendanceStream, by_itself: bool) -> None:
         """Even if the call is cancelled meanwhile, as gRPC does when a bot hangs up."""
-        leaving = asyncio.create_task(self._leave(attendance, by_itself))
+        leaving = asyncio.create_task(self._remove_attendance(attendance, by_itself))
         self._leaving.add(leaving)
         leaving.add_done_callback(self._leaving.discard)
         await asyncio.shield(leaving)
 
-    async def _leave(self, attendance: Attendance, by_itself: bool) -> None:
+    async def _remove_attendance(self, attendance: AttendanceStream, by_itself: bool) -> None:
         bot, attend_id = attendance.bot, attendance.attend_id
         try:
             if await self._store.attendances.remove_attendance(bot, attend_id, by_itself=by_itself):
@@ -145,20 +146,20 @@ class Lobby:
         except StoreUnavailable:
             log.debug("attendance_left_to_expire", bot=attendance.bot)
 
-    def _presence(self, attendance: Attendance) -> Presence:
+    def _stored_attendance(self, attendance: AttendanceStream) -> Presence:
         it = attendance
         return Presence(self.name, it.attend_id, it.max_matches, it.queues, it.turn)
 
-    async def _keep(self, attendance: Attendance) -> bool:
+    async def _renew_attendance(self, attendance: AttendanceStream) -> bool:
         """Lengthens its lease; ends the stream of a bot that attends at another lobby now."""
         kept = await self._store.attendances.renew_attendance(
-            attendance.bot, self._presence(attendance), LEASE_MS
+            attendance.bot, self._stored_attendance(attendance), ATTENDANCE_LEASE_MS
         )
         if not kept:
-            _replace(attendance)
+            _end_replaced(attendance)
         return kept
 
-    async def _wait_in_queues(self, attendance: Attendance) -> None:
+    async def _wait_in_queues(self, attendance: AttendanceStream) -> None:
         """Each bot that has a place free waits, once, in each queue it named."""
         room = await self._store.seats.room_in(attendance.bot, attendance.queues)
         has_room = {queue for queue, free in zip(attendance.queues, room, strict=True) if free}
@@ -170,9 +171,9 @@ class Lobby:
                 await self._store.queues.leave_queue(queue, attendance.bot)
         if attendance.bot not in self._present:  # it has gone meanwhile
             await self._leave_queues(attendance.bot, attendance.queues)
-        self._pairing.wake()
+        self._pairing.wake_pairing()
 
-    async def _tell_what_it_is_off(self, attendance: Attendance, has_room: Collection[str]) -> None:
+    async def _tell_what_it_is_off(self, attendance: AttendanceStream, has_room: Collection[str]) -> None:
         """The ladders and the queues that it named and may not play in. A bot that is off the queues has no room there."""
         off: list[pb.TakenOff] = []
         if any(queue.startswith(LADDER_PREFIX) for queue in attendance.queues):
@@ -188,17 +189,19 @@ class Lobby:
         for queue in queues:
             await self._store.queues.leave_queue(queue, bot)
 
-    async def _tell_open_seats(self, attendance: Attendance, only: Collection[SeatOf] | None = None) -> None:
+    async def _tell_open_seats(
+        self, attendance: AttendanceStream, only: Collection[SeatOf] | None = None
+    ) -> None:
         """All offers that stand, or those of these seats; what was offered and stands no more is closed.
 
         One look after the other: an answer that is older than what was told last would close what is open.
         """
         async with attendance.looking:
-            standing = await self._standing(attendance.bot, only)
+            standing = await self._read_offers(attendance.bot, only)
             _tell_seats(attendance, standing, attendance.told if only is None else only)
         await self._note_told(attendance)
 
-    async def _note_told(self, attendance: Attendance) -> None:
+    async def _note_told(self, attendance: AttendanceStream) -> None:
         """Notes the offers that were handed to the stream; those of a stream without a writer wait for it.
 
         A bot that does not read is told all the same: its offers stand in line behind what it has not read.
@@ -209,16 +212,16 @@ class Lobby:
             seats, attendance.to_note = attendance.to_note, []
             await self._store.no_shows.note_told(attendance.bot, seats)
 
-    async def _standing(self, bot: str, only: Collection[SeatOf] | None) -> list[SeatOffer]:
+    async def _read_offers(self, bot: str, only: Collection[SeatOf] | None) -> list[SeatOffer]:
         """A bot may have a thousand seats of which one has changed."""
         if only is None:
             return await self._store.seats.open_offers(bot)
         return await self._store.seats.offers_of(bot, only) if only else []
 
-    async def beat(self) -> None:
+    async def renew_attendances(self) -> None:
         """Keeps attendances alive, and catches what a lost notice would have told. Runs until cancelled."""
         while True:
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(LOBBY_HEARTBEAT_S)
             try:
                 await self._beat_once()
             except StoreUnavailable:
@@ -226,28 +229,28 @@ class Lobby:
 
     async def _beat_once(self) -> None:
         for attendance in self._written_attendances():
-            if await self._keep(attendance):
+            if await self._renew_attendance(attendance):
                 await self._tell_open_seats(attendance)
                 await self._wait_in_queues(attendance)
                 await self._tell_places(attendance)
 
-    def _written_attendances(self) -> list[Attendance]:
+    def _written_attendances(self) -> list[AttendanceStream]:
         """Those that the store knows.
 
         Until an attendance is written an older one may hold the bot's lease; the store would say that the newer is replaced.
         """
         return [attendance for attendance in self._present.values() if attendance.is_written]
 
-    async def listen(self) -> None:
+    async def listen_for_notices(self) -> None:
         """Hears whose offers change, wherever their referee is, and who attends elsewhere. Runs until cancelled."""
         while True:
             try:
                 async for notice in lobby_notices(self._store.client):
-                    self._note(notice)
+                    self._note_notice(notice)
             except StoreUnavailable:
-                await asyncio.sleep(BEAT_S)
+                await asyncio.sleep(LOBBY_HEARTBEAT_S)
 
-    def _note(self, notice: LobbyNotice) -> None:
+    def _note_notice(self, notice: LobbyNotice) -> None:
         """A notice may be late: whether a bot attends elsewhere by now only the store knows."""
         attendance = self._present.get(notice.bot)
         if attendance and attendance.is_written:
@@ -256,8 +259,10 @@ class Lobby:
             self._changed[notice.bot].update([notice.seat] if notice.seat else [])
             self._news.set()
 
-    async def _look_again(self, attendance: Attendance, seats: Collection[SeatOf], is_doubtful: bool) -> None:
-        if not is_doubtful or await self._keep(attendance):
+    async def _look_again(
+        self, attendance: AttendanceStream, seats: Collection[SeatOf], is_doubtful: bool
+    ) -> None:
+        if not is_doubtful or await self._renew_attendance(attendance):
             await self._tell_open_seats(attendance, seats)
             await self._wait_in_queues(attendance)
 
@@ -279,30 +284,30 @@ class Lobby:
         changed, self._changed = self._changed, defaultdict(set)
         doubtful, self._doubtful = self._doubtful, set()
         written = [each for each in self._written_attendances() if each.bot in changed]
-        await together(
+        await gather_limited(
             self._look_again(each, changed[each.bot], each.bot in doubtful)
             for each in sorted(written, key=lambda attendance: attendance.bot)
         )
 
 
 def _tell_seats(
-    attendance: Attendance, standing: Iterable[SeatOffer], asked: Collection[tuple[str, int]]
+    attendance: AttendanceStream, standing: Iterable[SeatOffer], asked: Collection[tuple[str, int]]
 ) -> None:
     """Offers what stands and has not been told; of the seats asked for, closes what was told and stands no more."""
     for each in standing:
         if each.epoch > attendance.told.get((each.match, each.seat), 0):
-            attendance.offer(pb.SeatOffer.FromString(each.offer))
+            attendance.queue_offer(pb.SeatOffer.FromString(each.offer))
     for match, seat in sorted(set(asked) - {(each.match, each.seat) for each in standing}):
         attendance.close_seat(match, seat)
 
 
-def _replace(attendance: Attendance) -> None:
+def _end_replaced(attendance: AttendanceStream) -> None:
     attendance.end(Refusal("REPLACED", "a newer stream of this bot attends", bot=attendance.bot))
 
 
-def _welcome(attendance: Attendance) -> None:
+def _confirm_attendance(attendance: AttendanceStream) -> None:
     welcome = pb.Welcome(bot=attendance.bot, max_matches=attendance.max_matches)
-    attendance.tell(pb.AttendResponse(welcome=welcome))
+    attendance.queue_response(pb.AttendResponse(welcome=welcome))
 
 
 def check_limit(max_matches: int) -> int:

@@ -12,11 +12,7 @@ from seatwise_server.lobby.queue import CREATED, Kind
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.store import Proposal, Store, counts_no_shows
 from seatwise_server.store.errors import MatchRetired, ProposalExpired
-
-OURS_MS = 10_000
-"""So long after it was made a proposal is its maker's: seats and metas refuse what comes later."""
-OLD_MS = 15_000
-"""After this another lobby may adopt it. The difference is how far the clocks of a cluster's nodes may be apart."""
+from seatwise_server.timings import PROPOSAL_ADOPT_MS, PROPOSAL_OWN_MS
 
 log = structlog.get_logger()
 
@@ -28,20 +24,20 @@ class Proposals:
         self._store = store
         self._seating = seating
 
-    async def seat(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
+    async def seat_proposal(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
         """Seats these, in this order; if one is not to be had those who are present go back to where they stood.
 
         Whether the queue is shorter now; else there is no use in trying again at once.
         """
         try:
-            return await self._seat(kind, proposal, bots)
+            return await self._try_to_seat(kind, proposal, bots)
         except ProposalExpired:
             log.warning("proposal_left_to_others", match=proposal.match, queue=kind.queue)
             return False
 
-    async def _seat(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
+    async def _try_to_seat(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
         try:
-            missing = await self._reserve(kind, proposal, bots)
+            missing = await self._reserve_seats(kind, proposal, bots)
         except MatchRetired:  # it was dropped by a lobby that died before it put the bots back
             return await self._give_up(kind.queue, proposal, "")
         if missing:
@@ -62,7 +58,7 @@ class Proposals:
 
     async def _seat_created(self, proposal: Proposal, bots: Sequence[str]) -> str | None:
         match = proposal.match
-        missing = await self._seating.reserve(match, bots, _until_ms(proposal))
+        missing = await self._seating.reserve_seats(match, bots, _until_ms(proposal))
         if missing:
             await self._store.queues.dissolve_proposal(CREATED, match, proposal.bots)
         elif bots:
@@ -74,16 +70,16 @@ class Proposals:
     async def _give_up(self, queue: str, proposal: Proposal, missing: str) -> bool:
         """Puts all bots but the missing one back, if they are present. Whether the queue is shorter now."""
         if not await self._seating.drop_unowned(proposal.match, _until_ms(proposal)):
-            await self._close(queue, proposal)
+            await self._close_proposal(queue, proposal)
             return False
         present = await self._store.attendances.present_bots([waiting.bot for waiting in proposal.bots])
         back = [waiting for waiting in proposal.bots if waiting.bot in present - {missing}]
         await self._store.queues.dissolve_proposal(queue, proposal.match, back)
         return len(back) < len(proposal.bots)
 
-    async def adopt(self, queue: str, match: str) -> Proposal | None:
+    async def adopt_proposal(self, queue: str, match: str) -> Proposal | None:
         """A proposal that another lobby has left, to be seated; None if it is too new, gone, or closed now."""
-        proposal = await self._store.queues.adopt_proposal(queue, match, OLD_MS)
+        proposal = await self._store.queues.adopt_proposal(queue, match, PROPOSAL_ADOPT_MS)
         if proposal and await self.close_if_handed_over(queue, proposal):
             return None
         return proposal
@@ -92,10 +88,10 @@ class Proposals:
         """Closes the proposal if its match is, or was, a referee's: its lobby died before its last step."""
         if not await self._seating.is_handed_over(proposal.match):
             return False
-        await self._close(queue, proposal)
+        await self._close_proposal(queue, proposal)
         return True
 
-    async def _close(self, queue: str, proposal: Proposal) -> None:
+    async def _close_proposal(self, queue: str, proposal: Proposal) -> None:
         """Touches no seat: those of a match that was handed over are its referee's to free."""
         if queue != CREATED:  # there a match waits, and no bot
             await self._wait_on(queue, [waiting.bot for waiting in proposal.bots])
@@ -113,27 +109,27 @@ class Proposals:
         await self._store.queues.close_proposal(queue, proposal.match)
         log.info("match_paired", match=proposal.match, queue=queue, bots=list(bots))
 
-    async def _reserve(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> str | None:
+    async def _reserve_seats(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> str | None:
         """Writes the match down before its seats are taken, so that no seat is held for a match unknown.
 
         The bot that is not to be had, or none. Raises MatchRetired if the match was dropped.
         """
         match, until_ms = proposal.match, _until_ms(proposal)
         args = (match, kind.game, bots, kind.options, kind.time_control, kind.competition)
-        new = self._seating.setup(*args)
+        new = self._seating.new_setup(*args)
         since_ms = {each.bot: each.since_ms for each in proposal.bots} if counts_no_shows(kind.queue) else {}
-        is_created = await self._seating.create(new, MatchState.SEATING, kind.queue, until_ms, since_ms)
+        is_created = await self._seating.create_match(new, MatchState.SEATING, kind.queue, until_ms, since_ms)
         setup = new if is_created else await self._seating.setup_of(match)
         if setup is None:
             raise MatchRetired(match)
-        return await self._seating.reserve(match, setup.bots, until_ms, queued=since_ms)
+        return await self._seating.reserve_seats(match, setup.bots, until_ms, queued=since_ms)
 
 
 def _until_ms(proposal: Proposal) -> int:
     """On Redis's clock."""
-    return proposal.taken_ms + OURS_MS
+    return proposal.taken_ms + PROPOSAL_OWN_MS
 
 
-def now() -> float:
+def loop_time() -> float:
     """When an attempt begins."""
     return asyncio.get_running_loop().time()

@@ -28,7 +28,7 @@ class Seating:
         self._store = store
         self._durability = durability
 
-    def setup(
+    def new_setup(
         self,
         match: str,
         game: str,
@@ -51,7 +51,7 @@ class Seating:
             competition=competition,
         )
 
-    async def create(
+    async def create_match(
         self,
         setup: Setup,
         state: MatchState,
@@ -90,13 +90,13 @@ class Seating:
             await self._store.jobs.is_open(match) or await self._store.journal.read_fence(match) is not None
         )
 
-    async def missing(self, bots: Sequence[str]) -> str | None:
+    async def missing_bot(self, bots: Sequence[str]) -> str | None:
         """A bot that has not as many places free as it has seats among these; none if all could be seated."""
         room = await self._store.seats.free_places(bots)
         found = zip(bots, room, strict=True)
         return min((bot for bot, free in found if free < bots.count(bot)), default=None)
 
-    async def reserve(
+    async def reserve_seats(
         self, match: str, bots: Sequence[str], until_ms: int, queued: Collection[str] = ()
     ) -> str | None:
         """Reserves all seats, or none: gives back what it has and names the bot that is not to be had.
@@ -111,14 +111,14 @@ class Seating:
         missing = next((bot for bot, why in answered if not why.holds), None)
         if missing is None:
             held = [bot for bot, why in answered if why is Reservation.ALREADY]
-            missing = await self._gone(held)
+            missing = await self._absent_bot(held)
         if missing is None:
             return None
         await self._store.seats.release_all(match, bots, until_ms)
         log.debug("seat_not_to_be_had", match=match, bot=missing, why=dict(answered)[missing].name)
         return missing
 
-    async def _gone(self, bots: Sequence[str]) -> str | None:
+    async def _absent_bot(self, bots: Sequence[str]) -> str | None:
         """One of these that is not present: its seat was reserved by a lobby that died, and it has left since."""
         if not bots:
             return None

@@ -8,12 +8,12 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-AT_ONCE = 32
+MOST_AWAITED_AT_ONCE = 32
 
 
-async def together(work: Iterable[Awaitable[T]]) -> list[T]:
+async def gather_limited(work: Iterable[Awaitable[T]]) -> list[T]:
     """All results, in order; the first failure is raised when nothing runs any more."""
-    turn = asyncio.Semaphore(AT_ONCE)
+    turn = asyncio.Semaphore(MOST_AWAITED_AT_ONCE)
 
     async def one(each: Awaitable[T]) -> T:
         async with turn:

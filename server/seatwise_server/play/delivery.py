@@ -16,7 +16,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.logged_results import decode_logged_result
 from seatwise_server.play.inbound import NotYourSeat
-from seatwise_server.play.no_shows import NOBODY, Absence, NoShowNotes, absence_of
+from seatwise_server.play.no_shows import NOBODY, MissedSeats, NoShowNotes, absence_of
 from seatwise_server.play.result_messages import encode_match_ended
 from seatwise_server.store import Store
 from seatwise_server.store.group_commit.writer import AppendResult
@@ -30,7 +30,7 @@ class MatchEnd:
     record: bytes
     """One line; empty for a voided match."""
     state: MatchState
-    absence: Absence = NOBODY
+    absence: MissedSeats = NOBODY
     """Who did not sit down, if that decided how it was played, or that it was not."""
 
 

@@ -11,8 +11,8 @@ from seatwise_server.play.lease import Lease
 from seatwise_server.play.match_ownership import MatchOwnership
 from seatwise_server.store import AppendResult, Store
 from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.timings import REFEREE_HEARTBEAT_S
 
-BEAT_S = 1.0
 BEAT_RETRY_S = 0.2
 ORDERS_BLOCK_MS = 1000
 CONFIRMATIONS_AT_ONCE = 64
@@ -65,7 +65,7 @@ class HeartbeatSender:
             while True:
                 began = self._lease.now
                 await self.send_heartbeat()
-                await asyncio.sleep(max(BEAT_RETRY_S, BEAT_S - (self._lease.now - began)))
+                await asyncio.sleep(max(BEAT_RETRY_S, REFEREE_HEARTBEAT_S - (self._lease.now - began)))
         finally:
             if self._regaining:
                 self._regaining.cancel()
@@ -123,4 +123,4 @@ class HeartbeatSender:
                     self._owner.obey_order(order.order.decode())
                     last = order.order_id
             except StoreUnavailable:
-                await asyncio.sleep(BEAT_S)
+                await asyncio.sleep(REFEREE_HEARTBEAT_S)

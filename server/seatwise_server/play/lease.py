@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-LEASE_S = 5.0
-LEASE_MARGIN_S = 1.0
-"""For clocks that do not run alike, and for what is on its way to the transport."""
+from seatwise_server.timings import REFEREE_LEASE_MARGIN_S, REFEREE_LEASE_S
 
 STORE_RETRY_S = 0.5
 """When the store gives no answer, the referee asks again after this time, in seconds."""
@@ -20,9 +18,9 @@ STORE_RETRY_S = 0.5
 class Lease:
     """One for each referee process. It holds from its first `renew` on."""
 
-    def __init__(self, clock: Callable[[], float], lease_s: float = LEASE_S) -> None:
+    def __init__(self, clock: Callable[[], float], lease_s: float = REFEREE_LEASE_S) -> None:
         self._clock = clock
-        self._certain_s = lease_s - LEASE_MARGIN_S
+        self._certain_s = lease_s - REFEREE_LEASE_MARGIN_S
         self._until = clock()
         self._holds = False
         self.lapses = 0

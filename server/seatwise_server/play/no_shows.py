@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Absence:
+class MissedSeats:
     """What the journal says of the set-up."""
 
     seats: tuple[int, ...] = ()
@@ -25,10 +25,10 @@ class Absence:
     """A referee died or was stopped in the set-up: bots may have lost their way through our fault."""
 
 
-NOBODY = Absence()
+NOBODY = MissedSeats()
 
 
-def absence_of(setup: Setup, journal: Sequence[bytes]) -> Absence:
+def absence_of(setup: Setup, journal: Sequence[bytes]) -> MissedSeats:
     """The absence in a match whose set-up is over."""
     taken: set[int] = set()
     is_excused = False
@@ -39,7 +39,7 @@ def absence_of(setup: Setup, journal: Sequence[bytes]) -> Absence:
             is_excused = True
         elif isinstance(entry, Dealt):
             break
-    return Absence(tuple(seat for seat in range(len(setup.bots)) if seat not in taken), is_excused)
+    return MissedSeats(tuple(seat for seat in range(len(setup.bots)) if seat not in taken), is_excused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class NoShowNotes:
 
     store: Store
 
-    async def note_absence(self, setup: Setup, absence: Absence) -> None:
+    async def note_absence(self, setup: Setup, absence: MissedSeats) -> None:
         """Notes the no-shows of a match whose set-up is over; nothing happens for a match that no queue has seated.
 
         They count only where they kept another bot of the queue waiting: where nobody could sit down the fault may be ours.

@@ -25,7 +25,7 @@ from seatwise_server.counts import COUNTS
 if TYPE_CHECKING:
     from seatwise_referee.match import SeatUpdate
 
-REASONS = {name.removeprefix("REASON_"): number for name, number in pb.MoveRejected.Reason.items()}
+REJECTION_NUMBERS = {name.removeprefix("REASON_"): number for name, number in pb.MoveRejected.Reason.items()}
 
 _ITEM = pb.PlayResponse.ITEMS_FIELD_NUMBER
 _UPDATE = pb.PlayResponseItem.UPDATE_FIELD_NUMBER
@@ -104,7 +104,7 @@ def encode_accepted(head: bytes, request_id: str, charged_ms: int, receipt: byte
 def encode_rejected(head: bytes, request_id: str, reason: str, message: str) -> bytes:
     """Something does not stand."""
     COUNTS.rejections[reason] += 1
-    body = pb.MoveRejected(request_id=request_id, reason=REASONS[reason], message=message)  # type: ignore[arg-type]
+    body = pb.MoveRejected(request_id=request_id, reason=REJECTION_NUMBERS[reason], message=message)  # type: ignore[arg-type]
     return head + encode_field(_REJECTED, body.SerializeToString())
 
 

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import structlog
 
-from seatwise_server.play.lease import LEASE_S, STORE_RETRY_S
+from seatwise_server.play.lease import STORE_RETRY_S
 from seatwise_server.store import Death, DeathWatch, Fence, Heartbeat, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 from seatwise_server.store.notices import handover_notices
+from seatwise_server.timings import REFEREE_LEASE_S
 
-LOOK_S = 0.25
+TAKEOVER_CHECK_S = 0.25
 SHARING_S = 0.5
 """So long each takes only its share of what a dead one leaves; after that whoever has room takes what is left: the
 others may be dead too, and nobody knows it yet."""
@@ -86,7 +87,7 @@ class Takeover:
         self._host = host
         self._name = host.name
         self._store = store
-        self._watch = DeathWatch(LEASE_S)
+        self._watch = DeathWatch(REFEREE_LEASE_S)
         self._beats: Mapping[str, Heartbeat] = {}
         self._owners: set[str] = set()
         """Owners of matches whose jobs others hold, as of this look and the one before: they may be dead too."""
@@ -106,7 +107,7 @@ class Takeover:
 
     async def _wait_for_next_look(self) -> None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(LOOK_S):
+            async with asyncio.timeout(TAKEOVER_CHECK_S):
                 await self._wake.wait()
         self._wake.clear()
 

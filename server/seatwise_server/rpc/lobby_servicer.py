@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise.v1 import lobby_service_pb2_grpc
-from seatwise_server.lobby.attendance import Attendance
+from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.call_context import Context, authorize_call
@@ -33,9 +33,9 @@ class LobbyServicer(lobby_service_pb2_grpc.LobbyServiceServicer):
         caller = await authorize_call(self._authenticator, METHOD, context)
         first = await _first_request(requests)
         queues = await self._lobby.known_queues(list(first.queues))
-        attendance = Attendance(caller.bot, queues, check_limit(first.max_matches))
+        attendance = AttendanceStream(caller.bot, queues, check_limit(first.max_matches))
         with self._open_streams.track_stream(caller, attendance):
-            async with self._lobby.present(attendance):
+            async with self._lobby.attend_lobby(attendance):
                 reading = self._read_requests(requests, attendance)
                 with reading_beside(reading, lambda: attendance.end(None)) as reader:
                     refusal = await attendance.write_all(context.write)
@@ -44,7 +44,9 @@ class LobbyServicer(lobby_service_pb2_grpc.LobbyServiceServicer):
         if refusal:
             raise refusal
 
-    async def _read_requests(self, requests: AsyncIterator[pb.AttendRequest], attendance: Attendance) -> None:
+    async def _read_requests(
+        self, requests: AsyncIterator[pb.AttendRequest], attendance: AttendanceStream
+    ) -> None:
         async for request in requests:
             await self._lobby.set_limit(attendance, request.max_matches)
 

@@ -8,7 +8,6 @@ from seatwise.v1 import admin_service_pb2 as pb
 from seatwise_server import resources
 from seatwise_server.ladder.ladder_settings import ladder_lease
 from seatwise_server.lobby.aborting import Aborting
-from seatwise_server.play.lease import LEASE_S
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import find_bot
@@ -16,11 +15,10 @@ from seatwise_server.services.match_audit import MatchAudit
 from seatwise_server.services.paging import bad_page_token, page_size
 from seatwise_server.services.request_limits import check_text
 from seatwise_server.store import Fence, Heartbeat, Job, Store, now_ms
+from seatwise_server.timings import REFEREE_LEASE_S, REFEREE_SHOWN_SILENT_MS
 
 LONGEST_VOID_REASON = 200
-SHOWN_SILENT_AFTER_MS = 2_500
-"""A referee whose last heartbeat is older than this is shown as silent: it has missed one, at least."""
-MATCH_LEASE_MS = int(LEASE_S * 1000)
+MATCH_LEASE_MS = int(REFEREE_LEASE_S * 1000)
 HOUSE_BOTS = "house-bots"
 """The work of running the house's bots, which one process does at a time."""
 _JOB_ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
@@ -77,7 +75,7 @@ class AdminService:
         if meta is None or "setup" not in meta.fields:
             raise Refusal("NOT_FOUND", f"there is no match {request.name[:80]!r}", name=request.name[:80])
         if "result" not in meta.fields:
-            await self._aborting.abort(request.name, request.reason.strip())
+            await self._aborting.abort_match(request.name, request.reason.strip())
         return pb.VoidMatchResponse(match=resources.match_resource(meta))
 
     async def forgive_no_shows(
@@ -126,7 +124,7 @@ def _referee(name: str, beat: Heartbeat, now: int) -> pb.Referee:
 def _referee_state(beat: Heartbeat, silent_ms: int) -> pb.Referee.State:
     if beat.has_left:
         return pb.Referee.STATE_STOPPED
-    if silent_ms > SHOWN_SILENT_AFTER_MS:
+    if silent_ms > REFEREE_SHOWN_SILENT_MS:
         return pb.Referee.STATE_SILENT
     return pb.Referee.STATE_DRAINING if beat.is_draining else pb.Referee.STATE_SERVING
 

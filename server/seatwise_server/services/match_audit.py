@@ -14,7 +14,7 @@ from seatwise_referee.setup import Setup
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.queue import CREATED
-from seatwise_server.lobby.together import together
+from seatwise_server.lobby.together import gather_limited
 from seatwise_server.play.delivery import logged_result_of
 from seatwise_server.services.lost_match import LostMatchRestorer
 from seatwise_server.services.paging import bad_page_token
@@ -119,7 +119,7 @@ class MatchAudit:
 
     async def _examined(self, matches: Iterable[str]) -> list[FoundFault]:
         awaited = dict[str, str]()
-        found = await together(self._examine(match, awaited) for match in matches)
+        found = await gather_limited(self._examine(match, awaited) for match in matches)
         return [fault for faults in found for fault in faults]
 
     # One match

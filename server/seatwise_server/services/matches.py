@@ -67,7 +67,7 @@ class MatchService:
         setup = await self._new_setup(request)
         if request.HasField("deal_set") and await self._store.matches.get_meta(setup.match) is None:
             setup = await self._sets.join_set(setup, request.deal_set)
-        await self._seating.create(setup, MatchState.WAITING, CREATED)
+        await self._seating.create_match(setup, MatchState.WAITING, CREATED)
         match = await self._get_message(setup.match)
         if match.state == match_pb2.Match.STATE_WAITING:
             await self._store.queues.enter_queue(CREATED, setup.match)
@@ -104,7 +104,7 @@ class MatchService:
         """See match_service.proto."""
         match = await self._get_message(request.name)
         if not match.HasField("end_time"):
-            await self._aborting.abort(request.name)
+            await self._aborting.abort_match(request.name)
         return pb.AbortMatchResponse(match=match)
 
     async def get_deal_set(self, caller: Caller, request: pb.GetDealSetRequest) -> pb.GetDealSetResponse:
@@ -148,7 +148,7 @@ class MatchService:
                 raise bot_not_found(bot)
         check_seats(game, len(request.bots), f"{len(request.bots)} bots are named")
         with refusing_bad_settings():
-            return self._seating.setup(
+            return self._seating.new_setup(
                 _match_name(request.request_id),
                 game,
                 request.bots,

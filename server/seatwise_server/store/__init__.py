@@ -16,7 +16,7 @@ from seatwise_server.store.journal import Death, Fence, Journal
 from seatwise_server.store.ladders import Event, LadderMeta, Ladders, Shown
 from seatwise_server.store.leagues import LeagueMeta, Leagues
 from seatwise_server.store.leases import Leases
-from seatwise_server.store.matches import Matches, MatchMeta, MatchPage
+from seatwise_server.store.matches import Matches, MatchMeta, StoredMatchPage
 from seatwise_server.store.no_shows import NoShow, NoShows, OffQueues
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
 from seatwise_server.store.queues import Proposal, Queues, Waiting, counts_no_shows
@@ -54,7 +54,6 @@ __all__ = [
     "Leases",
     "Listeners",
     "MatchMeta",
-    "MatchPage",
     "Matches",
     "NoShow",
     "NoShows",
@@ -77,6 +76,7 @@ __all__ = [
     "SetOfDeals",
     "Shown",
     "Store",
+    "StoredMatchPage",
     "Waiting",
     "check_server",
     "connect",

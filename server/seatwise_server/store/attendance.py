@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, call, call_many
+from seatwise_server.timings import ATTENDANCE_LEASE_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,6 @@ class Replaced:
 
 LATE_MS = 1000
 """A bot that is told of a seat so long after the seat was offered has lost set-up time through our fault."""
-LEASE_MS = 10_000
-"""An attendance that is not kept for so long is gone."""
 
 
 class Attendances:
@@ -101,7 +100,11 @@ class Attendances:
         named = list(bots)
         commands = [("PTTL", keys.bot_attendance(bot)) for bot in named]
         answers = await call_many(self._client, commands) if commands else []
-        return {bot: LEASE_MS - left_ms for bot, left_ms in zip(named, answers, strict=True) if left_ms > 0}
+        return {
+            bot: ATTENDANCE_LEASE_MS - left_ms
+            for bot, left_ms in zip(named, answers, strict=True)
+            if left_ms > 0
+        }
 
     async def present_bots(self, bots: Collection[str]) -> set[str]:
         """Which of these bots are present."""

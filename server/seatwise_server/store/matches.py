@@ -68,7 +68,7 @@ class MatchMeta:
 
 
 @dataclass(frozen=True, slots=True)
-class MatchPage:
+class StoredMatchPage:
     """Some matches, newest first."""
 
     matches: tuple[MatchMeta, ...]
@@ -169,7 +169,7 @@ class Matches:
         packed = await call(self._client, "GET", keys.match_record(match))
         return zlib.decompress(packed) if packed is not None else None
 
-    async def list_page(self, page_size: int, page_token: str = "") -> MatchPage:
+    async def list_page(self, page_size: int, page_token: str = "") -> StoredMatchPage:
         """The newest matches, or those behind the page that ended with the token.
 
         Raises BadPageToken. Matches whose meta has gone are left out.
@@ -179,10 +179,10 @@ class Matches:
         while len(found) <= page_size:
             named, place = await self._names_behind(place)
             if not named:
-                return MatchPage(tuple(found), "")
+                return StoredMatchPage(tuple(found), "")
             found += await self._read_metas(named)
         last = found[page_size - 1]
-        return MatchPage(tuple(found[:page_size]), PageCursor(last.create_us, last.match).token())
+        return StoredMatchPage(tuple(found[:page_size]), PageCursor(last.create_us, last.match).token())
 
     async def _names_behind(self, place: PageCursor) -> tuple[list[str], PageCursor]:
         """The next names and the place of the last; matches of one microsecond are in order of their names."""

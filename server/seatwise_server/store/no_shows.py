@@ -31,7 +31,7 @@ MOST_REMEMBERED = 2
 PAUSE_MS = 10 * MINUTE_MS
 """For so long the first time; each time for twice as long, until a day has passed since the last."""
 LONGEST_PAUSE_MS = DAY_MS
-KEEP_MS = 2 * DAY_MS
+NO_SHOWS_KEPT_MS = 2 * DAY_MS
 """So long after the last change all is forgotten."""
 
 
@@ -90,7 +90,7 @@ class NoShows:
 
         All lobbies are told when it may be seated again for that, on keys.OFFERS_CHANNEL.
         """
-        more = (keys.OFFERS_CHANNEL, bot, MOST_UNTAKEN - 1, FORGIVEN_MS, KEEP_MS)
+        more = (keys.OFFERS_CHANNEL, bot, MOST_UNTAKEN - 1, FORGIVEN_MS, NO_SHOWS_KEPT_MS)
         return bool(
             await scripts.run_script(self._client, "seat_taken", _keys(bot), f"{match}/{seat}", *more)
         )
@@ -102,7 +102,14 @@ class NoShows:
 
         All lobbies are told, on keys.OFFERS_CHANNEL.
         """
-        limits = (REMEMBERED_MS, MOST_REMEMBERED * REMEMBERED_MS, PAUSE_MS, LONGEST_PAUSE_MS, DAY_MS, KEEP_MS)
+        limits = (
+            REMEMBERED_MS,
+            MOST_REMEMBERED * REMEMBERED_MS,
+            PAUSE_MS,
+            LONGEST_PAUSE_MS,
+            DAY_MS,
+            NO_SHOWS_KEPT_MS,
+        )
         calls = [
             (_keys(bot), (f"{match}/{seat}", match, "1" if counts else "", keys.OFFERS_CHANNEL, bot, *limits))
             for bot, seat in seats

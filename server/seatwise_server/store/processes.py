@@ -16,7 +16,7 @@ from seatwise_server.store.redis.client import (
     call_many,
 )
 
-KEEP_MS = 300_000
+PROCESSES_KEPT_MS = 300_000
 """Heartbeats and orders of a process that is no more go after this; it is no rule for who lives."""
 
 _MOST_ORDERS = 10_000
@@ -61,7 +61,9 @@ class Processes:
         """One heartbeat, once a second; answers its count."""
         named = [keys.process_beat(process), keys.PROCESS_INDEX]
         facts = ("address", address, "tables", tables, "free", free, "draining", int(is_draining))
-        return int(await scripts.run_script(self._client, "process_beat", named, process, KEEP_MS, *facts))
+        return int(
+            await scripts.run_script(self._client, "process_beat", named, process, PROCESSES_KEPT_MS, *facts)
+        )
 
     async def deregister_process(self, process: str) -> bool:
         """Says that the process has let go of everything, so that others need not wait; False when unknown.
@@ -96,7 +98,10 @@ class Processes:
         key = keys.process_orders(process)
         added, _ = await call_many(
             self._client,
-            [("XADD", key, "MAXLEN", "~", _MOST_ORDERS, "*", "o", order), ("PEXPIRE", key, KEEP_MS)],
+            [
+                ("XADD", key, "MAXLEN", "~", _MOST_ORDERS, "*", "o", order),
+                ("PEXPIRE", key, PROCESSES_KEPT_MS),
+            ],
         )
         return str(added.decode())
 

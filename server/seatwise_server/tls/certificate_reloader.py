@@ -10,7 +10,7 @@ import structlog
 
 from seatwise_server.tls.tls_files import TlsError, TlsFiles, TlsIdentity, read_identity
 
-LOOK_S = 1.0
+CERTIFICATE_CHECK_S = 1.0
 """How often the files are looked at. A look costs three calls of `stat`."""
 RENEW_S = 3600.0
 """How often a pair that signs itself is asked whether it is to be renewed."""
@@ -56,7 +56,7 @@ class CertificateReloader:
         self._renewed_s = asyncio.get_running_loop().time()
         while True:
             self.look(asyncio.get_running_loop().time())
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(CERTIFICATE_CHECK_S)
 
     def look(self, now_s: float) -> None:
         """One look at the files. Never raises: with files that cannot be used it keeps the identity that it has."""

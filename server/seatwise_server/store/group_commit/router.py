@@ -19,7 +19,7 @@ from seatwise_server.store.redis.address import NodeAddress
 from seatwise_server.store.redis.replica_wait import ReplicaWait
 from seatwise_server.store.redis.topology import SLOTS, Span, Topology
 
-LOOK_EVERY_S = 0.05
+TOPOLOGY_READ_EVERY_S = 0.05
 """How often at most it is asked who holds what."""
 
 MOST_HOPS = 3
@@ -154,7 +154,7 @@ class AppendRouter:
             except (RedisError, OSError) as error:
                 self._is_stale.set()
                 self._note_outage(error)
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(TOPOLOGY_READ_EVERY_S)
 
     def _set_routes(self, spans: tuple[Span, ...]) -> None:
         has_moved = bool(self._spans) and spans != self._spans
