@@ -110,6 +110,8 @@ SEEN_ONCE: dict[str, str] = {
 SEEN_BY_ADMINS: dict[str, str] = {
     "seatwise.v1.Lease": "what holder left_ms",
     "seatwise.v1.LiveMatch": "match referee epoch deaths",
+    "seatwise.v1.CheckMatchesResponse": "faults checked next_page_token",
+    "seatwise.v1.MatchFault": "match kind text mended",
     "seatwise.v1.Referee": "name address state matches free_tables silent_ms",
 }
 """Of the processes; no cards there either, for an admin's bots may play too."""

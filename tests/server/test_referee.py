@@ -119,7 +119,7 @@ async def test_a_match_is_not_forgotten_when_the_store_goes_while_it_is_made_sur
 ) -> None:
     referee, found = new_referee(store, flusher), await estate(store)
     monkeypatch.setattr(referee.lease, "holds", lambda: False)
-    monkeypatch.setattr(Journal, "confirm", gone)
+    monkeypatch.setattr(Journal, "confirm_fence", gone)
     with pytest.raises(StoreUnavailable):
         await referee.open_match(found)
     assert not referee.has_match(found.job.match)

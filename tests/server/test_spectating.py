@@ -28,13 +28,13 @@ class FakeStore:
         self.matches = self.journal = self
         self._written = asyncio.Event()
 
-    async def get(self, name: str) -> MatchMeta | None:
+    async def get_meta(self, name: str) -> MatchMeta | None:
         return MatchMeta(name, 0, dict(self.fields)) if name == self.desk.setup.match else None
 
-    async def record(self, _: str) -> bytes | None:
+    async def get_record(self, _: str) -> bytes | None:
         return self.kept
 
-    async def tail(self, _: str, after_seq: int, block_ms: int) -> list[bytes]:
+    async def wait_for_entries(self, _: str, after_seq: int, block_ms: int) -> list[bytes]:
         try:
             async with asyncio.timeout(block_ms / 1000):
                 while self.kept is not None or len(self.desk.journal) <= after_seq:

@@ -294,7 +294,7 @@ def a_door(room: Room, streams: PlayStreams | None = None) -> Iterator[tuple[Fak
     lease = SimpleNamespace(holds=lambda: True)
     referee: Any = SimpleNamespace(intake=room.intake, streams=house, lease=lease)
     authenticator: Any = FakeAuthenticator(room.setup.bots[0])
-    open_streams: Any = SimpleNamespace(track=lambda *_: nullcontext())
+    open_streams: Any = SimpleNamespace(track_stream=lambda *_: nullcontext())
     context, said = FakeContext(), Said()
     task = asyncio.create_task(PlayServicer(referee, authenticator, open_streams).play(said.raws(), context))  # type: ignore[arg-type]
     yield context, said
