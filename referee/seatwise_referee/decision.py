@@ -1,12 +1,12 @@
-"""What one command decides: the position as its entries leave it, and the effects that bring it about."""
+"""The decision on one command: its entries, the position after them, and the effects for the shell."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypedDict
 
-from seatwise_referee.effects import Effect, EndMatch, RejectReason, RejectRequest, ShowView, WriteEntry
-from seatwise_referee.ending import Ending, result_ranks
+from seatwise_referee.effects import Effect, EndMatch, RejectRequest, ShowView, WriteEntry
+from seatwise_referee.ending import Ending, RejectReason, result_ranks
 from seatwise_referee.game import Json, Seat
 from seatwise_referee.journal import (
     Charge,
@@ -37,16 +37,16 @@ class AbsentSeat(NamedTuple):
 
     seat: Seat
     lay: Any = None
-    """What it laid in the open race before it left, if anything: that counts."""
+    """Its last layout in the open race, if it left during the race: that counts."""
     charge: Charge | None = None
-    """What its time was charged, if that ran out."""
+    """Its charge, if its time ran out."""
 
 
 class Decision:
-    """What the match and its two ways of asking share while they decide on a command.
+    """The value that the match and its two ways of asking share while they decide on a command.
 
-    `record_entry` is the only way forward for `position`. It is ahead of the position that seats may see
-    until the shell has written the entries down and confirmed them.
+    Only `record_entry` moves `position`. Until the shell has written the entries and confirmed them, `position`
+    is ahead of what seats may see.
     """
 
     __slots__ = ("effects", "game", "limits", "position", "setup")
@@ -56,26 +56,26 @@ class Decision:
         self.game = game
         self.limits = setup.time_control
         self.position = position
-        """After the last recorded entry."""
+        """The position after the last recorded entry."""
         self.effects: list[Effect] = []
-        """Of the present command, in the order in which the shell performs them."""
+        """The effects of the present command, in the order in which the shell performs them."""
 
     def take_effects(self) -> list[Effect]:
-        """The effects of the command; the next command begins without any."""
+        """Return the effects of the command. The next command begins without any."""
         effects, self.effects = self.effects, []
         return effects
 
     def record_entry(self, entry: Entry, state: Any = None) -> None:
-        """Moves the position on by an entry. `state` is the game's state after it, if it is known already."""
+        """Record an entry, and move the position. `state` is the game's state after it, if it is known already."""
         self.position = position_after(self.position, entry, self.setup, self.game, state)
         self.effects.append(WriteEntry(entry))
 
     def next_stamp(self, now: int) -> EntryStamp:
-        """The number of the next entry, and its time: never before that of the last one."""
+        """Return the number of the next entry and its time, which is never before that of the last entry."""
         return {"seq": self.position.seq + 1, "at_ms": max(now, self.position.at_ms)}
 
     def show_prompt(self) -> None:
-        """Shows the open prompt to the seats that are asked, or the end to all."""
+        """Show the open prompt to the seats that are asked; at the end of the match, tell all seats."""
         prompt = self.position.prompt
         if self.position.end is not None:
             self.effects.append(EndMatch())
@@ -87,7 +87,7 @@ class Decision:
     def reject_answer(
         self, seat: Seat, request_id: str, reason: RejectReason, message: str, now: int
     ) -> None:
-        """Records that an answer to the open prompt does not stand, and tells its seat."""
+        """Record that an answer to the open prompt does not stand, and tell its seat."""
         prompt = self.position.prompt
         assert prompt is not None
         entry = Rejected(
@@ -102,7 +102,7 @@ class Decision:
         self.effects.append(RejectRequest(seat, request_id, reason, message))
 
     def reject_illegal(self, seat: Seat, request_id: str, message: str, now: int) -> bool:
-        """Rejects an illegal move. Returns whether that was one too many: the seat has forfeited then."""
+        """Reject an illegal move. Returns whether it was one too many, so that the seat has forfeited."""
         self.reject_answer(seat, request_id, RejectReason.ILLEGAL, message, now)
         is_forfeit = self.position.seats[seat].rejections >= self.limits.max_rejections
         if is_forfeit:
@@ -110,17 +110,17 @@ class Decision:
         return is_forfeit
 
     def forfeit_seat(self, seat: Seat, ending: Ending, now: int) -> None:
-        """Records that the referee takes the seat out of the match."""
+        """Record that the referee takes the seat out of the match."""
         self.record_entry(Forfeited(seat=seat, ending=ending, **self.next_stamp(now)))
 
     def forfeit_for_strikes(self, seats: Iterable[Seat], now: int) -> None:
-        """Takes those of the seats out of the match that have too many time-outs."""
+        """Take those of the seats out of the match that have too many time-outs."""
         for seat in seats:
             if self.position.seats[seat].strikes >= self.limits.max_strikes:
                 self.forfeit_seat(seat, Ending.TIMED_OUT, now)
 
     def play_defaults(self, reason: DefaultReason, absent: Iterable[AbsentSeat], now: int) -> None:
-        """Plays for seats that give no answer to the open prompt, and records it."""
+        """Play for seats that give no answer to the open prompt, and record it."""
         prompt, state = self.position.prompt, self.position.state
         assert prompt is not None
         played: list[DefaultMove] = []
@@ -135,7 +135,7 @@ class Decision:
         self.record_entry(entry)
 
     def record_finish(self, now: int) -> None:
-        """Records the result of a game that is over."""
+        """Record the result of a game that is over."""
         seats = self.position.seats
         outcome = self.game.outcome(self.position.state)
         assert outcome is not None

@@ -1,37 +1,25 @@
-"""What a match asks its shell to do. Data only; the shell performs them in order."""
+"""The effects that a match asks its shell for. They are data; the shell performs them in their order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TypeAlias
 
+from seatwise_referee.ending import RejectReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Entry
 
 
-class RejectReason(StrEnum):
-    """Why a request does not stand. The wire adds a few that never reach a match."""
-
-    ILLEGAL = "ILLEGAL"
-    NOT_ASKED = "NOT_ASKED"
-    STALE = "STALE"
-    TOO_LATE = "TOO_LATE"
-    MATCH_OVER = "MATCH_OVER"
-    NOT_SEATED = "NOT_SEATED"
-    TOO_MANY = "TOO_MANY"
-
-
 @dataclass(slots=True)
 class WriteEntry:
-    """Write this to the journal before anything else of the same command is done."""
+    """Write this entry to the journal before any other effect of the same command is performed."""
 
     entry: Entry
 
 
 @dataclass(slots=True)
 class ShowView:
-    """Show the seat its view. The shell asks `Match.update_for` for it, at the moment of writing."""
+    """Show the seat its view. The shell asks `Match.update_for` for it when it writes to the seat's stream."""
 
     seat: Seat
     prompt: int
@@ -48,7 +36,7 @@ class AcceptMove:
 
 @dataclass(slots=True)
 class RejectRequest:
-    """Tell the seat that its request does not stand."""
+    """Tell the seat that its request does not stand, and why."""
 
     seat: Seat
     request_id: str
@@ -58,14 +46,14 @@ class RejectRequest:
 
 @dataclass(slots=True)
 class WakeAt:
-    """Call `tick` then, in the match's own milliseconds; `None` is never."""
+    """Call `Match.tick` at this time, in milliseconds since the match was opened; `None` is never."""
 
     at_ms: int | None
 
 
 @dataclass(slots=True)
 class ShowChange:
-    """These seats see something else now, without an entry: show it to those who want every change."""
+    """The view of these seats has changed without an entry: show it to seats that want every change."""
 
     seats: tuple[Seat, ...]
 

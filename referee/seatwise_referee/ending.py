@@ -1,4 +1,7 @@
-"""How a match or a seat came to its end, kept apart from what the rules say."""
+"""Reasons: why a match or a seat ended as it did, and why a request does not stand.
+
+The rules of a game know nothing of this.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,29 @@ from enum import StrEnum
 
 
 class Ending(StrEnum):
-    """How one seat came to the end of a match."""
+    """How a match ended for one seat."""
 
     COMPLETED = "COMPLETED"
+    """The seat played to the end."""
+
     RESIGNED = "RESIGNED"
+    """It gave up."""
+
     TIMED_OUT = "TIMED_OUT"
+    """It ran out of time too often, and forfeited."""
+
     ILLEGAL_MOVES = "ILLEGAL_MOVES"
+    """It made too many illegal moves, and forfeited."""
+
     NEVER_SAT = "NEVER_SAT"
+    """Its bot did not sit down in the set-up time."""
 
 
 class VoidReason(StrEnum):
-    """Why a match counts for nobody."""
+    """Why a match has no result."""
 
     ABANDONED = "ABANDONED"
-    """No seat was left that still played."""
+    """All seats have left."""
 
     TOO_FEW_SAT = "TOO_FEW_SAT"
     """Fewer than two seats were taken in the set-up time."""
@@ -30,29 +42,55 @@ class VoidReason(StrEnum):
     """An operator ended it."""
 
     POISONED = "POISONED"
-    """Three referees died with it."""
+    """Too many referee processes died while they played it."""
 
     JOURNAL_LOST = "JOURNAL_LOST"
     """Redis lost moves that bots have seen."""
 
     UNPLAYABLE = "UNPLAYABLE"
-    """The referee itself failed on it: our fault."""
+    """The referee itself failed on it."""
+
+
+class RejectReason(StrEnum):
+    """Why a request does not stand. The wire has more reasons, for requests that never reach a match."""
+
+    ILLEGAL = "ILLEGAL"
+    """The rules forbid the move."""
+
+    NOT_ASKED = "NOT_ASKED"
+    """The seat is not asked, or its call is held, or it has left the match."""
+
+    STALE = "STALE"
+    """The request names a prompt that is not open."""
+
+    TOO_LATE = "TOO_LATE"
+    """The time for the prompt had run out."""
+
+    MATCH_OVER = "MATCH_OVER"
+    NOT_SEATED = "NOT_SEATED"
+    """The seat has not sat down yet."""
+
+    TOO_MANY = "TOO_MANY"
+    """The seat sends more than is accepted in a second."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeatExit:
-    """A seat has left; the referee plays its default moves to the end."""
+    """A seat has left the match. The referee plays its default moves to the end."""
 
     ending: Ending
     seq: int
-    """The journal entry with which it left; 0 for those who never sat: they left together."""
+    """The number of the journal entry with which it left. It is 0 for seats that never sat: they left together."""
 
 
 def result_ranks(ranks: Sequence[int], exits: Sequence[SeatExit | None]) -> tuple[int, ...]:
-    """What counts for ratings: as the rules rank them, but seats that left behind all others, a later exit
-    before an earlier one.
+    """Return the ranks that count for ratings, by seat.
 
-    1 + the number of seats that did better; equals share a rank.
+    Seats that stayed keep the order of `ranks`. Seats that left rank behind them, a later exit before an earlier
+    one. A rank is 1 + the number of seats that did better, so equal seats share a rank.
+
+    >>> result_ranks((2, 1, 3), [None, SeatExit(Ending.RESIGNED, 40), None])
+    (1, 3, 2)
     """
     merits = [(1, -rank) if left is None else (0, left.seq) for rank, left in zip(ranks, exits, strict=True)]
     return tuple(1 + sum(other > own for other in merits) for own in merits)

@@ -1,8 +1,8 @@
-"""What a game must offer to be hosted: the `Game` protocol and the values that it exchanges.
+"""The `Game` protocol, which every hosted game satisfies, and the values that it exchanges.
 
-A game is a set of pure functions over states. It has no clock: a prompt says who may move and at which
-pace, the referee measures the time, and when that is over it plays the `default_move` that the game names
-(in a race it calls `end_round`). So every match ends, and a replay of its moves needs nothing but the rules.
+A game is a set of pure functions over states. It has no clock. A prompt says which seats may move and at which
+pace, and the referee measures the time. When the time is over, the referee plays the `default_move` of the game;
+in a race it calls `end_round`. So every match ends, and a replay of its moves needs nothing but the rules.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Seat = NewType("Seat", int)
 """A place at the table: counted from 0, clockwise."""
 
 Json: TypeAlias = "None | bool | int | str | list[Json] | dict[str, Json]"
-"""What journals and records are made of. There are no floats, so that every language writes the same bytes."""
+"""The values in journals and records. There are no floats, so that every language writes the same bytes."""
 
 Options: TypeAlias = Mapping[str, "int | str"]
 """A game's options by name, complete: `Game.options` has filled in the defaults."""

@@ -1,6 +1,6 @@
-"""The journal of a match: entries, and the canonical JSON that stores and records hold.
+"""The entries of a match's journal, and the canonical JSON in which stores and records hold them.
 
-Everything that decides the outcome or a clock is an entry; replaying them needs nothing else.
+Everything that decides the outcome or a clock is an entry. A replay needs nothing but the entries.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ from enum import StrEnum
 from json.encoder import encode_basestring_ascii
 from typing import Any, ClassVar, TypeAlias
 
-from seatwise_referee.ending import Ending
+from seatwise_referee.ending import Ending, RejectReason
 from seatwise_referee.game import Json, Seat
 
 PRIVATE_FIELDS = frozenset({"message", "request_id", "request_ids"})
-"""Fields of the journal that the public record leaves out."""
+"""Fields of entries that the public record leaves out."""
 
 
 def canonical_json(value: Json) -> bytes:
-    """The one way to write a value: sorted keys, no spaces, ASCII, integers only."""
+    """Return the value in the only way to write it: sorted keys, no spaces, ASCII.
+
+    >>> canonical_json({"b": [1, None], "a": "x"})
+    b'{"a":"x","b":[1,null]}'
+    """
     return _ENCODE(value).encode()
 
 
@@ -39,18 +43,18 @@ class AgreedReason(StrEnum):
     """Why a race ended without a call."""
 
     OFFERED = "OFFERED"
-    """All seats that still built agreed."""
+    """All seats that still built agreed to end the round."""
     TIMED_OUT = "TIMED_OUT"
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What an answer, or the lack of one, was charged, and why."""
+    """The charge of an answer, or of giving no answer, with its parts."""
 
     asked_ms: int
-    """When the seat's time began."""
+    """The time at which the seat's time began."""
     allowance_ms: int
-    """Taken off for the network."""
+    """The time that was taken off for the network."""
     charged_ms: int
 
 
@@ -61,15 +65,15 @@ class DefaultMove:
     seat: Seat
     move: Json
     charge: Charge | None = None
-    """Only where time ran out."""
+    """The seat's charge, if its time ran out."""
 
     def to_json(self) -> dict[str, Json]:
-        """As in the journal."""
+        """Return it as entries hold it."""
         return {"seat": self.seat, "move": self.move, **_charge_to_json(self.charge)}
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> DefaultMove:
-        """The inverse of `to_json`; `KeyError` or `TypeError` for anything else."""
+        """Return what was written so. Raises `KeyError` or `TypeError` for anything else."""
         charge = _charge_from_json(body) if "charged_ms" in body else None
         return cls(body["seat"], body["move"], charge)
 
@@ -80,16 +84,16 @@ class RaceCall:
 
     seat: Seat
     came_ms: int
-    """When the call arrived."""
+    """The time at which the call arrived."""
     charge: Charge
 
     def to_json(self) -> dict[str, Json]:
-        """As in the journal."""
+        """Return it as entries hold it."""
         return {"seat": self.seat, "came_ms": self.came_ms, **_charge_to_json(self.charge)}
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> RaceCall:
-        """The inverse of `to_json`; `KeyError` or `TypeError` for anything else."""
+        """Return what was written so. Raises `KeyError` or `TypeError` for anything else."""
         return cls(body["seat"], body["came_ms"], _charge_from_json(body))
 
 
@@ -101,12 +105,12 @@ class SeatTimeout:
     charge: Charge
 
     def to_json(self) -> dict[str, Json]:
-        """As in the journal."""
+        """Return it as entries hold it."""
         return {"seat": self.seat, **_charge_to_json(self.charge)}
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> SeatTimeout:
-        """The inverse of `to_json`; `KeyError` or `TypeError` for anything else."""
+        """Return what was written so. Raises `KeyError` or `TypeError` for anything else."""
         return cls(body["seat"], _charge_from_json(body))
 
 
@@ -122,12 +126,12 @@ def _charge_from_json(body: Mapping[str, Any]) -> Charge:
 class _Entry:
     kind: ClassVar[str]
     seq: int
-    """Counts the entries of the match, from 1 without gaps."""
+    """Counts the entries of the match from 1, without gaps."""
     at_ms: int
-    """Since the match was opened; never falls."""
+    """The time since the match was opened. It never falls."""
 
     def to_json(self) -> dict[str, Json]:
-        """As in the store; records leave out `PRIVATE_FIELDS`."""
+        """Return the entry as the store holds it. Records leave out `PRIVATE_FIELDS`."""
         body: dict[str, Json] = {name: getattr(self, name) for name in _NAMES[type(self)]}
         body["kind"] = self.kind
         return body
@@ -135,69 +139,69 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sat(_Entry):
-    """A seat was taken for the first time."""
+    """A bot sat down at its seat for the first time."""
 
     kind = "sat"
     seat: Seat
     nonce: str | None
-    """Hex; what the bot adds to the deal."""
+    """In hex: the bot's contribution to the deal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dealt(_Entry):
-    """The set-up is over; the deals follow from the seed and the nonces in the journal so far."""
+    """The set-up is over. The deals follow from the seed and from the nonces in the entries before."""
 
     kind = "dealt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved(_Entry):
-    """A seat moved, by the rules and in time."""
+    """A seat made a legal move in time."""
 
     kind = "move"
     seat: Seat
     prompt: int
     move: Json
     asked_ms: int
-    """When the seat's time began."""
+    """The time at which the seat's time began."""
     allowance_ms: int
-    """Taken off for the network."""
+    """The time that was taken off for the network."""
     charged_ms: int
     request_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaulted(_Entry):
-    """The referee played the default moves of seats that gave no answer."""
+    """The referee played for seats that gave no answer."""
 
     kind = "default"
     reason: DefaultReason
     prompt: int
     moves: tuple[DefaultMove, ...]
-    """In the order of the seats; of a seat that left a race first what it had laid."""
+    """In the order of the seats. For a seat that left a race, its last layout comes before its default move."""
 
     def to_json(self) -> dict[str, Json]:
-        """As in the store."""
+        """Return the entry as the store holds it."""
         return {**_Entry.to_json(self), "moves": [move.to_json() for move in self.moves]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called(_Entry):
-    """Seats called in a race, and nobody can have called before them."""
+    """Seats called in a race, and no other seat can have called before them."""
 
     kind = "called"
     prompt: int
     calls: tuple[RaceCall, ...]
-    """The lowest charge first."""
+    """The call with the lowest charge first."""
     window_ms: int
-    """Calls that were charged at most so much more than the first are simultaneous with it."""
+    """Calls that were charged at most this much more than the first are simultaneous with it."""
     layouts: tuple[Json, ...]
-    """What lay before each seat at the first call's charged time; before callers, at their own."""
+    """The layout of each seat at the charged time of the first call; for a caller, at its own charged time."""
     request_ids: tuple[str, ...]
-    """Of the calls."""
+    """The request ids of the calls, in their order."""
 
     def to_json(self) -> dict[str, Json]:
-        """As in the store."""
+        """Return the entry as the store holds it."""
         lists: dict[str, Json] = {
             "calls": [call.to_json() for call in self.calls],
             "layouts": list(self.layouts),
@@ -214,14 +218,14 @@ class Agreed(_Entry):
     prompt: int
     reason: AgreedReason
     layouts: tuple[Json, ...]
-    """What lay before each seat."""
+    """The layout of each seat."""
     silent: tuple[Seat, ...]
-    """Seats that gave no sign of life until the time was over; each has a strike."""
+    """Seats that sent no answer until the time was over. Each has a strike."""
     asked: tuple[SeatTimeout, ...]
-    """The seats that built, where time ran out."""
+    """The seats that built, if the time ran out; else empty."""
 
     def to_json(self) -> dict[str, Json]:
-        """As in the store."""
+        """Return the entry as the store holds it."""
         lists: dict[str, Json] = {
             "layouts": list(self.layouts),
             "silent": list(self.silent),
@@ -232,20 +236,20 @@ class Agreed(_Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected(_Entry):
-    """A move did not stand, and that counts."""
+    """A move did not stand, in a way that counts against its seat."""
 
     kind = "rejected"
     seat: Seat
     prompt: int
-    reason: str
-    """ILLEGAL or TOO_LATE."""
+    reason: RejectReason
+    """ILLEGAL or TOO_LATE. Other rejections do not count, and are no entries."""
     request_id: str
     message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resigned(_Entry):
-    """A seat gave the match up."""
+    """A seat gave up."""
 
     kind = "resigned"
     seat: Seat
@@ -262,7 +266,7 @@ class Forfeited(_Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenOver(_Entry):
-    """Another referee owns the match; the open prompt is asked again in full."""
+    """Another referee owns the match from here on. Seats that are asked are asked again, with their full time."""
 
     kind = "taken_over"
     epoch: int
@@ -270,36 +274,37 @@ class TakenOver(_Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frozen(_Entry):
-    """We stood still for the `ms` before `at_ms`; nobody is charged for it."""
+    """The referee stood still for the `ms` before `at_ms`. No seat is charged for that."""
 
     kind = "frozen"
     ms: int
     why: str
-    """STALL (our process) or STORE (Redis)."""
+    """STALL (the process stood still) or STORE (Redis did)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished(_Entry):
-    """Played to the end. The result."""
+    """The match was played to its end. This is its result."""
 
     kind = "finished"
     outcome: dict[str, Json]
-    """What the rules say: {"points", "ranks", "rounds"}."""
+    """The outcome by the rules of the game: {"points", "ranks", "rounds"}."""
     result: dict[str, Json]
-    """What counts: {"ranks"}."""
+    """The result that counts: {"ranks"}."""
     endings: tuple[Ending, ...]
 
     def to_json(self) -> dict[str, Json]:
-        """As in the store."""
+        """Return the entry as the store holds it."""
         return {**_Entry.to_json(self), "endings": list(self.endings)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voided(_Entry):
-    """Given up; counts for nobody."""
+    """The match was ended without a result."""
 
     kind = "voided"
     reason: str
+    """A `VoidReason`. It is text here, so that a reason of a later version can be read."""
 
 
 Entry: TypeAlias = (
@@ -331,20 +336,21 @@ _READERS: dict[type[Entry], dict[str, Callable[[Any], Any]]] = {
         "silent": tuple,
         "asked": _tuple_of(SeatTimeout.from_json),
     },
+    Rejected: {"reason": RejectReason},
     Forfeited: {"ending": Ending},
     Finished: {"endings": _tuple_of(Ending)},
 }
-"""How fields that are more than plain JSON are read."""
+"""The readers of fields that are more than plain JSON."""
 ENTRY_TYPES: dict[str, type[Entry]] = {kind.kind: kind for kind in _TYPES}
-"""The entry types by their name in JSON."""
+"""The types of entries, by their `kind` in JSON."""
 
 
 class BadEntry(ValueError):
-    """Not an entry of this format."""
+    """The JSON is no entry of this format."""
 
 
 def entry_from_json(body: Mapping[str, Any]) -> Entry:
-    """The inverse of `to_json`, or `BadEntry`. Fields in `PRIVATE_FIELDS` may be missing, as in records."""
+    """Return the entry that was written so; `PRIVATE_FIELDS` may be missing, as in records. Raises `BadEntry`."""
     if not isinstance(body, Mapping):
         raise BadEntry("an entry is a JSON object")
     name = body.get("kind")
@@ -370,7 +376,7 @@ def _read_entry(kind: type[Entry], given: dict[str, Any]) -> Entry:
 
 
 _SEPARATOR = b"\t"
-"""Stands between the halves of a stored entry; JSON escapes tabs."""
+"""Separates the two halves of a stored entry. It is in neither of them, because JSON escapes tabs."""
 
 _MOVE_TEMPLATE = (
     '{"allowance_ms":%d,"asked_ms":%d,"at_ms":%d,"charged_ms":%d,"kind":"move",'
@@ -379,10 +385,10 @@ _MOVE_TEMPLATE = (
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """An entry as the store holds it: as records show it, then what is `PRIVATE_FIELDS`, if anything is.
+    """Return the entry as the store holds it: its public part, and after a tab its `PRIVATE_FIELDS`, if it has any.
 
-    Each half is canonical JSON. So records are copied from journals and not written anew. Moves, which
-    nearly all entries are, are written by hand: `canonical_json` takes three times as long.
+    Each half is canonical JSON, so that a record copies the public parts of its journal. Moves, which nearly all
+    entries are, have a template of their own: `canonical_json` takes three times as long (measured).
     """
     if type(entry) is Moved:
         text = _MOVE_TEMPLATE % (
@@ -396,12 +402,12 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def public_part(data: bytes) -> bytes:
-    """What records show of a stored entry: canonical JSON."""
+    """Return what records show of a stored entry: canonical JSON."""
     return data.partition(_SEPARATOR)[0]
 
 
 def decode_entry(data: bytes) -> Entry:
-    """The inverse of `encode_entry`, or `BadEntry`."""
+    """Return the entry of which `encode_entry` made these bytes. Raises `BadEntry`."""
     shown, _, private = data.partition(_SEPARATOR)
     body = _load_object(shown)
     if private:

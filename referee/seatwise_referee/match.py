@@ -1,13 +1,25 @@
-"""One match as a machine: commands and the time go in, effects come out.
+"""One match as a state machine: commands and the time go in, effects come out.
 
-Times are whole milliseconds since the match was opened, as the shell reckons them. A command
-decides on journal entries; the position moves only through them. The shell writes the entries of a
-command, calls `confirm_entries`, and then performs the other effects. Until then `update_for` and `view_for`
-still show the position before: nobody sees what is not in the journal.
+The program around a match is its *shell* (`play/table.py` of the server, `local_table.py` of the SDK). The
+shell has the clock, the network and the store; a match has none of them.
 
-An answer may arrive before the last entry was written and be read after it. It counts as of that
-entry's time, so that `at_ms` never falls and every charge can be worked out from the record; what
-we stood still in between is a `frozen` entry, and so comes off the charge.
+1. The shell calls a command, for example `submit_move`, with the time at which it came. Times are whole
+   milliseconds since the match was opened.
+2. The match decides, and returns effects. A `WriteEntry` is a decision: only entries move the position.
+3. The shell writes the entries to the journal and calls `confirm_entries`. Until then `view_for` and
+   `update_for` show the position before, so nobody sees what the journal does not have.
+4. The shell performs the other effects in their order: it shows views, sends answers, sets its timer.
+
+| open | decided by | an answer is |
+|---|---|---|
+| no prompt: the set-up | `sit`, `tick` | refused |
+| a turn | `TurnPrompt` | decided when it arrives |
+| a race | `RacePrompt` | held until no call can precede it |
+| no prompt: the match is over | | refused |
+
+An answer may arrive before the last entry was written, and be read after it. Then it counts as of the time
+of that entry. So `at_ms` never falls, and every charge can be recomputed from the record. If the process
+stood still in between, a `frozen` entry says so, and the charge is that much smaller.
 """
 
 from __future__ import annotations
@@ -16,60 +28,63 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
 from seatwise_referee.decision import HAS_LEFT, TIME_IS_OVER, AbsentSeat, Decision
-from seatwise_referee.effects import AcceptMove, Effect, RejectReason, RejectRequest, ShowView, WakeAt
-from seatwise_referee.ending import Ending, VoidReason
+from seatwise_referee.effects import AcceptMove, Effect, RejectRequest, ShowView, WakeAt
+from seatwise_referee.ending import Ending, RejectReason, VoidReason
 from seatwise_referee.game import Prompt, RaceGame, Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Dealt, DefaultReason, Entry, Frozen, Resigned, Sat, TakenOver, Voided
-from seatwise_referee.position import (
-    AnyGame,
-    Position,
-    RequestReply,
-    SeatState,
-    first_position,
-    position_after,
-)
+from seatwise_referee.position import AnyGame, Position, RequestReply, first_position, position_after
 from seatwise_referee.prompt_clock import PromptClock
 from seatwise_referee.race_prompt import RacePrompt
 from seatwise_referee.setup import Setup
+from seatwise_referee.shuffle import NONCE_BYTES
 from seatwise_referee.turn_prompt import TurnPrompt
 
 FEWEST_SEATS = 2
-"""With fewer bots at the table there is no match."""
-
-NONCE_BYTES = 32
+"""A match with fewer seats taken is void."""
 
 
 class Unconfirmed(RuntimeError):
-    """A command came before the shell had confirmed the last one: the shell's mistake."""
+    """The shell gave a command before it had confirmed the entries of the last one."""
 
 
 class SeatUpdate(NamedTuple):
     """All that a seat is told of a match, from the last confirmed position."""
 
     prompt: int
-    """0 if none is open."""
+    """The number of the open prompt; 0 if none is open."""
     to_act: bool
+    """Whether the seat is asked."""
     pace: str
+    """The pace of the open prompt; empty if none is open."""
     move_ms: int
+    """The free time that the seat has left for this prompt, in milliseconds."""
     bank_ms: int
+    """The rest of the seat's bank, in milliseconds; 0 in a race, which takes nothing from it."""
     charged_ms: int
+    """The charge of the seat's last move, in milliseconds."""
     allowance_ms: int
+    """The time for the network that is taken off the charge, in milliseconds."""
     strikes: int
+    """How often the seat has run out of time."""
     seen_seq: int
-    """For the receipt; it never goes out as a number."""
+    """The last entry that the seat may know of. It is for the receipt, and is never sent as a number."""
     view: Any
-    """The game's view, or `None` before the deal."""
+    """The game's view; `None` before the deal."""
 
 
 class Match:
-    """The authority over one match; never reads a clock and never waits.
+    """The authority over one match. It never reads a clock and never waits.
 
-    A command goes from top to bottom: it is checked here, decided by the open prompt (`TurnPrompt` or
-    `RacePrompt`), recorded by the shared `Decision`; then `_advance` brings the match to its next question.
+    The match checks a command, and the open prompt decides on it (`TurnPrompt` or `RacePrompt`). Both record
+    their decisions in the shared `Decision`. Then `_advance_match` brings the match to its next prompt.
     """
 
     def __init__(self, setup: Setup, position: Position | None = None, game: AnyGame | None = None) -> None:
+        """Create a match before its first entry, or after those that led to `position`.
+
+        `game` are the rules to play by, if not those of the registry.
+        """
         self.setup = setup
         self.game: AnyGame = game or GAMES[setup.game]
         self._confirmed = position or first_position(setup)
@@ -77,14 +92,14 @@ class Match:
         self._clock = PromptClock(setup.time_control)
         self._turn = TurnPrompt(self._decision, self._clock)
         self._race: RacePrompt | None = None
-        """The open prompt, if that is a race; the shell has confirmed it."""
+        """The open prompt, if it is a race."""
         self._lag_ms = 0
         self._stood_still_ms = 0
-        """In the set-up, in which nobody can have sat down then."""
+        """How long the process stood still during the set-up: no bot could sit down then."""
         if self._confirmed.prompt is not None:
             self._open_prompt(self._confirmed.prompt, self._confirmed.at_ms)
 
-    # What is known
+    # The confirmed position
 
     @property
     def position(self) -> Position:
@@ -93,17 +108,17 @@ class Match:
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether every entry given out so far has been confirmed."""
+        """Whether the shell has confirmed every entry that it was given."""
         return self._confirmed is self._decision.position
 
     @property
     def is_over(self) -> bool:
-        """Whether the confirmed position is the end."""
+        """Whether the match is over, and the shell has confirmed it."""
         return self._confirmed.end is not None
 
     @property
     def awaited_seats(self) -> frozenset[Seat]:
-        """Seats that have yet to sit down: for the first time, or again after a fault of ours."""
+        """Seats that have not sat down yet: for the first time, or again after the server broke their link."""
         if self._confirmed.state is None:
             return frozenset(
                 Seat(seat) for seat, own in enumerate(self._decision.position.seats) if not own.has_sat
@@ -111,12 +126,12 @@ class Match:
         return self._clock.away
 
     def view_for(self, seat: Seat | None) -> Any:
-        """The game's view of the last confirmed position, or `None` before the deal."""
+        """Return what a seat may see now, or a spectator (`None`). Before the deal there is no view, and this is `None`."""
         state = self._race.shown_state if self._race else self._confirmed.state
         return None if state is None else self.game.view(state, seat)
 
     def update_for(self, seat: Seat, now: int) -> SeatUpdate:
-        """What the seat is to be told now."""
+        """Return all that the seat is to be told at the time `now`, in milliseconds."""
         position = self._confirmed
         prompt, own = position.prompt, position.seats[seat]
         is_building = seat in self._clock and not self._has_called(seat)
@@ -138,7 +153,7 @@ class Match:
         return self._race is not None and seat in self._race.hidden_callers
 
     def reply_to(self, seat: Seat, prompt: int, request_id: str) -> Effect | None:
-        """The answer that the seat's last request got, if this is a repeat of it."""
+        """Return the answer to the seat's last request once more, if this is a repeat of it; else `None`."""
         answer = self._confirmed.seats[seat].reply
         if answer is None or (answer.prompt, answer.request_id) != (prompt, request_id):
             return None
@@ -147,9 +162,10 @@ class Match:
     # Commands of a seat
 
     def sit(self, seat: Seat, nonce: bytes | None, now: int) -> list[Effect]:
-        """The seat is taken, or retaken. The nonce counts only the first time, before the deal.
+        """The bot of this seat sits down, or sits down again. `now` is in milliseconds, here and below.
 
-        It has 32 bytes; anything else counts as none. Nor does any count in a set of duplicate deals.
+        The first time, before the deal, it may bring a nonce of 32 bytes, which goes into the deal. Any other
+        nonce counts as none. In a set of duplicate deals no nonce counts.
         """
         self._require_open()
         decision = self._decision
@@ -164,7 +180,11 @@ class Match:
         return decision.take_effects()
 
     def submit_move(self, seat: Seat, prompt: int, request_id: str, move: Any, now: int) -> list[Effect]:
-        """A seat answers a prompt; `now` is when the answer arrived."""
+        """A seat answers a prompt; `now` is when the answer arrived.
+
+        A repeat with the same `request_id` gets the same answer again. An answer that does not stand gets a
+        `RejectRequest`. Raises `Unconfirmed` if the last entries are not confirmed yet.
+        """
         repeated = self.reply_to(seat, prompt, request_id)
         if repeated is not None:
             return [repeated]
@@ -178,7 +198,7 @@ class Match:
         return self._decision.take_effects() + self._wake_effects()
 
     def resign(self, seat: Seat, now: int) -> list[Effect]:
-        """The seat gives up; its default moves are played to the end. Only a seat that has sat can resign."""
+        """The seat gives up, and the referee plays its default moves to the end. Only a seat that has sat can resign."""
         self._require_open()
         decision = self._decision
         own = decision.position.seats[seat]
@@ -191,12 +211,13 @@ class Match:
             self._advance_match(now)
         return decision.take_effects()
 
-    # What the shell knows of a seat
+    # Facts about a seat that the shell reports
 
     def note_delivery(self, seat: Seat, prompt: int, now: int, allowance_ms: int | None = 0) -> list[Effect]:
-        """The prompt has been given to the transport: the seat's time runs, less its allowance.
+        """The transport has the prompt, so the seat's time runs.
 
-        That is `None` as long as it is not known; see `note_allowance`.
+        `allowance_ms` is taken off its charge, for the network. It is `None` as long as no round trip has been
+        measured; see `note_allowance`.
         """
         current = self._confirmed.prompt
         if seat not in self._clock or current is None or current.number != prompt:
@@ -204,21 +225,22 @@ class Match:
         return self._wake_effects() if self._clock.note_delivery(seat, now, allowance_ms) else []
 
     def note_allowance(self, seat: Seat, allowance_ms: int) -> list[Effect]:
-        """The seat's first round trip is known: it counts for a prompt that is open, too."""
+        """The seat's first round trip has been measured. It counts for the open prompt too."""
         is_asked = seat in self._clock and self._clock.note_allowance(seat, allowance_ms)
         return self._wake_effects() if is_asked else []
 
     def await_return(self, seat: Seat, now: int) -> None:
-        """The seat lost its link through a fault of ours: it has a set-up time for its return."""
+        """The server broke the link of this seat: its bot has a set-up time to return, in which no time of the seat runs."""
         self._clock.await_return(seat, now + self.setup.time_control.setup_ms)
 
     def note_return(self, seat: Seat, now: int) -> list[Effect]:
-        """The seat's bot has come back, or has only sat down once more."""
+        """The bot of this seat has sat down again."""
         return self._wake_effects() if self._clock.note_return(seat, now) else []
 
     def note_unreachable(self, seats: Iterable[Seat], ms: int, now: int) -> list[Effect]:
-        """In the `ms` before `now` nobody could tell these seats where to go: the set-up lasts as much longer;
-        after a takeover it begins anew for them.
+        """In the `ms` before `now` no lobby could tell these seats where to sit down.
+
+        The set-up lasts that much longer. After a takeover the time to return begins again for these seats.
         """
         if self._confirmed.state is None:
             return self.note_standstill(ms, "LOBBY", now)
@@ -231,7 +253,7 @@ class Match:
     def tick(self, now: int) -> list[Effect]:
         """Time has passed: the set-up may be over, or seats may be late.
 
-        Nothing happens before the last command is confirmed: `confirm_entries` says when to come again.
+        As long as entries are not confirmed nothing happens: `confirm_entries` says when to call this again.
         """
         position = self._decision.position
         if position.end is not None or not self._is_open():
@@ -245,9 +267,10 @@ class Match:
         return self._decision.take_effects() + self._wake_effects()
 
     def note_standstill(self, ms: int, why: str, now: int) -> list[Effect]:
-        """We stood still for the `ms` before `now`; it is taken off every open charge in which it fell.
+        """The process, or its store, stood still for the `ms` before `now`: no seat is charged for it.
 
-        A set-up only lasts longer: it is charged to nobody, so no entry tells of it.
+        `why` goes into the entry. A set-up only lasts longer, and no entry says so, because no seat is charged
+        for a set-up.
         """
         self._require_open()
         decision, position = self._decision, self._decision.position
@@ -262,15 +285,16 @@ class Match:
         return decision.take_effects()
 
     def note_lag(self, lag_ms: int) -> None:
-        """The event loop lagged by at most so much in the last second: no tie window is smaller than that."""
+        """The event loop lagged by at most `lag_ms` in the last second: no tie window is smaller than that."""
         self._lag_ms = lag_ms
         if self._race is not None:
             self._race.note_lag(lag_ms)
 
     def take_over(self, epoch: int, now: int, away: Iterable[Seat] = ()) -> list[Effect]:
-        """Another referee owns the match from here on: whoever is asked is asked again in full.
+        """Another referee owns the match from here on. Seats that are asked are asked again, with their full time.
 
-        That bots are `away` is no fault of theirs: they have a set-up time for their return, see `note_return`.
+        It is not the fault of the `away` seats that their links are gone: their bots have a set-up time to
+        return, see `note_return`.
         """
         decision = self._decision
         if decision.position.end is not None:
@@ -282,7 +306,7 @@ class Match:
         return decision.take_effects()
 
     def void_match(self, reason: VoidReason, now: int) -> list[Effect]:
-        """The match counts for nobody. Nothing happens if it is over."""
+        """End the match without a result. Nothing happens if it is over."""
         decision = self._decision
         if decision.position.end is None:
             self._require_open()
@@ -291,7 +315,7 @@ class Match:
         return decision.take_effects()
 
     def confirm_entries(self, now: int) -> list[Effect]:
-        """All entries given out are in the journal: they may be seen, and a new prompt is opened."""
+        """All entries given out are in the journal: now seats may see them, and the next prompt opens."""
         self._confirmed = position = self._decision.position
         if position.prompt is None:
             self._clock.keep_only(())
@@ -319,7 +343,7 @@ class Match:
         self._advance_match(now)
 
     def _advance_match(self, now: int) -> None:
-        """Plays for seats that have left until a seat that has not is asked, or the match is over."""
+        """Play for seats that have left, until a seat is asked that has not, or the match is over."""
         decision = self._decision
         while decision.position.state is not None and decision.position.end is None:
             prompt = decision.position.prompt
@@ -332,7 +356,7 @@ class Match:
         decision.show_prompt()
 
     def _play_for_absent(self, prompt: Prompt, now: int) -> bool:
-        """Plays for seats that have left and are asked, first for those that resigned. False if there is none."""
+        """Play for seats that have left and are asked, first for those that resigned. False if there is none."""
         seats = self._decision.position.seats
         exits = [(seat, left) for seat in sorted(prompt.seats) if (left := seats[seat].left)]
         if not exits:
@@ -362,12 +386,12 @@ class Match:
             self._race = RacePrompt(self._decision, self._clock, game, self._lag_ms)
 
     def _is_open(self) -> bool:
-        """Whether there is no prompt, or its present owner has opened it."""
+        """Whether there is no prompt, or the prompt has been opened since it came up and since the last takeover."""
         position = self._decision.position
         return self._clock.is_opened(position.epoch, position.prompt)
 
     def _require_open(self) -> None:
-        """`Unconfirmed` if the next prompt has not been opened yet."""
+        """Raise `Unconfirmed` if the next prompt has not been opened yet."""
         if not self._is_open():
             seq = self._decision.position.seq
             raise Unconfirmed(f"{self.setup.match}: confirm entry {seq} before the next command")
@@ -381,7 +405,7 @@ class Match:
         return self._decision.position.opened_ms + self.setup.time_control.setup_ms + self._stood_still_ms
 
     def _wake_effects(self) -> list[Effect]:
-        """When to call `tick`. Nothing as long as entries are to be confirmed: `confirm_entries` says it then."""
+        """When to call `tick`. As long as entries are not confirmed, `confirm_entries` will say it instead."""
         if not self.is_confirmed:
             return []
         if self._is_in_setup():
@@ -390,7 +414,7 @@ class Match:
 
 
 def _refusal_of(position: Position, seat: Seat, prompt: int) -> tuple[RejectReason, str] | None:
-    """Why the seat's answer to this prompt is not even looked at; `None` if the seat is asked."""
+    """Return why an answer of this seat is refused before its move is looked at; `None` if the seat is asked."""
     own, current = position.seats[seat], position.prompt
     if position.end is not None:
         return RejectReason.MATCH_OVER, "the match is over"
@@ -410,7 +434,11 @@ def _refusal_of(position: Position, seat: Seat, prompt: int) -> tuple[RejectReas
 
 
 def replay_match(setup: Setup, entries: Iterable[Entry], game: AnyGame | None = None) -> Match:
-    """The match as its journal tells it. `IllegalMove` if the journal breaks the rules."""
+    """Return the match after these entries.
+
+    `game` are the rules to replay it by, if not those of the registry. Raises `IllegalMove` if an entry holds a
+    move that the rules forbid.
+    """
     rules = game or GAMES[setup.game]
     position = first_position(setup)
     for entry in entries:
@@ -422,6 +450,3 @@ def _reply_effect(seat: Seat, answer: RequestReply) -> Effect:
     if answer.reason:
         return RejectRequest(seat, answer.request_id, RejectReason(answer.reason), answer.message)
     return AcceptMove(seat, answer.request_id, answer.charged_ms)
-
-
-__all__ = ["FEWEST_SEATS", "NONCE_BYTES", "Match", "SeatState", "SeatUpdate", "Unconfirmed", "replay_match"]

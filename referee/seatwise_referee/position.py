@@ -1,7 +1,7 @@
-"""Where a match stands: what the journal says, folded up entry by entry.
+"""The position of a match: its journal, applied entry by entry.
 
-`after(position, entry)` is the only way forward, for a live match and for a replay alike, so that
-they cannot differ.
+`position_after(position, entry)` is the only way forward, for a live match and for a replay alike. So the two
+cannot differ.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from seatwise_referee.ending import Ending, SeatExit
+from seatwise_referee.ending import Ending, RejectReason, SeatExit
 from seatwise_referee.game import Game, Prompt, RaceGame, Seat
 from seatwise_referee.journal import (
     Agreed,
@@ -29,45 +29,48 @@ from seatwise_referee.journal import (
 )
 from seatwise_referee.setup import Setup
 
-# Named tuples, for they are copied with a change in a third of the time that frozen dataclasses take
-# (measured), and every move copies a position and a seat.
+# These are named tuples, because every move copies a position and a seat. To copy a named tuple with a change
+# takes a third of the time that a frozen dataclass takes (measured).
 
 
 class RequestReply(NamedTuple):
-    """What a seat's last request was told, so that a repeat is told the same."""
+    """The reply to a seat's last request. A repeat of the request gets the same reply."""
 
     prompt: int
     request_id: str
     reason: str
-    """Empty if the move was accepted."""
+    """A `RejectReason`; empty if the move was accepted."""
     message: str
     charged_ms: int
 
 
 class SeatState(NamedTuple):
-    """Where one seat stands."""
+    """The position of one seat."""
 
     bank_ms: int
     has_sat: bool = False
     nonce: bytes | None = None
     strikes: int = 0
+    """How often its time ran out."""
     rejections: int = 0
+    """How many illegal moves it made."""
     charged_ms: int = 0
-    """What its last move was charged."""
+    """The charge of its last move."""
     left: SeatExit | None = None
+    """How it left the match, if it has."""
     reply: RequestReply | None = None
     rejected_seq: int = 0
-    """The last entry that it alone may know of: a rejection of its own."""
+    """The last entry that this seat alone may know of: a rejection of its own."""
     late_prompt: int | None = None
-    """The last prompt on which its time ran out: an answer that still comes is late, not stale."""
+    """The last prompt on which its time ran out. An answer to it that still comes is late instead of stale."""
 
     @property
     def ending(self) -> Ending:
-        """How the seat left the match; it completes it if it has not left."""
+        """How the match ends for this seat: as it left, or completed."""
         return self.left.ending if self.left else Ending.COMPLETED
 
     def after_move(self, bank_ms: int, charged_ms: int, answer: RequestReply) -> SeatState:
-        """After a move; every move comes here, and `_replace` takes three times as long."""
+        """Return the seat after a move. Every move comes here, and `_replace` takes three times as long."""
         _, has_sat, nonce, strikes, rejections, _, left, _, rejected_seq, late_prompt = self
         return SeatState(
             bank_ms, has_sat, nonce, strikes, rejections, charged_ms, left, answer, rejected_seq, late_prompt
@@ -86,60 +89,60 @@ class Position(NamedTuple):
     prompt: Prompt | None = None
     end: Finished | Voided | None = None
     opened_ms: int = 0
-    """When the set-up time began: with the match, or with its last owner."""
+    """When the set-up time began: when the match was opened, or taken over last."""
     race_ms: int = 0
-    """What the first call of the open race that the journal has was charged: after a takeover all go on from there."""
+    """The first charge in the last `called` entry of the open race. After a takeover all charges continue from there."""
     public_seq: int = 0
     """The last entry that every seat may know of."""
 
     def after_move(
         self, seq: int, at_ms: int, seats: tuple[SeatState, ...], state: Any, prompt: Prompt | None
     ) -> Position:
-        """After a move that everybody may know of; every move comes here, see `SeatState.moved`."""
+        """Return the position after a move, which all seats may know of; see `SeatState.after_move`."""
         return Position(
             seats, seq, at_ms, self.epoch, state, prompt, self.end, self.opened_ms, self.race_ms, seq
         )
 
     @property
     def nonces(self) -> tuple[bytes | None, ...]:
-        """By seat."""
+        """The nonces, by seat."""
         return tuple(seat.nonce for seat in self.seats)
 
     def seen_seq(self, seat: Seat) -> int:
-        """The last entry that this seat may know of: public ones, and its own rejections."""
+        """Return the last entry that this seat may know of: a public one, or a rejection of its own."""
         return max(self.public_seq, self.seats[seat].rejected_seq)
 
     def with_seat(self, seat: Seat, state: SeatState) -> tuple[SeatState, ...]:
-        """The seats with one of them changed."""
+        """Return all seats with this one changed."""
         seats = list(self.seats)
         seats[seat] = state
         return tuple(seats)
 
 
 AnyRaceGame: TypeAlias = "RaceGame[Any, Any, Any]"
-"""Only such a game has races, so only its entries tell of calls and agreements."""
+"""The game of `called` and `agreed` entries: only such a game has races."""
 AnyGame: TypeAlias = "Game[Any, Any, Any] | RaceGame[Any, Any, Any]"
 
 
 def first_position(setup: Setup) -> Position:
-    """Before the first entry."""
+    """Return the position before the first entry."""
     return Position(seats=(SeatState(bank_ms=setup.time_control.bank_ms),) * len(setup.bots))
 
 
 def position_after(
     position: Position, entry: Entry, setup: Setup, game: AnyGame, state: Any = None
 ) -> Position:
-    """The position after one more entry.
+    """Return the position after one more entry.
 
-    `state` is the game's state after a move, where the caller has it already; a replay works it out.
-    `IllegalMove` if the entry holds a move that the rules forbid.
+    `state` is the game's state after the entry, where the caller knows it already; else it is computed here.
+    Raises `IllegalMove` if the entry holds a move that the rules forbid.
     """
     step = _STEPS[type(entry)]
     return step(position, entry, setup, game, state)
 
 
 def _after_public(position: Position, entry: Entry, **changes: Any) -> Position:
-    """The position with the entry's number and time, seen by every seat."""
+    """Return the position with these changes, after an entry that all seats may know of."""
     return position._replace(seq=entry.seq, public_seq=entry.seq, at_ms=entry.at_ms, **changes)
 
 
@@ -209,7 +212,7 @@ def _after_agreed(position: Position, entry: Agreed, _: Setup, game: AnyRaceGame
 
 
 def _in_race(position: Position, state: Any, game: AnyGame) -> Position:
-    """With the game's new state; a new round's charges begin at nought."""
+    """Return the position with the game's new state. With a new round charges begin at zero."""
     prompt, before = game.prompt(state), position.prompt
     is_same = prompt is not None and before is not None and prompt.number == before.number
     return position._replace(state=state, prompt=prompt, race_ms=position.race_ms if is_same else 0)
@@ -218,7 +221,7 @@ def _in_race(position: Position, state: Any, game: AnyGame) -> Position:
 def _after_rejected(position: Position, entry: Rejected, *_: Any) -> Position:
     seat = position.seats[entry.seat]
     rejected = seat._replace(
-        rejections=seat.rejections + (entry.reason == "ILLEGAL"),
+        rejections=seat.rejections + (entry.reason is RejectReason.ILLEGAL),
         reply=RequestReply(entry.prompt, entry.request_id, entry.reason, entry.message, 0),
         rejected_seq=entry.seq,
     )

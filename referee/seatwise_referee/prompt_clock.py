@@ -1,4 +1,4 @@
-"""The clocks of the open prompt: who is asked, since when, and what an answer would be charged."""
+"""The clocks of the open prompt: which seats are asked, since when, and the charge of an answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _SeatClock:
 
     opened_ms: int
     latest_start_ms: int
-    """When the seat's time begins if the prompt is not delivered before."""
+    """The seat's time begins then, if the prompt is not delivered before."""
     is_awaited: bool = False
     """Its bot has not come back yet, and none of the seat's time runs before it does."""
     delivered_ms: int | None = None
@@ -25,14 +25,15 @@ class _SeatClock:
 
     @property
     def start_ms(self) -> int:
-        """When the seat's time begins."""
+        """The time at which the seat's time begins."""
         return self.latest_start_ms if self.delivered_ms is None else self.delivered_ms
 
 
 class PromptClock:
     """The clocks of one prompt at a time, as one owner of the match opened it.
 
-    A prompt is opened when its entry is confirmed, and delivered to a seat when the transport has it.
+    A prompt is *opened* when its entry is confirmed, and *delivered* to a seat when the transport has it. All
+    times are milliseconds since the match was opened.
     """
 
     def __init__(self, time_control: TimeControl) -> None:
@@ -40,11 +41,11 @@ class PromptClock:
         self._clocks: dict[Seat, _SeatClock] = {}
         self._base_ms = 0
         self._standstills: list[tuple[int, int]] = []
-        """Since the prompt was opened, each from when until when."""
+        """Standstills of the process since the prompt was opened, each from when until when."""
         self._opened = (0, 0)
-        """The epoch and the number of the prompt that `_clocks` is about."""
+        """The epoch and the number of the prompt to which `_clocks` belong."""
         self._away: dict[Seat, int] = {}
-        """Seats that lost their link through a fault of ours, each with when it has to be back."""
+        """Seats that lost their link through a fault of the server, each with the time by which it has to be back."""
         self._is_race = False
 
     def __contains__(self, seat: Seat) -> bool:
@@ -54,11 +55,11 @@ class PromptClock:
         return iter(sorted(self._clocks))
 
     def is_opened(self, epoch: int, prompt: Prompt | None) -> bool:
-        """Whether there is no prompt, or the present owner has opened this one."""
+        """Return whether there is no prompt, or the present owner has opened this one."""
         return prompt is None or self._opened == (epoch, prompt.number)
 
     def open_prompt(self, epoch: int, prompt: Prompt, now: int, base_ms: int = 0) -> None:
-        """Starts anew for this prompt. In a race that is taken over, charges continue from `base_ms`."""
+        """Start the clocks of this prompt. In a race that is taken over, charges continue from `base_ms`."""
         self._opened = (epoch, prompt.number)
         self._base_ms = base_ms
         self._standstills = []
@@ -71,7 +72,7 @@ class PromptClock:
         return _SeatClock(now, max(latest_ms, back_by_ms), back_by_ms > now)
 
     def keep_only(self, seats: Iterable[Seat]) -> None:
-        """Stops the clocks of all other seats."""
+        """Stop the clocks of all other seats."""
         kept = frozenset(seats)
         self._clocks = {seat: clock for seat, clock in self._clocks.items() if seat in kept}
 
@@ -83,10 +84,10 @@ class PromptClock:
         return frozenset(self._away)
 
     def await_return(self, seat: Seat, by_ms: int) -> None:
-        """The seat lost its link through a fault of ours: none of its time runs until it is back, or until `by_ms`.
+        """Stop the seat's time until it is back, or until `by_ms`: it lost its link through a fault of the server.
 
-        It is asked again in full. A race is different: the others build meanwhile, and one seat would
-        get time for nothing.
+        It is asked again with its full time. A race is different: the others build meanwhile, and one seat would
+        get more time than they.
         """
         self._away[seat] = by_ms
         clock = self._clocks.get(seat)
@@ -95,7 +96,7 @@ class PromptClock:
             self._clocks[seat] = _SeatClock(clock.opened_ms, latest_ms, is_awaited=True)
 
     def note_return(self, seat: Seat, now: int) -> bool:
-        """The seat's bot is back: from now on it is like any other. False if that makes no difference."""
+        """The seat's bot is back, and is like any other from now on. False if that makes no difference."""
         self._away.pop(seat, None)
         clock = self._clocks.get(seat)
         if clock is None or not clock.is_awaited:
@@ -116,7 +117,7 @@ class PromptClock:
         return True
 
     def note_allowance(self, seat: Seat, allowance_ms: int) -> bool:
-        """The round trip of a seat is known only after the delivery. False if that makes no difference."""
+        """The round trip of a seat was measured only after the delivery. False if that makes no difference."""
         clock = self._clocks[seat]
         if clock.delivered_ms is None or clock.allowance_ms is not None:
             return False
@@ -129,37 +130,37 @@ class PromptClock:
     # Standstills
 
     def has_run_in(self, ms: int, now: int) -> bool:
-        """Whether any clock ran in the `ms` before `now`."""
+        """Return whether any clock ran in the `ms` before `now`."""
         return any(min(ms, now - self.started_ms(seat, now)) > 0 for seat in self._clocks)
 
     def add_standstill(self, ms: int, now: int) -> None:
-        """Takes the `ms` before `now` off every charge in which they fall, also of answers that came before."""
+        """Take the `ms` before `now` off every charge in which they fall, also of answers that came before."""
         self._standstills.append((now - ms, now))
 
     # Charges
 
     def started_ms(self, seat: Seat, now: int) -> int:
-        """When the seat's time began: at the delivery, or at the latest `handover_ms` after the opening.
+        """Return when the seat's time began: at the delivery, and at the latest `handover_ms` after the opening.
 
-        It does not begin before the bot is back, if its link was lost through a fault of ours.
-        A seat that guesses the prompt and answers before it is opened has used no time.
+        It does not begin before the bot is back, if the server broke its link. A bot that guesses the prompt and
+        answers before it is opened has used no time.
         """
         return min(now, self._clocks[seat].start_ms)
 
     def allowance_ms(self, seat: Seat) -> int:
-        """What is taken off for the network, as far as that is known."""
+        """Return the time that is taken off the charge for the network; 0 as long as it is not known."""
         return self._clocks[seat].allowance_ms or 0
 
     def charged_ms(self, seat: Seat, now: int) -> int:
-        """What an answer that arrives now is charged."""
+        """Return the charge of an answer that arrives now."""
         return self._base_ms + max(0, self._used_ms(seat, now) - self.allowance_ms(seat))
 
     def least_charged_ms(self, seat: Seat, now: int) -> int:
-        """The same, whatever allowance the seat still gets."""
+        """Return the same with the greatest allowance that the seat can still get."""
         return self._base_ms + max(0, self._used_ms(seat, now) - self._most_allowance_ms(seat))
 
     def charge_of(self, seat: Seat, now: int) -> Charge:
-        """What an answer that arrives now is charged, and why, as journal entries tell it."""
+        """Return the charge of an answer that arrives now, with its parts, as entries hold it."""
         return Charge(
             asked_ms=self.started_ms(seat, now),
             allowance_ms=self.allowance_ms(seat),
@@ -167,15 +168,15 @@ class PromptClock:
         )
 
     def free_left_ms(self, pace: str, seat: Seat, now: int) -> int:
-        """The seat's free time for this prompt, as it is told; never negative."""
+        """Return the free time that the seat has left for this prompt; never negative."""
         return max(0, self._time_control.free_ms[pace] - self._base_ms - max(0, self._used_ms(seat, now)))
 
     def deadline_ms(self, seat: Seat, allowed_ms: int) -> int:
-        """The last moment at which an answer is charged no more than `allowed_ms`."""
+        """Return the last time at which an answer is charged no more than `allowed_ms`."""
         return self._when_used(seat, allowed_ms - self._base_ms + self.allowance_ms(seat))
 
     def latest_deadline_ms(self, seat: Seat, allowed_ms: int) -> int:
-        """The same, whatever allowance the seat still gets."""
+        """Return the same with the greatest allowance that the seat can still get."""
         return self._when_used(seat, allowed_ms - self._base_ms + self._most_allowance_ms(seat))
 
     def _most_allowance_ms(self, seat: Seat) -> int:
@@ -187,7 +188,7 @@ class PromptClock:
         return now - started_ms - self._stood_still_ms(started_ms, now)
 
     def _when_used(self, seat: Seat, ms: int) -> int:
-        """When the seat has used so much time; all standstills so far are over."""
+        """Return when the seat has used `ms` of its time. All standstills so far are over."""
         started_ms = self._clocks[seat].start_ms
         if not self._standstills:
             return started_ms + ms

@@ -1,11 +1,11 @@
-"""An open race: what its seats have laid and called, before the journal and the others know of it.
+"""The layouts, offers and calls in an open race, before the journal and the other seats know of them.
 
-Laying is cheap and frequent, so it is written down only when it counts: the entry that decides
-something carries what lay before every seat. A call is held until nobody can send one any more that is
-earlier or ties, because calls are ordered by what they are charged and not by their arrival.
+Layouts are cheap and frequent. So the journal gets them only when they count: the entry that decides
+something carries the layout of every seat. A call is held until no seat can send one that is earlier or ties,
+because calls are ordered by their charge instead of their arrival.
 
-What comes is kept with the time at which it came, and its charge worked out when it counts: a
-standstill of ours may turn out later to have fallen into it.
+An answer is kept with the time at which it arrived. Its charge is computed when it counts, because the process
+may learn later that it stood still in that time.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import Any
 from seatwise_referee.game import IllegalMove, RaceGame, Seat
 
 MOST_LAYS_A_SECOND = 50
-"""Of one seat in a second, changes of its offer included."""
+"""How many layouts and offers of one seat are accepted in a second."""
 SECOND_MS = 1000
 MANY_LAYS = 16
-"""Layouts of one seat; only when there are more is it worth while to look for those that cannot count."""
+"""With more layouts of one seat than this it pays to look for those that cannot count any more."""
 LONG_AGO_MS = 0
-"""What came then is charged least."""
+"""The arrival time of the layout that is kept when older ones are dropped. It is charged least."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldCall:
-    """A call of which nobody is told yet, not even its seat."""
+    """A call that no seat is told of yet, not even its own."""
 
     seat: Seat
     request_id: str
@@ -36,7 +36,10 @@ class HeldCall:
 
 
 class Race:
-    """One race prompt. The journaled state is its base; `provisional` is that state with all that lies."""
+    """The race of one prompt.
+
+    Its base is the state of the journal. `provisional` is that state with all layouts and offers since.
+    """
 
     def __init__(
         self, game: RaceGame[Any, Any, Any], state: Any, charge: Callable[[Seat, int], int], opened_ms: int
@@ -48,26 +51,28 @@ class Race:
         self._base = state
         self._number = self._number_of(state)
         self._lays: dict[Seat, list[tuple[int, Any]]] = defaultdict(list)
-        """By seat: when it came, and the move."""
+        """By seat: when each layout arrived, and the move."""
         self._offers: dict[Seat, Any] = {}
         self._came: dict[Seat, int] = {}
-        """By seat: when its newest answer came."""
+        """By seat: when its newest answer arrived."""
         self._recent: dict[Seat, deque[int]] = defaultdict(lambda: deque(maxlen=MOST_LAYS_A_SECOND))
         self._calls: dict[Seat, HeldCall] = {}
         self.silent = set(self._building_seats(state))
-        """Seats that have given no sign of life."""
+        """Seats that have sent no answer to this prompt."""
 
-    # What the seats do
+    # Answers of the seats
 
     def note_arrival(self, seat: Seat, at_ms: int) -> int:
-        """When the seat's next answer came: not before the prompt that it guessed, nor before the answer
-        that was read before it, whichever of the bot's links was the quicker one.
+        """Return when the seat's next answer arrived.
+
+        That is never before the prompt was opened, if the bot guessed it. It is never before the seat's last
+        answer either, if a quicker link of the bot overtook a slower one.
         """
         self._came[seat] = max(at_ms, self._came.get(seat, self._opened_ms))
         return self._came[seat]
 
     def is_too_fast(self, seat: Seat, came_ms: int) -> bool:
-        """Whether this would be more than `MOST_LAYS_A_SECOND`; one that is not counts."""
+        """Return whether this answer is more than `MOST_LAYS_A_SECOND`. If it is not, it is counted."""
         recent = self._recent[seat]
         if len(recent) == MOST_LAYS_A_SECOND and came_ms - recent[0] < SECOND_MS:
             return True
@@ -75,48 +80,48 @@ class Race:
         return False
 
     def play_provisionally(self, seat: Seat, move: Any, came_ms: int) -> None:
-        """The seat lays, or agrees to the end of the round, or no longer does. `IllegalMove` changes nothing."""
-        soft = self._game.play(self.provisional, seat, move)
+        """The seat lays cards, or offers to end the round, or withdraws that. `IllegalMove` changes nothing."""
+        state = self._game.play(self.provisional, seat, move)
         if self._game.is_lay(move):
             self._lays[seat].append((came_ms, move))
         elif self._game.is_offer(move):
             self._offers[seat] = move
         else:
             raise IllegalMove("this is for the referee to play: lay, call, or offer to end the round")
-        self.provisional = soft
+        self.provisional = state
 
     def hold_call(self, call: HeldCall, move: Any) -> None:
-        """The seat calls; `IllegalMove` if it cannot. Nothing that others see may change by it."""
+        """The seat calls. Nothing that other seats see changes. Raises `IllegalMove` if the seat cannot call."""
         self._game.play(self.provisional, call.seat, move)
         self._calls[call.seat] = call
 
-    # What is to be decided
+    # Decisions that are due
 
     @property
     def is_agreed(self) -> bool:
-        """Whether all who still build have agreed to end the round."""
+        """Whether all seats that still build have agreed to end the round."""
         return self._number_of(self.provisional) != self._number
 
     @property
     def callers(self) -> frozenset[Seat]:
-        """Those whose call is held."""
+        """The seats whose calls are held."""
         return frozenset(self._calls)
 
     def held_calls(self) -> list[HeldCall]:
-        """Those held, in the order of what they are charged."""
+        """Return the held calls in the order of their charges."""
         return sorted(self._calls.values(), key=lambda call: (self.charged_ms_of(call), call.seat))
 
     def charged_ms_of(self, call: HeldCall) -> int:
-        """What the call costs its seat."""
+        """Return the charge of the call, in milliseconds."""
         return self._charge(call.seat, call.came_ms)
 
     def release_calls(self, calls: Iterable[HeldCall]) -> None:
-        """These are held no longer."""
+        """Hold these calls no longer."""
         for call in calls:
             del self._calls[call.seat]
 
     def state_at(self, charged_ms: int, calls: Iterable[HeldCall]) -> Any:
-        """The base with what lay before each seat at that charged time; before callers, at their own."""
+        """Return the base with the layout of each seat at that charged time, or of a caller at its own charge."""
         until = {call.seat: self.charged_ms_of(call) for call in calls}
         lying: dict[Seat, Any] = {}
         for seat, lays in self._lays.items():
@@ -126,22 +131,22 @@ class Race:
         return self._base_with(lying)
 
     def state_now(self) -> Any:
-        """The base with all that lies now."""
+        """Return the base with the present layout of each seat."""
         return self._base_with({seat: lays[-1][1] for seat, lays in self._lays.items() if lays})
 
     def last_lay(self, seat: Seat) -> Any | None:
-        """The seat's last move that laid something, or `None`."""
+        """Return the seat's last move that laid something; `None` if there is none."""
         lays = self._lays.get(seat)
         return lays[-1][1] if lays else None
 
     def has_many(self, seat: Seat) -> bool:
-        """Whether it is time to `forget`."""
+        """Return whether it is time for `forget_older`."""
         return len(self._lays[seat]) > MANY_LAYS
 
-    # As the race goes on
+    # The journal moves on
 
     def rebase_on(self, state: Any) -> list[HeldCall]:
-        """The journal has gone on within this prompt: seats may be out, or gone. Their calls, if any are held."""
+        """Continue from a later state of this prompt, in which some seats build no more. Return their held calls."""
         self._base = state
         building = self._building_seats(state)
         self._lays = defaultdict(list, _only_of(building, self._lays))
@@ -155,7 +160,7 @@ class Race:
         return gone
 
     def forget_older(self, charged_ms: int) -> None:
-        """No call can be charged less than this any more: older layouts cannot count."""
+        """Drop layouts that cannot count any more, because no call can be charged less than this."""
         for seat, lays in self._lays.items():
             older = [move for came_ms, move in lays if self._charge(seat, came_ms) <= charged_ms]
             if older:

@@ -1,8 +1,8 @@
-"""A prompt in which all seats build at once: which calls stand, and what the journal gets to know, and when.
+"""A prompt in which all seats build at once: which calls stand, and what the journal learns of it when.
 
-Commands come in the order of their arrival, and a decision may fall between two of them only for what
-has come before both. So here `now` is when something came, however long it has waited; only entries
-are stamped no earlier than the entry before.
+Commands come in the order of their arrival. A decision that falls between two commands may depend only on what
+arrived before both. So here `now` is always the time of an arrival, however long the command has waited. Only
+the times of entries never fall.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from seatwise_referee.decision import HAS_LEFT, TIME_IS_OVER, Decision
-from seatwise_referee.effects import AcceptMove, RejectReason, RejectRequest, ShowChange
+from seatwise_referee.effects import AcceptMove, RejectRequest, ShowChange
+from seatwise_referee.ending import RejectReason
 from seatwise_referee.game import IllegalMove, Json, Prompt, RaceGame, Seat
 from seatwise_referee.journal import Agreed, AgreedReason, Called, RaceCall, SeatTimeout
 from seatwise_referee.prompt_clock import PromptClock
@@ -21,13 +22,14 @@ TOO_FAST = f"at most {MOST_LAYS_A_SECOND} layouts and offers a second are taken"
 HAS_CALLED = "this seat has called, and moves no more in this round"
 CALLED_LATER = "another seat called before, and the round is over"
 RELEASE_NOW_MS = -1
+"""The deadline of other callers, if there are none: a held call is decided at once."""
 
 
 class RacePrompt:
-    """Decides on calls in the order of what they are charged; see `race`.
+    """Decides on calls in the order of their charges; `race.Race` keeps them until then.
 
-    A call is decided when no other seat can still send one that is earlier or ties: when even an answer
-    that arrived now would be charged more than the call and the tie window together.
+    A call is decided when no other seat can still send one that is earlier or ties. That is so when even an
+    answer that arrived now would be charged more than the call and the tie window together.
     """
 
     def __init__(
@@ -40,9 +42,9 @@ class RacePrompt:
         self._race = Race(game, decision.position.state, clock.charged_ms, decision.position.at_ms)
         self._lag_ms = lag_ms
         self.shown_state: Any = decision.position.state
-        """The state with what lies before the seats, as far as they may be shown it."""
+        """The state with all layouts that seats may see: each seat its own, and of the others how many cards."""
         self.hidden_callers: frozenset[Seat] = frozenset()
-        """Seats that have called: only they themselves may notice it yet."""
+        """Seats whose calls are held. Only they themselves may notice it yet."""
 
     @property
     def _open_prompt(self) -> Prompt:
@@ -52,21 +54,21 @@ class RacePrompt:
 
     @property
     def is_open(self) -> bool:
-        """Whether the round goes on, as far as entries have been recorded."""
+        """Whether the round goes on after the last recorded entry."""
         prompt = self._decision.position.prompt
         return prompt is not None and prompt.number == self._number
 
     def note_lag(self, lag_ms: int) -> None:
-        """The event loop lagged by at most so much lately: no tie window is smaller than that.
+        """The event loop lagged by at most `lag_ms` in the last second: no tie window is smaller than that.
 
-        The window does not shrink while a call is held, for another call may tie with it.
+        The window does not shrink while a call is held, because another call may tie with it.
         """
         self._lag_ms = max(lag_ms, self._lag_ms) if self._race.callers else lag_ms
 
     # Answers of the seats
 
     def submit_move(self, seat: Seat, request_id: str, move: Any, now: int) -> int | None:
-        """Takes the answer of a seat that is asked.
+        """Accept or refuse the answer of a seat that is asked, and decide what is due then.
 
         Returns the time at which the match moves on; `None` if nothing is decided yet.
         """
@@ -94,7 +96,7 @@ class RacePrompt:
         return came_ms if self.decide_next(came_ms) else None
 
     def _answer_caller(self, seat: Seat, request_id: str) -> None:
-        """A repeat of the call waits like the call; anything else comes after it."""
+        """Refuse the answer of a seat that has called, unless it is the call once more: that waits like the call."""
         if not any((call.seat, call.request_id) == (seat, request_id) for call in self._race.held_calls()):
             self._decision.effects.append(RejectRequest(seat, request_id, RejectReason.NOT_ASKED, HAS_CALLED))
 
@@ -113,20 +115,20 @@ class RacePrompt:
             self._decision.effects.append(ShowChange(self._who_sees(before, race.provisional, seat)))
 
     def _who_sees(self, before: Any, after: Any, mover: Seat) -> tuple[Seat, ...]:
-        """Nobody else is shown anything for a card that was only moved: that would tell of it."""
+        """Return the seats to which the change is shown. A card that was only moved is shown to its own seat alone."""
         if self._game.view(before, None) == self._game.view(after, None):
             return (mover,)
         return tuple(map(Seat, range(len(self._decision.position.seats))))
 
     def _least_possible_ms(self, now: int) -> int:
-        """No call that is held or still to come is charged less."""
+        """Return the least charge of all calls that are held or can still come."""
         charges = [self._clock.least_charged_ms(seat, now) for seat in self._building_seats()]
         return min([*charges, *map(self._race.charged_ms_of, self._race.held_calls())])
 
-    # What is due
+    # Decisions that are due
 
     def decide_due(self, now: int) -> int | None:
-        """Decides what is due. Returns when the match moves on; `None` if nothing is due."""
+        """Decide what is due. Returns the time at which the match moves on; `None` if nothing is due."""
         if self.decide_next(now):
             return now
         if not self._race.callers and all(self._is_late(seat, now) for seat in self._building_seats()):
@@ -135,9 +137,9 @@ class RacePrompt:
         return None
 
     def decide_next(self, now: int) -> bool:
-        """Releases a call that nobody can precede any more, or ends a round that all agree to end.
+        """Decide on a call that no seat can precede any more, or end a round that all agree to end.
 
-        Returns whether there was something to decide; there may be more.
+        Returns whether there was something to decide. There may be more.
         """
         if not self.is_open:
             return False
@@ -151,7 +153,7 @@ class RacePrompt:
         return True
 
     def wake_ms(self) -> int | None:
-        """When a call may be released, or the time of all who still build is over."""
+        """Return when a call can be decided, or the time of all seats that build is over; `None` if never."""
         wakes = [self._release_ms(call) for call in self._race.held_calls()[:1]]
         deadlines = [self._clock.deadline_ms(seat, self._allowed_ms()) for seat in self._building_seats()]
         if deadlines:
@@ -159,7 +161,7 @@ class RacePrompt:
         return 1 + min(wakes) if wakes else None
 
     def _release_ms(self, call: HeldCall) -> int:
-        """Until then somebody may still send a call that is earlier or ties."""
+        """Return the last time at which another seat can send a call that is earlier or ties."""
         last_ms = self._race.charged_ms_of(call) + self._tie_window_ms()
         others = [seat for seat in self._building_seats() if seat not in self._race.callers]
         latest = (self._clock.latest_deadline_ms(seat, min(last_ms, self._allowed_ms())) for seat in others)
@@ -171,7 +173,7 @@ class RacePrompt:
     # Entries
 
     def _decide_calls(self, first: HeldCall, now: int) -> None:
-        """The first call is decided, with all that tie with it."""
+        """Record the first call, and all that tie with it."""
         race, effects = self._race, self._decision.effects
         window_ms, first_ms = self._tie_window_ms(), race.charged_ms_of(first)
         together = [call for call in race.held_calls() if race.charged_ms_of(call) <= first_ms + window_ms]
@@ -198,7 +200,7 @@ class RacePrompt:
         return RaceCall(call.seat, call.came_ms, self._clock.charge_of(call.seat, call.came_ms))
 
     def _end_at_time_limit(self, now: int) -> None:
-        """The time of all who still build is over. A seat that gave no sign of life has a strike."""
+        """End the round, because the time of all seats is over. A seat that sent no answer has a strike."""
         at_ms, silent = max(now, self._decision.position.at_ms), tuple(sorted(self._race.silent))
         asked = tuple(
             SeatTimeout(seat, self._clock.charge_of(seat, at_ms)) for seat in self._building_seats()
@@ -223,10 +225,10 @@ class RacePrompt:
     def _layouts_in(self, state: Any) -> tuple[Json, ...]:
         return tuple(self._game.layouts(state))
 
-    # How the race follows the journal
+    # The journal moves on
 
     def follow_position(self) -> None:
-        """Entries were recorded: seats that build no more in this round take their calls with them."""
+        """Follow the recorded entries: refuse the held calls of seats that build no more in this round."""
         if self.is_open:
             self._reject_calls(
                 self._race.rebase_on(self._decision.position.state), RejectReason.NOT_ASKED, HAS_LEFT
@@ -237,22 +239,22 @@ class RacePrompt:
         self._decision.effects.extend(rejects)
 
     def unrecorded_lay(self, seat: Seat) -> Any | None:
-        """What the seat has laid that the journal does not have: it counts although the seat builds no more."""
+        """Return the seat's last layout that the journal does not have; it counts when the seat leaves."""
         return self._race.last_lay(seat) if self.is_open else None
 
     def show_confirmed(self) -> None:
-        """All that has been decided is in the journal: what lies, and who has called, may be seen."""
+        """Show the seats all that has been decided, because the journal has it now."""
         self.shown_state, self.hidden_callers = self._race.provisional, self._race.callers
 
-    # Who builds, and how long
+    # Seats and their time
 
     def _building_seats(self) -> list[Seat]:
-        """The seats that build, as far as entries have been recorded."""
+        """Return the seats that build after the last recorded entry."""
         return sorted(self._open_prompt.seats)
 
     def _is_late(self, seat: Seat, now: int) -> bool:
         return self._clock.charged_ms(seat, now) > self._allowed_ms()
 
     def _allowed_ms(self) -> int:
-        """The highest charge that is still in time: a race takes nothing from the bank."""
+        """Return the highest charge that is still in time: a race takes nothing from the bank."""
         return self._decision.limits.allowed_ms(self._open_prompt.pace, bank_ms=0)

@@ -1,4 +1,7 @@
-"""A finished match as one line of JSON that anybody can check. docs/record-format.md is the specification."""
+"""The record of a finished match: one line of JSON that anybody can check.
+
+`docs/record-format.md` is its specification.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ from seatwise_referee.shuffle import commitment_to
 
 RECORD_FORMAT = "seatwise.record/1"
 TAIL_KEYS = ("entries", "outcome", "result", "endings", "chain")
-"""What follows the header; the rest is the header, with which the chain begins."""
+"""The keys after the header. All other keys are the header, with which the chain begins."""
 
 
 class NotFinished(ValueError):
-    """Only a match that was played to its end has a record."""
+    """The match was not played to its end, so it has no record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +42,15 @@ class WrittenRecord:
     line: bytes
     """Canonical JSON and a newline."""
     chain: bytes
-    """Its last link."""
+    """The last link of its chain."""
 
 
 def write_record(setup: Setup, journal: Sequence[bytes]) -> WrittenRecord:
-    """The record of a finished match, its entries copied as the store holds them. `NotFinished` if it is not."""
+    """Return the record of a finished match.
+
+    `journal` are its entries as the store holds them; the record copies their public parts. Raises `NotFinished`
+    if the last entry is not `finished`.
+    """
     last = decode_entry(journal[-1]) if journal else None
     if not isinstance(last, Finished):
         raise NotFinished(f"{setup.match} was not played to its end")
@@ -68,13 +75,13 @@ def _is_before_the_deal(entry: Entry) -> bool:
 
 
 def build_record(setup: Setup, entries: Iterable[Entry]) -> dict[str, Json]:
-    """The same as JSON, from entries in memory."""
+    """Return the record of a finished match as JSON, from entries in memory. Raises `NotFinished`."""
     body: dict[str, Json] = json.loads(write_record(setup, list(map(encode_entry, entries))).line)
     return body
 
 
 def record_header(setup: Setup, nonces: Sequence[bytes | None]) -> dict[str, Json]:
-    """What is fixed once the cards are dealt: everything of a record but its tail."""
+    """Return the header of a record: all that is fixed when the cards are dealt."""
     in_set: dict[str, Json] = {"deal_set": setup.deal_set.to_json()} if setup.deal_set else {}
     return {
         **in_set,
@@ -94,14 +101,14 @@ def record_header(setup: Setup, nonces: Sequence[bytes | None]) -> dict[str, Jso
 
 
 def nonces_of(setup: Setup, entries: Iterable[Entry]) -> tuple[bytes | None, ...]:
-    """Each seat's nonce as it sat down with it, by seat."""
+    """Return the nonces with which the bots sat down, by seat; `None` for a seat without one."""
     given = {int(entry.seat): entry.nonce for entry in entries if isinstance(entry, Sat)}
     nonces = [given.get(seat) for seat in range(len(setup.bots))]
     return tuple(None if nonce is None else bytes.fromhex(nonce) for nonce in nonces)
 
 
 def last_link(head: dict[str, Json], entries: Iterable[dict[str, Json]]) -> bytes:
-    """SHA-256 of the header, then of each link and the entry that follows it; the last link."""
+    """Return the end of the chain of SHA-256 links: of the header, then of each link and the entry after it."""
     return _link_over(head, map(canonical_json, entries))
 
 
@@ -113,5 +120,5 @@ def _link_over(head: dict[str, Json], entries: Iterable[bytes]) -> bytes:
 
 
 def record_line(record: dict[str, Json]) -> bytes:
-    """The record as it is stored: canonical JSON and a newline."""
+    """Return the record as it is stored: canonical JSON and a newline."""
     return canonical_json(record) + b"\n"

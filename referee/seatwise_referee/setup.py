@@ -1,4 +1,4 @@
-"""All that is fixed about a match before anybody sits down."""
+"""All that is fixed about a match before a bot sits down."""
 
 from __future__ import annotations
 
@@ -11,72 +11,72 @@ from seatwise_referee.shuffle import deal_seed, deal_seed_of_set
 from seatwise_referee.time_control import TimeControl
 
 JOURNAL_FORMAT = "seatwise.journal/1"
-"""How setups and entries are written. It changes when an older referee could not go on from a newer journal."""
+"""The format of setups and entries. It changes when an older referee could not continue a newer journal."""
 
 
 @dataclass(frozen=True, slots=True)
 class DealSet:
-    """A match's place among those that are played with the same deals. Holds the seed of them all."""
+    """The place of a match in its set of duplicate deals. It holds the seed of the set, so it is secret."""
 
     name: str
-    """Format: sets/{id}."""
+    """The name of the set: sets/{id}."""
 
     number: int
-    """Which of the set's matches this is, from 1."""
+    """The number of this match in the set, from 1."""
 
     size: int
     """How many matches the set has."""
 
     seed: bytes
-    """32 bytes. It tells the deals of all of them: it stays inside until the last is over."""
+    """The seed of the set, 32 bytes. It gives away the deals of all its matches, so it is secret until the last is over."""
 
     def to_json(self) -> dict[str, Json]:
-        """For the store and for records; with the seed in it."""
+        """Return the set for the store and for records, with its seed."""
         return {"name": self.name, "number": self.number, "size": self.size, "seed": self.seed.hex()}
 
     @classmethod
     def from_json(cls, json: Mapping[str, Json]) -> DealSet:
-        """The inverse of `to_json`."""
+        """Return the set that was written so."""
         number, size = cast("int", json["number"]), cast("int", json["size"])
         return cls(str(json["name"]), number, size, bytes.fromhex(str(json["seed"])))
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """A match as it was created. Holds the seed: it stays inside until the match is over."""
+    """A match as it was created. It holds the seed, so it is secret until the match is over."""
 
     match: str
-    """Format: matches/{id}."""
+    """The name of the match: matches/{id}."""
 
     game: str
     rules_version: str
     options: Options
-    """Complete, as `Game.options` returns them."""
+    """The game's options, as `Game.complete_options` returns them."""
 
     bots: tuple[str, ...]
-    """The players by seat. Format: bots/{bot}/versions/{version}."""
+    """The bots by seat, each as bots/{bot}/versions/{version}."""
 
     time_control: TimeControl
     seed: bytes
-    """32 bytes; the deals come from it and the seats' nonces."""
+    """32 bytes. The deals follow from them and from the nonces of the seats."""
 
     durability: str = "fsync"
-    """How safe an acknowledged move was: "fsync", "loss-allowed", or "none" at a local table."""
+    """How safe an acknowledged move is: "fsync", "loss-allowed", or "none" at a local table."""
 
     deal_set: DealSet | None = None
-    """Where the match shares its deals with others."""
+    """The set of duplicate deals to which the match belongs, if any."""
 
     competition: str = ""
-    """Whose table the result counts for: ladders/{id} or leagues/{id}; nobody's if empty."""
+    """The competition for which the result counts: ladders/{id} or leagues/{id}; empty for none."""
 
     def deals_from(self, nonces: Iterable[bytes | None]) -> bytes:
-        """The seed of the match's deals."""
+        """Return the seed of the match's deals, given the nonces by seat."""
         if self.deal_set:
             return deal_seed_of_set(self.deal_set.seed)
         return deal_seed(self.seed, nonces)
 
     def to_json(self) -> dict[str, Json]:
-        """For the store; with the seed in it."""
+        """Return the setup for the store, with its seed."""
         more: dict[str, Json] = {"deal_set": self.deal_set.to_json()} if self.deal_set else {}
         if self.competition:
             more["competition"] = self.competition
@@ -94,7 +94,7 @@ class Setup:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Json]) -> Setup:
-        """The inverse of `to_json`."""
+        """Return the setup that was written so. Raises `BadTimeControl` for limits that cannot be."""
         in_set = cast("dict[str, Json] | None", json.get("deal_set"))
         return cls(
             match=str(json["match"]),

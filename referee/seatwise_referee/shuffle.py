@@ -1,4 +1,4 @@
-"""Seeds and shuffles that are the same on every machine, in every language, for ever."""
+"""Seeds and shuffles that are the same on every machine and in every language."""
 
 from __future__ import annotations
 
@@ -7,8 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 
 SEED_BYTES = 32
-NO_NONCE = bytes(SEED_BYTES)
-"""Stands for the nonce of a seat that gave none."""
+"""The length of a seed."""
+
+NONCE_BYTES = 32
+"""The length of a nonce: what a bot may add to the deal of its match."""
+
+NO_NONCE = bytes(NONCE_BYTES)
+"""Takes the place of the nonce of a seat that gave none."""
 
 _BLOCK_BYTES = 64
 _INNER = bytes(byte ^ 0x36 for byte in range(256))
@@ -16,35 +21,35 @@ _OUTER = bytes(byte ^ 0x5C for byte in range(256))
 
 
 def commitment_to(seed: bytes) -> bytes:
-    """What is published before the deal, so that the seed cannot be changed after it."""
+    """Return the SHA-256 of the seed, which is published before the deal: nobody can change the seed later."""
     return sha256(seed).digest()
 
 
 def deal_seed(seed: bytes, nonces: Iterable[bytes | None]) -> bytes:
-    """The seed of the deals: the match's secret and every seat's nonce, in seat order."""
+    """Return the seed of the deals: it follows from the match's seed and from every seat's nonce, in the order of seats."""
     return sha256(seed + b"".join(nonce or NO_NONCE for nonce in nonces)).digest()
 
 
 def seed_in_set(set_seed: bytes, number: int) -> bytes:
-    """The seed of one match of a set of duplicate deals; it tells nothing of the set's."""
+    """Return the seed of one match of a set of duplicate deals. The seed of the set cannot be computed from it."""
     return hmac.digest(set_seed, f"match/{number}".encode(), "sha256")
 
 
 def deal_seed_of_set(set_seed: bytes) -> bytes:
-    """The seed of the deals that all matches of the set share. Nobody adds a nonce to it."""
+    """Return the seed of the deals that all matches of the set share. No nonce goes into it."""
     return sha256(set_seed).digest()
 
 
 def shuffle_items(items: Sequence[str], seed: bytes, label: str) -> list[str]:
-    """The items by HMAC-SHA256(seed, label + ":" + item), smallest digest first."""
+    """Return the items in the order of HMAC-SHA256(seed, label + ":" + item), the smallest digest first."""
     return sorted(items, key=_hmac_of(seed, f"{label}:"))
 
 
 def _hmac_of(seed: bytes, prefix: str) -> Callable[[str], bytes]:
-    """HMAC-SHA256 (RFC 2104) of texts that begin alike: key and prefix are hashed once, not once an item.
+    """Return HMAC-SHA256 (RFC 2104) of texts with this prefix: key and prefix are hashed once instead of once an item.
 
-    A shuffle of 45 cards takes 36 us so, and 80 us with `hmac.digest`; in a match of random moves that
-    is a quarter of all the time the rules take.
+    A shuffle of 45 cards takes 36 us this way, and 80 us with `hmac.digest` (measured). In a match of random
+    moves that is a quarter of the time that the rules take.
     """
     key = seed.ljust(_BLOCK_BYTES, b"\0")
     inner = sha256(key.translate(_INNER) + prefix.encode())

@@ -1,10 +1,10 @@
-"""Time as numbers: the caller reads the clock on the wall, this module only reckons.
+"""The limits of a match, and the arithmetic of its clocks. No function here reads a clock.
 
-All times are whole milliseconds. A charge is what a move costs its seat:
+All times are whole milliseconds. A charge is the time that a move costs its seat:
 
     charged = max(0, at - asked - allowance - frozen)
 
-and a move is in time while `charged <= free + bank + grace`.
+A move is in time while `charged <= free + bank + grace`.
 """
 
 from __future__ import annotations
@@ -15,50 +15,59 @@ from dataclasses import dataclass, field, fields
 from seatwise_referee.game import Json
 
 LONGEST_LIMIT_MS = 24 * 60 * 60 * 1000
-"""No limit may be longer than a day: a typing error, not a time control."""
+"""No limit may be longer than a day: that would be a typing error."""
 
 
 class BadTimeControl(ValueError):
-    """A time control that cannot be played; the text names the key and what would be right."""
+    """A time control that cannot be played. The text names the key, and says what would be right."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeControl:
-    """The limits of a match, the same for all its seats."""
+    """The limits of a match, the same for all its seats. All times are whole milliseconds.
+
+    Raises `BadTimeControl` for a limit that is no whole number, or is negative or longer than a day.
+
+    >>> limits = TimeControl(free_ms={"card": 1000}, bank_ms=500)
+    >>> limits.allowed_ms("card", bank_ms=500)  # 1000 free, 500 from the bank, 50 of grace
+    1550
+    >>> limits.bank_after("card", bank_ms=500, charged_ms=1200)  # 200 more than the free time
+    300
+    """
 
     free_ms: Mapping[str, int] = field(default_factory=dict)
-    """Free time for each prompt, by its pace."""
+    """The free time for each prompt, by its pace."""
 
     bank_ms: int = 10_000
     """Extra time for the whole match."""
 
     increment_ms: int = 0
-    """Added to the bank after each move made in time."""
+    """The time that each move in time adds to the bank."""
 
     grace_ms: int = 50
-    """How far a charge may exceed free time and bank; never taken from the bank."""
+    """How far a charge may exceed free time and bank. It is never taken from the bank."""
 
     setup_ms: int = 10_000
-    """From the opening of the match to the deal; charged to nobody."""
+    """The time from the opening of the match to the deal. No seat is charged for it."""
 
     allowance_cap_ms: int = 100
     """The most of a measured round trip that is taken off a charge."""
 
     handover_ms: int = 250
-    """A prompt's time starts at the latest this long after it was put."""
+    """The time of a seat starts at the latest this long after its prompt was opened."""
 
     tie_window_ms: int = 10
-    """In a race, calls that are charged at most so much more than the first are simultaneous with it.
+    """In a race, calls that are charged at most this much more than the first are simultaneous with it.
 
-    So much of a charge is noise: two seats that think as long are charged 0 to 3 ms apart on a quiet machine
-    and up to 10 ms, in nine rounds of ten, on one that has twice as much to do as it can.
+    That much of a charge is noise. Two seats that think for the same time are charged 0 to 3 ms apart on a quiet
+    machine. On a machine with twice its load it is up to 10 ms in nine rounds of ten.
     """
 
     max_strikes: int = 3
-    """With this many time-outs a seat is forfeited."""
+    """A seat with this many time-outs forfeits the match."""
 
     max_rejections: int = 10
-    """With this many illegal moves a seat is forfeited."""
+    """A seat with this many illegal moves forfeits the match."""
 
     def __post_init__(self) -> None:
         for name in _NUMBERS:
@@ -67,20 +76,23 @@ class TimeControl:
             _check_whole_number(f"free_ms[{pace!r}]", free_ms, least=1)
 
     def allowed_ms(self, pace: str, bank_ms: int) -> int:
-        """The highest charge that is still in time."""
+        """Return the highest charge that is still in time, for a prompt of this pace and what the bank has left."""
         return self.free_ms[pace] + bank_ms + self.grace_ms
 
     def bank_after(self, pace: str, bank_ms: int, charged_ms: int) -> int:
-        """The bank after a move made in time."""
+        """Return the bank after a move in time: less what the charge exceeds the free time, and with the increment."""
         return max(0, bank_ms - max(0, charged_ms - self.free_ms[pace])) + self.increment_ms
 
     def to_json(self) -> dict[str, Json]:
-        """As in records."""
+        """Return the limits as records write them."""
         return {"free_ms": dict(self.free_ms), **{name: getattr(self, name) for name in _NUMBERS}}
 
     @classmethod
     def from_json(cls, json: Mapping[str, Json]) -> TimeControl:
-        """The inverse of `to_json`; `BadTimeControl` names what is wrong. Missing keys have their defaults."""
+        """Return the limits that were written so. Missing keys have their defaults.
+
+        Raises `BadTimeControl`, which names the key, for an unknown key or a limit that cannot be.
+        """
         unknown = json.keys() - {"free_ms", *_NUMBERS}
         if unknown:
             raise BadTimeControl(f"unknown key {min(unknown)!r}; there are free_ms, {', '.join(_NUMBERS)}")

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from seatwise_referee.decision import TIME_IS_OVER, AbsentSeat, Decision
-from seatwise_referee.effects import AcceptMove, RejectReason
+from seatwise_referee.effects import AcceptMove
+from seatwise_referee.ending import RejectReason
 from seatwise_referee.game import IllegalMove, Prompt, Seat
 from seatwise_referee.journal import DefaultReason, Moved
 from seatwise_referee.prompt_clock import PromptClock
 
 
 class TurnPrompt:
-    """Decides on answers one by one; the other way of asking is `race_prompt.RacePrompt`.
+    """Decides on answers one by one. The other way of asking is `race_prompt.RacePrompt`.
 
     It knows nothing but the position and the clocks, so one object serves all turns of a match.
     """
@@ -22,7 +23,7 @@ class TurnPrompt:
         self._clock = clock
 
     def submit_move(self, seat: Seat, request_id: str, move: Any, now: int) -> int | None:
-        """Decides on the answer of a seat that is asked.
+        """Decide on the answer of a seat that is asked.
 
         Returns the time at which the match moves on; `None` if the seat is still asked.
         """
@@ -55,7 +56,7 @@ class TurnPrompt:
         return now
 
     def decide_due(self, now: int) -> int | None:
-        """Plays for seats whose time is over. Returns when the match moves on; `None` if no seat is late."""
+        """Play for seats whose time is over. Returns when the match moves on; `None` if no seat is late."""
         prompt = self._decision.position.prompt
         assert prompt is not None
         now = max(now, self._decision.position.at_ms)
@@ -71,7 +72,7 @@ class TurnPrompt:
         return now
 
     def wake_ms(self) -> int | None:
-        """When the first seat that is asked is late; `None` if no seat is asked."""
+        """Return when the first seat that is asked will be late; `None` if no seat is asked."""
         prompt = self._decision.position.prompt
         if prompt is None:
             return None
@@ -79,6 +80,6 @@ class TurnPrompt:
         return 1 + min(deadlines) if deadlines else None
 
     def _allowed_ms(self, prompt: Prompt, seat: Seat) -> int:
-        """The highest charge that is still in time."""
+        """Return the highest charge that is still in time."""
         decision = self._decision
         return decision.limits.allowed_ms(prompt.pace, decision.position.seats[seat].bank_ms)

@@ -30,12 +30,16 @@ MODULES = (
     "seatwise.standings",
     "seatwise.ubongo",
     "seatwise.ugo",
+    "seatwise_referee.ending",
+    "seatwise_referee.game",
     "seatwise_referee.games.ubongo.cards",
     "seatwise_referee.games.ubongo.geometry",
     "seatwise_referee.games.ubongo.listing",
     "seatwise_referee.games.ugo.cards",
     "seatwise_referee.games.ugo.kingdoms",
     "seatwise_referee.games.ugo.tricks",
+    "seatwise_referee.journal",
+    "seatwise_referee.time_control",
 )
 """The modules with examples in docstrings."""
 

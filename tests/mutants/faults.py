@@ -606,7 +606,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an uncounted rejection",
         POSITION,
-        'rejections=seat.rejections + (entry.reason == "ILLEGAL"),',
+        "rejections=seat.rejections + (entry.reason is RejectReason.ILLEGAL),",
         "rejections=seat.rejections,",
         (MATCHES,),
     ),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatwise_referee.ending import Ending
+from seatwise_referee.ending import Ending, RejectReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import (
     ENTRY_TYPES,
@@ -24,6 +24,7 @@ from seatwise_referee.journal import (
     DefaultReason,
     Entry,
     RaceCall,
+    Rejected,
     SeatTimeout,
     canonical_json,
     decode_entry,
@@ -72,6 +73,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
 REASONS: dict[type[Entry], dict[str, st.SearchStrategy[Any]]] = {
     Defaulted: {"reason": st.sampled_from(DefaultReason)},
     Agreed: {"reason": st.sampled_from(AgreedReason)},
+    Rejected: {"reason": st.sampled_from(RejectReason)},
 }
 
 

@@ -10,13 +10,12 @@ from matches.one_match import SEED, Desk, dealt, kinds, nonce, only
 from seatwise_referee.effects import (
     AcceptMove,
     EndMatch,
-    RejectReason,
     RejectRequest,
     ShowView,
     WakeAt,
     WriteEntry,
 )
-from seatwise_referee.ending import Ending, VoidReason
+from seatwise_referee.ending import Ending, RejectReason, VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import (
     Defaulted,

@@ -38,7 +38,7 @@ from seatwise.v1.play_service_pb2 import (
     SubmitMove,
     Update,
 )
-from seatwise_referee.match import NONCE_BYTES
+from seatwise_referee.shuffle import NONCE_BYTES
 
 LAST_WORD_S = 1.0
 """The lobby and the referee use two streams. The referee's last message may arrive this much later than the lobby's, in seconds."""

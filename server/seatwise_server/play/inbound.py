@@ -10,7 +10,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from seatwise.codec import MalformedMove
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_referee.match import NONCE_BYTES
+from seatwise_referee.shuffle import NONCE_BYTES
 from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.play import play_messages
 from seatwise_server.play.play_stream import PlayStream
