@@ -50,6 +50,7 @@ def patient(chance: Chance) -> Climate:
 def queueing(chance: Chance) -> Climate:
     """Bots wait in a queue, play, and wait again; lobbies die or stand still between any two steps of seating.
 
+    In most of these worlds some bots never sit down. They are found out, and nobody else is.
     It lasts long enough for proposals to be adopted, some of them after their matches are over.
     """
     others = [kind for kind in set_of_hasty() if chance.happens(0.1)]
@@ -57,7 +58,7 @@ def queueing(chance: Chance) -> Climate:
     faults |= {kind: chance.uniform(4, 12) for kind in others}
     return Climate(
         "queueing", faults, HASTY_MS, matches=0, within_s=45.0, lobbies=4, bots=6, queue="casual-2",
-        least_up={"lobby": 1}, most_at_once=chance.randint(1, 2),
+        least_up={"lobby": 1}, most_at_once=chance.randint(1, 2), silent_bots=chance.randrange(3),
     )  # fmt: skip
 
 

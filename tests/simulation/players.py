@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from seatwise.ubongo import Layout, OfferEnd, fitting_places
 from seatwise.ubongo import View as Hand
 from seatwise.ugo import Card, View
 from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
+from seatwise.v1.lobby_service_pb2 import AttendRequest
 from simulation.chance import Chance
 from simulation.clock import Loop
 from simulation.rpc import Exchange, Wire, unary
@@ -102,6 +104,35 @@ class Seated:
         except SeatwiseError as error:
             self._on_failed(f"{self.loop.name} has given up: {error!r}")
         self.has_left = True
+
+
+class Silent:
+    """One incarnation of a bot that takes all the seats of its queue that it gets, and sits down nowhere."""
+
+    def __init__(
+        self, loop: Loop, exchange: Exchange, token: str, chance: Chance, queues: tuple[str, ...]
+    ) -> None:
+        self.loop = loop
+        self.wire = Wire(exchange, loop, LOBBY, token)
+        self.session = self
+        self.has_left = False
+        self._chance = chance
+        self._queues = queues
+        self._task = loop.create_task(self._attend())
+
+    def drain(self) -> None:
+        """It goes, without a word."""
+        self._task.cancel()
+        self.has_left = True
+
+    async def _attend(self) -> None:
+        while True:
+            with suppress(SeatwiseError):
+                async with self.wire.attend() as stream:
+                    await stream.write(AttendRequest(queues=self._queues, max_matches=1000))
+                    while await stream.read():
+                        pass
+            await asyncio.sleep(self._chance.uniform(0, 1))
 
 
 @dataclass

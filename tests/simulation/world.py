@@ -31,7 +31,7 @@ from simulation.chance import Chance, seeded
 from simulation.clock import Clock, Loop, OutOfTime, Task
 from simulation.model import entries_of, wrongs_of, wrongs_of_books
 from simulation.network import Network
-from simulation.players import LOBBY, Books, Office, Seated, wanted
+from simulation.players import LOBBY, Books, Office, Seated, Silent, wanted
 from simulation.redis_host import RedisHost
 from simulation.rpc import Call, Exchange
 from simulation.servers import Server
@@ -44,7 +44,7 @@ LATE_S = 6.0
 LONGEST_S = 300.0
 LEAVE_S = 60.0
 CALM_S = 6.0
-LEFT_BEHIND = (":seats", ":offers", ":waiting", ":seating", ":journal")
+LEFT_BEHIND = (":seats", ":offers", ":untaken", ":waiting", ":seating", ":journal")
 """Keys of which there must be none when all is over."""
 
 
@@ -66,6 +66,8 @@ class Climate:
     longest_block_s: float = 1.0
     queue: str = ""
     """In which bots wait for matches; empty where all matches are created by name."""
+    silent_bots: int = 0
+    """Bots that wait in the queue and never sit down."""
     most_at_once: int = 8
     """Matches that a bot plays at once."""
 
@@ -146,13 +148,14 @@ class Slot:
 class Place:
     """A bot, whose process is started again when it dies."""
 
-    def __init__(self, world: World, host: str, game: str, *, is_good: bool) -> None:
+    def __init__(self, world: World, host: str, game: str, *, is_good: bool, is_silent: bool = False) -> None:
         self.host = host
         self.bot = f"bots/{host}/versions/1"
         self.game = game
         self.is_good = is_good
         """It answers in time, and its process lives."""
-        self.seated: Seated
+        self.is_silent = is_silent
+        self.seated: Seated | Silent
         self._world = world
         self._chance = world.chance.of(host)
         self._echo = self._chance.of("echo")
@@ -170,11 +173,15 @@ class Place:
         world, process = self._world, f"{self.host}#{self._number}"
         loop = world.loop(self.host)
         loop.on_killed = self._died
+        queues = world.queues_of(self.game)
+        if self.is_silent:
+            self.seated = Silent(loop, world.exchange, self._token, self._chance, queues)
+            return
         habits = {"_think_s": self._chance.choice((0.0, 0.02, 0.1))}
         if not self.is_good:
             habits |= {"_doze": 0.05, "_doze_s": world.climate.card_ms / 500}
         self.seated = Seated(
-            loop, world.exchange, self._token, self._chance, game=self.game, queues=world.queues_of(self.game),
+            loop, world.exchange, self._token, self._chance, game=self.game, queues=queues,
             habits=habits, most_at_once=world.climate.most_at_once, on_result=lambda result: world.witness.result(process, result), on_failed=world.witness.wrong,
         )  # fmt: skip
         self.seated.wire.on_call = self._called
@@ -231,7 +238,9 @@ class World:
     def _bots(self) -> list[Place]:
         good = self.climate.bots - self.climate.bad_bots
         bots = [Place(self, f"bot-{n}", "ugo", is_good=n < good) for n in range(self.climate.bots)]
-        return [*bots, *(Place(self, f"builder-{n}", "ubongo", is_good=True) for n in range(2))]
+        bots += [Place(self, f"builder-{n}", "ubongo", is_good=True) for n in range(2)]
+        silent = range(self.climate.silent_bots)
+        return bots + [Place(self, f"silent-{n}", "ugo", is_good=False, is_silent=True) for n in silent]
 
     def loop(self, host: str) -> Loop:
         """For a new process on that host."""
@@ -383,8 +392,19 @@ class World:
             for wrong in wrongs:
                 self.witness.wrong(wrong)
             self._count(match, seen, keeps=bool(wrongs))
+        for bot in self.bots:
+            self._check_no_shows(bot)
         for fault in self.clock.faults:
             self.witness.wrong(fault)
+
+    def _check_no_shows(self, bot: Place) -> None:
+        """Nothing is held against a bot that sits down wherever it knows of a seat."""
+        held = self.redis.model.peek(keys.bot_no_shows(bot.bot)) or {}
+        missed = held.get(b"matches", b"").decode().split()
+        if bot.is_silent:
+            self.witness.counts["a no-show counts"] += len(missed)
+        elif bot.is_good and missed:
+            self.witness.wrong(f"no-shows are held against {bot.bot}: {missed}")
 
     def _count(self, match: str, seen: Seen, *, keeps: bool) -> None:
         for entry in entries_of(line for journal in seen.journals for line in journal):
