@@ -161,7 +161,7 @@ class LobbyRole:
         house = house_bots() if common.config.house_bots else {}
         self.ladders = LadderHost(common.store, common.name)
         self.pairing = Pairing(common.store, seating, house, self.ladders)
-        self.lobby = Lobby(common.name, common.store, self.pairing)
+        self.lobby = Lobby(common.name, common.store, self.pairing, common.lag.broke_links)
         self._common = common
 
     is_full = False

@@ -676,8 +676,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a gap is charged: who lost its link while we stood still",
         TABLE,
-        "        return now - self._lag.broke_at < LINK_LOSS_NOTICED_S\n",
-        "        return False\n",
+        "            if self._lag.broke_links():\n",
+        "            if False:\n",
         (TABLES,),
     ),
     Fault(
@@ -1600,7 +1600,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "no-shows: a bot that was not told of its seat is blamed",
         f"{SCRIPTS}/no_show.lua",
-        "if told ~= 'told' or ARGV[3] ~= '1' then return 1 end",
+        "if not knows or ARGV[3] ~= '1' then return 1 end",
         "if ARGV[3] ~= '1' then return 1 end",
         ("tests/server/test_store_no_shows.py",),
     ),
@@ -1628,8 +1628,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "no-shows: a seat is told late and counts",
         f"{SCRIPTS}/seat_told.lua",
-        " and now - offered <= tonumber(ARGV[1]) then",
-        " then",
+        "is_late and 'late' or 'told'",
+        "'told'",
         ("tests/server/test_store_no_shows.py",),
     ),
     Fault(
@@ -1747,8 +1747,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "no-shows: a bot that has left prolongs the set-up",
         "server/seatwise_server/play/seat_offers.py",
-        "return await self._untold(table, unheard) if unheard and table.epoch == 1 else unheard",
-        "return unheard",
+        "        return news is SeatNews.UNTOLD\n",
+        "        return True\n",
         ("tests/server/test_unheard.py",),
     ),
     Fault(
@@ -1771,6 +1771,27 @@ FAULTS: tuple[Fault, ...] = (
         "    return encode_varint(number << 3 | LENGTH_DELIMITED)\n",
         "    return encode_varint(number << 3 | VARINT)\n",
         ("tests/client_sdk/test_codec.py",),
+    ),
+    Fault(
+        "no-shows: a lobby that stands still before it tells a bot of its seat costs the bot the set-up",
+        "server/seatwise_server/play/seat_offers.py",
+        "        return news is SeatNews.UNTOLD\n",
+        "        return news is SeatNews.UNTOLD and has_no_lobby\n",
+        ("tests/server/test_unheard.py",),
+    ),
+    Fault(
+        "no-shows: a bot is blamed whose lobby died",
+        f"{SCRIPTS}/no_show.lua",
+        " and redis.call('EXISTS', KEYS[3]) == 1)",
+        ")",
+        ("tests/server/test_store_no_shows.py",),
+    ),
+    Fault(
+        "no-shows: a bot is blamed whose lobby stood still",
+        "server/seatwise_server/lobby/lobby.py",
+        " or self._has_broken_links())",
+        ")",
+        ("tests/server/test_lobby_looks.py",),
     ),
     Fault(
         "a seat that is shown its match is given up",

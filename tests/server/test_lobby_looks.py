@@ -14,7 +14,7 @@ from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
-from seatwise_server.store import SeatOf, SeatOffer, Store
+from seatwise_server.store import SeatNews, SeatOf, SeatOffer, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.timings import ATTENDANCE_LEASE_MS
 
@@ -236,11 +236,11 @@ async def test_offers_that_are_told_on_arrival_are_noted_soon(store: Store) -> N
         written.set()
 
     async with lobby.attend_lobby(attendance):
-        assert await store.no_shows.told("matches/m", [(BOT, 0)]) == [False]
+        assert await store.no_shows.seat_news("matches/m", [(BOT, 0)]) == [SeatNews.UNTOLD]
         writing = asyncio.create_task(attendance.write_all(write))
         await written.wait()
         await lobby._look_after_changed_once()
-        assert await store.no_shows.told("matches/m", [(BOT, 0)]) == [True]
+        assert await store.no_shows.seat_news("matches/m", [(BOT, 0)]) == [SeatNews.TOLD]
         attendance.end(None)
         await writing
 
@@ -253,6 +253,12 @@ async def test_a_bot_leaves_by_itself_unless_we_end_its_stream(
     store: Store, monkeypatch: pytest.MonkeyPatch, reason: str, by_itself: bool
 ) -> None:
     assert await leaving(store, monkeypatch, lambda: Refusal(reason, "why") if reason else None) is by_itself
+
+
+async def test_a_bot_that_gives_up_a_lobby_which_stood_still_does_not_leave_by_itself(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await leaving(store, monkeypatch, lambda: None, has_broken_links=True) is False
 
 
 async def test_a_stream_that_breaks_is_the_bots_and_one_that_redis_breaks_is_not(
@@ -271,7 +277,13 @@ async def test_a_stream_that_breaks_is_the_bots_and_one_that_redis_breaks_is_not
 _left: list[bool] = []
 
 
-async def leaving(store: Store, monkeypatch: pytest.MonkeyPatch, end: Callable[[], Refusal | None]) -> bool:
+async def leaving(
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    end: Callable[[], Refusal | None],
+    *,
+    has_broken_links: bool = False,
+) -> bool:
     """Whether the store is told that the bot left by itself."""
 
     async def leave(_: str, __: str, *, by_itself: bool) -> bool:
@@ -279,7 +291,8 @@ async def leaving(store: Store, monkeypatch: pytest.MonkeyPatch, end: Callable[[
         return True
 
     monkeypatch.setattr(store.attendances, "remove_attendance", leave)
-    lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
+    pairing: Any = SimpleNamespace(wake_pairing=lambda: None)
+    lobby = Lobby("lobby", store, pairing, lambda: has_broken_links)
     attendance = AttendanceStream(BOT, (QUEUE,), 1)
     async with lobby.attend_lobby(attendance):
         attendance.end(end())

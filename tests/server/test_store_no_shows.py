@@ -7,7 +7,17 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
-from seatwise_server.store import Attendance, NoShow, Reservation, SeatOf, Store, keys, no_shows, now_ms
+from seatwise_server.store import (
+    Attendance,
+    NoShow,
+    Reservation,
+    SeatNews,
+    SeatOf,
+    Store,
+    keys,
+    no_shows,
+    now_ms,
+)
 from seatwise_server.store import attendance as attendances
 
 BOT = "bots/greedy/versions/1"
@@ -248,7 +258,8 @@ async def test_a_bot_that_leaves_with_a_seat_in_its_hand_is_held_to_it(
         await store.seats.put_offer(bot, "matches/1", 0, 1, b"offer")
     assert await store.attendances.remove_attendance(bot, "one", by_itself=by_itself)
     await store.seats.put_offer(bot, "matches/1", 0, 1, b"offer")
-    assert await store.no_shows.told("matches/1", [(bot, 0), ("bots/x/versions/1", 1)]) == [by_itself, False]
+    news = await store.no_shows.seat_news("matches/1", [(bot, 0), ("bots/x/versions/1", 1)])
+    assert news == [SeatNews.LEFT if by_itself else SeatNews.UNTOLD, None]
     assert await note(store, bot, 1) is noted
 
 
@@ -259,6 +270,21 @@ async def test_a_bot_whose_stream_breaks_long_after_an_offer_that_nobody_told_it
     await offer(store, bot, 1)
     await asyncio.sleep(0.02)
     assert await store.attendances.remove_attendance(bot, "one", by_itself=True)
+    assert await note(store, bot, 1) is NoShow.EXCUSED
+
+
+async def test_a_bot_that_was_told_and_leaves_by_itself_is_held_to_its_seat(store: Store, bot: str) -> None:
+    await offer(store, bot, 1)
+    await tell(store, bot, 1)
+    assert await store.no_shows.seat_news("matches/1", [(bot, 0)]) == [SeatNews.TOLD]
+    await store.attendances.remove_attendance(bot, "one", by_itself=True)
+    assert await note(store, bot, 1) is NoShow.COUNTED
+
+
+async def test_a_bot_that_was_told_and_whose_lobby_died_is_excused(store: Store, bot: str) -> None:
+    await offer(store, bot, 1)
+    await tell(store, bot, 1)
+    await store.client.call("UNLINK", keys.bot_attendance(bot))  # its lease is over
     assert await note(store, bot, 1) is NoShow.EXCUSED
 
 

@@ -16,9 +16,9 @@ from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import replay_match
-from seatwise_server.play.lag import LINK_BREAKING_S
+from seatwise_server.play.lag import LINK_BREAKING_S, LINK_LOSS_NOTICED_S
 from seatwise_server.play.outbox import SWEEP_S
-from seatwise_server.play.table import LINK_LOSS_NOTICED_S, MOST_WAITING_COMMANDS, Table
+from seatwise_server.play.table import MOST_WAITING_COMMANDS, Table
 
 if TYPE_CHECKING:
     from doubles.room import Link

@@ -15,7 +15,7 @@ from matches.one_match import ALLOWED_MS
 from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import replay_match
 from seatwise_server.play.seat_offers import LOBBY_LOOK_S, MOST_UNHEARD_S, SeatOffers
-from seatwise_server.store import Attendance, Store
+from seatwise_server.store import Attendance, SeatNews, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.timings import ATTENDANCE_LEASE_MS
 
@@ -28,8 +28,8 @@ class Lobbies:
     def __init__(self) -> None:
         self.kept_s: dict[str, float] = {}
         self.is_away = False
-        self.told_to: set[str] = set()
-        """Bots that a queue has seated, and that know of it or have left."""
+        self.news: dict[str, SeatNews] = {}
+        """What bots know that a queue has seated."""
 
     async def kept_ms(self, bots: Collection[str]) -> dict[str, int]:
         if self.is_away:
@@ -37,8 +37,8 @@ class Lobbies:
         now = running().time()
         return {bot: int((now - self.kept_s[bot]) * 1000) for bot in bots if bot in self.kept_s}
 
-    async def told(self, _: str, seats: Sequence[tuple[str, int]]) -> list[bool]:
-        return [bot in self.told_to for bot, _ in seats]
+    async def seat_news(self, _: str, seats: Sequence[tuple[str, int]]) -> list[SeatNews | None]:
+        return [self.news.get(bot) for bot, _ in seats]
 
     def look_after(self, room: Room) -> None:
         """All bots are told, now."""
@@ -107,9 +107,35 @@ async def test_a_bot_of_which_no_lobby_ever_hears_again_is_gone() -> None:
 async def test_a_bot_that_left_with_a_seat_of_a_queue_keeps_nobody_waiting_for_longer() -> None:
     room = Room(setup_ms=SETUP_MS)
     lobbies = opened(room)
-    lobbies.told_to = set(room.setup.bots)
+    lobbies.news = dict.fromkeys(room.setup.bots, SeatNews.LEFT)
     await room.pass_ms(SETUP_MS + 10)
     assert kinds(room) == ["forfeited", "forfeited", "voided"]
+
+
+@in_virtual_time
+async def test_a_lobby_that_keeps_a_bot_and_stands_still_before_it_tells_it_of_its_seat_is_waited_for() -> (
+    None
+):
+    room = Room(setup_ms=SETUP_MS)
+    lobbies = opened(room)
+    lobbies.look_after(room)
+    lobbies.news = dict.fromkeys(room.setup.bots, SeatNews.UNTOLD)
+    await room.pass_ms(SETUP_MS + 3_000)
+    assert kinds(room) == []
+    lobbies.news = dict.fromkeys(room.setup.bots, SeatNews.TOLD)
+    for seat in (0, 1):
+        room.link(seat).sit(seat)
+    await room.pass_ms(20)
+    assert kinds(room) == ["sat", "sat", "dealt"]
+
+
+@in_virtual_time
+async def test_a_bot_that_was_told_and_whose_lobby_died_is_waited_for() -> None:
+    room = Room(setup_ms=SETUP_MS)
+    lobbies = opened(room)
+    lobbies.news = dict.fromkeys(room.setup.bots, SeatNews.TOLD)
+    await room.pass_ms(SETUP_MS + 3_000)
+    assert kinds(room) == []
 
 
 @in_virtual_time

@@ -120,7 +120,7 @@ class Silent:
         self._queues = queues
         self._task = loop.create_task(self._attend())
 
-    def drain(self) -> None:
+    def drain_matches(self) -> None:
         """It goes, without a word."""
         self._task.cancel()
         self.has_left = True

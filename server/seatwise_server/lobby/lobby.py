@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
 
 import structlog
@@ -39,10 +39,14 @@ log = structlog.get_logger()
 class Lobby:
     """One for each process."""
 
-    def __init__(self, name: str, store: Store, pairing: Pairing) -> None:
+    def __init__(
+        self, name: str, store: Store, pairing: Pairing, has_broken_links: Callable[[], bool] = lambda: False
+    ) -> None:
         self.name = name
         self._store = store
         self._pairing = pairing
+        self._has_broken_links = has_broken_links
+        """Whether this process has just stood still for so long that bots have given it up."""
         self._present: dict[str, AttendanceStream] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._changed: defaultdict[str, set[SeatOf]] = defaultdict(set)
@@ -98,7 +102,8 @@ class Lobby:
         finally:
             if self._present.get(bot) is attendance:
                 del self._present[bot]
-                await self._leave_for_certain(attendance, by_itself and not attendance.was_ended_by_us)
+                by_itself = by_itself and not (attendance.was_ended_by_us or self._has_broken_links())
+                await self._leave_for_certain(attendance, by_itself)
 
     async def set_limit(self, attendance: AttendanceStream, max_matches: int) -> None:
         """The bot takes so many matches at once from now on; 0 drains."""

@@ -16,6 +16,8 @@ STALL_BOUND_S = 0.05
 SECOND_S = 1.0
 LINK_BREAKING_S = 2.0
 """A standstill of this length breaks links: nobody heard our pings, or bots gave us up."""
+LINK_LOSS_NOTICED_S = 2.0
+"""So long after a stall that breaks links the last of them is noticed."""
 
 
 class EventLoopLag:
@@ -54,6 +56,12 @@ class EventLoopLag:
             self._note_delay(now, late)
             self._expected = now + LAG_BEAT_S
         return self.stalled_s
+
+    def broke_links(self) -> bool:
+        """Whether links that are lost now were lost while we stood still."""
+        now = self._loop.time()
+        self.note_stall(now)
+        return now - self.broke_at < LINK_LOSS_NOTICED_S
 
     @property
     def longest_s(self) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from seatwise_server.play.lease import STORE_RETRY_S
 from seatwise_server.play.offer_messages import encode_offer
 from seatwise_server.play.table import Table
 from seatwise_server.play.takeover import UnownedMatch
-from seatwise_server.store import Store
+from seatwise_server.store import SeatNews, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 
@@ -63,14 +62,20 @@ class SeatOffers:
     async def _bots_without_lobby(self, table: Table, since_s: float) -> list[str]:
         kept_ms = await self.store.attendances.kept_ms(table.awaited_bots)
         age_ms = (_now() - since_s) * 1000
-        unheard = [bot for bot in table.awaited_bots if kept_ms.get(bot, age_ms) >= age_ms]
-        return await self._untold(table, unheard) if unheard and table.epoch == 1 else unheard
+        news = await self._news_of_queue(table)
+        return [
+            bot
+            for bot in table.awaited_bots
+            if _is_unheard(news.get(bot), kept_ms.get(bot, age_ms) >= age_ms)
+        ]
 
-    async def _untold(self, table: Table, bots: Sequence[str]) -> list[str]:
-        """Those that a queue has seated, and that were told of it or have left since, keep nobody waiting for longer."""
-        seats = [(bot, seat) for seat, bot in enumerate(table.match.setup.bots) if bot in bots]
-        told = await self.store.no_shows.told(table.name, seats)
-        return [bot for (bot, _), is_told in zip(seats, told, strict=True) if not is_told]
+    async def _news_of_queue(self, table: Table) -> dict[str, SeatNews | None]:
+        """What bots know that a queue has seated; after a takeover none of them may know the new address."""
+        if table.epoch > 1:
+            return {}
+        seats = [(bot, seat) for seat, bot in enumerate(table.match.setup.bots) if bot in table.awaited_bots]
+        news = await self.store.no_shows.seat_news(table.name, seats)
+        return {bot: each for (bot, _), each in zip(seats, news, strict=True)}
 
     async def _offer_seats(self, table: Table) -> None:
         setup, epoch = table.match.setup, table.epoch
@@ -102,6 +107,13 @@ class SeatOffers:
                 await self.store.jobs.give_back(job.job_id)
                 return
             await asyncio.sleep(STORE_RETRY_S)
+
+
+def _is_unheard(news: SeatNews | None, has_no_lobby: bool) -> bool:
+    """Whether the bot cannot know of its seat. One that has left by itself keeps nobody waiting for longer."""
+    if news in (SeatNews.UNTOLD, SeatNews.LEFT):
+        return news is SeatNews.UNTOLD
+    return has_no_lobby
 
 
 def _now() -> float:

@@ -29,9 +29,6 @@ from seatwise_server.store.group_commit.writer import AppendResult
 TIMER_MARGIN_MS = 0.1
 """Timers are set this much later: floats and the loop round, and a timer that is early rings again at once."""
 
-LINK_LOSS_NOTICED_S = 2.0
-"""So long after a stall that breaks links the last of them is noticed."""
-
 log = structlog.get_logger()
 
 
@@ -118,16 +115,10 @@ class Table:
     def drop_link(self, seat: int, outbox: Outbox) -> None:
         """The stream through which the bot sat is gone. Its clock runs on, unless that is our doing."""
         if self._links.unlink_seat(seat, outbox):
-            if self._broke_links():
+            if self._lag.broke_links():
                 self.match.await_return(Seat(seat), self._match_ms(self._loop.time()))
             else:
                 self._start_clock_of_absent(seat)
-
-    def _broke_links(self) -> bool:
-        """Whether links that are lost now were lost while we stood still."""
-        now = self._loop.time()
-        self._lag.note_stall(now)
-        return now - self._lag.broke_at < LINK_LOSS_NOTICED_S
 
     # From the writer of a stream
 

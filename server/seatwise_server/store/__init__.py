@@ -17,7 +17,7 @@ from seatwise_server.store.ladders import Event, LadderMeta, Ladders, Shown
 from seatwise_server.store.leagues import LeagueMeta, Leagues
 from seatwise_server.store.leases import Leases
 from seatwise_server.store.matches import Matches, MatchMeta, StoredMatchPage
-from seatwise_server.store.no_shows import NoShow, NoShows, OffQueues
+from seatwise_server.store.no_shows import NoShow, NoShows, OffQueues, SeatNews
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
 from seatwise_server.store.queues import Proposal, Queues, Waiting, counts_no_shows
 from seatwise_server.store.redis.client import RedisClient
@@ -69,6 +69,7 @@ __all__ = [
     "ReplicaWait",
     "Reservation",
     "ResultLogs",
+    "SeatNews",
     "SeatOf",
     "SeatOffer",
     "Seats",

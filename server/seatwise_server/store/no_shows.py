@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 from seatwise_server.store import keys
 from seatwise_server.store.attendance import LATE_MS
@@ -41,11 +41,20 @@ class NoShow(IntEnum):
     NONE = 0
     """It was noted before, or is not a seat of a queue."""
     EXCUSED = 1
-    """It does not count: the bot was not told in time, or the fault was ours."""
+    """It does not count: the bot was not told in time, its lobby has died, or the fault was ours otherwise."""
     COUNTED = 2
     """The bot may have one untaken seat from now on."""
     OFF = 3
     """The bot is off the queues from now on."""
+
+
+class SeatNews(Enum):
+    """What a bot knows of a seat of a queue that it has not taken."""
+
+    UNTOLD = "untold"
+    TOLD = "told"
+    LEFT = "left"
+    """The bot has closed its stream since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +89,10 @@ class NoShows:
             await scripts.run_script(self._client, "seat_told", [keys.bot_untaken(bot)], LATE_MS, *names)
         )
 
-    async def told(self, match: str, seats: Sequence[tuple[str, int]]) -> list[bool]:
-        """Whether each bot was told of its seat of a queue in time, or has left since the seat was reserved."""
+    async def seat_news(self, match: str, seats: Sequence[tuple[str, int]]) -> list[SeatNews | None]:
+        """What each bot knows of its seat; None for a seat that is taken, or is not one of a queue."""
         commands = [("HGET", keys.bot_untaken(bot), f"{match}/{seat}") for bot, seat in seats]
-        return [answer == b"told" for answer in await call_many(self._client, commands)]
+        return [_news(answer) for answer in await call_many(self._client, commands)]
 
     async def note_taken(self, bot: str, match: str, seat: int) -> bool:
         """Notes that the bot has sat down; False when that is known already, or the seat is not one of a queue.
@@ -111,7 +120,10 @@ class NoShows:
             NO_SHOWS_KEPT_MS,
         )
         calls = [
-            (_keys(bot), (f"{match}/{seat}", match, "1" if counts else "", keys.OFFERS_CHANNEL, bot, *limits))
+            (
+                [*_keys(bot), keys.bot_attendance(bot)],
+                (f"{match}/{seat}", match, "1" if counts else "", keys.OFFERS_CHANNEL, bot, *limits),
+            )
             for bot, seat in seats
         ]
         return [NoShow(answer) for answer in await scripts.run_script_many(self._client, "no_show", calls)]
@@ -131,3 +143,9 @@ class NoShows:
 
 def _keys(bot: str) -> list[str]:
     return [keys.bot_untaken(bot), keys.bot_no_shows(bot)]
+
+
+def _news(held: bytes | None) -> SeatNews | None:
+    if held is None:
+        return None
+    return {b"told": SeatNews.TOLD, b"late": SeatNews.TOLD, b"left": SeatNews.LEFT}.get(held, SeatNews.UNTOLD)

@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Ends an attendance, if it is still the caller's. A bot that goes by itself needs no telling of the seats that it has just got.
+-- Ends an attendance, if it is still the caller's. A bot that goes by itself leaves the seats that it was told of, and those that
+-- it has just been given.
 -- KEYS: attendance, untaken. ARGV: attend id, '1' when the bot goes by itself or '', late ms.
 -- Answers 1 done, 0 not the caller's.
 if redis.call('HGET', KEYS[1], 'attend_id') ~= ARGV[1] then return 0 end
@@ -8,9 +9,10 @@ if ARGV[2] ~= '1' then return 1 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for _, seat in ipairs(redis.call('HKEYS', KEYS[2])) do
-  local offered = tonumber(redis.call('HGET', KEYS[2], seat))
-  if offered and (offered == 0 or now - offered <= tonumber(ARGV[3])) then
-    redis.call('HSET', KEYS[2], seat, 'told')
+  local known = redis.call('HGET', KEYS[2], seat)
+  local offered = tonumber(known)
+  if known == 'told' or (offered and (offered == 0 or now - offered <= tonumber(ARGV[3]))) then
+    redis.call('HSET', KEYS[2], seat, 'left')
   end
 end
 return 1

@@ -1,13 +1,15 @@
 #!lua flags=allow-oom
--- A bot has not sat down in a match of a queue. It counts if the bot was told of its seat in time, and the caller says so.
--- KEYS: untaken, no-shows. ARGV: match/seat, match, '1' it counts or '', channel, bot, remembered ms, most ms, pause ms,
+-- A bot has not sat down in a match of a queue. It counts if the caller says so, and the bot was told of its seat in time. Then
+-- a lobby looks after the bot still, or the bot has left by itself; else the lobby died, and the bot may know of no other.
+-- KEYS: untaken, no-shows, attendance. ARGV: match/seat, match, '1' it counts or '', channel, bot, remembered ms, most ms, pause ms,
 -- longest pause ms, day ms, keep ms.
 -- Answers 0 it is noted already or the seat is not one of a queue, 1 not counted, 2 counted, 3 the bot is off the queues.
 local told = redis.call('HGET', KEYS[1], ARGV[1])
 if not told then return 0 end
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('PUBLISH', ARGV[4], ARGV[5] .. ' ' .. ARGV[1])
-if told ~= 'told' or ARGV[3] ~= '1' then return 1 end
+local knows = told == 'left' or (told == 'told' and redis.call('EXISTS', KEYS[3]) == 1)
+if not knows or ARGV[3] ~= '1' then return 1 end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

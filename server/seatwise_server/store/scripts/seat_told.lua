@@ -1,14 +1,15 @@
 #!lua
--- Notes that offers of a bot's untaken seats were handed to its stream; one that came late is no offer to be held to.
--- KEYS: untaken. ARGV: late ms, match/seat, match/seat, ... Answers how many were noted.
+-- Notes that offers of a bot's untaken seats were handed to its stream: in time, or late through our fault.
+-- KEYS: untaken. ARGV: late ms, match/seat, match/seat, ... Answers how many it was told of in time.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local noted = 0
+local in_time = 0
 for i = 2, #ARGV do
   local offered = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or 0) or 0
-  if offered > 0 and now - offered <= tonumber(ARGV[1]) then
-    redis.call('HSET', KEYS[1], ARGV[i], 'told')
-    noted = noted + 1
+  if offered > 0 then
+    local is_late = now - offered > tonumber(ARGV[1])
+    redis.call('HSET', KEYS[1], ARGV[i], is_late and 'late' or 'told')
+    in_time = in_time + (is_late and 0 or 1)
   end
 end
-return noted
+return in_time
