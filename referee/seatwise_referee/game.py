@@ -93,8 +93,18 @@ class Game(Protocol[StateT, MoveT, ViewT]):
     """The rules of one game: pure functions over a frozen, hashable state.
 
     No method reads a clock, draws a random number or knows a network. All chance follows from the seed that
-    `deal` takes. A state never changes: `play` returns another one. `ListsLegalMoves` is what a game can
-    offer besides, and a `RaceGame` must.
+    `deal` takes. A state never changes: `play` returns another one. A game in which all seats build at once is
+    a `RaceGame`. A game that can list legal moves is `ListsLegalMoves`, too.
+
+    The arguments are the same in all methods:
+
+    Args:
+        state: A state that `deal` or `play` returned.
+        seat: A seat of this table, from 0.
+        move: A move of this game. Only `play` may be given anything else; it raises `IllegalMove`.
+        seats: How many seats the table has, one of `table_sizes`.
+        seed: 32 bytes, from which all chance follows.
+        options: Options by name, as `complete_options` returned them.
     """
 
     @property
@@ -125,17 +135,16 @@ class Game(Protocol[StateT, MoveT, ViewT]):
         ...
 
     def deal(self, seats: int, seed: bytes, options: Options) -> StateT:
-        """Return the first state. The same arguments give the same state in every version of these rules.
+        """Return the first state. The same arguments always give the same state, as long as `rules_version` is the same.
 
-        `seats` is one of `table_sizes`, `seed` has 32 bytes, and `options` are complete. Raises `BadOptions`
-        for other numbers of seats.
+        Raises `BadOptions` for another number of seats than `table_sizes` has.
         """
         ...
 
     def deals_in_clear(self, seats: int, seed: bytes, options: Options) -> list[Json]:
         """Return all that chance decides in the whole match, in clear, for the record.
 
-        The arguments are those of `deal`. The referee publishes the result only when the match is over.
+        The referee publishes it only when the match is over.
         """
         ...
 

@@ -76,11 +76,25 @@ class TimeControl:
             _check_whole_number(f"free_ms[{pace!r}]", free_ms, least=1)
 
     def allowed_ms(self, pace: str, bank_ms: int) -> int:
-        """Return the highest charge that is still in time, for a prompt of this pace and what the bank has left."""
+        """Return the highest charge that is still in time.
+
+        Args:
+            pace: The pace of the prompt, a key of `free_ms`.
+            bank_ms: What the seat's bank has left.
+        """
         return self.free_ms[pace] + bank_ms + self.grace_ms
 
     def bank_after(self, pace: str, bank_ms: int, charged_ms: int) -> int:
-        """Return the bank after a move in time: less what the charge exceeds the free time, and with the increment."""
+        """Return what a seat's bank has left after a move in time.
+
+        The bank pays for what the charge exceeds the free time, and never falls below zero. Then it gets the
+        increment.
+
+        Args:
+            pace: The pace of the prompt, a key of `free_ms`.
+            bank_ms: What the bank had left before.
+            charged_ms: The charge of the move.
+        """
         return max(0, bank_ms - max(0, charged_ms - self.free_ms[pace])) + self.increment_ms
 
     def to_json(self) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""The only list of the games that the house hosts."""
+"""The only list of the games that the referee knows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seatwise_referee.games.ugo import Ugo
 from seatwise_referee.time_control import TimeControl
 
 GAMES: dict[str, Game[Any, Any, Any]] = {game.name: game for game in (Ugo(), Ubongo())}
-"""By name."""
+"""The rules of each game, by its name."""
 
 
 def default_time_control(game: str, **changes: int) -> TimeControl:
@@ -20,5 +20,5 @@ def default_time_control(game: str, **changes: int) -> TimeControl:
 
 
 def use_decks(decks: Iterable[Deck]) -> None:
-    """From now on Ubongo knows these decks beside the house's; `BadDeck` if two have one name."""
+    """From now on, let Ubongo be played with these decks besides the house's. Raises `BadDeck` if two share a name."""
     GAMES[Ubongo.name] = Ubongo(decks)

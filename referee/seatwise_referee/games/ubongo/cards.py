@@ -1,4 +1,4 @@
-"""The 108 cards of three decks, as small ints that read like cards."""
+"""The 108 cards of three decks, as small ints that print like cards."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
 DECKS: Final = 3
 CARDS_PER_DECK: Final = 36
-"""Cards in each deck (K1)."""
+"""How many cards each deck has (K1)."""
 
 HAND_SIZE: Final = 9
-"""Cards dealt to each seat (K3)."""
+"""How many cards each seat is dealt (K3)."""
 
 SYMBOLS_PER_SIDE: Final = 6
-"""On each side of a card: three rows of two."""
+"""The symbols on each side of a card: three rows of two."""
 
 Symbols: TypeAlias = str
 """The six symbols of a side, row by row, one character each. Only whether two symbols are equal counts."""
@@ -74,7 +74,7 @@ class UbongoCard(int):
 
 
 def _short_text(value: object) -> str:
-    """Enough of an unknown value to know it by, and never a page of it."""
+    """Return enough of an unknown value to recognise it, and never a page of it."""
     return repr(value[:10]) if isinstance(value, str) else type(value).__name__
 
 
@@ -104,10 +104,10 @@ class Side(NamedTuple):
 
 
 def deck_of_round(round_number: int) -> int:
-    """Deck 1 is for the rounds 1 and 2, deck 2 for 3 and 4, deck 3 for 5 and 6 (K1)."""
+    """Return the deck of a round: deck 1 for the rounds 1 and 2, deck 2 for 3 and 4, deck 3 for 5 and 6 (K1)."""
     return (round_number + 1) // 2
 
 
 def texts_of_deck(deck: int) -> Sequence[str]:
-    """The cards of deck 1 to 3, in order, as text."""
+    """Return the cards of deck 1, 2 or 3 as text, in their order."""
     return TEXTS[(deck - 1) * CARDS_PER_DECK : deck * CARDS_PER_DECK]

@@ -1,13 +1,13 @@
-"""Makes the house's deck: the same one wherever and whenever it is run.
+"""Makes the house's deck. Every run makes the same deck.
 
     python -m seatwise_referee.games.ubongo.deck_maker > house_deck.py
 
-A side has six different symbols, or one of them twice where there are only five kinds. Which ones, and
-where each is printed, is shuffled as cards are, with a seed and labels that anybody can read here. If a
-side came out like one before it, the next try's label is taken.
+A side has six different symbols, or one of them twice where there are only five kinds. The symbols and their places
+are shuffled like cards, with a seed and labels that anybody can read here. If a side equals one before it, the label of
+the next attempt is taken.
 
-Different symbols, for they leave less to the luck of the deal: of eight kinds, 86 hands in 100 can be
-solved so, and 72 if symbols are drawn without looking (means of ten decks of each sort).
+The symbols of a side are different because that leaves less to the luck of the deal. With eight kinds, 86 hands in 100
+can be solved. It is 72 if the symbols of a side are drawn independently (means of ten decks of each sort).
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ DECK_NAME: Final = "house-1"
 DECK_SEED: Final = sha256(b"seatwise ubongo house-1").digest()
 
 SYMBOL_KINDS: Final = (5, 5, 6, 6, 7, 8)
-"""How many kinds of symbols there are in each round: fewer fit more often, so the rounds get harder."""
+"""The number of kinds of symbols in each round. Fewer kinds fit more often, so the rounds get harder."""
 
 HANDS_SEARCHED: Final = 1000
 SOLVABLE_HANDS: Final = (1000, 1000, 997, 1000, 991, 834)
-"""Of so many hands of nine, those with a fitting layout of seven, by round.
+"""How many of the searched hands of nine have a fitting layout of seven, by round.
 
-Counted by `python -m seatwise.samples.ubongo_solver`: the hands that seat 0 is dealt from the seeds 0 to
-999, each as 32 bytes, big-endian. Every hand was searched to the end, so these are not lower bounds.
+`python -m seatwise.samples.ubongo_solver` counts them: the hands that seat 0 is dealt from the seeds 0 to 999, each as
+32 bytes, big-endian. Every hand was searched to the end, so these numbers are exact.
 """
 
 
 def faces_of_round(round_number: int) -> list[Symbols]:
-    """The 36 sides that are played in that round; no two are alike, not even after a half turn."""
+    """Return the 36 sides of that round. No two are equal, not even after a half turn."""
     sides: list[Symbols] = []
     for card in texts_of_deck(deck_of_round(round_number)):
         tries = (
@@ -51,14 +51,14 @@ def faces_of_round(round_number: int) -> list[Symbols]:
 
 
 def _make_side(kinds: int, label: str) -> Symbols:
-    """As many different symbols as there can be, in any order."""
+    """Return a side with as many different symbols as there can be."""
     order = shuffle_items(ascii_uppercase[:kinds], DECK_SEED, f"symbols/{label}")
     pieces = [f"{symbol}{place}" for place, symbol in enumerate((order * 2)[:SYMBOLS_PER_SIDE])]
     return "".join(piece[0] for piece in shuffle_items(pieces, DECK_SEED, f"places/{label}"))
 
 
 def deck_text() -> str:
-    """The deck file."""
+    """Return the text of the deck file."""
     return "\n".join((f"seatwise.ubongo-deck/1 {DECK_NAME}", *_header_lines(), *_card_lines())) + "\n"
 
 
@@ -77,12 +77,12 @@ def _card_lines() -> Iterator[str]:
 
 
 def module_text() -> str:
-    """The module that holds the deck file."""
+    """Return the text of the module that holds the deck file."""
     return f'''"""The house's deck, as `deck_maker` writes it; do not edit."""
 
 from typing import Final
 
-TEXT: Final = """\\
+HOUSE_DECK_TEXT: Final = """\\
 {deck_text()}"""
 '''
 

@@ -1,9 +1,8 @@
-"""What is printed on the cards: a deck file, read and checked.
+"""Deck files: the symbols that are printed on the cards, read and checked.
 
-The first line is `seatwise.ubongo-deck/1` and the deck's name. Each of the 108 cards has a line with its
-name and the symbols of its two sides, the white one (odd rounds) first: `1-01 ABCDEA BCDEAB`. The six symbols
-of a side stand row by row, three rows of two; a symbol is a letter from A to Z. Empty lines and lines
-that begin with # say nothing.
+The first line is `seatwise.ubongo-deck/1` and the deck's name. Each of the 108 cards has a line with its name and the
+symbols of its two sides, the white side (odd rounds) first: `1-01 ABCDEA BCDEAB`. The six symbols of a side are written
+row by row, three rows of two. A symbol is a letter from A to Z. Empty lines and lines that begin with # are ignored.
 """
 
 from __future__ import annotations
@@ -36,27 +35,27 @@ _SYMBOLS: Final = re.compile(r"[A-Z]{6}")
 
 
 class BadDeck(ValueError):
-    """The text is no deck file; the message says where and why."""
+    """The text is no deck file. The message says where and why."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deck:
-    """What is printed on 108 cards. Equal decks have the same name and the same cards."""
+    """The symbols on 108 cards. Equal decks have the same name and the same cards."""
 
     name: str
     sides: tuple[tuple[Symbols, Symbols], ...]
-    """By card: the white side, then the black one."""
+    """By card, the white side, then the black one."""
 
     digest: str
     """SHA-256 of the deck as canonical JSON, in hex: `{"cards": {"1-01": [white, black]}, "format", "name"}`."""
 
     @property
     def label(self) -> str:
-        """As options and records name it: `name:digest`."""
+        """The deck as options and records name it: `name:digest`."""
         return f"{self.name}:{self.digest}"
 
     def side(self, card: UbongoCard, round_number: int) -> Side:
-        """The side of the card that is up in that round (K3, K4)."""
+        """Return the side of the card that is up in that round (K3, K4)."""
         return Side(card, self.sides[card][(round_number + 1) % 2])
 
     def __eq__(self, other: object) -> bool:
@@ -67,7 +66,7 @@ class Deck:
 
 
 def parse_deck(text: str) -> Deck:
-    """The deck that the file's text describes, or `BadDeck`."""
+    """Return the deck that the text of a deck file describes. Raises `BadDeck`."""
     if len(text) > MAX_CHARACTERS:
         raise BadDeck(f"a deck file has at most {MAX_CHARACTERS} characters, not {len(text)}")
     lines = _content_lines(text)
@@ -83,7 +82,7 @@ def parse_deck(text: str) -> Deck:
 
 
 def _content_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that say something, with their numbers from 1."""
+    """Yield the lines that are not ignored, with their numbers from 1."""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() and not line.startswith("#"):
             yield number, line

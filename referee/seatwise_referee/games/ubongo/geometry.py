@@ -1,10 +1,10 @@
-"""Whether cards lie as they should: turned, side by side, and what their touching means.
+"""How cards lie on the table, and whether those that touch fit.
 
-A card is three rows of two symbols on a grid; x grows to the right, y downwards. A placement names the
-top-left cell of the card as it lies, and how many quarter turns clockwise it was given.
+A card is three rows of two symbols on a grid. x grows to the right, y downwards. A placement names the top-left cell
+of the card as it lies, and its quarter turns clockwise.
 
-Two cards touch along at most one straight stretch. Two symbols long, and both pairs equal: they fit. One
-or three symbols long: they never do, whatever is on them. Corners do not count. These are K7 and K8.
+Two cards touch along at most one straight stretch. If it is two symbols long and both pairs are equal, they fit. If
+it is one or three symbols long, they never fit. Corners do not count. These are the rules K7 and K8.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROWS: Final = 3
 TURNS: Final = 4
 
 BOUND: Final = 30
-"""x and y go from -30 to 30: nine cards in a row, begun at 0, end before that on either side."""
+"""x and y go from -30 to 30. Nine cards in a row that starts at 0 end before that on either side."""
 
 
 class Placement(NamedTuple):
@@ -73,7 +73,7 @@ def cells(x: int, y: int, turn: int) -> list[tuple[int, int]]:
 
 
 def _cell_at(symbol: int, turn: int) -> tuple[int, int]:
-    """The cell of a symbol, from the top-left cell of the turned card."""
+    """Return the cell of a symbol, relative to the top-left cell of the turned card."""
     x, y = symbol % COLUMNS, symbol // COLUMNS
     wide, high = COLUMNS, ROWS
     for _ in range(turn):
@@ -88,23 +88,23 @@ _CELLS: Final = tuple(
 
 # --- Two cards -----------------------------------------------------------------------------------------
 #
-# How two cards lie to each other is looked up by their turns and by the step from the one to the other. A
-# step is one number, for so a look-up costs less than half; a column is so many that within the bounds
-# no far step has the number of a near one.
+# The contact of two cards is looked up by their turns and by the step from one to the other. A step is one number,
+# because such a look-up takes less than half the time. A column counts so much that within the bounds no far step
+# has the number of a near one.
 
 _COLUMN: Final = 4 * BOUND + 8
 
 _Contact: TypeAlias = tuple[int, int, int, int]
-"""Of two cards that touch along two symbols: the two of the one, then those of the other that meet them."""
+"""Where two cards touch along two symbols: the two symbols of one card, then those of the other that meet them."""
 
 _NEVER: Final[_Contact] = (-1, -1, -1, -1)
-"""Of two that touch along one symbol or three."""
+"""The contact of two cards that touch along one symbol or three."""
 
 _OVERLAP: Final[_Contact] = (-2, -2, -2, -2)
 
 
 def _make_contact(turn: int, x: int, y: int, other_turn: int) -> _Contact | None:
-    """How a card at (0, 0) and another at (x, y) meet; `None` if they do not."""
+    """Return the contact of a card at (0, 0) and another at (x, y); `None` if they do not touch."""
     own, others = cells(0, 0, turn), cells(x, y, other_turn)
     if set(own) & set(others):
         return _OVERLAP
@@ -132,7 +132,7 @@ _CONTACTS: Final = tuple(
     for turn in range(TURNS)
     for other_turn in range(TURNS)
 )
-"""By 4 x the turn of the one + the turn of the other, then by the step from the one to the other."""
+"""The contacts by 4 x the turn of one card + the turn of the other, then by the step from one to the other."""
 
 
 def touch(one: Placement, symbols: Symbols, other: Placement, other_symbols: Symbols) -> Touch:
@@ -181,7 +181,7 @@ _BESIDE: Final = tuple(
     )
     for turn in range(TURNS)
 )
-"""By turn: the 28 ways in which another card can touch along two symbols."""
+"""By turn, the 28 ways in which another card can touch along two symbols."""
 
 
 def fitting_beside(
@@ -233,7 +233,7 @@ def is_fitting(layout: Sequence[Placement], symbols: Mapping[UbongoCard, Symbols
     """
     contacts, column = _CONTACTS, _COLUMN
     placed: list[tuple[int, int, Symbols]] = []
-    groups: list[int] = []  # the cards so far that hang together, each group a set of bits
+    groups: list[int] = []  # connected cards so far, each group a set of bits
     for number, (card, x, y, turn) in enumerate(layout):
         position, own = x * column + y, symbols[card]
         joined = 0
@@ -250,8 +250,8 @@ def is_fitting(layout: Sequence[Placement], symbols: Mapping[UbongoCard, Symbols
 
 
 def _with_group(groups: list[int], joined: int, new: int) -> list[int]:
-    """The groups after a new card was joined to some of the old ones."""
-    if len(groups) == 1 and joined:  # as it is when cards are named in the order in which they were laid
+    """Return the groups after a new card was joined to some of the old cards."""
+    if len(groups) == 1 and joined:  # so it is when cards are named in the order in which they were laid
         return [groups[0] | new]
     apart = []
     for group in groups:

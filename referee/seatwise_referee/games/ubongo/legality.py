@@ -1,8 +1,7 @@
-"""Whether a move may stand, and if not, why: in words that tell a seat nothing it does not see.
+"""The check of a move. The text of a refusal names nothing that the seat does not see.
 
-A layout may be wrong in that its cards do not fit: nobody is told before the round is over (K11). What
-is refused is what could not lie on a table: cards that the seat does not hold, one card in two places, one
-card on another.
+A layout whose cards do not fit is legal: that becomes known only when the round is over (K11). A layout is refused
+if it could not lie on a table: a card that the seat does not hold, one card in two places, or one card on another.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ if TYPE_CHECKING:
     from seatwise_referee.games.ubongo.state import UbongoState
 
 GOAL: Final = 7
-"""As many fitting cards let a seat call (K5, K10)."""
+"""A seat with this many fitting cards can call (K5, K10)."""
 
 
 def refuse_unasked(state: UbongoState, seat: Seat) -> NoReturn:
-    """Raises `IllegalMove`: the seat does not build, or no longer."""
+    """Raise `IllegalMove`: the seat does not build, or no longer."""
     if state.is_over:
         raise IllegalMove("the match is over")
     if seat in state.out:
@@ -34,9 +33,10 @@ def refuse_unasked(state: UbongoState, seat: Seat) -> NoReturn:
 
 
 def check_call(state: UbongoState, seat: Seat) -> None:
-    """`IllegalMove` if fewer than seven cards lie; whether they fit is found out by calling (K10, K11).
+    """Raise `IllegalMove` if the seat has laid fewer than seven cards. The call shows whether they fit (K10, K11).
 
-    Nor may who agrees to end the round call: all see the offer, and would see it go before the call is told.
+    A seat that agrees to end the round cannot call either. All seats see its offer, and would see the offer go
+    before they are told of the call.
     """
     if seat in state.offers:
         raise IllegalMove("you agree to end the round: withdraw your offer first, then call")
@@ -46,7 +46,7 @@ def check_call(state: UbongoState, seat: Seat) -> None:
 
 
 def check_layout(hand: Iterable[Side], layout: object) -> None:
-    """`IllegalMove` if the layout cannot lie before a seat that holds these cards."""
+    """Raise `IllegalMove` if a seat with this hand cannot have this layout."""
     if type(layout) is not tuple:
         raise IllegalMove("a layout is a tuple of placements")
     if len(layout) > HAND_SIZE:
@@ -66,7 +66,7 @@ def _check_placement(placement: Any) -> None:
             "a layout holds something that is no placement: each is Placement(card, x, y, turn)"
         )
     card, x, y, turn = placement
-    if not type(x) is type(y) is type(turn) is int:  # `type`, for a bool is an int
+    if not type(x) is type(y) is type(turn) is int:  # `type`, because a bool is an int
         raise IllegalMove(f"{card}: x, y and turn are whole numbers")
     if not -BOUND <= x <= BOUND or not -BOUND <= y <= BOUND:
         raise IllegalMove(f"{card} is out of bounds: x and y go from {-BOUND} to {BOUND}")

@@ -1,7 +1,7 @@
-"""Some of the moves of a builder, the likely ones first: all of them nobody could list.
+"""Some of the moves of a seat that builds, likely ones first. There are too many to list all of them.
 
-Every layout of up to nine cards may be laid. Listed are the call, the change of the offer, and the layouts
-that differ from the present one by one card: laid where it fits, taken back, laid anywhere, moved anywhere.
+Every layout of up to nine cards is legal. This lists the call, the change of the offer, and the layouts that differ
+from the present one by one card: laid where it fits, taken back, laid anywhere, moved anywhere.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ALONG: Final = sorted(range(-BOUND, BOUND + 1), key=abs)
 
 
 def list_moves(state: UbongoState, seat: Seat) -> Iterator[UbongoMove]:
-    """Each of them once, in a fixed order; every one can be played."""
+    """Yield each move once, in a fixed order. All of them are legal."""
     layout, hand = state.layouts[seat], state.round.hands[seat]
     if len(layout) >= GOAL and seat not in state.offers:
         yield CALL
@@ -45,7 +45,7 @@ def list_moves(state: UbongoState, seat: Seat) -> Iterator[UbongoMove]:
 
 
 def _likely_moves(layout: Layout, hand: tuple[Side, ...]) -> Iterator[Layout]:
-    """One card more, where it fits; or one less."""
+    """Yield the layouts with one card more where it fits, or one card less."""
     symbols = symbols_in(hand)
     for side in hand:
         if side.card not in {placement.card for placement in layout}:
@@ -87,7 +87,7 @@ def fitting_places(
 
 
 def _unlikely_moves(layout: Layout, hand: tuple[Side, ...]) -> Iterator[Layout]:
-    """One card more, or in another place, wherever there is room and as `_likely` has not said."""
+    """Yield the other layouts with one card more, or one card in another place, wherever there is room."""
     said = {layout, *_likely_moves(layout, hand)}
     for y, x, turn, side in product(_ALONG, _ALONG, range(TURNS), hand):
         placement = Placement(side.card, x, y, turn)

@@ -1,4 +1,4 @@
-"""What a seat may do while it builds: lay its cards anew, call, or agree to end the round."""
+"""The moves of Ubongo: a seat that builds lays its cards, calls, or agrees to end the round."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ STOP: Final = Stop()
 
 
 def move_to_json(move: UbongoMove) -> Json:
-    """`{"lay": [["1-01", 0, 0, 1]]}`, `{"call": true}`, `{"offer_end": false}` or `{"stop": true}`."""
+    """Return `{"lay": [["1-01", 0, 0, 1]]}`, `{"call": true}`, `{"offer_end": false}` or `{"stop": true}`."""
     match move:
         case Lay(layout):
             return {"lay": layout_to_json(layout)}
@@ -60,7 +60,7 @@ def move_to_json(move: UbongoMove) -> Json:
 
 
 def move_from_json(json: Json) -> UbongoMove:
-    """The inverse of `to_json`; `ValueError` for anything else."""
+    """Return the move that was written so. Raises `ValueError` for anything else."""
     match json:
         case {"lay": written, **others} if not others:
             return Lay(layout_from_json(written))
@@ -77,12 +77,12 @@ def move_from_json(json: Json) -> UbongoMove:
 
 
 def layout_to_json(layout: Layout) -> Json:
-    """`[["1-01", 0, 0, 1]]`: of each card its name, x, y and quarter turns."""
+    """Return `[["1-01", 0, 0, 1]]`: the name, x, y and quarter turns of each card."""
     return [[str(card), x, y, turn] for card, x, y, turn in layout]
 
 
 def layout_from_json(json: Json) -> Layout:
-    """The inverse of `layout_to_json`; `ValueError` for anything else."""
+    """Return the layout that was written so. Raises `ValueError` for anything else."""
     if not isinstance(json, list) or len(json) > HAND_SIZE:
         raise ValueError(f"a layout is a list of at most {HAND_SIZE} placements")
     return tuple(map(_parse_placement, json))
@@ -92,6 +92,6 @@ def _parse_placement(json: Json) -> Placement:
     match json:
         case [str(text), x, y, turn] if (
             type(x) is type(y) is type(turn) is int
-        ):  # `type`, for a bool is an int
+        ):  # `type`, because a bool is an int
             return Placement(UbongoCard.parse(text), x, y, turn)
     raise ValueError('a placement is ["1-01", x, y, turn], three whole numbers after the card')

@@ -1,4 +1,4 @@
-"""How a match goes on: from layout to layout, from call to points, from round to round."""
+"""How a match moves on: from layout to layout, from call to points, from round to round."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ POINTS_OF_CALLER: Final = 10
 
 
 def after_laying(state: UbongoState, seat: Seat, layout: Layout) -> UbongoState:
-    """This and nothing else lies before the seat, and touches no other seat's cards (K6, K9)."""
+    """Return the state with this layout of the seat. It touches no other seat's cards (K6, K9)."""
     layouts = (*state.layouts[:seat], layout, *state.layouts[seat + 1 :])
     return UbongoState(state.building, layouts, state.offers, state.out, state.round)
 
 
 def with_layouts(state: UbongoState, layouts: Sequence[Layout]) -> UbongoState:
-    """Every seat's layout at once, as a journal has them; `IllegalMove` if one cannot lie so.
+    """Return the state with these layouts, one for each seat, as a journal has them.
 
-    A seat that builds no more keeps what it has.
+    Raises `IllegalMove` if a layout cannot lie so, or differs for a seat that builds no more.
     """
     if len(layouts) != len(state.layouts):
         raise IllegalMove(f"there are {len(state.layouts)} seats, not {len(layouts)}")
@@ -46,15 +46,16 @@ def with_layouts(state: UbongoState, layouts: Sequence[Layout]) -> UbongoState:
 
 
 def is_layout_fitting(state: UbongoState, seat: Seat) -> bool:
-    """Whether what lies before the seat is as it should be (K7, K8)."""
+    """Return whether the seat's layout fits (K7, K8)."""
     return is_fitting(state.layouts[seat], symbols_in(state.round.hands[seat]))
 
 
 def call_together(state: UbongoState, callers: frozenset[Seat]) -> UbongoState:
-    """These seats call at the same time (K10 to K13); `IllegalMove` if one of them cannot.
+    """Return the state after these seats called at the same time (K10 to K13).
 
-    Whoever has seven fitting cards scores 10, and the round is over. If none of them has, they are out
-    and the others build on; or that ends the round too, if the match was made so.
+    A caller with at least seven fitting cards scores 10, and the round is over. If there is none, the callers are out
+    and the others build on, or the round is over, as the match was set up. Raises `IllegalMove` if a seat cannot
+    call.
     """
     for seat in sorted(callers):
         if seat not in state.building:
@@ -70,19 +71,22 @@ def call_together(state: UbongoState, callers: frozenset[Seat]) -> UbongoState:
 
 
 def after_offer(state: UbongoState, seat: Seat, *, on: bool) -> UbongoState:
-    """The seat agrees to end the round, or no longer does; when all agree who still build, it ends (K14)."""
+    """Return the state after the seat agreed to end the round, or withdrew that.
+
+    When all seats agree that still build, the round ends (K14).
+    """
     offers = state.offers | {seat} if on else state.offers - {seat}
     return _if_all_agree(state._replace(offers=offers))
 
 
 def after_stopping(state: UbongoState, seat: Seat) -> UbongoState:
-    """The seat builds no more in this round, and its consent to an agreed end is not needed."""
+    """Return the state after the seat stopped: it builds no more, and an agreed end does not need its consent."""
     building, offers = state.building - {seat}, state.offers - {seat}
     return _if_all_agree(state._replace(building=building, offers=offers))
 
 
 def end_round(state: UbongoState) -> UbongoState:
-    """The round ends as it stands, by agreement or because its time is over: nobody scores 10 (K14)."""
+    """Return the state after the round ended by agreement, or because its time is over: nobody scores 10 (K14)."""
     return state if state.is_over else _after_round(state, frozenset(), frozenset())
 
 
@@ -91,14 +95,14 @@ def _if_all_agree(state: UbongoState) -> UbongoState:
 
 
 def points_of(state: UbongoState, seat: Seat, *, is_right_caller: bool) -> int:
-    """10 for the caller, for others a point for each card laid; nothing if any card is wrong (K11, K12)."""
+    """Return 10 for a right caller; for others a point for each card laid, or 0 if they do not fit (K11, K12)."""
     if is_right_caller:
         return POINTS_OF_CALLER
     return len(state.layouts[seat]) if is_layout_fitting(state, seat) else 0
 
 
 def _after_round(state: UbongoState, callers: frozenset[Seat], right: frozenset[Seat]) -> UbongoState:
-    """The points are noted; the cards are turned over or dealt anew, and all build again (K4, K15)."""
+    """Score the round, turn the cards over or deal the next deck, and let all seats build again (K4, K15)."""
     settings, number, hands, points, _ = state.round
     seats = tuple(map(Seat, range(len(hands))))
     scored = tuple(points_of(state, seat, is_right_caller=seat in right) for seat in seats)

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 ROUNDS: Final = 6
-"""As printed; three decks give no more (K3)."""
+"""As printed. Three decks give no more rounds (K3)."""
 
 FALSE_CALLS: Final = ("out", "ends")
-"""Whoever calls and is wrong is out of the round, and the others build on; or, as printed, it ends the round."""
+"""After a false call the caller is out of the round and the others build on ("out"), or the round ends, as printed ("ends")."""
 
 BUILD: Final = "build"
 
 
 class Ubongo:
-    """Ubongo - Das Kartenspiel by the leaflet of 2015; K1 to K15 in this package are the numbers of its rules.
+    """Ubongo - Das Kartenspiel by the leaflet of 2015. K1 to K15 in this package are the numbers of its rules.
 
-    All build at the same time. The rules know no order of arrival: whoever hosts the race tells them what
-    lies where, and who calls together (`call_together`), in the order that it holds to be fair.
+    All seats build at the same time. The rules know no order of arrival. The referee tells them the layouts, and
+    which seats call together (`call_together`), in the order of their charged times.
     """
 
     name: Final = "ubongo"
@@ -41,19 +41,23 @@ class Ubongo:
     paces: Final[Mapping[str, int]] = {BUILD: 60_000}
 
     def __init__(self, decks: Iterable[Deck] = ()) -> None:
-        """With these decks of an operator's own, beside the house's; `BadDeck` if two have one name."""
+        """Know these decks of an operator besides the house's deck. Raises `BadDeck` if two decks share a name."""
         self._decks: dict[str, Deck] = {}
         for deck in (HOUSE_DECK, *decks):
             if self._decks.setdefault(deck.name, deck) != deck:
                 raise BadDeck(f"two decks here are called {deck.name}: give yours another name")
 
     def complete_options(self, given: Options) -> Options:
-        """`rounds`, 1 to 6; `false_call`, "out" or "ends"; `deck`, by name or digest, complete as `name:digest`."""
+        """Return `rounds`, `false_call` and `deck`, complete. Raises `BadOptions`.
+
+        `rounds` is 1 to 6 and `false_call` is "out" or "ends". `deck` is given by name or digest, and complete as
+        `name:digest`.
+        """
         for key in given:
             if key not in ("rounds", "false_call", "deck"):
                 raise BadOptions(f"{key}: Ubongo has no such option, only rounds, false_call and deck")
         rounds = given.get("rounds", ROUNDS)
-        if type(rounds) is not int or not 1 <= rounds <= ROUNDS:  # `type`, for a bool is an int
+        if type(rounds) is not int or not 1 <= rounds <= ROUNDS:  # `type`, because a bool is an int
             raise BadOptions(f"rounds: must be a whole number from 1 to {ROUNDS}, not {rounds!r:.20}")
         false_call = given.get("false_call", FALSE_CALLS[0])
         if type(false_call) is not str or false_call not in FALSE_CALLS:
@@ -72,14 +76,14 @@ class Ubongo:
         raise BadOptions(f"deck: must be the name or the digest of a deck here ({known}), not {wanted!r:.80}")
 
     def deal(self, seats: int, seed: bytes, options: Options) -> UbongoState:
-        """The first round; `BadOptions` for another table size than 2 to 4."""
+        """Return the first round. Raises `BadOptions` for fewer than 2 or more than 4 seats."""
         given = self.complete_options(options)
         ends = given["false_call"] == "ends"
         deck = self._find_deck(given["deck"])
         return first_state(self._check_seats(seats), seed, int(given["rounds"]), deck, false_call_ends=ends)
 
     def deals_in_clear(self, seats: int, seed: bytes, options: Options) -> list[Json]:
-        """Of every round the hands, in the order dealt, and the symbols of the sides that are up."""
+        """Return the hands of every round, in the order dealt, and the symbols of the sides that are up."""
         given = self.complete_options(options)
         deck, rounds = self._find_deck(given["deck"]), int(given["rounds"])
         return [
@@ -87,15 +91,15 @@ class Ubongo:
         ]
 
     def prompt(self, state: UbongoState) -> Prompt | None:
-        """All who build are asked at once, with one question a round."""
+        """Return the one question of the round, to all seats that build."""
         return None if state.is_over else _cached_prompt(state.round.number, state.building)
 
     def legal_moves(self, state: UbongoState, seat: Seat) -> Iterator[UbongoMove]:
-        """Some of them, the likely ones first: `play` takes every layout that can lie on a table."""
+        """Yield some legal moves, likely ones first. `play` accepts every layout that can lie on a table."""
         return list_moves(state, seat) if seat in state.building else iter(())
 
     def play(self, state: UbongoState, seat: Seat, move: UbongoMove) -> UbongoState:
-        """The state after the move, or `IllegalMove`."""
+        """Return the state after the move. Raises `IllegalMove`."""
         if seat not in state.building:
             refuse_unasked(state, seat)
         match move:
@@ -111,20 +115,20 @@ class Ubongo:
         raise IllegalMove("a layout is asked for: the move is Lay(layout), Call() or OfferEnd(on)")
 
     def default_move(self, state: UbongoState, seat: Seat) -> UbongoMove:
-        """What the referee plays for a seat that gives no answer: its layout stays as it lies.
+        """Return what the referee plays for a seat that gives no answer: its layout stays, and it builds no more.
 
-        `IllegalMove` if it is not asked.
+        Raises `IllegalMove` if the seat is not asked.
         """
         if seat not in state.building:
             refuse_unasked(state, seat)
         return STOP
 
     def view(self, state: UbongoState, seat: Seat | None) -> UbongoView:
-        """All that a seat may know; `None` is a spectator."""
+        """Return all that a seat may know; `None` is a spectator."""
         return view_of(state, seat)
 
     def outcome(self, state: UbongoState) -> Outcome | None:
-        """The rounds added up; of equal points more rounds with 10 win, and if equal too, they share (K15)."""
+        """Return the sums of all rounds. More rounds with 10 points break a tie; else the rank is shared (K15)."""
         if not state.is_over:
             return None
         rounds = state.round.points
@@ -137,41 +141,41 @@ class Ubongo:
         return Outcome(points, ranks, rounds)
 
     def move_to_json(self, move: UbongoMove) -> Json:
-        """`{"lay": [["1-01", 0, 0, 1]]}`, `{"call": true}`, `{"offer_end": true}` or `{"stop": true}`."""
+        """Return `{"lay": [["1-01", 0, 0, 1]]}`, `{"call": true}`, `{"offer_end": true}` or `{"stop": true}`."""
         return moves.move_to_json(move)
 
     def move_from_json(self, json: Json) -> UbongoMove:
-        """The inverse; `ValueError` for anything else."""
+        """Return the move that was written so. Raises `ValueError` for anything else."""
         return moves.move_from_json(json)
 
     # The race
 
     def is_lay(self, move: UbongoMove) -> bool:
-        """Whether it lays cards."""
+        """Return whether the move lays cards."""
         return isinstance(move, Lay)
 
     def is_offer(self, move: UbongoMove) -> bool:
-        """Whether it agrees to end the round, or no longer does."""
+        """Return whether the move agrees to end the round, or withdraws that."""
         return isinstance(move, OfferEnd)
 
     def is_call(self, move: UbongoMove) -> bool:
-        """Whether it calls "Ubongo!"."""
+        """Return whether the move calls "Ubongo!"."""
         return isinstance(move, Call)
 
     def layouts(self, state: UbongoState) -> list[Json]:
-        """What lies before each seat: `[[["1-01", 0, 0, 1]], []]`."""
+        """Return the layouts by seat: `[[["1-01", 0, 0, 1]], []]`."""
         return list(map(moves.layout_to_json, state.layouts))
 
     def with_layouts(self, state: UbongoState, layouts: Sequence[Json]) -> UbongoState:
-        """The inverse; `IllegalMove` for what cannot lie, `ValueError` for what is no layout."""
+        """Return the state with these layouts. Raises `IllegalMove` for what cannot lie, `ValueError` for no layout."""
         return round_flow.with_layouts(state, list(map(moves.layout_from_json, layouts)))
 
     def call_together(self, state: UbongoState, callers: frozenset[Seat]) -> UbongoState:
-        """These seats call at the same time; `IllegalMove` if one of them cannot."""
+        """Return the state after these seats called at the same time. Raises `IllegalMove` if one of them cannot."""
         return round_flow.call_together(state, callers)
 
     def end_round(self, state: UbongoState) -> UbongoState:
-        """The round ends as it stands, and nobody scores 10."""
+        """Return the state after the round ended without a call: nobody scores 10."""
         return round_flow.end_round(state)
 
     def _check_seats(self, seats: int) -> int:
@@ -180,7 +184,7 @@ class Ubongo:
         return seats
 
 
-@lru_cache(maxsize=128)  # all that six rounds of four seats can ask
+@lru_cache(maxsize=128)  # all prompts of six rounds of four seats
 def _cached_prompt(number: int, seats: frozenset[Seat]) -> Prompt:
     return Prompt(number, seats, BUILD, race=True, fault=False)
 

@@ -1,4 +1,4 @@
-"""Where a match stands, from the deal to the last round's points."""
+"""The state of a match of Ubongo, from the deal to the points of the last round."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class UbongoSettings(NamedTuple):
-    """What stands still for the whole match."""
+    """The part of a state that never changes."""
 
     seed: bytes
     """The later decks are dealt from it, so it is as secret as a hand."""
 
     rounds: int
-    """How many the match has."""
+    """How many rounds the match has."""
 
     false_call_ends: bool
-    """Whether a call ends the round even if the caller's cards do not fit; if not, he is out of it."""
+    """Whether a false call ends the round. If not, its caller is out of the round."""
 
     deck: Deck
 
@@ -50,27 +50,27 @@ class BuiltLayout(NamedTuple):
 
 
 class UbongoRound(NamedTuple):
-    """What stands still for a whole round."""
+    """The part of a state that changes only from round to round."""
 
     settings: UbongoSettings
     number: int
-    """Of this round, from 1."""
+    """The number of this round, from 1."""
 
     hands: tuple[tuple[Side, ...], ...]
-    """By seat, the nine sides that are up, in the order of the cards; nothing when the match is over."""
+    """By seat, the nine sides that are up, in the order of the cards; empty when the match is over."""
 
     points: tuple[tuple[int, ...], ...]
-    """Of each finished round, by seat."""
+    """The points of each finished round, by seat."""
 
     last_round: tuple[BuiltLayout, ...]
     """Of the round that was finished last, by seat; nothing before."""
 
 
 class UbongoState(NamedTuple):
-    """A position; immutable and hashable."""
+    """The state of a match; immutable and hashable."""
 
     building: frozenset[Seat]
-    """The seats that still build in this round; none when the match is over."""
+    """The seats that still build in this round; empty when the match is over."""
 
     layouts: tuple[Layout, ...]
     """By seat, all that lies before it now."""
@@ -85,25 +85,25 @@ class UbongoState(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether the last round has its points."""
+        """Whether the last round is scored."""
         return len(self.round.points) == self.round.settings.rounds
 
 
 def first_state(seats: int, seed: bytes, rounds: int, deck: Deck, *, false_call_ends: bool) -> UbongoState:
-    """The first hands are dealt, and all build."""
+    """Return the first round, dealt, in which all seats build."""
     settings = UbongoSettings(seed, rounds, false_call_ends, deck)
     return begin_round(UbongoRound(settings, 1, _dealt_hands(settings, 1, seats), (), ()))
 
 
 def begin_round(round_: UbongoRound) -> UbongoState:
-    """All begin to build, with nothing laid (K5)."""
+    """Return the start of a round: all seats build, and have laid nothing (K5)."""
     seats = len(round_.hands)
     nobody: frozenset[Seat] = frozenset()
     return UbongoState(frozenset(map(Seat, range(seats))), ((),) * seats, nobody, nobody, round_)
 
 
 def next_hands(round_: UbongoRound) -> tuple[tuple[Side, ...], ...]:
-    """By seat, the sides that are up in the next round: new cards, or the same ones turned over (K3, K4)."""
+    """Return the hands of the next round by seat: new cards, or the same ones turned over (K3, K4)."""
     number, deck = round_.number + 1, round_.settings.deck
     if number % 2:
         return _dealt_hands(round_.settings, number, len(round_.hands))
@@ -118,11 +118,11 @@ def _dealt_hands(settings: UbongoSettings, number: int, seats: int) -> tuple[tup
 
 
 def deal_hands(deck: int, seats: int, seed: bytes) -> list[list[UbongoCard]]:
-    """The hands by seat, each in the order dealt: nine cards, the first nine to seat 0 (K2, K3)."""
+    """Return the hands by seat, each in the order dealt: the first nine cards go to seat 0 (K2, K3)."""
     cards = [BY_TEXT[text] for text in shuffle_items(texts_of_deck(deck), seed, f"ubongo/deck/{deck}")]
     return [cards[first : first + HAND_SIZE] for first in range(0, seats * HAND_SIZE, HAND_SIZE)]
 
 
 def symbols_in(hand: tuple[Side, ...]) -> dict[UbongoCard, Symbols]:
-    """The symbols of each card of a hand."""
+    """Return the symbols of each card of a hand."""
     return dict(hand)

@@ -1,4 +1,4 @@
-"""The 45 land cards, as small ints that read like cards."""
+"""The 45 land cards, as small ints that print like cards."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class UgoCard(int):
 
 
 def _short_text(value: object) -> str:
-    """Enough of an unknown value to know it by, and never a page of it."""
+    """Return enough of an unknown value to recognise it, and never a page of it."""
     return repr(value[:10]) if isinstance(value, str) else type(value).__name__
 
 
@@ -108,7 +108,7 @@ _BITS: Final = tuple(1 << card for card in CARDS)
 
 
 def mask_of(cards: Iterable[UgoCard]) -> int:
-    """A set of cards as an int: bit n stands for card n."""
+    """Return a set of cards as an int: bit n is card n."""
     return sum(map(_BITS.__getitem__, cards))
 
 
@@ -118,9 +118,9 @@ COLOUR_MASKS: Final = tuple(_ONE_COLOUR << first for first in range(0, len(CARDS
 
 
 def subset_reader(items: Sequence[T]) -> Callable[[int], tuple[T, ...]]:
-    """A function from a set of cards to what stands for each of them in `items`, in the order of numbers.
+    """Return a function from a set of cards to the items at their numbers, in the order of numbers.
 
-    Five look-ups, one a colour, for bit by bit it would cost more than all else in a move.
+    It makes five look-ups, one for each colour. Bit by bit it would cost more than the rest of a move.
     """
     red, blue, green, yellow, grey = (
         _subset_items(items[first : first + VALUES_PER_COLOUR])
@@ -140,7 +140,7 @@ def subset_reader(items: Sequence[T]) -> Callable[[int], tuple[T, ...]]:
 
 
 def _subset_items(items: Sequence[T]) -> list[tuple[T, ...]]:
-    """What is in each of the 512 sets of nine items; bit n of its place says whether the n-th is."""
+    """Return all 512 subsets of nine items: bit n of an index says whether the n-th item is in that subset."""
     return [
         tuple(item for bit, item in enumerate(items) if subset >> bit & 1)
         for subset in range(1 << VALUES_PER_COLOUR)

@@ -1,4 +1,4 @@
-"""One seat's lands: how cards and farmers come to lie there, and what they are worth."""
+"""One seat's kingdom: how cards and farmers get there, and what they are worth."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 FARMER_PLACES: Final = (0, 0, 2, 3, 4)
-"""By section, A to E (U23)."""
+"""The places for farmers in the sections A to E (U23)."""
 
 PRINTED_POINTS: Final = (0, 0, 1, 3, 5)
-"""By section: what it is worth with all its farmers and no cards (U29)."""
+"""The points of each section with all its farmers and no cards (U29)."""
 
 MOST_FARMERS: Final = sum(FARMER_PLACES)
+"""How many farmers a kingdom has room for."""
 MISSING_FARMER: Final = -5
+"""The points for each empty place in a section that has cards."""
 
 
 class Kingdom(NamedTuple):
@@ -107,10 +109,10 @@ def default_order(won: Iterable[UgoCard]) -> tuple[UgoCard, ...]:
     rising = sorted(won)
     top = {
         card // VALUES_PER_COLOUR: card % VALUES_PER_COLOUR for card in rising
-    }  # the last of a colour stays: its highest
+    }  # the highest of each colour, because it comes last
     return tuple(
         sorted(rising, key=lambda card: -top[card // VALUES_PER_COLOUR])
-    )  # stable, so colours stay together
+    )  # the sort is stable, so colours stay together
 
 
 @cache

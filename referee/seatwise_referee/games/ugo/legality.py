@@ -1,4 +1,4 @@
-"""Whether an answer may stand, and if not, why: in words that tell a seat nothing it does not see."""
+"""The check of an answer. The text of a refusal names nothing that the seat does not see."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _CARDS_ONLY: Final = frozenset({UgoCard})
 
 
 def refuse_unasked(state: UgoState, seat: Seat) -> NoReturn:
-    """Raises `IllegalMove`: another seat is asked, or none."""
+    """Raise `IllegalMove`: another seat is asked, or none."""
     if state.asked is None:
         raise IllegalMove("the match is over")
     raise IllegalMove(f"seat {state.asked} is asked now, not seat {seat}")
 
 
 def card_to_play(state: UgoState, seat: Seat, move: object) -> UgoCard:
-    """The card of a legal answer to "card" (U9, U10)."""
+    """Return the card of a legal answer to "card" (U9, U10). Raises `IllegalMove`."""
     if not (isinstance(move, Play) and isinstance(move.card, UgoCard)):
         raise IllegalMove("a card is asked for: the move is Play(card)")
     hand = state.hands[seat]
@@ -46,7 +46,7 @@ def _refuse_card(card: UgoCard, hand: int, trick: tuple[UgoCard, ...]) -> NoRetu
 
 
 def cards_to_lay(state: UgoState, move: object) -> tuple[UgoCard, ...]:
-    """The order of a legal answer to "arrange": the won cards, each once (U15, U19)."""
+    """Return the order of a legal answer to "arrange": the won cards, each once (U15, U19). Raises `IllegalMove`."""
     won = state.table.won
     if not (isinstance(move, Arrange) and isinstance(move.cards, tuple)):
         raise IllegalMove(

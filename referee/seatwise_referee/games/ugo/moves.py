@@ -1,4 +1,4 @@
-"""What a seat may answer: a card, or the order in which it lays the cards it has won."""
+"""The moves of UGO!: a card, or the order in which a seat lays the cards it has won."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ plays_of: Final = subset_reader(PLAYS)
 
 
 def move_to_json(move: UgoMove) -> Json:
-    """`{"play": "R3"}` or `{"arrange": ["R3", "R4"]}`."""
+    """Return `{"play": "R3"}` or `{"arrange": ["R3", "R4"]}`."""
     if isinstance(move, Play):
         return {"play": str(move.card)}
     return {"arrange": [str(card) for card in move.cards]}
 
 
 def move_from_json(json: Json) -> UgoMove:
-    """The inverse of `to_json`; `ValueError` for anything else."""
+    """Return the move that was written so. Raises `ValueError` for anything else."""
     match json:
         case {"play": str(text), **others} if not others:
             return PLAYS[UgoCard.parse(text)]

@@ -1,4 +1,4 @@
-"""How a match goes on: from card to trick, from trick to round, from round to the end."""
+"""How a match moves on: from card to trick, from trick to round, from round to the end."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _new_tuple: Final = tuple.__new__
-"""What a named tuple's constructor calls; straight, for every card comes here, it takes half the time (measured)."""
+"""The function behind a named tuple's constructor. Every card comes here, and this takes half the time (measured)."""
 
 _NEXT: Final = tuple(tuple(Seat((seat + 1) % seats) for seat in range(seats)) for seats in range(5))
-"""The left neighbour, by how many seats there are and by seat."""
+"""The left neighbour of each seat, by the number of seats and by seat."""
 
 _CLOCKWISE: Final = tuple(
     tuple((*range(first, seats), *range(first)) for first in range(seats)) for seats in range(5)
 )
-"""The seats in order, by how many there are and who comes first."""
+"""All seats clockwise, by the number of seats and by the first of them."""
 
 
 def first_state(seats: int, seed: bytes, rounds: int) -> UgoState:
-    """The first round dealt and its first card asked for."""
+    """Return the first round, dealt, with its first card asked for."""
     return deal_round(UgoRound(seed, rounds, number=1, points=(), last_round=()), seats, prompt=1)
 
 
 def after_card(state: UgoState, seat: Seat, card: UgoCard) -> UgoState:
-    """The card lies on the table; the next seat clockwise is asked, or the trick is full (U9)."""
+    """Return the state after a card was played: the next seat clockwise is asked, or the trick is full (U9)."""
     _, prompt, before, trick, table, round_ = state
     held = list(before)
     held[seat] ^= 1 << card
@@ -55,7 +55,7 @@ def after_card(state: UgoState, seat: Seat, card: UgoCard) -> UgoState:
 def _after_trick(
     prompt: int, hands: tuple[int, ...], trick: tuple[UgoCard, ...], table: UgoTable, round_: UgoRound
 ) -> UgoState:
-    """The winner takes the cards, the farmers come, and he lays: when asked how, or at once (U14, U15)."""
+    """Return the state after a trick: the farmers come, and its winner lays the cards, if need be when asked how (U14, U15)."""
     place = winner_of(trick)
     winner = Seat((table.leader + place) % len(hands))
     kingdoms, supply = _with_farmers(table, winner, farmers_gained(trick, place))
@@ -68,15 +68,15 @@ def _after_trick(
 
 
 def _with_farmers(table: UgoTable, winner: Seat, gains: Sequence[int]) -> tuple[tuple[Kingdom, ...], int]:
-    """The kingdoms with the farmers that the trick brings, and what is left in the supply (U23 to U25).
+    """Return the kingdoms with the farmers that the trick brings, and the rest of the supply (U23 to U25).
 
-    Nobody takes more than nine: of two that are due, one comes if one place is free. The winner takes
-    first, then the others clockwise from him, while the supply lasts.
+    No seat has more than nine. If two are due and one place is free, one comes. The winner takes first, then
+    the others clockwise, while the supply lasts.
     """
     leader, kingdoms, supply, _, _ = table
     after = list(kingdoms)
     for seat in _CLOCKWISE[len(gains)][winner]:
-        gain = gains[seat - leader]  # gains are in the order played; a negative index wraps round
+        gain = gains[seat - leader]  # gains are in the order played, and a negative index counts from the end
         if gain:
             farmers = kingdoms[seat].farmers
             taken = min(gain, MOST_FARMERS - farmers, supply)
@@ -86,9 +86,9 @@ def _with_farmers(table: UgoTable, winner: Seat, gains: Sequence[int]) -> tuple[
 
 
 def after_laying(state: UgoState, prompt: int, cards: tuple[UgoCard, ...]) -> UgoState:
-    """The won cards lie in the winner's kingdom and he leads, or the round is over (U14 to U20).
+    """Return the state after the winner laid the cards it won: it leads, or the round is over (U14 to U20).
 
-    `prompt` is the number of the last question that was really put.
+    `prompt` is the number of the last prompt that was really open.
     """
     _, _, hands, _, table, round_ = state
     winner, kingdoms, supply, tricks, _ = table
@@ -102,7 +102,7 @@ def after_laying(state: UgoState, prompt: int, cards: tuple[UgoCard, ...]) -> Ug
 
 
 def _after_round(prompt: int, hands: tuple[int, ...], table: UgoTable, round_: UgoRound) -> UgoState:
-    """The kingdoms are scored and the next round dealt; those of the last round stay to be seen (U27 to U33)."""
+    """Score the kingdoms and deal the next round; after the last round the kingdoms stay as they are (U27 to U33)."""
     seed, rounds, number, points, last_round = round_
     points = (*points, tuple(map(score_kingdom, table.kingdoms)))
     if number == rounds:

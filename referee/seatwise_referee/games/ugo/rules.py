@@ -1,4 +1,4 @@
-"""UGO! as the house hosts it."""
+"""The rules of UGO! as a `Game`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_ROUNDS: Final = 8
 
 
 class Ugo:
-    """UGO! by the leaflet of 2015; U1 to U33 in this package are the numbers of its rules."""
+    """UGO! by the leaflet of 2015. U1 to U33 in this package are the numbers of its rules."""
 
     name: Final = "ugo"
     rules_version: Final = "1"
@@ -32,34 +32,34 @@ class Ugo:
     paces: Final[Mapping[str, int]] = {"card": 1000, "arrange": 1000}
 
     def complete_options(self, given: Options) -> Options:
-        """`rounds`, 1 to 8; 4 as printed if not given (U5)."""
+        """Return `rounds`, from 1 to 8; without it 4, as printed (U5). Raises `BadOptions`."""
         for key in given:
             if key != "rounds":
                 raise BadOptions(f"{key}: UGO! has no such option, only rounds")
         rounds = given.get("rounds", 4)
-        if type(rounds) is not int or not 1 <= rounds <= MAX_ROUNDS:  # `type`, for a bool is an int
+        if type(rounds) is not int or not 1 <= rounds <= MAX_ROUNDS:  # `type`, because a bool is an int
             raise BadOptions(f"rounds: must be a whole number from 1 to {MAX_ROUNDS}, not {rounds!r:.20}")
         return {"rounds": rounds}
 
     def deal(self, seats: int, seed: bytes, options: Options) -> UgoState:
-        """The first round; `BadOptions` for another table size than 2 to 4 (U1)."""
+        """Return the first round. Raises `BadOptions` for fewer than 2 or more than 4 seats (U1)."""
         return first_state(self._check_seats(seats), seed, self._rounds_in(options))
 
     def deals_in_clear(self, seats: int, seed: bytes, options: Options) -> list[Json]:
-        """The starter, the hands and the cards set aside of every round, in the order dealt."""
+        """Return the starter, the hands and the cards set aside of every round, in the order dealt."""
         return [
             _deal_in_clear(number, self._check_seats(seats), seed)
             for number in range(1, self._rounds_in(options) + 1)
         ]
 
     def prompt(self, state: UgoState) -> Prompt | None:
-        """One seat at a time is asked, for a card or for the order in which it lays the cards it won."""
+        """Return the question to the one seat that is asked: for a card, or for the order in which it lays cards it won."""
         if state.asked is None:
             return None
         return _cached_prompt(state.prompt, state.asked, "arrange" if state.table.won else "card")
 
     def legal_moves(self, state: UgoState, seat: Seat) -> Iterator[UgoMove]:
-        """Cards in the order of their numbers; of the ways to lay, the default first."""
+        """Yield cards in the order of their numbers; of the ways to lay, the default first."""
         if seat != state.asked:
             return iter(())
         if state.table.won:
@@ -67,7 +67,7 @@ class Ugo:
         return iter(plays_of(legal_mask(state.hands[seat], state.trick)))
 
     def play(self, state: UgoState, seat: Seat, move: UgoMove) -> UgoState:
-        """The state after the move, or `IllegalMove`."""
+        """Return the state after the move. Raises `IllegalMove`."""
         if seat != state.asked:
             refuse_unasked(state, seat)
         if state.table.won:
@@ -75,25 +75,27 @@ class Ugo:
         return after_card(state, seat, card_to_play(state, seat, move))
 
     def default_move(self, state: UgoState, seat: Seat) -> UgoMove:
-        """What the referee plays for a seat that gives no answer; `IllegalMove` if it is not asked.
+        """Return what the referee plays for a seat that gives no answer. Raises `IllegalMove` if it is not asked.
 
-        Card: of the legal cards the lowest value, of equal ones the first in the order R, B, G, Y, K.
-        Arrange: the cards of a colour in rising order, so that the highest ends on top; first the
-        colour with the highest top, of equal ones the first in the order R, B, G, Y, K.
+        Asked for a card: the legal card with the lowest value. Asked for an order: the cards of each colour in
+        rising order, so that the highest ends on top, and the colour with the highest top first. The order
+        R, B, G, Y, K breaks ties.
         """
         if seat != state.asked:
             refuse_unasked(state, seat)
         if state.table.won:
             return Arrange(default_order(state.table.won))
-        legal = cards_of(legal_mask(state.hands[seat], state.trick))  # rising, so `min` keeps colour order
+        legal = cards_of(
+            legal_mask(state.hands[seat], state.trick)
+        )  # in rising order, so that `min` takes the first colour
         return PLAYS[min(legal, key=lambda card: card % VALUES_PER_COLOUR)]
 
     def view(self, state: UgoState, seat: Seat | None) -> UgoView:
-        """All that a seat may know; `None` is a spectator."""
+        """Return all that a seat may know; `None` is a spectator."""
         return view_of(state, seat)
 
     def outcome(self, state: UgoState) -> Outcome | None:
-        """The rounds added up; equal points share a rank, for no rule breaks the tie (U31, U33)."""
+        """Return the sums of all rounds. Equal points share a rank, because no rule breaks the tie (U31, U33)."""
         if state.asked is not None:
             return None
         rounds = state.round.points
@@ -101,11 +103,11 @@ class Ugo:
         return Outcome(points, ranks_of(points), rounds)
 
     def move_to_json(self, move: UgoMove) -> Json:
-        """`{"play": "R3"}` or `{"arrange": ["R3", "R4"]}`."""
+        """Return `{"play": "R3"}` or `{"arrange": ["R3", "R4"]}`."""
         return moves.move_to_json(move)
 
     def move_from_json(self, json: Json) -> UgoMove:
-        """The inverse; `ValueError` for anything else."""
+        """Return the move that was written so. Raises `ValueError` for anything else."""
         return moves.move_from_json(json)
 
     def _check_seats(self, seats: int) -> int:
@@ -117,7 +119,7 @@ class Ugo:
         return int(self.complete_options(options)["rounds"])
 
 
-@lru_cache(maxsize=4096)  # all that eight rounds can ask; to build one costs as much as to play a card
+@lru_cache(maxsize=4096)  # all prompts of eight rounds; to make one costs as much as to play a card
 def _cached_prompt(number: int, seat: Seat, pace: str) -> Prompt:
     return Prompt(number, frozenset((seat,)), pace)
 

@@ -1,4 +1,4 @@
-"""Where a match stands, from the deal to the last scoring."""
+"""The state of a match of UGO!, from the deal to the last scoring."""
 
 from __future__ import annotations
 
@@ -13,61 +13,61 @@ if TYPE_CHECKING:
     from seatwise_referee.games.ugo.tricks import Trick
 
 HAND_SIZE: Final = 10
-"""Cards dealt to each seat, and so the tricks of a round (U5, U6)."""
+"""How many cards each seat is dealt. A round has as many tricks (U5, U6)."""
 
 FARMER_SUPPLY: Final = {2: 12, 3: 36, 4: 36}
-"""Farmers for all seats together, by how many they are (U4)."""
+"""How many farmers there are for all seats together, by the number of seats (U4)."""
 
-# Named tuples hash and compare like frozen dataclasses and are built in half the time (measured; that is
-# why tricks and kingdoms are such too). A state is three of them, one in the other, so that a move builds
-# anew only what it changes.
+# Named tuples hash and compare like frozen dataclasses, and are made in half the time (measured); so tricks and
+# kingdoms are named tuples too. A state is three of them, one in the other, so that a move makes only what it
+# changes.
 
 
 class UgoRound(NamedTuple):
-    """What stands still for a whole round."""
+    """The part of a state that changes only from round to round."""
 
     seed: bytes
     """The later rounds are dealt from it, so it is as secret as a hand."""
 
     rounds: int
-    """How many the match has."""
+    """How many rounds the match has."""
 
     number: int
-    """Of this round, from 1."""
+    """The number of this round, from 1."""
 
     points: tuple[tuple[int, ...], ...]
-    """Of each finished round, by seat."""
+    """The points of each finished round, by seat."""
 
     last_round: tuple[Trick, ...]
     """The tricks of the round before."""
 
 
 class UgoTable(NamedTuple):
-    """What stands still while cards are played to a trick; all of it lies open."""
+    """The part of a state that changes only from trick to trick. All seats see it."""
 
     leader: Seat
-    """Of the trick being played; once it is finished, its winner, for he leads the next."""
+    """The seat that leads the trick. When the trick is finished it is the winner, which leads the next one."""
 
     kingdoms: tuple[Kingdom, ...]
     supply: int
     tricks: tuple[Trick, ...]
-    """The finished ones of this round."""
+    """The finished tricks of this round."""
 
     won: tuple[UgoCard, ...]
-    """The cards that the leader has still to lay before he leads."""
+    """The cards that the leader must lay before it leads."""
 
 
 class UgoState(NamedTuple):
-    """A position; immutable and hashable."""
+    """The state of a match; immutable and hashable."""
 
     asked: Seat | None
-    """Whose answer is awaited; nobody's when the match is over."""
+    """The seat that is asked; `None` when the match is over."""
 
     prompt: int
-    """The number of the question."""
+    """The number of the prompt."""
 
     hands: tuple[int, ...]
-    """By seat, each a set of cards as 45 bits."""
+    """The hands by seat, each a set of cards as 45 bits."""
 
     trick: tuple[UgoCard, ...]
     """The cards on the table in the order played."""
@@ -77,7 +77,7 @@ class UgoState(NamedTuple):
 
 
 def deal_round(round_: UgoRound, seats: int, prompt: int) -> UgoState:
-    """Ten cards to each, all kingdoms empty, all farmers in the supply, and the starter asked (U4, U6, U32)."""
+    """Return a new round: ten cards each, empty kingdoms, all farmers in the supply, the starter asked (U4, U6, U32)."""
     hands, _ = deal_hands(round_.number, seats, round_.seed)
     starter = starter_of(round_.number, seats)
     table = UgoTable(starter, (EMPTY_KINGDOM,) * seats, FARMER_SUPPLY[seats], (), ())
@@ -85,12 +85,12 @@ def deal_round(round_: UgoRound, seats: int, prompt: int) -> UgoState:
 
 
 def starter_of(number: int, seats: int) -> Seat:
-    """Seat 0 starts the first round, its left neighbour the next, and so on (U7, U8)."""
+    """Return the seat that starts a round: seat 0 the first, its left neighbour the next, and so on (U7, U8)."""
     return Seat((number - 1) % seats)
 
 
 def deal_hands(number: int, seats: int, seed: bytes) -> tuple[list[list[UgoCard]], list[UgoCard]]:
-    """The hands by seat and the cards set aside, in the order dealt (U6)."""
+    """Return the hands by seat and the cards set aside, in the order dealt (U6)."""
     cards = [BY_TEXT[text] for text in shuffle_items(TEXTS, seed, f"ugo/round/{number}")]
     hands = [cards[first : first + HAND_SIZE] for first in range(0, seats * HAND_SIZE, HAND_SIZE)]
     return hands, cards[seats * HAND_SIZE :]

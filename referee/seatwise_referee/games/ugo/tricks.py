@@ -1,4 +1,4 @@
-"""One trick: what may be played, who takes it and which farmers it brings."""
+"""One trick: the legal cards, its winner, and the farmers that it brings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Trick(NamedTuple):
 
 
 def legal_mask(hand: int, trick: Sequence[UgoCard]) -> int:
-    """The cards of the hand that may be played: those of the led colour, or all if there are none (U9, U10)."""
+    """Return the cards of the hand that may be played: those of the led colour, or all if it has none (U9, U10)."""
     return (trick and hand & COLOUR_MASKS[trick[0] // VALUES_PER_COLOUR]) or hand
 
 
@@ -55,22 +55,22 @@ def winner_of(trick: Sequence[UgoCard]) -> int:
         2
     """
     strength = _STRENGTH[trick[0] // VALUES_PER_COLOUR]
-    return trick.index(max(trick, key=strength.__getitem__))  # of equals `max` takes the first: U13
+    return trick.index(max(trick, key=strength.__getitem__))  # of equal cards `max` takes the first: U13
 
 
 _GAIN_OF_WINNER: Final = (0, 0, 0, 2, 2, 2, 1, 1, 0)
-"""By value (U21)."""
+"""The farmers that each value brings if it wins (U21)."""
 
 
 def _gain_of_loser(card: UgoCard, best: UgoCard) -> int:
-    """A lost 1 brings one farmer, a lost 2 none; each one more if the best card has another colour (U22)."""
+    """Return the farmers of a losing card: one for a 1, none for a 2, one more if the best card has another colour (U22)."""
     if card.value not in (1, 2):
         return 0
     return (2 - card.value) + (card.colour is not best.colour)
 
 
 _GAINS_OF_LOSERS: Final = tuple(tuple(_gain_of_loser(card, best) for card in CARDS) for best in CARDS)
-"""By the winning card and the lost one."""
+"""The farmers of a losing card, by the winning card and the losing one."""
 
 
 def farmers_gained(trick: Sequence[UgoCard], winner: int) -> list[int]:

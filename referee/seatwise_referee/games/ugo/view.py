@@ -1,4 +1,4 @@
-"""What one seat may know of a match."""
+"""The view of one seat: all that it may know of a match."""
 
 from __future__ import annotations
 
