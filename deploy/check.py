@@ -6,6 +6,7 @@ No tool needs a container engine, a cluster or a running systemd. The program na
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,10 @@ EXPOSURE = "15"
 """The limit of systemd's exposure level, in tenths. A unit without any hardening has 96."""
 ELSEWHERE = re.compile(r"(?<=\bserver )[\w.-]+(?=:)|(?<=\bresolver )[\w.-]+")
 """Names of servers that only the operator's network can resolve."""
+
+
+CERTIFICATES = re.compile(r"/etc/nginx/(internal-)?tls(?=/)")
+"""The folders in which nginx looks for certificates."""
 
 
 class Missing(Exception):
@@ -59,11 +64,14 @@ def systemd(folder: Path) -> Iterator[str]:
 
 def nginx(folder: Path) -> Iterator[str]:
     """Yields errors in the nginx configurations."""
+    from seatwise_server.tls.private_ca import issue_certificate
+
     tool = _tool("nginx", "/usr/sbin")
     for name, text in _nginx_files(folder):
         with tempfile.TemporaryDirectory() as scratch:
+            issue_certificate(Path(scratch, "ca"), Path(scratch), ["seatwise.internal"])
             conf = Path(scratch, "nginx.conf")
-            conf.write_text(ELSEWHERE.sub("127.0.0.1", text))
+            conf.write_text(CERTIFICATES.sub(scratch, ELSEWHERE.sub("127.0.0.1", text)))
             settings = f"pid {scratch}/pid; error_log stderr;"
             if re.search("^ *pid ", text, re.MULTILINE):
                 settings = "error_log stderr;"
@@ -81,12 +89,52 @@ def _nginx_files(folder: Path) -> Iterator[tuple[str, str]]:
             yield manifest.name, resource["data"]["nginx.conf"]
 
 
+def tls(folder: Path) -> Iterator[str]:
+    """Yields the places where a token or a move would travel in clear."""
+    for name, text in _nginx_files(folder):
+        for line in text.splitlines():
+            if re.match(r" *(listen (?!.* ssl)|grpc_pass (?!grpcs:)|grpc_ssl_verify (?!on;))", line):
+                yield f"{name}: {line.strip()}"
+        if "grpc_ssl_verify on;" not in text:
+            yield f"{name}: nginx does not check the certificates of the servers behind it"
+    for name, line in command_lines(folder).items():
+        if "--tls" not in line and not {"--tls-cert", "--tls-key"} <= {
+            each.partition("=")[0] for each in line
+        }:
+            yield f"{name}: seatwise serve {' '.join(line)}"
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".yaml", ".service"):
+            for url in re.findall(r"\bredis(?:\+\w+)?://", path.read_text()):
+                yield f"{path.name}: {url}"
+
+
+def command_lines(folder: Path) -> dict[str, list[str]]:
+    """Returns the arguments of each `seatwise serve`, without those of the image, by the names of their places."""
+    import yaml
+
+    lines: dict[str, list[str]] = {}
+    for path in sorted((folder / "kubernetes").glob("*.yaml")):
+        for resource in yaml.safe_load_all(path.read_text()):
+            if resource["kind"] in ("Deployment", "StatefulSet"):
+                for container in resource["spec"]["template"]["spec"]["containers"]:
+                    if container["name"] == "seatwise":
+                        lines[resource["metadata"]["name"]] = container["args"]
+    for name, service in yaml.safe_load((folder / "compose.yaml").read_text())["services"].items():
+        if service.get("image") == "seatwise" and "entrypoint" not in service:
+            lines[f"compose {name}"] = service["command"]
+    for unit in sorted((folder / "systemd").glob("*.service")):
+        for start in re.findall("^ExecStart=(.*)$", unit.read_text(), re.MULTILINE):
+            lines[unit.name] = shlex.split(start.replace("%i", "7441").replace("%H", "host"))[2:]
+    return lines
+
+
 CHECKS: dict[str, Callable[[Path], Iterator[str]]] = {
     "Dockerfile": dockerfile,
     "compose.yaml": compose,
     "kubernetes/": kubernetes,
     "systemd/": systemd,
     "nginx": nginx,
+    "TLS": tls,
 }
 
 

@@ -181,6 +181,8 @@ class _Server:
         """Read by another thread, while the loop runs."""
         lag_s = common.lag.longest_s
         found = {"store_up": float(self._flusher.healthy), "loop_lag_seconds": lag_s}
+        if self._certificate:
+            found["tls_expiry_timestamp_seconds"] = self._certificate.identity.expires.timestamp()
         for role in self._roles:
             found |= role.gauges()
         return found
@@ -200,6 +202,11 @@ class _Server:
                 f"cannot listen on {config.host}:{config.port}: the port is taken, or the host is not this machine; "
                 "choose another with --port, or --port 0 for a free one"
             )
+        if config.health_port is not None and not self._grpc.bind_health(
+            f"{config.host}:{config.health_port}"
+        ):
+            where = f"{config.host}:{config.health_port}"
+            raise PortBusy(f"cannot answer health checks on {where}: choose another --health-port")
         return f"{config.host}:{port}"
 
     def _spawn_all(self, tasks: Tasks) -> None:
@@ -250,7 +257,7 @@ class _Server:
             await role.stop()
         open_streams.end_all(Refusal("SERVER_STOPPING", "the server stops; come back, your matches wait"))
         with suppress(asyncio.CancelledError):
-            await self._grpc.server.stop(GRACE_S)
+            await self._grpc.stop(GRACE_S)
         log.info("server_stopped")
 
 

@@ -46,6 +46,8 @@ class Config:
     keep_records_s: int = KEEP_RECORDS_S
     most_tables: int = 5000
     house_bots: bool = True
+    health_port: int | None = None
+    """Health checks in plain text are answered there too, for probes that speak no TLS."""
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = None
     """0 takes a free one; None serves no metrics."""

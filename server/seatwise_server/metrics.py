@@ -30,6 +30,7 @@ HELP = {
     "bots_present": "Bots that attend at this lobby.",
     "lease_holds": "1 while this referee may speak.",
     "store_up": "1 while Redis answers.",
+    "tls_expiry_timestamp_seconds": "When the server's certificate expires, as a Unix time; only with TLS.",
     "loop_lag_seconds": "The longest delay of the event loop in the last second, stalls apart.",
 }
 

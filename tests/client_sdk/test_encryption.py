@@ -57,14 +57,20 @@ class Listener:
         self._connections[asyncio.create_task(self._pass_on(reader, writer))] = writer
 
     async def close(self) -> None:
-        """Leaves nothing open."""
-        for writer in self._connections.values():
-            writer.transport.abort()
-        if self._connections:
-            await asyncio.wait(self._connections)
+        """Leaves nothing open, not even what was accepted a moment ago."""
+        for _ in range(3):
+            await asyncio.sleep(0)
+            for writer in self._connections.values():
+                writer.transport.abort()
+            if self._connections:
+                await asyncio.wait(self._connections)
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        back, forth = await asyncio.open_connection("127.0.0.1", self._port)
+        try:
+            back, forth = await asyncio.open_connection("127.0.0.1", self._port)
+        except OSError:
+            writer.transport.abort()
+            return
         await asyncio.gather(self._copy(reader, forth, self.heard), self._copy(back, writer, bytearray()))
         for each in (writer, forth):
             with suppress(OSError):

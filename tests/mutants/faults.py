@@ -2106,4 +2106,18 @@ FAULTS: tuple[Fault, ...] = (
         "        files.key.unlink(missing_ok=True)\n        key = ensure_key(files.key)\n",
         (f"{TLS}::test_the_pair_is_renewed_in_time_and_keeps_its_key",),
     ),
+    Fault(
+        "the port for probes serves everything",
+        "server/seatwise_server/rpc/grpc_server.py",
+        "        self._servers.append(server)\n        try:\n            return server.add_insecure_port(where)\n",
+        "        try:\n            return self.server.add_insecure_port(where)\n",
+        (f"{TLS}::test_probes_that_speak_no_tls_have_a_port_of_their_own",),
+    ),
+    Fault(
+        "a certificate of another CA stays",
+        "server/seatwise_server/tls/private_ca.py",
+        "        certificate.verify_directly_issued_by(authority.certificate)\n",
+        "",
+        (f"{TLS}::test_another_ca_signs_again",),
+    ),
 )

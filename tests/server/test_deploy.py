@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import shlex
 import shutil
 from argparse import ArgumentParser
 from pathlib import Path
@@ -30,15 +29,27 @@ BROKEN = [
     ("Dockerfile", "Dockerfile", "COPY proto proto", "COPY proto proto extra"),
     ("Dockerfile", "Dockerfile", "FROM python:3.13-slim AS build", "FROM python AS build"),
     ("compose.yaml", "compose.yaml", "    command: [redis-server", "    comand: [redis-server"),
-    ("compose.yaml", "compose.yaml", 'volumes: ["redis:/data"]', 'volumes: ["reddis:/data"]'),
+    ("compose.yaml", "compose.yaml", 'volumes: ["redis:/data"', 'volumes: ["reddis:/data"'),
     ("kubernetes/", "kubernetes/referee.yaml", "  serviceName:", "  servicename:"),
     ("kubernetes/", "kubernetes/lobby.yaml", "  replicas: 2", "  replicas: two"),
     ("kubernetes/", "kubernetes/gateway.yaml", "kind: Deployment", "kind: Deploiment"),
     ("kubernetes/", "kubernetes/config.yaml", "stringData:", "stringdata:"),
     ("kubernetes/", "kubernetes/metrics.yaml", "data:", "date:"),
     ("kubernetes/", "kubernetes/front-door.yaml", "type: LoadBalancer", "type: 7"),
-    ("nginx", "kubernetes/front-door.yaml", "grpc_pass grpc://lobbies;", "grpc_pas grpc://lobbies;"),
-    ("nginx", "nginx.conf", "listen 7443 http2;", "listen 7443 http2"),
+    ("nginx", "kubernetes/front-door.yaml", "grpc_pass grpcs://lobbies;", "grpc_pas grpcs://lobbies;"),
+    ("nginx", "nginx.conf", "listen 7443 ssl http2;", "listen 7443 ssl http2"),
+    ("TLS", "nginx.conf", "listen 7443 ssl http2;", "listen 7443 http2;"),
+    ("TLS", "nginx.conf", "grpc_pass grpcs://lobbies;", "grpc_pass grpc://lobbies;"),
+    ("TLS", "nginx.conf", "grpc_ssl_verify on;", "grpc_ssl_verify off;"),
+    ("TLS", "kubernetes/front-door.yaml", "grpc_ssl_verify on;\n", "\n"),
+    ("TLS", "kubernetes/front-door.yaml", "grpcs://$referee", "grpc://$referee"),
+    ("TLS", "kubernetes/lobby.yaml", "            - --tls-key=/etc/seatwise/tls/tls.key\n", ""),
+    ("TLS", "kubernetes/config.yaml", "rediss+sentinel://", "redis+sentinel://"),
+    ("TLS", "compose.yaml", "rediss://", "redis://"),
+    ("TLS", "compose.yaml", "--tls-cert, /etc/seatwise/tls/tls.crt, ", ""),
+    ("TLS", "systemd/seatwise.service", " --tls auto", ""),
+    ("TLS", "systemd/seatwise-front.service", " --tls-key /etc/seatwise/tls.key", ""),
+    ("TLS", "systemd/seatwise-front.service", "rediss://", "redis://"),
     ("systemd/", "systemd/seatwise.service", "KillMode=mixed", "KilMode=mixed"),
     ("systemd/", "systemd/seatwise-front.service", "ExecStart=/", "ExecStart="),
     ("systemd/", "systemd/seatwise-referee@.service", "CapabilityBoundingSet=\n", ""),
@@ -78,7 +89,7 @@ def test_a_missing_tool_is_said_and_fails_nothing(monkeypatch, capsys):
     monkeypatch.setattr(check.shutil, "which", lambda *_, **__: None)
     assert check.main(DEPLOY) == 0
     said = capsys.readouterr().err.splitlines()
-    assert len(said) == len(check.CHECKS)
+    assert len(said) == len([name for name in check.CHECKS if name != "TLS"])  # that one needs no tool
     assert all(line.startswith("not checked here: deploy/") for line in said)
 
 
@@ -112,14 +123,10 @@ def entry_point() -> list[str]:
 
 def command_lines() -> dict[str, list[str]]:
     """All that are here, by where they are from: the arguments of `seatwise serve`."""
-    lines = {name: [*entry_point(), *container["args"]] for name, container in containers().items()}
-    for name, service in yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"].items():
-        if service.get("image") == "seatwise":
-            lines[f"compose {name}"] = [*entry_point(), *service["command"]]
-    for unit in DEPLOY.glob("systemd/*.service"):
-        [start] = re.findall("^ExecStart=(.*)$", unit.read_text(), re.MULTILINE)
-        lines[unit.name] = shlex.split(start.replace("%i", "7441").replace("%H", "host"))[2:]
-    return lines
+    lines = check.command_lines(DEPLOY)
+    return {
+        name: line if name.endswith(".service") else [*entry_point(), *line] for name, line in lines.items()
+    }
 
 
 def config_of(line: list[str]) -> Config:
@@ -135,6 +142,7 @@ def test_every_command_line_is_one_that_the_server_takes(name, monkeypatch):
     assert config.host == "0.0.0.0"
     assert config.metrics_port is not None
     assert bool(config.address) == (config.roles == {"referee"})
+    assert config.tls
 
 
 def test_a_password_stands_on_no_command_line():
@@ -156,6 +164,10 @@ def test_probes_ask_for_what_the_server_answers():
     for name, container in containers().items():
         assert container["readinessProbe"]["grpc"]["service"] == rpc_server.ABLE, name
         assert container["livenessProbe"]["grpc"]["service"] == rpc_server.LIVE, name
+        # The probes of Kubernetes speak no TLS.
+        port = config_of([*entry_point(), *container["args"]]).health_port
+        assert {container[probe]["grpc"]["port"] for probe in ("readinessProbe", "livenessProbe")} == {port}
+        assert {"name": "health", "containerPort": port} in container["ports"]
 
 
 def test_labels_selectors_and_services_belong_together():
@@ -183,8 +195,12 @@ def test_the_front_door_knows_the_referees_by_the_names_that_they_give():
         for it in manifests()
         if it["metadata"]["name"] == "seatwise-front-door" and it["kind"] == "ConfigMap"
     ]
-    [pattern] = re.findall(r'"~(\^seatwise-referee.*?\$)"', conf)
-    assert re.match(pattern, named)
+    [pattern] = re.findall(r'"~(\^\(\?:https://\)\?\(\?<named>seatwise-referee.*?\$)"', conf)
+    pattern = pattern.replace("(?<", "(?P<")
+    for offered in (named, f"https://{named}"):
+        found = re.match(pattern, offered)
+        assert found
+        assert found["named"] == named
     for other in ("redis:6379", f"{named}.evil.org:7433", f"x{named}", named.replace("7433", "22")):
         assert not re.match(pattern, other)
 

@@ -7,16 +7,21 @@ import re
 import shutil
 import socket
 from collections.abc import Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import grpc
 import pytest
 import pytest_asyncio
 import yaml
-from harness import SOON_S, Fleet, fleet
+from harness import FRONT, REFEREE, SOON_S, Fleet, ServerProcess
 
+from seatwise.async_client import AsyncClient
+from seatwise.errors import UnavailableError
 from seatwise.remote import run_async
+from seatwise_server.embedded import EmbeddedRedis
+from seatwise_server.tls.private_ca import issue_certificate
+from seatwise_server.tls.tls_files import TlsFiles, read_identity
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
@@ -28,7 +33,7 @@ pytestmark = [
 DEPLOY = Path(__file__).parents[2] / "deploy"
 CONF = DEPLOY / "nginx.conf"
 MANIFEST = DEPLOY / "kubernetes" / "front-door.yaml"
-REFEREES = re.compile(r'"~\^seatwise-referee.*?\$"')
+REFEREES = re.compile(r'"~\^.*?<named>(seatwise-referee.*?:7433)\)\$"')
 PLAY = "/seatwise.v1.PlayService/Play"
 
 
@@ -38,15 +43,30 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
+def where(process: ServerProcess) -> str:
+    """host:port, for nginx."""
+    return process.address.removeprefix("https://")
+
+
+def everywhere(folder: Path, port: int) -> tuple[tuple[str, str], ...]:
+    """Where it listens, and where it finds certificates."""
+    return (
+        ("listen 7443", f"listen 127.0.0.1:{port}"),
+        ("/etc/nginx/tls/", f"{folder}/door/"),
+        ("/etc/nginx/internal-tls/", f"{folder}/tls/"),
+    )
+
+
 def configuration(processes: Fleet, folder: Path, port: int) -> str:
     """The example, with the addresses of these processes in the place of its own."""
-    front, one, two = (process.address for process in processes.processes[:3])
+    front, one, two = (where(process) for process in processes.processes[:3])
     text = CONF.read_text()
     for name, address in (
         ("lobby-1.internal:7433", front), ("lobby-2.internal:7433", front),
         ("gateway-1.internal:7433", front), ("gateway-2.internal:7433", front),
         ("referee-1.internal:7433", one), ("referee-2.internal:7433", two),
-        ("listen 7443", f"listen 127.0.0.1:{port}"),
+        ("referee-1\\.internal:7433", re.escape(one)), ("referee-2\\.internal:7433", re.escape(two)),
+        *everywhere(folder, port),
     ):  # fmt: skip
         assert name in text
         text = text.replace(name, address)
@@ -57,17 +77,17 @@ def configuration(processes: Fleet, folder: Path, port: int) -> str:
 
 def in_a_cluster(processes: Fleet, folder: Path, port: int) -> str:
     """The one of Kubernetes, which knows referees by a pattern of their names; there is nobody to look names up here."""
-    front, *referees = (process.address for process in processes.processes[:3])
+    front, *referees = (where(process) for process in processes.processes[:3])
     [text] = [it["data"]["nginx.conf"] for it in yaml.safe_load_all(MANIFEST.read_text()) if "data" in it]
     pattern = "|".join(map(re.escape, referees))
-    text, count = REFEREES.subn(lambda _: f'"~^({pattern})$"', text)
+    text, count = REFEREES.subn(lambda found: found[0].replace(found[1], f"(?:{pattern})"), text)
     assert count == 1
     for name, address in (
         ("seatwise-lobby.seatwise.svc.cluster.local:7433", front),
         ("seatwise-gateway.seatwise.svc.cluster.local:7433", front),
         ("resolver kube-dns.kube-system.svc.cluster.local valid=2s;", ""),
-        ("listen 7443", f"listen 127.0.0.1:{port}"),
         (" /tmp/", f" {folder}/"),
+        *everywhere(folder, port),
         ("pid ", "# pid "),
     ):
         assert name in text
@@ -86,10 +106,14 @@ async def nginx(processes: Fleet, folder: Path, written: Callable[[Fleet, Path, 
         "nginx", "-p", str(folder), "-c", str(conf), "-e", f"{folder}/error.log", "-g", settings
     )
     try:
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            async with asyncio.timeout(SOON_S):
-                await channel.channel_ready()
-        yield f"127.0.0.1:{port}"
+        async with asyncio.timeout(SOON_S):
+            while True:
+                with suppress(OSError):
+                    _, writer = await asyncio.open_connection("127.0.0.1", port)
+                    writer.close()
+                    break
+                await asyncio.sleep(0.02)
+        yield f"https://localhost:{port}"
     finally:
         door.terminate()
         await door.wait()
@@ -101,24 +125,40 @@ async def nginx(processes: Fleet, folder: Path, written: Callable[[Fleet, Path, 
     params=[configuration, pytest.param(in_a_cluster, marks=pytest.mark.slow)],
 )
 async def door(tmp_path_factory, request):
+    """The processes, the front door's address, and the options of `run` with which bots trust it."""
     folder = tmp_path_factory.mktemp("nginx")
-    async with fleet(2) as (processes, house), nginx(processes, folder, request.param) as address:
-        yield processes, house, address
+    issue_certificate(folder / "ca", folder / "tls", ["seatwise.internal", "localhost"])
+    issue_certificate(folder / "ca", folder / "door", ["localhost"])
+    files = ("--tls-cert", str(folder / "tls" / "tls.crt"), "--tls-key", str(folder / "tls" / "tls.key"))
+    async with AsyncExitStack() as stack:
+        redis = stack.enter_context(EmbeddedRedis(folder / "redis"))
+        processes = Fleet(folder, redis.url)
+        stack.push_async_callback(processes.stop)
+        for role in (FRONT, REFEREE, REFEREE):
+            await processes.start(*role, *files)
+        yield processes, await stack.enter_async_context(nginx(processes, folder, request.param)), folder
 
 
-async def play(address: str, token: str, results: list) -> None:
-    await run_async(
-        "random", address=address, token=token, queues=("casual-2",), max_matches=2, matches=2,
-        on_result=results.append, front_door=True,
-    )  # fmt: skip
+async def tokens(processes: Fleet, *names: str) -> list[str]:
+    front = processes.processes[0]
+    async with AsyncClient(front.address, front.token) as admin:
+        return [(await admin.register_bot(name)).token for name in names]
 
 
 async def test_bots_that_reach_nothing_but_the_front_door_play_at_every_referee(door):
-    processes, house, address = door
-    bots = [await house.bot() for _ in range(4)]
+    """By TLS on every way, trusting the pin of the door's key."""
+    processes, address, folder = door
+    pin = read_identity(TlsFiles(folder / "door" / "tls.crt", folder / "door" / "tls.key")).pin
     results: list = []
+
+    async def play(token: str) -> None:
+        await run_async(
+            "random", address=address, token=token, queues=("casual-2",), max_matches=2, matches=2,
+            on_result=results.append, front_door=True, tls_pin=pin,
+        )  # fmt: skip
+
     async with asyncio.timeout(60):
-        await asyncio.gather(*[play(address, bot.token, results) for bot in bots])
+        await asyncio.gather(*map(play, await tokens(processes, "a", "b", "c", "d")))
     assert len(results) == 8
     assert not [result for result in results if result.is_void]
     opened = [
@@ -129,13 +169,26 @@ async def test_bots_that_reach_nothing_but_the_front_door_play_at_every_referee(
 
 
 async def test_a_referee_that_the_door_does_not_know_is_not_looked_for(door):
-    _, house, address = door
-    bot = await house.bot()
-    async with grpc.aio.insecure_channel(address) as channel:
-        for named in ("10.0.0.1:22", "", "lobbies"):
-            call = channel.stream_stream(PLAY, None, None)(
-                metadata=(*bot.metadata, ("seatwise-referee", named)), timeout=SOON_S
-            )
+    processes, address, folder = door
+    [token] = await tokens(processes, "e")
+    credentials = grpc.ssl_channel_credentials((folder / "ca" / "ca.crt").read_bytes())
+    async with grpc.aio.secure_channel(address.removeprefix("https://"), credentials) as channel:
+        for named in ("10.0.0.1:22", "https://10.0.0.1:22", "", "lobbies"):
+            metadata = (("authorization", f"Bearer {token}"), ("seatwise-referee", named))
+            call = channel.stream_stream(PLAY, None, None)(metadata=metadata, timeout=SOON_S)
             with pytest.raises(grpc.aio.AioRpcError) as refused:
                 await call.read()
             assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_the_door_trusts_only_processes_of_its_own_ca(door):
+    """Behind it nobody can slip in either: with another CA in its folder it reaches no process."""
+    processes, _, folder = door
+    elsewhere = folder / "elsewhere"
+    issue_certificate(elsewhere / "ca", elsewhere / "tls", ["seatwise.internal"])
+    shutil.copytree(folder / "door", elsewhere / "door")
+    async with AsyncExitStack() as stack:
+        address = await stack.enter_async_context(nginx(processes, elsewhere, configuration))
+        client = await stack.enter_async_context(AsyncClient(address, "", patience_s=0.0))
+        with pytest.raises(UnavailableError):
+            await client.list_matches()

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
+import grpc
 import pytest
 from doubles.certificates import HERE, identity
 from doubles.fake_server import serving as fake_serving
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from harness import FRONT, REFEREE, SOON_S, ServerProcess, house_in, until
 from harness.fleet import Fleet
 from harness.house import captured_logs
@@ -26,8 +30,10 @@ from seatwise.remote import run_async
 from seatwise_server.cli import serve
 from seatwise_server.config import Config
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.tls import announced_address, certificate_reloader, self_signed
+from seatwise_server.rpc import grpc_server
+from seatwise_server.tls import announced_address, certificate_reloader, private_ca, self_signed
 from seatwise_server.tls.certificate_reloader import CertificateReloader
+from seatwise_server.tls.private_ca import issue_certificate
 from seatwise_server.tls.self_signed import ensure_self_signed, self_signed_files
 from seatwise_server.tls.tls_files import TlsError, TlsFiles, read_identity
 
@@ -171,8 +177,6 @@ async def test_offers_say_that_referees_speak_tls(tmp_path: Path, files: tuple[s
 
 
 async def referees_of(front: ServerProcess) -> list[Any]:
-    import grpc
-
     from seatwise.v1.admin_service_pb2 import ListRefereesRequest
     from seatwise.v1.admin_service_pb2_grpc import AdminServiceStub
 
@@ -429,3 +433,104 @@ async def test_openssl_shows_the_fingerprint_that_is_printed(tmp_path: Path) -> 
         async with asyncio.timeout(SOON_S):
             said, _ = await done.communicate()
     assert f"sha256//{said.decode().strip()}" == SERVER.pin
+
+
+# Beside it
+
+
+async def test_probes_that_speak_no_tls_have_a_port_of_their_own(tmp_path: Path) -> None:
+    """Health is answered there, and nothing else: no token is of any use there."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    config: dict[str, Any] = {"tls": self_signed_files(tmp_path), "is_tls_auto": True, "metrics_port": 0}
+    async with (
+        house_in(tmp_path, health_port=port, **config) as house,
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+    ):
+        for service in ("", grpc_server.LIVE, grpc_server.ABLE):
+            request = health_pb2.HealthCheckRequest(service=service)
+            answer = await health_pb2_grpc.HealthStub(channel).Check(request, timeout=SOON_S)
+            assert answer.status == health_pb2.HealthCheckResponse.SERVING
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await channel.unary_unary("/seatwise.v1.MatchService/ListMatches")(b"", timeout=SOON_S)
+        assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
+        [served] = house.logs.named("metrics_served")
+        page = await asyncio.to_thread(urlopen, f"http://{served['address']}/metrics")
+        [line] = [
+            line for line in page.read().decode().splitlines() if line.startswith("seatwise_tls_expiry")
+        ]
+        page.close()
+        expires = read_identity(self_signed_files(tmp_path)).expires
+        assert float(line.split()[1]) == expires.timestamp()
+
+
+def certify(folder: Path, *hosts: str, into: str = "tls", more: tuple[str, ...] = ()) -> int:
+    return main(["ctl", "certificates", "--ca", f"{folder}/ca", "--into", f"{folder}/{into}", *more, *hosts])
+
+
+def test_a_ca_of_ones_own_signs_and_renews(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As compose.yaml runs it at each start: what is good stays, a key always does."""
+    files = TlsFiles(tmp_path / "tls" / "tls.crt", tmp_path / "tls" / "tls.key")
+    assert certify(tmp_path, "seatwise.internal", "10.1.2.3") == 0
+    first, key = read_identity(files), files.key.read_bytes()
+    assert capsys.readouterr().out == (
+        f"{files.cert} for seatwise.internal, 10.1.2.3, until {first.expires:%Y-%m-%d}. Pin of its key: {first.pin}\n"
+    )
+    assert files.key.stat().st_mode & 0o777 == 0o600
+    assert certify(tmp_path, "10.1.2.3", "seatwise.internal") == 0
+    assert read_identity(files) == first
+    assert certify(tmp_path, "other.internal") == 0
+    other = read_identity(files)
+    assert (other.pin, other.cert_pem == first.cert_pem) == (first.pin, False)
+    monkeypatch.setattr(private_ca, "RENEWED_BEFORE_S", 826 * 24 * 3600.0)
+    assert certify(tmp_path, "other.internal") == 0
+    assert read_identity(files).cert_pem != other.cert_pem
+    assert files.key.read_bytes() == key
+    assert certify(tmp_path, "redis", into="redis", more=("--readable", "--json")) == 0
+    assert (tmp_path / "redis" / "tls.key").stat().st_mode & 0o777 == 0o644
+    assert (tmp_path / "redis" / "ca.crt").read_bytes() == (tmp_path / "tls" / "ca.crt").read_bytes()
+    assert (tmp_path / "ca" / "ca.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_another_ca_signs_again(tmp_path: Path) -> None:
+    assert certify(tmp_path, "a.internal") == 0
+    before = (tmp_path / "tls" / "tls.crt").read_bytes()
+    shutil.rmtree(tmp_path / "ca")
+    assert certify(tmp_path, "a.internal") == 0
+    assert (tmp_path / "tls" / "tls.crt").read_bytes() != before
+
+
+def test_a_ca_that_cannot_sign_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert certify(tmp_path, "a.internal") == 0
+    other = identity(is_ca=True)
+    (tmp_path / "ca" / "ca.crt").write_bytes(other.cert_pem)
+    assert certify(tmp_path, "a.internal") == 1
+    assert "ca.key is not the key of" in capsys.readouterr().err
+    (tmp_path / "ca" / "ca.crt").write_text("nonsense")
+    assert certify(tmp_path, "a.internal") == 1
+    assert "ca.crt holds no certificate in PEM" in capsys.readouterr().err
+    assert certify(tmp_path, "h\u00f6st") == 1
+
+
+async def test_bots_trust_what_that_ca_has_signed(tmp_path: Path) -> None:
+    """Checked as strictly as Python 3.13 checks by itself."""
+    files = issue_certificate(tmp_path / "ca", tmp_path / "tls", ["localhost", "0.0.0.0"])
+    own = read_identity(files)
+    credentials = grpc.ssl_server_credentials([(own.key_pem, own.cert_pem)])
+    async with fake_serving(credentials=credentials) as server:
+        port = int(server.address.rpartition(":")[2])
+        playing = run_async(
+            "random", address=f"0.0.0.0:{port}", token="t", tls_ca=tmp_path / "tls" / "ca.crt"
+        )
+        task = asyncio.create_task(playing)
+        await server.lobby()
+        task.cancel()
+        await asyncio.wait({task})
+        context = ssl.create_default_context(cafile=str(tmp_path / "tls" / "ca.crt"))
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        context.set_alpn_protocols(["h2"])
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname="localhost")
+        writer.close()

@@ -240,6 +240,6 @@ def _hangs_up(endpoint: Endpoint) -> str:
 
 def _untrusted(endpoint: Endpoint, why: str) -> str:
     return (
-        f"the certificate of {endpoint.address} is not trusted: {why}. Pin its key with --tls-pin (tls_pin=...), as "
+        f"the certificate of {endpoint.address} is not trusted: {why.rstrip('.')}. Pin its key with --tls-pin (tls_pin=...), as "
         "`seatwise serve` prints it, or name its CA with --tls-ca (tls_ca=...)"
     )

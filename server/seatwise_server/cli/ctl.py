@@ -13,7 +13,7 @@ from seatwise.cli import arguments
 from seatwise.cli.command import Command
 from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1 import admin_service_pb2_grpc
-from seatwise_server.cli import asking, check, health, table
+from seatwise_server.cli import asking, certificates, check, health, table
 from seatwise_server.cli.asking import Call
 
 MOST_LISTED = 1000
@@ -40,6 +40,9 @@ def configure(parser: ArgumentParser) -> None:
         "match", type=arguments.name_parser("matches"), help="name of the match: matches/7f3k..., or 7f3k..."
     )
     void.add_argument("--reason", required=True, metavar="TEXT", help="the reason, which everyone can read")
+    certificates.configure(
+        verbs.add_parser("certificates", help=certificates.TEXT, description=certificates.TEXT)
+    )
     text = "forget the no-shows of a bot, and let it wait in the queues again"
     forgive = _add_verb(verbs, "forgive", text, _forgive_bot)
     forgive.add_argument("bot", help="name of the bot: bots/NAME/versions/1")

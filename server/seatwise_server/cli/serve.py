@@ -125,6 +125,10 @@ def _add_work(parser: ArgumentParser) -> None:
 def _add_telling(parser: ArgumentParser) -> None:
     """What it tells those who run it."""
     parser.add_argument(
+        "--health-port", type=arguments.parse_port, metavar="PORT",
+        help="answer health checks on this port too, always in plain text, for probes that speak no TLS",
+    )  # fmt: skip
+    parser.add_argument(
         "--metrics-host",
         default="127.0.0.1",
         metavar="HOST",
@@ -158,6 +162,7 @@ def config_of(args: Namespace) -> Config:
         keep_records_s=max(1, int(args.keep_records * DAY_S)),
         most_tables=args.tables,
         house_bots=not args.no_house_bots,
+        health_port=args.health_port,
         metrics_host=args.metrics_host,
         metrics_port=args.metrics_port,
         gone_for_good_s=args.gone_for_good,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 import grpc
@@ -37,6 +38,9 @@ ABLE = "able"
 HANDSHAKE_TIMEOUT_MS = 10_000
 """A connection that has not begun to speak HTTP/2 by then is closed: it holds a place that a bot could have."""
 
+MOST_PROBES = 64
+"""Connections to the port for health checks."""
+
 LARGEST_REQUEST = 256 * 1024
 """Bytes. The transport itself refuses more, with RESOURCE_EXHAUSTED."""
 
@@ -67,6 +71,7 @@ class GrpcServer:
             ("grpc.server_handshake_timeout_ms", HANDSHAKE_TIMEOUT_MS),
         )
         self.server = grpc.aio.server(interceptors=[ErrorInterceptor()], options=OPTIONS + limits)
+        self._servers = [self.server]
         self._health = HealthServicer()
         self._services: list[str] = []
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.server)
@@ -99,11 +104,26 @@ class GrpcServer:
         except RuntimeError:
             return 0
 
+    def bind_health(self, where: str) -> int:
+        """Answers health checks, and nothing else, in plain text at host:port too; the port, or 0 as `bind`."""
+        server = grpc.aio.server(options=(*OPTIONS, ("grpc.max_allowed_incoming_connections", MOST_PROBES)))
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        self._servers.append(server)
+        try:
+            return server.add_insecure_port(where)
+        except RuntimeError:
+            return 0
+
     async def start(self) -> None:
         """Begins to answer; not yet ready, as health says."""
         reflection.enable_server_reflection((*self._services, HEALTH, reflection.SERVICE_NAME), self.server)
         self.set_ready(False)
-        await self.server.start()
+        for server in self._servers:
+            await server.start()
+
+    async def stop(self, grace_s: float) -> None:
+        """Ends what is left of open calls after that time."""
+        await asyncio.gather(*(server.stop(grace_s) for server in self._servers))
 
     def set_ready(self, is_ready: bool, *, is_full: bool = False, is_able: bool = True) -> None:
         """What health says; for the process as a whole, and for Play, a full house is not ready either."""

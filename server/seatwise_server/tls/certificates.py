@@ -118,6 +118,15 @@ def _write_draft(file: Path, data: bytes, mode: int) -> Path:
     return draft
 
 
+def host_names(certificate: x509.Certificate) -> set[str]:
+    """The hosts that a certificate is for."""
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return set()
+    return {str(name.value) for name in names}
+
+
 def _usage(*, is_ca: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=not is_ca, key_cert_sign=is_ca, crl_sign=is_ca, content_commitment=False,

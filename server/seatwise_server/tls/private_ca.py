@@ -1,0 +1,73 @@
+"""A CA for the machines of one operator: it signs certificates that no client trusts unless it is told to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seatwise_server.tls.tls_files import TlsError, TlsFiles, read_identity
+
+if TYPE_CHECKING:
+    from seatwise_server.tls.certificates import KeyPair
+
+CA_DAYS = 3650
+VALID_DAYS = 825
+RENEWED_BEFORE_S = 90 * 24 * 3600.0
+"""Seconds before a certificate expires at which it is signed again."""
+READABLE_MODE = 0o644
+
+
+def issue_certificate(ca: Path, into: Path, hosts: Sequence[str], *, is_readable: bool = False) -> TlsFiles:
+    """Writes `tls.crt`, `tls.key` and the CA's certificate `ca.crt` into a folder, for a server with these hosts.
+
+    The CA is made in its folder if there is none. What is there and still good for these hosts stays, and a key always does.
+    If `is_readable`, everyone who can open the folder may read the key: a server that runs as another user, such as Redis.
+    Raises `TlsError`.
+    """
+    from seatwise_server.tls.certificates import ensure_key, sign_certificate, write_whole
+
+    files = TlsFiles(into / "tls.crt", into / "tls.key")
+    try:
+        authority = _ensure_ca(ca)
+        key = ensure_key(files.key, READABLE_MODE if is_readable else 0o600)
+        write_whole(into / "ca.crt", authority.pem)
+        if not _is_good(files, authority, hosts):
+            write_whole(files.cert, sign_certificate(key, hosts[0], hosts, VALID_DAYS, issuer=authority).pem)
+    except OSError as error:
+        raise TlsError(f"{error.filename or into} cannot be written: {error.strerror}") from None
+    return files
+
+
+def _ensure_ca(folder: Path) -> KeyPair:
+    from cryptography.x509 import load_pem_x509_certificate
+
+    from seatwise_server.tls.certificates import KeyPair, ensure_key, sign_certificate, write_whole
+
+    key, file = ensure_key(folder / "ca.key"), folder / "ca.crt"
+    if not file.exists():
+        write_whole(file, sign_certificate(key, "Seatwise private CA", [], CA_DAYS).pem)
+    try:
+        certificate = load_pem_x509_certificate(file.read_bytes())
+    except ValueError:
+        raise TlsError(f"{file} holds no certificate in PEM: delete it, and it is made again") from None
+    if certificate.public_key() != key.public_key():
+        raise TlsError(f"{folder / 'ca.key'} is not the key of {file}: delete one of them")
+    return KeyPair(key, certificate)
+
+
+def _is_good(files: TlsFiles, authority: KeyPair, hosts: Sequence[str]) -> bool:
+    """Whether the certificate is there, of this CA, for exactly these hosts, and valid for long enough."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.x509 import load_pem_x509_certificate
+
+    from seatwise_server.tls.certificates import host_names
+
+    try:
+        if read_identity(files).seconds_left < RENEWED_BEFORE_S:
+            return False
+        certificate = load_pem_x509_certificate(files.cert.read_bytes())
+        certificate.verify_directly_issued_by(authority.certificate)
+    except (TlsError, InvalidSignature, ValueError):
+        return False
+    return host_names(certificate) == set(hosts)
