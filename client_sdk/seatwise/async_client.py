@@ -191,6 +191,25 @@ class AsyncClient:
         request = bot_service_pb2.RevokeTokenRequest(name=name)
         return (await self._call_bots("RevokeToken", request, bot_service_pb2.RevokeTokenResponse)).bot
 
+    async def delete_bot(self, name: str) -> list[str]:
+        """Delete a bot version for good. Admin.
+
+        Its streams end within a second. Matches, records and tables keep its name, which is never registered again.
+
+        Args:
+            name: The bot, as in `"bots/alice/versions/1"`.
+
+        Returns:
+            The matches by name that waited for it. They are aborted.
+
+        Raises:
+            NotFoundError: There never was such a bot.
+            BadRequestError: It is one of the house's own bots.
+        """
+        request = bot_service_pb2.DeleteBotRequest(name=name)
+        answer = await self._call_bots("DeleteBot", request, bot_service_pb2.DeleteBotResponse)
+        return list(answer.aborted_matches)
+
     async def get_bot(self, name: str) -> bot_pb2.Bot:
         """Get a bot version.
 

@@ -211,8 +211,9 @@ class GatewayRole:
     def add_services(self, server: GrpcServer) -> None:
         """See `Role`."""
         common = self._common
+        its_own = [bot for bots in house_bots().values() for bot in bots]
         operations = new_operations(
-            common.store, common.durability, common.config.keep_records_s, self._wake_pairing
+            common.store, common.durability, common.config.keep_records_s, self._wake_pairing, its_own
         )
         server.add_operations(operations, common.authenticator)
 

@@ -98,6 +98,7 @@ async def test_without_a_loop_it_is_the_same(server: FakeServer) -> None:
     answers["WatchMatch"] = [seen]
     answers["RegisterBot"] = [bot_service_pb2.RegisterBotResponse(bot=BOT, token="t")]
     answers["RotateToken"] = [bot_service_pb2.RotateTokenResponse(token="new")]
+    answers["DeleteBot"] = [bot_service_pb2.DeleteBotResponse(aborted_matches=["matches/m"])]
     answers["RevokeToken"] = [bot_service_pb2.RevokeTokenResponse(bot=BOT)]
     answers["GetBot"] = [bot_service_pb2.GetBotResponse(bot=BOT)]
     match = match_pb2.Match(name="matches/m")
@@ -111,6 +112,7 @@ async def test_without_a_loop_it_is_the_same(server: FakeServer) -> None:
         with Client(server.address, "secret") as client:
             assert client.register_bot("me").token == "t"
             assert client.rotate_token(BOT.name) == "new"
+            assert client.delete_bot(BOT.name) == ["matches/m"]
             assert client.revoke_token(BOT.name) == client.get_bot(BOT.name) == BOT
             assert client.create_match("ugo", [BOT.name]) == client.get_match("matches/m") == match
             assert client.list_matches() == [match] == [client.abort_match("matches/m")]

@@ -105,6 +105,7 @@ SEEN_ONCE: dict[str, str] = {
     "seatwise.v1.GetRecordResponse": "record",  # of a finished match only, and of a finished set
     "seatwise.v1.RegisterBotResponse": "bot token",
     "seatwise.v1.RotateTokenResponse": "token",
+    "seatwise.v1.DeleteBotResponse": "aborted_matches",  # an admin's bots may play too, and these were not dealt
 }
 
 SEEN_BY_ADMINS: dict[str, str] = {

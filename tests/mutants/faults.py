@@ -44,6 +44,7 @@ LADDER = "server/seatwise_server/ladder"
 LEAGUE = "server/seatwise_server/league"
 HELD = "tests/server/test_store_held.py"
 SIMULATION = "tests/simulation/test_simulation.py::test_nothing_is_wrong_in_the_first_worlds"
+BOTS_STORED = "tests/server/test_store_bots.py"
 HOSTILE = "tests/referee/test_verify_hostile.py"
 BUNDLES = "tests/league/test_bundle.py"
 JOURNALS = "tests/server/test_store_journal.py"
@@ -335,6 +336,41 @@ FAULTS: tuple[Fault, ...] = (
         "    if place:\n",
         "    if False:\n",
         ("tests/server/test_bad_calls.py",),
+    ),
+    Fault(
+        "the name of a deleted bot is given again",
+        f"{SCRIPTS}/bot_register.lua",
+        "if redis.call('HEXISTS', KEYS[1], 'deleted_ms') == 1 then return 3 end\n",
+        "",
+        (BOTS_STORED,),
+    ),
+    Fault(
+        "a deleted bot is given seats until its lobby notices",
+        f"{SCRIPTS}/bot_delete.lua",
+        "if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('HSET', KEYS[2], 'max_matches', '0') end\n",
+        "",
+        (BOTS_STORED,),
+    ),
+    Fault(
+        "the owner of a deleted bot is kept",
+        f"{SCRIPTS}/bot_delete.lua",
+        ", 'owner', '')",
+        ")",
+        (BOTS_STORED,),
+    ),
+    Fault(
+        "matches wait for ever for a deleted bot",
+        "server/seatwise_server/lobby/aborting.py",
+        "if setup and bot in setup.bots})",
+        "if setup and not bot})",
+        ("tests/server/test_delete_bot.py",),
+    ),
+    Fault(
+        "a deleted bot keeps its place in a queue",
+        "server/seatwise_server/services/bots.py",
+        "            await self._queues.leave_queue(queue, name)\n",
+        "            pass\n",
+        ("tests/server/test_delete_bot.py",),
     ),
     Fault(
         "a journal that went backwards stays so",

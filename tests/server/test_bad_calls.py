@@ -250,7 +250,7 @@ async def test_a_bot_that_cannot_be_registered_so_is_refused(house, fields):
 @pytest.mark.parametrize(
     "name", ["", "bots/none/versions/1", "bots/none", "x" * 100_000, "bots/a/versions/\x00"], ids=len
 )
-@pytest.mark.parametrize("method", ["GetBot", "RotateToken", "RevokeToken"])
+@pytest.mark.parametrize("method", ["GetBot", "RotateToken", "RevokeToken", "DeleteBot"])
 async def test_a_bot_that_is_not_there_is_not_found(house, method, name):
     request = getattr(bot_service_pb2, f"{method}Request")(name=name)
     refused = await refusal_of(getattr(house.admin.bots, method)(request, metadata=house.admin.metadata))

@@ -107,6 +107,15 @@ async def test_a_probe_is_told_who_is_ready_without_a_token(ships):
     assert (code, said.endswith("NOT_FOUND")) == (1, True)
 
 
+async def test_a_bot_is_deleted(ships):
+    _, house = ships
+    bot, other = await house.bot(), await house.bot()
+    await house.admin.create([bot.bot, other.bot])
+    code, said, _ = await ctl(house, "delete-bot", bot.bot)
+    assert (code, said) == (0, f"{bot.bot} is deleted; 1 match by name waited for it\n")
+    assert (await bot.attending().end()).reason == "TOKEN_REVOKED"
+
+
 async def test_who_does_not_answer_is_not_ready():
     code, said = await health("127.0.0.1:1")
     assert (code, said) == (1, "no answer from 127.0.0.1:1: UNAVAILABLE")
@@ -118,6 +127,7 @@ async def test_who_does_not_answer_is_not_ready():
         (("drain", "nobody"), "NOT_FOUND"),
         (("void", "matches/none", "--reason", "why not"), "NOT_FOUND"),
         (("void", "matches/none", "--reason", " "), "INVALID_ARGUMENT"),
+        (("delete-bot", "bots/nobody/versions/1"), "NOT_FOUND"),
     ],
 )
 async def test_what_makes_no_sense_is_refused(ships, args, reason):
@@ -128,6 +138,13 @@ async def test_what_makes_no_sense_is_refused(ships, args, reason):
 async def test_a_bot_may_look_after_nothing(ships):
     _, house = ships
     bot = await house.bot()
-    verbs = (("referees",), ("matches",), ("leases",), ("drain", "x"), ("void", "x", "--reason", "y"))
+    verbs = (
+        ("referees",),
+        ("matches",),
+        ("leases",),
+        ("drain", "x"),
+        ("void", "x", "--reason", "y"),
+        ("delete-bot", "x"),
+    )
     for code, _, complained in await asyncio.gather(*[ctl(house, *args, token=bot.token) for args in verbs]):
         assert (code, "NOT_ALLOWED" in complained) == (1, True)

@@ -13,7 +13,8 @@ from redis.asyncio import Redis
 
 from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.store import Store
-from seatwise_server.store.errors import BadPageToken, BotAbsent, BotExists, TokenRefused
+from seatwise_server.store.attendance import Attendance
+from seatwise_server.store.errors import BadPageToken, BotAbsent, BotDeleted, BotExists, TokenRefused
 from seatwise_server.store.tokens import BadAdminTokenFile, load_or_create_admin_token, new_token, split_token
 
 BOT = "bots/greedy/versions/1.2"
@@ -117,12 +118,48 @@ async def test_rotation_opens_a_revoked_bot_again(store: Store) -> None:
     assert await refusal(store, old) == "UNKNOWN"
 
 
+async def test_of_a_deleted_bot_its_name_is_left_and_a_token_that_is_refused(store: Store) -> None:
+    token = await registered(store)
+    revision = await store.bots.tokens_revision()
+    for _ in range(2):
+        await store.bots.delete_bot(BOT)
+    assert await store.bots.tokens_revision() > revision
+    assert await refusal(store, token) == "REVOKED"
+    assert await store.bots.get_bot(BOT) is None
+    assert (await store.bots.list_page(10)).bots == ()
+    for request_id in ("first", "second", ""):
+        with pytest.raises(BotDeleted):
+            await store.bots.register_bot("greedy", "1.2", "users/ann", request_id)
+    for change in (store.bots.rotate_token, store.bots.revoke_token):
+        with pytest.raises(BotAbsent):
+            await change(BOT)
+
+
+async def test_the_owner_of_a_deleted_bot_is_forgotten(store: Store, redis_client: Redis) -> None:
+    await registered(store)
+    await store.bots.delete_bot(BOT)
+    assert await store.bots.owners_of([BOT]) == {BOT: ""}
+    for key in await redis_client.keys():
+        assert b"users/ann" not in await redis_client.dump(key)
+
+
+async def test_a_deleted_bot_is_given_no_seat_although_its_lobby_died(store: Store) -> None:
+    await registered(store)
+    await store.attendances.write_attendance(BOT, Attendance("lobby", "one", 4, ("casual",)), 60_000)
+    assert await store.seats.free_places([BOT]) == [4]
+    await store.bots.delete_bot(BOT)
+    assert await store.seats.free_places([BOT]) == [0]
+    assert not (await store.seats.reserve_seat(BOT, "matches/m", 0)).holds
+
+
 async def test_what_is_not_registered_is_absent(store: Store) -> None:
     assert await store.bots.get_bot(BOT) is None
     with pytest.raises(BotAbsent):
         await store.bots.rotate_token(BOT)
     with pytest.raises(BotAbsent):
         await store.bots.revoke_token(BOT)
+    with pytest.raises(BotAbsent):
+        await store.bots.delete_bot(BOT)
     assert await store.bots.tokens_revision() == 0
 
 

@@ -7,12 +7,15 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import Any
 
+import grpc
 from google.protobuf.json_format import MessageToDict
 
 from seatwise.cli import arguments
 from seatwise.cli.command import Command
 from seatwise.v1 import admin_service_pb2 as pb
-from seatwise.v1 import admin_service_pb2_grpc
+from seatwise.v1 import bot_service_pb2
+from seatwise.v1.admin_service_pb2_grpc import AdminServiceStub
+from seatwise.v1.bot_service_pb2_grpc import BotServiceStub
 from seatwise_server.cli import asking, certificates, check, health, table
 from seatwise_server.cli.asking import Call
 
@@ -46,12 +49,21 @@ def configure(parser: ArgumentParser) -> None:
     text = "forget the no-shows of a bot, and let it wait in the queues again"
     forgive = _add_verb(verbs, "forgive", text, _forgive_bot)
     forgive.add_argument("bot", help="name of the bot: bots/NAME/versions/1")
+    text = "delete a bot for good: its token, its place in queues and its owner go; its name and its records stay"
+    delete = _add_verb(verbs, "delete-bot", text, _delete_bot, BotServiceStub)
+    delete.add_argument("bot", help="name of the bot: bots/NAME/versions/1")
 
 
-def _add_verb(verbs: Any, name: str, text: str, act: Callable[[Any, Namespace], None]) -> ArgumentParser:
+def _add_verb(
+    verbs: Any,
+    name: str,
+    text: str,
+    act: Callable[[Any, Namespace], None],
+    new_stub: Callable[[grpc.Channel], object] = AdminServiceStub,
+) -> ArgumentParser:
     parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
     asking.add_arguments(parser)
-    parser.set_defaults(run=lambda args: _ask_admin(act, args))
+    parser.set_defaults(run=lambda args: _ask_service(new_stub, act, args))
     return parser
 
 
@@ -61,8 +73,10 @@ def run(args: Namespace) -> int:
     return code
 
 
-def _ask_admin(act: Callable[[Any, Namespace], None], args: Namespace) -> int:
-    with asking.open_service(args, admin_service_pb2_grpc.AdminServiceStub) as ask:
+def _ask_service(
+    new_stub: Callable[[grpc.Channel], object], act: Callable[[Any, Namespace], None], args: Namespace
+) -> int:
+    with asking.open_service(args, new_stub) as ask:
         act(ask, args)
     return 0
 
@@ -116,6 +130,13 @@ def _forgive_bot(ask: Call, args: Namespace) -> None:
     _print_answer(
         bot, f"{bot.name} is back on the queues" if was_off else f"{bot.name} was not off the queues", args
     )
+
+
+def _delete_bot(ask: Call, args: Namespace) -> None:
+    answer = ask("DeleteBot", bot_service_pb2.DeleteBotRequest(name=args.bot))
+    aborted = len(answer.aborted_matches)
+    matches = {0: "no match", 1: "1 match"}.get(aborted, f"{aborted} matches")
+    _print_answer(answer, f"{args.bot} is deleted; {matches} by name waited for it", args)
 
 
 def _show_rows(

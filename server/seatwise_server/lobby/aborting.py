@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from seatwise_server.lobby.queue import CREATED
 from seatwise_server.lobby.seating import Seating
+from seatwise_server.lobby.together import gather_limited
 from seatwise_server.store import Store
 
 
@@ -28,3 +29,12 @@ class Aborting:
         elif not fence.is_retired:
             await self.store.processes.send_order(fence.owner, f"abort {match}".encode())
         await self.store.queues.leave_queue(CREATED, match)
+
+    async def abort_waiting_for(self, bot: str, why: str) -> list[str]:
+        """Aborts all matches by name that wait for this bot; returns their names."""
+        waiting = [each.bot for each in await self.store.queues.waiting_bots(CREATED)]
+        waiting += [each.match for each in await self.store.queues.unfinished_proposals(CREATED)]
+        setups = await gather_limited(self.seating.setup_of(match) for match in waiting)
+        found = sorted({setup.match for setup in setups if setup and bot in setup.bots})
+        await gather_limited(self.abort_match(match, why) for match in found)
+        return found

@@ -44,6 +44,7 @@ _BY_SERVICE: dict[str, dict[str, Access]] = {
         "RegisterBot": Access.ADMIN,
         "RotateToken": Access.ADMIN,
         "RevokeToken": Access.ADMIN,
+        "DeleteBot": Access.ADMIN,
         "GetBot": Access.PUBLIC,
         "ListBots": Access.PUBLIC,
     },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.seating import Seating
@@ -20,22 +20,26 @@ from seatwise_server.store import Store
 
 
 def new_operations(
-    store: Store, durability: str, keep_records_s: int, wake_pairing: Callable[[], None]
+    store: Store,
+    durability: str,
+    keep_records_s: int,
+    wake_pairing: Callable[[], None],
+    house_bots: Collection[str] = (),
 ) -> list[Operation]:
     """Returns every unary and server-streaming operation of the API, working on this store.
 
     `durability` is what new matches say of the store ("fsync" or "loss-allowed"), `keep_records_s` how long records
-    and deal sets are kept, and `wake_pairing` is called when a created match waits for its bots.
+    and deal sets are kept, `wake_pairing` is called when a created match waits for its bots, and `house_bots` are the
+    names of the house's own bots.
     """
     seating = Seating(store, durability)
+    aborting = Aborting(store, seating)
     sets = DealSetRegistry(store, keep_records_s)
     return operations_of(
         {
-            "seatwise.v1.AdminService": AdminService(
-                store, Aborting(store, seating), MatchAudit(store, keep_records_s)
-            ),
+            "seatwise.v1.AdminService": AdminService(store, aborting, MatchAudit(store, keep_records_s)),
             "seatwise.v1.MatchService": MatchService(store, seating, wake_pairing, MatchWatcher(store), sets),
-            "seatwise.v1.BotService": BotService(store),
+            "seatwise.v1.BotService": BotService(store, aborting, frozenset(house_bots)),
             "seatwise.v1.GameService": GameService(),
             "seatwise.v1.LadderService": LadderService(store),
             "seatwise.v1.LeagueService": LeagueService(store),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from seatwise.v1 import bot_service_pb2 as pb
 from seatwise_server import resources
 from seatwise_server.bot_names import BadBotName
+from seatwise_server.lobby.aborting import Aborting
+from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.paging import page_size
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
 from seatwise_server.store import Bots, RegisteredBot, Store
-from seatwise_server.store.errors import BadPageToken, BotAbsent, BotExists
+from seatwise_server.store.errors import BadPageToken, BotAbsent, BotDeleted, BotExists
 
 LONGEST_OWNER = 80
 
@@ -18,7 +22,11 @@ LONGEST_OWNER = 80
 class BotService:
     """See bot_service.proto."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, aborting: Aborting, house_bots: Collection[str]) -> None:
+        self._aborting = aborting
+        self._house_bots = house_bots
+        """The server runs them itself; their names are not for deletion."""
+        self._queues = store.queues
         self._bots = store.bots
         self._ladders = store.ladders
         self._no_shows = store.no_shows
@@ -34,6 +42,8 @@ class BotService:
             )
         except BadBotName as bad:
             raise Refusal("INVALID_ARGUMENT", str(bad)) from None
+        except BotDeleted as there:
+            raise Refusal("ALREADY_EXISTS", f"{there}; register another version") from None
         except BotExists as there:
             raise Refusal(
                 "ALREADY_EXISTS", f"{there}; register another version, or rotate its token"
@@ -52,6 +62,21 @@ class BotService:
         await self._get_registered(request.name)
         await self._bots.revoke_token(request.name)
         return pb.RevokeTokenResponse(bot=resources.bot_resource(await self._get_registered(request.name)))
+
+    async def delete_bot(self, caller: Caller, request: pb.DeleteBotRequest) -> pb.DeleteBotResponse:
+        """See bot_service.proto. Each step may be repeated, and the open streams end by themselves."""
+        name = request.name
+        if name in self._house_bots:
+            message = f"name is {name}, a bot of the house; start the server with --no-house-bots instead"
+            raise Refusal("INVALID_ARGUMENT", message)
+        try:
+            await self._bots.delete_bot(name)
+        except (BadBotName, BotAbsent):
+            raise bot_not_found(name) from None
+        for queue in (*QUEUES, *await self._ladders.list_names()):
+            await self._queues.leave_queue(queue, name)
+        aborted = await self._aborting.abort_waiting_for(name, f"{name} was deleted")
+        return pb.DeleteBotResponse(aborted_matches=aborted)
 
     async def get_bot(self, caller: Caller, request: pb.GetBotRequest) -> pb.GetBotResponse:
         """See bot_service.proto."""

@@ -72,5 +72,11 @@ class OpenStreams:
             try:
                 await self._bots.authenticate(caller.token)
             except TokenRefused:
-                stream.end(Refusal("TOKEN_REVOKED", "this token was rotated or revoked", bot=caller.bot))
+                stream.end(
+                    Refusal(
+                        "TOKEN_REVOKED",
+                        "this token was rotated or revoked, or its bot was deleted",
+                        bot=caller.bot,
+                    )
+                )
         self._unchecked.pop(stream, None)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.store import keys
-from seatwise_server.store.errors import BadPageToken, BotAbsent, BotExists, TokenRefused
+from seatwise_server.store.errors import BadPageToken, BotAbsent, BotDeleted, BotExists, TokenRefused
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, call, call_many
 from seatwise_server.store.tokens import hash_secret, new_token, split_token
@@ -19,6 +19,7 @@ _NO_HASH = bytes(32)
 """Stands in for an unknown bot's hash, so that the comparison takes as long; nothing hashes to it."""
 
 _REPEATED = 2
+_WAS_DELETED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class RegisteredBot:
     owner: str
     create_ms: int
     is_revoked: bool
+    is_deleted: bool = False
+    """Nothing is left of it but its name, and the hash of a token that is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +63,8 @@ class Bots:
         """The new bot with its token, which is shown this once only.
 
         A repeat of the same request registers nothing and shows no token: the first one stays good, and
-        whoever repeats a request without having its answer may be somebody else. Raises BadBotName, and
-        BotExists when another request has registered the bot.
+        whoever repeats a request without having its answer may be somebody else. Raises BadBotName, BotExists
+        when another request has registered the bot, and BotDeleted when there was a bot of this name.
         """
         bot = bot_name_for(name, version)
         token, token_hash = new_token(bot)
@@ -69,6 +72,8 @@ class Bots:
         answer = await scripts.run_script(self._client, "bot_register", [keys.bot_registration(bot)], *args)
         if answer == 0:
             raise BotExists(f"{bot} is registered already")
+        if answer == _WAS_DELETED:
+            raise BotDeleted(f"{bot} was deleted, and no other bot is given its name")
         await call(self._client, "ZADD", keys.BOT_INDEX, "NX", 0, bot)
         return IssuedToken(bot, None if answer == _REPEATED else token)
 
@@ -91,6 +96,14 @@ class Bots:
         answer = await scripts.run_script(self._client, "bot_token", [keys.bot_registration(bot)], "", "")
         await self._note_change(bot, answer)
 
+    async def delete_bot(self, bot: str) -> None:
+        """Deletes the bot for good, and forgets its owner; may be repeated. Raises BadBotName and BotAbsent."""
+        parse_bot_name(bot)
+        named = [keys.bot_registration(bot), keys.bot_attendance(bot)]
+        answer = await scripts.run_script(self._client, "bot_delete", named)
+        await self._note_change(bot, answer)
+        await call(self._client, "ZREM", keys.BOT_INDEX, bot)
+
     async def _note_change(self, bot: str, answer: int) -> None:
         """Tells everybody to look again, at a repeat too: the first time may have stopped before this."""
         if answer == 0:
@@ -98,7 +111,7 @@ class Bots:
         await call(self._client, "INCR", keys.TOKENS_REVISION)
 
     async def tokens_revision(self) -> int:
-        """Rises with every rotation and revocation: when it does, ask again whether open streams may stay."""
+        """Rises with every rotation, revocation and deletion: when it does, ask again whether open streams may stay."""
         return int(await call(self._client, "GET", keys.TOKENS_REVISION) or 0)
 
     async def authenticate(self, token: str) -> RegisteredBot:
@@ -114,9 +127,9 @@ class Bots:
         return registered
 
     async def get_bot(self, bot: str) -> RegisteredBot | None:
-        """The bot, None when it is not registered."""
+        """The bot, None when it is not registered, or was deleted."""
         found = await self._read_bots(bot)
-        return found[1] if found else None
+        return found[1] if found and not found[1].is_deleted else None
 
     async def _read_bots(self, bot: str) -> tuple[bytes, RegisteredBot] | None:
         return _parse_bot(bot, await call(self._client, *_reading(bot)))
@@ -142,18 +155,19 @@ class Bots:
         answers = await call_many(self._client, [_reading(bot) for bot in shown]) if shown else []
         found = (_parse_bot(bot, answer) for bot, answer in zip(shown, answers, strict=True))
         token = _page_token(shown[-1]) if len(named) > page_size else ""
-        return BotPage(tuple(it[1] for it in found if it), token)
+        return BotPage(tuple(it[1] for it in found if it and not it[1].is_deleted), token)
 
 
 def _reading(bot: str) -> tuple[str, ...]:
-    return ("HMGET", keys.bot_registration(bot), "token_hash", "owner", "create_ms", "revoked")
+    return ("HMGET", keys.bot_registration(bot), "token_hash", "owner", "create_ms", "revoked", "deleted_ms")
 
 
 def _parse_bot(bot: str, answer: list[bytes | None]) -> tuple[bytes, RegisteredBot] | None:
-    token_hash, owner, create_ms, revoked = answer
+    token_hash, owner, create_ms, revoked, deleted_ms = answer
     if token_hash is None or owner is None or create_ms is None:
         return None
-    return token_hash, RegisteredBot(bot, owner.decode(), int(create_ms), revoked is not None)
+    is_revoked, is_deleted = revoked is not None, deleted_ms is not None
+    return token_hash, RegisteredBot(bot, owner.decode(), int(create_ms), is_revoked, is_deleted)
 
 
 def _page_token(bot: str) -> str:

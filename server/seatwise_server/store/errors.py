@@ -66,6 +66,10 @@ class BotExists(StoreError):
     """A bot of that name and version was registered by another request."""
 
 
+class BotDeleted(BotExists):
+    """There was a bot of that name and version."""
+
+
 class SetRefused(StoreError):
     """The match cannot join the set."""
 

@@ -22,7 +22,7 @@ FAREWELLS_CHANNEL = "seatwise:farewells"
 """Tells referees that one of them has let go of its matches: its name."""
 
 TOKENS_REVISION = "seatwise:tokens:revision"
-"""Rises with every rotation and revocation; whoever keeps streams open watches it."""
+"""Rises with every rotation, revocation and deletion; whoever keeps streams open watches it."""
 
 BOT_INDEX = "seatwise:bots"
 """Sorted set of all registered bots, in the order of their names."""
@@ -82,7 +82,7 @@ def match_slot(match: str) -> int:
 
 
 def bot_registration(bot: str) -> str:
-    """Hash of owner, token hash and dates, and how many Attend streams there were."""
+    """Hash of owner, token hash and dates, and how many Attend streams there were. It outlives the bot: names are not reused."""
     return f"seatwise:{{bot:{bot}}}:registration"
 
 
