@@ -14,7 +14,7 @@ from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
-from seatwise_server.store import SeatNews, SeatOf, SeatOffer, Store
+from seatwise_server.store import SeatNews, SeatOf, SeatOffer, Store, keys
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.timings import ATTENDANCE_LEASE_MS
 
@@ -171,6 +171,17 @@ async def test_a_beat_keeps_what_is_written_and_ends_what_was_replaced(store: St
         await attend_elsewhere(store)
         await lobby._beat_once()
         assert told(attendance) == [None]
+
+
+async def test_a_bot_whose_lease_ran_out_while_redis_was_away_keeps_its_place(store: Store) -> None:
+    lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
+    attendance = AttendanceStream(BOT, (QUEUE,), 1)
+    async with lobby.attend_lobby(attendance):
+        before = await store.queues.waiting_bots(QUEUE)
+        await store.client.call("UNLINK", keys.bot_attendance(BOT))
+        await lobby._wait_in_queues(attendance)
+        assert await store.queues.waiting_bots(QUEUE) == before
+        assert [each.bot for each in before] == [BOT]
 
 
 # What is handed over

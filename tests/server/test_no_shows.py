@@ -126,12 +126,31 @@ async def test_a_bot_that_sits_now_and_then_spoils_no_more_than_it_has_sat(house
             taken += 1
         await until_told(attending)
         await asyncio.sleep(2 * SETUP_S)
-    assert 3 <= len(spoiled(house, [wire.bot])) <= sat + 1
-    assert len(attending.offers) <= 2 * sat + 1
+    assert 3 <= len(spoiled(house, [wire.bot])) <= no_shows.MOST_UNTAKEN
+    assert len(attending.offers) <= sat + no_shows.MOST_UNTAKEN
 
 
 def chair_of(wire: Wire, offer: pb.SeatOffer) -> Chair:
     return Chair(wire, offer.match, offer.seat)
+
+
+@on_one_loop
+async def test_a_bot_that_sits_down_at_the_last_moment_keeps_one_table_waiting_at_a_time(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(no_shows, "SLOW_MS", int(SETUP_S * 300))
+    wire = await house.bot()
+    attending = await wire.attend([QUEUE], PLENTY)
+    stream, untaken = wire.play(), list[int]()
+    async with asyncio.TaskGroup() as chairs, playing(house, 4, 2):
+        for count in range(5):
+            await attending.until(lambda count=count: attending.offers[count:])
+            untaken.append(len(attending.offers) - count)
+            await asyncio.sleep(SETUP_S * 0.6)
+            chair = chair_of(wire, attending.offers[count])
+            await chair.sit(stream)
+            chairs.create_task(chair.play_out())
+    assert untaken == [1] * 5
 
 
 @on_one_loop

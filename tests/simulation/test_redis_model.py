@@ -126,7 +126,9 @@ class Lots(random.Random):
                     "offer_put", [offers, seats, untaken], seat, self.randint(1, 3), "offer", "channel", BOT
                 ),
                 self.script("seat_told", [untaken], 10**6, seat),
-                self.script("seat_taken", [untaken, missed], seat, "channel", BOT, 31, 5, 10**6),
+                self.script(
+                    "seat_taken", [untaken, missed], seat, "channel", BOT, 31, 5, 10**6, self.choice([-1, 10])
+                ),
                 self.script("no_show", [untaken, missed], seat, "m", "1", "channel", BOT, *NO_SHOW_LIMITS),
                 self.script("no_shows_off", [missed]),
                 ["HMGET", missed, "taken", "matches"],

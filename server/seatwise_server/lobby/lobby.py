@@ -166,7 +166,7 @@ class Lobby:
 
     async def _wait_in_queues(self, attendance: AttendanceStream) -> None:
         """Each bot that has a place free waits, once, in each queue it named."""
-        room = await self._store.seats.room_in(attendance.bot, attendance.queues)
+        room = await self._room_in_queues(attendance)
         has_room = {queue for queue, free in zip(attendance.queues, room, strict=True) if free}
         await self._tell_what_it_is_off(attendance, has_room)
         for queue in attendance.queues:
@@ -177,6 +177,15 @@ class Lobby:
         if attendance.bot not in self._present:  # it has gone meanwhile
             await self._leave_queues(attendance.bot, attendance.queues)
         self._pairing.wake_pairing()
+
+    async def _room_in_queues(self, attendance: AttendanceStream) -> list[int]:
+        """How many seats more the bot may take in each queue; its lease may have run out while Redis was away."""
+        bot, queues = attendance.bot, attendance.queues
+        room = await self._store.seats.room_in(bot, queues)
+        if any(room) or not queues or await self._store.attendances.present_bots([bot]):
+            return room
+        await self._renew_attendance(attendance)
+        return await self._store.seats.room_in(bot, queues)
 
     async def _tell_what_it_is_off(self, attendance: AttendanceStream, has_room: Collection[str]) -> None:
         """The ladders and the queues that it named and may not play in. A bot that is off the queues has no room there."""

@@ -104,8 +104,8 @@ def bot_off(bot: str) -> str:
 def bot_untaken(bot: str) -> str:
     """Hash of `<match>/<seat>` of queues in which the bot has not sat down yet.
 
-    The value is `0` before the seat is offered, then the time of the offer. It is `told` or `late` when the bot was told, and
-    `left` when the bot has closed its stream since.
+    The value is `<state> <ms>`, where ms is the time of the offer. The states are `reserved` (ms is 0), `offered`, then `told` or
+    `late` when the bot was told, and `left` when the bot has closed its stream since.
     """
     return f"seatwise:{{bot:{bot}}}:untaken"
 

@@ -1,8 +1,8 @@
 """No-shows in queues: bots that did not sit down where they were offered a seat.
 
-What is counted lies with the bot, so a new stream of the bot changes nothing. A bot that is new, or has missed a seat, may have
-one seat of a queue in which it has not sat down yet, and one more for each seat that it takes. The third no-show in a short
-time takes it off the queues for a while.
+The count lies with the bot, so a new stream of the bot changes nothing. A bot that is new, or has missed a seat, may have one
+seat of a queue in which it has not sat down yet, and one more for each seat that it takes in good time. The third no-show in
+a short time takes it off the queues for a while.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from seatwise_server.store.seats import SeatOf
 
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
-MOST_UNTAKEN = 32
-"""So many seats may be untaken at once, however many the bot has taken."""
+MOST_UNTAKEN = 4
+"""So many seats may be untaken at once, however many the bot has taken: so many tables one bot can keep waiting."""
+SLOW_MS = 2000
+"""A bot that sits down so long after the offer keeps others waiting: it may have one untaken seat again."""
 REMEMBERED_MS = 20 * MINUTE_MS
 """So long a no-show is remembered; several one after the other."""
 FORGIVEN_MS = 2 * MINUTE_MS
@@ -99,7 +101,7 @@ class NoShows:
 
         All lobbies are told when it may be seated again for that, on keys.OFFERS_CHANNEL.
         """
-        more = (keys.OFFERS_CHANNEL, bot, MOST_UNTAKEN - 1, FORGIVEN_MS, NO_SHOWS_KEPT_MS)
+        more = (keys.OFFERS_CHANNEL, bot, MOST_UNTAKEN - 1, FORGIVEN_MS, NO_SHOWS_KEPT_MS, SLOW_MS)
         return bool(
             await scripts.run_script(self._client, "seat_taken", _keys(bot), f"{match}/{seat}", *more)
         )
@@ -148,4 +150,7 @@ def _keys(bot: str) -> list[str]:
 def _news(held: bytes | None) -> SeatNews | None:
     if held is None:
         return None
-    return {b"told": SeatNews.TOLD, b"late": SeatNews.TOLD, b"left": SeatNews.LEFT}.get(held, SeatNews.UNTOLD)
+    state = held.partition(b" ")[0]
+    return {b"told": SeatNews.TOLD, b"late": SeatNews.TOLD, b"left": SeatNews.LEFT}.get(
+        state, SeatNews.UNTOLD
+    )

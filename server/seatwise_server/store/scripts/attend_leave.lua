@@ -9,10 +9,8 @@ if ARGV[2] ~= '1' then return 1 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for _, seat in ipairs(redis.call('HKEYS', KEYS[2])) do
-  local known = redis.call('HGET', KEYS[2], seat)
-  local offered = tonumber(known)
-  if known == 'told' or (offered and (offered == 0 or now - offered <= tonumber(ARGV[3]))) then
-    redis.call('HSET', KEYS[2], seat, 'left')
-  end
+  local state, offered = string.match(redis.call('HGET', KEYS[2], seat), '^(%a+) (%d+)$')
+  local is_new = state == 'reserved' or (state == 'offered' and now - offered <= tonumber(ARGV[3]))
+  if state == 'told' or is_new then redis.call('HSET', KEYS[2], seat, 'left ' .. offered) end
 end
 return 1

@@ -4,11 +4,12 @@
 -- KEYS: untaken, no-shows, attendance. ARGV: match/seat, match, '1' it counts or '', channel, bot, remembered ms, most ms, pause ms,
 -- longest pause ms, day ms, keep ms.
 -- Answers 0 it is noted already or the seat is not one of a queue, 1 not counted, 2 counted, 3 the bot is off the queues.
-local told = redis.call('HGET', KEYS[1], ARGV[1])
-if not told then return 0 end
+local held = redis.call('HGET', KEYS[1], ARGV[1])
+if not held then return 0 end
 redis.call('HDEL', KEYS[1], ARGV[1])
 redis.call('PUBLISH', ARGV[4], ARGV[5] .. ' ' .. ARGV[1])
-local knows = told == 'left' or (told == 'told' and redis.call('EXISTS', KEYS[3]) == 1)
+local state = string.match(held, '^%a+')
+local knows = state == 'left' or (state == 'told' and redis.call('EXISTS', KEYS[3]) == 1)
 if not knows or ARGV[3] ~= '1' then return 1 end
 
 local time = redis.call('TIME')

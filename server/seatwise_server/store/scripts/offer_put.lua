@@ -4,9 +4,9 @@
 if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 0 then return 0 end
 local held = redis.call('HGET', KEYS[1], ARGV[1])
 if held and tonumber(string.match(held, '^%d+')) > tonumber(ARGV[2]) then return 0 end
-if redis.call('HGET', KEYS[3], ARGV[1]) == '0' then
+if redis.call('HGET', KEYS[3], ARGV[1]) == 'reserved 0' then
   local time = redis.call('TIME')
-  redis.call('HSET', KEYS[3], ARGV[1], string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000)))
+  redis.call('HSET', KEYS[3], ARGV[1], string.format('offered %d', time[1] * 1000 + math.floor(time[2] / 1000)))
 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ' ' .. ARGV[3])
 redis.call('PUBLISH', ARGV[4], ARGV[5] .. ' ' .. ARGV[1])

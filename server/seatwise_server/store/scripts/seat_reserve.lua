@@ -1,6 +1,6 @@
 #!lua
 -- Takes a seat for a bot, within the number it attends for. A seat of a queue is untaken until the bot sits down, and a bot
--- may have one untaken seat, and one more for each seat that it has taken since its last no-show.
+-- may have one untaken seat, and one more for each seat that it has taken in good time since its last no-show.
 -- KEYS: seats, attendance, untaken, no-shows. ARGV: match/seat, '1' for a seat of a queue or '', when it is too late in ms (may
 -- be absent). Answers 1 RESERVED, 2 ALREADY, 3 FULL, 4 ABSENT, 5 LATE, 6 BARRED.
 local time = redis.call('TIME')
@@ -20,7 +20,7 @@ if ARGV[2] == '1' then
     end
     if redis.call('HLEN', KEYS[3]) >= most_untaken then return 6 end
   end
-  redis.call('HSET', KEYS[3], ARGV[1], '0')
+  redis.call('HSET', KEYS[3], ARGV[1], 'reserved 0')
 end
 redis.call('SADD', KEYS[1], ARGV[1])
 return 1

@@ -1,12 +1,23 @@
 #!lua flags=allow-oom
--- The bot has sat down in a match of a queue: it may have one untaken seat more, and some of its no-shows is forgiven.
--- KEYS: untaken, no-shows. ARGV: match/seat, channel, bot, most taken, forgiven ms, keep ms.
+-- The bot has sat down in a match of a queue, and some of its no-shows is forgiven. It may have one untaken seat more; but only
+-- one again if it kept the others waiting, though it was told in time.
+-- KEYS: untaken, no-shows. ARGV: match/seat, channel, bot, most taken, forgiven ms, keep ms, slow ms.
 -- Answers 1, or 0 when the seat is not one of a queue, or is noted already.
-if redis.call('HDEL', KEYS[1], ARGV[1]) == 0 then return 0 end
+local held = redis.call('HGET', KEYS[1], ARGV[1])
+if not held then return 0 end
+redis.call('HDEL', KEYS[1], ARGV[1])
+local state, offered = string.match(held, '^(%a+) (%d+)$')
+local time = redis.call('TIME')
+local is_slow = time[1] * 1000 + math.floor(time[2] / 1000) - offered > tonumber(ARGV[7])
 local found = redis.call('HMGET', KEYS[2], 'taken', 'forgiven_at_ms')
 local taken = tonumber(found[1] or 0)
 local had_none_left = redis.call('HLEN', KEYS[1]) >= taken
-redis.call('HSET', KEYS[2], 'taken', string.format('%d', math.min(taken + 1, tonumber(ARGV[4]))))
+if not is_slow then
+  taken = math.min(taken + 1, tonumber(ARGV[4]))
+elseif state == 'told' or state == 'left' then
+  taken = 0
+end
+redis.call('HSET', KEYS[2], 'taken', string.format('%d', taken))
 if found[2] then
   redis.call('HSET', KEYS[2], 'forgiven_at_ms', string.format('%d', found[2] - ARGV[5]))
 end

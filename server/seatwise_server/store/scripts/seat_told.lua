@@ -5,10 +5,10 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local in_time = 0
 for i = 2, #ARGV do
-  local offered = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or 0) or 0
-  if offered > 0 then
+  local offered = string.match(redis.call('HGET', KEYS[1], ARGV[i]) or '', '^offered (%d+)$')
+  if offered then
     local is_late = now - offered > tonumber(ARGV[1])
-    redis.call('HSET', KEYS[1], ARGV[i], is_late and 'late' or 'told')
+    redis.call('HSET', KEYS[1], ARGV[i], (is_late and 'late ' or 'told ') .. offered)
     in_time = in_time + (is_late and 0 or 1)
   end
 end
