@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from argparse import ArgumentParser
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -484,6 +485,19 @@ async def test_a_server_may_ask_for_certificates_of_its_clients(
                 await until(lambda: wanted in caplog.text)
             async with attending(address, tls_cert=cert, tls_key=key, **trust):
                 await server.lobby()
+
+
+async def test_a_server_of_another_kind_may_say_that_it_wants_a_certificate(tmp_path: Path, ca: str) -> None:
+    """OpenSSL sends an alert where gRPC only hangs up."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=ca)
+    context.load_cert_chain(*SERVER.write(tmp_path))
+    context.verify_mode = ssl.CERT_REQUIRED
+    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0, ssl=context)
+    endpoint = resolve_endpoint(f"https://localhost:{server.sockets[0].getsockname()[1]}")
+    error = UnavailableError("Socket closed")
+    explained = await asyncio.to_thread(dialing.explain_failure, endpoint, Security(ca=ca), error)
+    server.close()
+    assert "as servers do that want a client certificate" in str(explained)
 
 
 async def test_files_that_do_not_fit_are_named(secure: FakeServer, tmp_path: Path) -> None:

@@ -2060,7 +2060,7 @@ FAULTS: tuple[Fault, ...] = (
         f"{LINK}/endpoint.py",
         "not insecure and (not is_local or (lobby is not None and lobby.is_encrypted))",
         "False",
-        (ENDPOINT, ENCRYPTION),
+        (ENDPOINT,),
         is_short=True,
     ),
     Fault(
@@ -2110,7 +2110,7 @@ FAULTS: tuple[Fault, ...] = (
         f"{LINK}/dialing.py",
         "if security.pins and digest not in security.pins:",
         "if security.pins and not digest:",
-        (ENCRYPTION,),
+        (f"{ENCRYPTION}::test_another_key_than_the_pinned_one_is_refused",),
         is_short=True,
     ),
     Fault(
@@ -2176,5 +2176,12 @@ FAULTS: tuple[Fault, ...] = (
         "        certificate.verify_directly_issued_by(authority.certificate)\n",
         "",
         (f"{TLS}::test_another_ca_signs_again",),
+    ),
+    Fault(
+        "the bots of a league are not told whom to trust",
+        "server/seatwise_server/league/processes.py",
+        ", **security.to_environment()}",
+        "}",
+        (f"{TLS}::test_the_bots_of_a_league_come_by_tls",),
     ),
 )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import shutil
 import socket
 import ssl
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -144,6 +147,40 @@ async def test_the_house_bots_play_by_tls(tmp_path: Path) -> None:
                 on_result=results.append, tls_pin=house.server.pin,
             )  # fmt: skip
         assert [result.is_void for result in results] == [False]
+
+
+LEAGUE = """
+name = "two"
+game = "ugo"
+format = "round-robin"
+seats = 2
+options = { rounds = 1 }
+[[entrants]]
+bot = "greedy"
+[[entrants]]
+bot = "random"
+"""
+
+
+async def test_the_bots_of_a_league_come_by_tls(tmp_path: Path) -> None:
+    """They are processes of their own: they are told whom to trust."""
+    (tmp_path / "league.toml").write_text(LEAGUE)
+    (tmp_path / "server").mkdir()
+    async with serving(tmp_path / "server", "--tls", "auto") as process:
+        league = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "seatwise", "league", "run", str(tmp_path / "league.toml"),
+            "--address", f"https://0.0.0.0:{port_of(process)}", "--results", str(tmp_path / "results"),
+            "--tls-pin", read_identity(self_signed_files(tmp_path / "server")).pin, "--json",
+            env={**os.environ, "SEATWISE_TOKEN": process.token}, stdout=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+        async with asyncio.timeout(60):
+            assert await league.wait() == 0
+    season = (tmp_path / "results" / "season.jsonl").read_text().splitlines()
+    results = [line for line in map(json.loads, season) if line.get("kind") == "result"]
+    assert results
+    assert {ending for result in results for ending in result["endings"]} == {"COMPLETED"}, (
+        "no substitute resigned"
+    )
 
 
 # With certificates of a CA

@@ -103,6 +103,8 @@ def explain_failure(endpoint: Endpoint, security: Security, error: SeatwiseError
             return error  # gRPC has its own list of CAs, and the server may have come up meanwhile
         return EncryptionError(_untrusted(endpoint, refused.verify_message))
     except ssl.SSLError as refused:
+        if "CERTIFICATE_REQUIRED" in (refused.reason or ""):
+            return UnavailableError(_hangs_up(endpoint))
         return _explain_refusal(endpoint, refused) or error
     except (OSError, ValueError):
         return error
@@ -214,7 +216,8 @@ def _speaks_no_tls(endpoint: Endpoint) -> str:
     if endpoint.is_offered:
         return (
             f"the lobby offers a seat at {endpoint.address}, to be reached by TLS, but no TLS is spoken there: tell its "
-            "operator (seatwise serve --tls-cert, or --tls auto)"
+            "operator (seatwise serve --tls-cert, or --tls auto). With --insecure (insecure=True) the token and all moves "
+            "travel in clear to an address without a scheme"
         )
     return (
         f"{endpoint.address} speaks no TLS: its operator can turn it on (seatwise serve --tls-cert, or --tls auto). With "
