@@ -262,7 +262,7 @@ class Match:
             decided_ms = (self._race or self._turn).decide_due(now)
             if decided_ms is not None:
                 self._advance_match(decided_ms)
-        elif max(now, position.at_ms) >= self._setup_ends_ms():
+        elif max(now, position.at_ms) >= self._setup_end_ms():
             self._deal_cards(now)
         return self._decision.take_effects() + self._wake_effects()
 
@@ -276,7 +276,7 @@ class Match:
         decision, position = self._decision, self._decision.position
         now = max(now, position.at_ms)
         if self._is_in_setup():
-            self._stood_still_ms += max(0, min(ms, now - position.opened_ms))
+            self._stood_still_ms += max(0, min(ms, now - position.setup_began_ms))
             return self._wake_effects()
         if position.end is not None or not self._clock.has_run_in(ms, now):
             return []
@@ -401,15 +401,17 @@ class Match:
     def _is_in_setup(self) -> bool:
         return self._decision.position.state is None and self._decision.position.end is None
 
-    def _setup_ends_ms(self) -> int:
-        return self._decision.position.opened_ms + self.setup.time_control.setup_ms + self._stood_still_ms
+    def _setup_end_ms(self) -> int:
+        return (
+            self._decision.position.setup_began_ms + self.setup.time_control.setup_ms + self._stood_still_ms
+        )
 
     def _wake_effects(self) -> list[Effect]:
         """When to call `tick`. As long as entries are not confirmed, `confirm_entries` will say it instead."""
         if not self.is_confirmed:
             return []
         if self._is_in_setup():
-            return [WakeAt(self._setup_ends_ms())]
+            return [WakeAt(self._setup_end_ms())]
         return [WakeAt((self._race or self._turn).wake_ms())]
 
 

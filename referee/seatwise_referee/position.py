@@ -88,7 +88,7 @@ class Position(NamedTuple):
     """The game's state; `None` before the deal."""
     prompt: Prompt | None = None
     end: Finished | Voided | None = None
-    opened_ms: int = 0
+    setup_began_ms: int = 0
     """When the set-up time began: when the match was opened, or taken over last."""
     race_ms: int = 0
     """The first charge in the last `called` entry of the open race. After a takeover all charges continue from there."""
@@ -100,7 +100,7 @@ class Position(NamedTuple):
     ) -> Position:
         """Return the position after a move, which all seats may know of; see `SeatState.after_move`."""
         return Position(
-            seats, seq, at_ms, self.epoch, state, prompt, self.end, self.opened_ms, self.race_ms, seq
+            seats, seq, at_ms, self.epoch, state, prompt, self.end, self.setup_began_ms, self.race_ms, seq
         )
 
     @property
@@ -241,7 +241,7 @@ def _after_forfeited(position: Position, entry: Forfeited, *_: Any) -> Position:
 
 
 def _after_taken_over(position: Position, entry: TakenOver, *_: Any) -> Position:
-    return _after_public(position, entry, epoch=entry.epoch, opened_ms=entry.at_ms)
+    return _after_public(position, entry, epoch=entry.epoch, setup_began_ms=entry.at_ms)
 
 
 def _after_frozen(position: Position, entry: Frozen, *_: Any) -> Position:

@@ -57,7 +57,7 @@ class Race:
         """By seat: when its newest answer arrived."""
         self._recent: dict[Seat, deque[int]] = defaultdict(lambda: deque(maxlen=MOST_LAYS_A_SECOND))
         self._calls: dict[Seat, HeldCall] = {}
-        self.silent = set(self._building_seats(state))
+        self.silent_seats = set(self._building_seats(state))
         """Seats that have sent no answer to this prompt."""
 
     # Answers of the seats
@@ -153,7 +153,7 @@ class Race:
         self._offers = _only_of(building, self._offers)
         gone = [call for call in self.held_calls() if call.seat not in building]
         self.release_calls(gone)
-        self.silent &= building
+        self.silent_seats &= building
         self.provisional = self.state_now()
         for seat, move in self._offers.items():
             self.provisional = self._game.play(self.provisional, seat, move)

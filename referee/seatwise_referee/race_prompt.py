@@ -84,7 +84,7 @@ class RacePrompt:
         if not is_call and race.is_too_fast(seat, came_ms):
             effects.append(RejectRequest(seat, request_id, RejectReason.TOO_MANY, TOO_FAST))
             return None
-        race.silent.discard(seat)
+        race.silent_seats.discard(seat)
         try:
             if is_call:
                 self._hold_call(HeldCall(seat, request_id, came_ms), move)
@@ -201,7 +201,7 @@ class RacePrompt:
 
     def _end_at_time_limit(self, now: int) -> None:
         """End the round, because the time of all seats is over. A seat that sent no answer has a strike."""
-        at_ms, silent = max(now, self._decision.position.at_ms), tuple(sorted(self._race.silent))
+        at_ms, silent = max(now, self._decision.position.at_ms), tuple(sorted(self._race.silent_seats))
         asked = tuple(
             SeatTimeout(seat, self._clock.charge_of(seat, at_ms)) for seat in self._building_seats()
         )

@@ -80,7 +80,7 @@ class TimeControl:
 
         Args:
             pace: The pace of the prompt, a key of `free_ms`.
-            bank_ms: What the seat's bank has left.
+            bank_ms: The rest of the seat's bank.
         """
         return self.free_ms[pace] + bank_ms + self.grace_ms
 
@@ -92,7 +92,7 @@ class TimeControl:
 
         Args:
             pace: The pace of the prompt, a key of `free_ms`.
-            bank_ms: What the bank had left before.
+            bank_ms: The rest of the seat's bank before the move.
             charged_ms: The charge of the move.
         """
         return max(0, bank_ms - max(0, charged_ms - self.free_ms[pace])) + self.increment_ms

@@ -29,11 +29,12 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), ROOT / "tests" / "README.md", *(ROOT / "docs").glob("*.md")])
 PROTOS = sorted((ROOT / "proto").rglob("*.proto"))
 SDK = ROOT / "client_sdk" / "seatwise"
+REFEREE = ROOT / "referee" / "seatwise_referee"
 MODULES = sorted(
     each
     for folder in (".", "cli", "codec", "kits", "link", "samples", "season")
     for each in (SDK / folder).glob("*.py")
-)
+) + sorted(REFEREE.rglob("*.py"))
 """The modules that users import, and the modules behind them. Their docstrings are read; commands have help texts."""
 COMMANDS = {each.COMMAND.name: each.COMMAND for each in (play_command, bot_command, verify_command)} | {
     point.name: point.load() for point in entry_points(group=ENTRY_POINTS)

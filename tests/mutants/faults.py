@@ -283,14 +283,14 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "verify: a million lays are played before they are refused",
-        f"{VERIFY}/defaults.py",
+        f"{VERIFY}/default_moves.py",
         "moves[:-1][: MOST_MOVES - 1]:",
         "moves[:-1]:",
         (HOSTILE,),
     ),
     Fault(
         "verify: a standstill is longer than the match",
-        f"{VERIFY}/course.py",
+        f"{VERIFY}/replay.py",
         "        if entry.ms > entry.at_ms:\n",
         "        if False:\n",
         (FORGED,),
@@ -305,7 +305,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "verify: a terminal is given what a bundle holds",
         "client_sdk/seatwise/season/fault.py",
-        "super().__init__(printable(text))",
+        "super().__init__(escape_text(text))",
         "super().__init__(text)",
         (BUNDLES,),
     ),
@@ -1026,21 +1026,21 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "verify: any window is wide enough",
-        f"{VERIFY}/races.py",
+        f"{VERIFY}/race_entries.py",
         "    _check_window(entry, race.limits)\n",
         "",
         (FORGED_RACES,),
     ),
     Fault(
         "verify: calls in any order",
-        f"{VERIFY}/races.py",
+        f"{VERIFY}/race_entries.py",
         "    _check_order(entry)\n",
         "",
         (FORGED_RACES,),
     ),
     Fault(
         "verify: who had left may still lay",
-        f"{VERIFY}/defaults.py",
+        f"{VERIFY}/default_moves.py",
         "left.seq < absence.question.opened_seq",
         "left.seq < 0",
         (FORGED_RACES,),
@@ -1106,21 +1106,21 @@ FAULTS: tuple[Fault, ...] = (
     # verify skips a check
     Fault(
         "verify: charges",
-        f"{VERIFY}/clocks.py",
+        f"{VERIFY}/charges.py",
         "    if times.charged_ms != charge:\n",
         "    if False:\n",
         (FORGED,),
     ),
     Fault(
         "verify: moves that came too late",
-        f"{VERIFY}/clocks.py",
+        f"{VERIFY}/charges.py",
         "    if times.charged_ms > limits.allowed_ms(pace, bank_ms):\n",
         "    if False:\n",
         (FORGED,),
     ),
     Fault(
         "verify: time-outs with time left",
-        f"{VERIFY}/clocks.py",
+        f"{VERIFY}/charges.py",
         "    if times.charged_ms <= limits.allowed_ms(pace, bank_ms):\n",
         "    if False:\n",
         (FORGED,),
@@ -1136,7 +1136,7 @@ FAULTS: tuple[Fault, ...] = (
         "verify: deals",
         f"{VERIFY}/header.py",
         (
-            "    if canonical_json(found) == canonical_json(given):  # not `==`, to which `true` is 1\n"
+            "    if canonical_json(found) == canonical_json(given):  # not `==`, because there `true` equals 1\n"
             "        return\n"
         ),
         "    return\n",
@@ -1158,8 +1158,8 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "verify: what the referee owes",
-        f"{VERIFY}/course.py",
-        "        if not owed.is_paid_by(entry):\n",
+        f"{VERIFY}/replay.py",
+        "        if not required.is_met_by(entry):\n",
         "        if False:\n",
         (FORGED,),
     ),
@@ -1559,7 +1559,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the set-up time runs while we stand still",
         MATCH,
-        "            self._stood_still_ms += max(0, min(ms, now - position.opened_ms))\n",
+        "            self._stood_still_ms += max(0, min(ms, now - position.setup_began_ms))\n",
         "",
         ("tests/referee/test_match_clocks.py",),
     ),

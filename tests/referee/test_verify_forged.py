@@ -234,7 +234,7 @@ FORGERIES: dict[str, tuple[str, Forgery, str]] = {
     "asked earlier": (
         "taken_over",
         lambda body: the(body, "move").update(asked_ms=890),
-        r"^seq 6: seat 0 was asked at 890, before prompt 1 was put at 900",
+        r"^seq 6: seat 0 was asked at 890, before prompt 1 was opened at 900",
     ),
     "asked later": (
         "smooth",

@@ -16,7 +16,7 @@ from matches.scenes import SCENES
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import Frozen, canonical_json
 from seatwise_referee.verify import MOST_BYTES, verify_line
-from seatwise_referee.verify.course import Course
+from seatwise_referee.verify.replay import RecordReplay
 
 # Lines that are no records
 
@@ -95,13 +95,13 @@ def test_a_line_that_is_no_record_is_told_why(name: str) -> None:
 def test_standstills_are_not_copied_for_each_that_follows() -> None:
     """Or a record of nothing else would take hours."""
     desk = dealt()
-    course = Course(desk.setup)
+    course = RecordReplay(desk.setup)
     for entry in desk.journal:
-        course.go_on(entry)
+        course.apply_entry(entry)
     question = course._question
     assert question
     for seq in (4, 5, 6):
-        course.go_on(Frozen(seq=seq, at_ms=1, ms=1, why="STALL"))
+        course.apply_entry(Frozen(seq=seq, at_ms=1, ms=1, why="STALL"))
     assert [each.seq for each in question.frozen] == [4, 5, 6]
 
 

@@ -123,7 +123,7 @@ FORGERIES: dict[str, tuple[str, Forgery, str]] = {
     "call before it was asked": ("raced", change_call(0, asked_ms=502), r"^seq 5: seat 0 was asked at 502, after 501"),
     "allowance of a call": ("raced", change_call(0, allowance_ms=101), r"^seq 5: seat 0 has an allowance of 101 ms"),
     "asked before the put": (
-        "race_taken_over", change_call(0, 1, asked_ms=8999), r"^seq 11: seat 1 was asked at 8999, before prompt 1 was put"
+        "race_taken_over", change_call(0, 1, asked_ms=8999), r"^seq 11: seat 1 was asked at 8999, before prompt 1 was opened"
     ),
     "base after a takeover": (
         "race_taken_over", change_call(0, 1, charged_ms=300),

@@ -140,13 +140,13 @@ def _chain_of(client: Client, match: str) -> str:
 def _compared(verdict: Verdict, chain: str | None) -> Verdict:
     from dataclasses import replace
 
-    from seatwise_referee.verify import Fault
+    from seatwise_referee.verify import RecordFault
 
     if chain is None or verdict.fault or verdict.chain == chain:
         return verdict
     return replace(
         verdict,
-        fault=Fault(
+        fault=RecordFault(
             f"the record is consistent, but its chain ends with {verdict.chain}, "
             f"and {_told(chain)}: it is not the record of that match"
         ),

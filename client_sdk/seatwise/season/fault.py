@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from seatwise_referee.verify import printable
+from seatwise_referee.verify import escape_text
 
 
 class BadSeason(ValueError):  # it is the verdict, not a failure of the program
     """The first thing that is wrong; the text names the file in the bundle and the line, and is safe to print."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(printable(text))
+        super().__init__(escape_text(text))
 
 
 def fault_at(file: str, line: int, what: str) -> BadSeason:

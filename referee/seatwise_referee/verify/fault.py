@@ -1,47 +1,47 @@
-"""What is wrong with a record, in one sentence that is safe to print."""
+"""A fault of a record, as one sentence that is safe to print."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 MOST_LETTERS = 500
-"""Of one fault. A forged record must not fill the reader's screen."""
+"""The length of a fault's text at most. A forged record must not fill the reader's screen."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class RecordFault:
     """The first thing that is wrong with a record."""
 
     text: str
     """Plain ASCII without control characters, whatever the record holds."""
 
     seq: int | None = None
-    """The entry that it is about, if it is about one."""
+    """The number of the entry that it is about, if it is about one."""
 
     def __str__(self) -> str:
         return self.text if self.seq is None else f"seq {self.seq}: {self.text}"
 
 
 class BadRecord(Exception):
-    """Something is wrong; nothing after it has been looked at."""
+    """The record has a fault. Nothing after it was checked."""
 
     def __init__(self, text: str, seq: int | None = None) -> None:
         super().__init__(text)
-        self.fault = Fault(printable(text), seq)
+        self.fault = RecordFault(escape_text(text), seq)
 
 
-def printable(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return the text as ASCII without control characters, at most `MOST_LETTERS` of them and a mark where it is cut.
 
-    Whatever a file holds, a terminal may show this.
+    A terminal may show it, whatever the file holds.
     """
     letters = text[: MOST_LETTERS + 1].encode("ascii", "backslashreplace").decode()
     shown = "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in letters)
     return shown if len(shown) <= MOST_LETTERS else shown[:MOST_LETTERS] + " ..."
 
 
-def quoted(value: object, most: int = 70) -> str:
-    """The value as a reader knows it from the file, cut short."""
+def quote_value(value: object, most: int = 70) -> str:
+    """Return the value as the file has it, cut short."""
     try:
         text = ascii(value)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""The result worked out again."""
+"""Computes the result again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from seatwise_referee.ending import result_ranks
 from seatwise_referee.game import Outcome
 from seatwise_referee.journal import Finished
 from seatwise_referee.position import Position
-from seatwise_referee.verify.fault import BadRecord, quoted
+from seatwise_referee.verify.fault import BadRecord, quote_value
 
 
 def check_finished(entry: Finished, outcome: Outcome | None, position: Position) -> None:
-    """That the last entry says what the match played again says."""
+    """Check that the last entry has the result of the replay."""
     assert outcome is not None  # no prompt is open
     exits = [own.left for own in position.seats]
     endings = [own.ending for own in position.seats]
@@ -28,16 +28,16 @@ def check_finished(entry: Finished, outcome: Outcome | None, position: Position)
             names = list(map(str, right)) if key == "endings" else right
             shown = list(map(str, found)) if key == "endings" else found
             raise BadRecord(
-                f"{key} is {quoted(shown)}; the match played again gives {quoted(names)}", entry.seq
+                f"{key} is {quote_value(shown)}; the match played again gives {quote_value(names)}", entry.seq
             )
 
 
 def check_tail(record: dict[str, Any]) -> None:
-    """That the record's tail repeats its last entry."""
+    """Check that the record's tail repeats its last entry."""
     last = record["entries"][-1]
     for key in ("outcome", "result", "endings"):
         if record[key] != last[key]:
             raise BadRecord(
-                f"{key} at the end of the record is {quoted(record[key])}; "
-                f"the entry `finished` says {quoted(last[key])}"
+                f"{key} at the end of the record is {quote_value(record[key])}; "
+                f"the entry `finished` says {quote_value(last[key])}"
             )

@@ -1,4 +1,4 @@
-"""What is fixed before the first card is played: limits, seats, seed, nonces and deals."""
+"""Checks what is fixed before the first move: limits, seats, seed, nonces and deals."""
 
 from __future__ import annotations
 
@@ -12,30 +12,32 @@ from seatwise_referee.record import RECORD_FORMAT
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import commitment_to, seed_in_set
 from seatwise_referee.time_control import BadTimeControl, TimeControl
-from seatwise_referee.verify.fault import BadRecord, quoted
+from seatwise_referee.verify.fault import BadRecord, quote_value
 
 
 def check_versions(record: dict[str, Any]) -> None:
-    """That this verifier knows the format, the game and its rules at all."""
+    """Check that this verifier knows the format, the game and its rules."""
     if record.get("format") != RECORD_FORMAT:
         raise BadRecord(
-            f"format is {quoted(record.get('format'))}; this verifier knows {quoted(RECORD_FORMAT)}"
+            f"format is {quote_value(record.get('format'))}; this verifier knows {quote_value(RECORD_FORMAT)}"
         )
     name = record.get("game")
     if not isinstance(name, str) or name not in GAMES:
-        raise BadRecord(f"game is {quoted(name)}; this verifier knows {', '.join(map(quoted, GAMES))}")
+        raise BadRecord(
+            f"game is {quote_value(name)}; this verifier knows {', '.join(map(quote_value, GAMES))}"
+        )
     version = record.get("rules_version")
     if version != GAMES[name].rules_version:
-        known = quoted(GAMES[name].rules_version)
-        raise BadRecord(f"rules_version is {quoted(version)}; this verifier knows {known} of {name}")
+        known = quote_value(GAMES[name].rules_version)
+        raise BadRecord(f"rules_version is {quote_value(version)}; this verifier knows {known} of {name}")
 
 
 def setup_of(record: dict[str, Any]) -> Setup:
-    """The match as it was created. The keys and types of the record have been checked."""
+    """Return the match as it was created. The keys and types of the record have been checked. Raises `BadRecord`."""
     _check_seats(record)
     _check_options(record)
     if commitment_to(bytes.fromhex(record["seed"])).hex() != record["commitment"]:
-        raise BadRecord(f"the commitment {quoted(record['commitment'])} is not SHA-256 of the seed")
+        raise BadRecord(f"the commitment {quote_value(record['commitment'])} is not SHA-256 of the seed")
     return Setup(
         match=record["match"],
         game=record["game"],
@@ -50,14 +52,16 @@ def setup_of(record: dict[str, Any]) -> Setup:
 
 
 def _deal_set(record: dict[str, Any]) -> DealSet | None:
-    """The set of duplicate deals that the match says it belongs to: its seed must be that of its number there."""
+    """Return the set of duplicate deals that the record names. The match's seed must be that of its number in the set."""
     if "deal_set" not in record:
         return None
     named = DealSet.from_json(record["deal_set"])
     if named.number > named.size:
         raise BadRecord(f"deal_set.number is {named.number}; the set has {named.size} matches")
     if seed_in_set(named.seed, named.number).hex() != record["seed"]:
-        raise BadRecord(f"the seed {quoted(record['seed'])} is not that of match {named.number} of its set")
+        raise BadRecord(
+            f"the seed {quote_value(record['seed'])} is not that of match {named.number} of its set"
+        )
     return named
 
 
@@ -81,9 +85,11 @@ def _check_options(record: dict[str, Any]) -> None:
         raise BadRecord(f"options: {error}") from None
     for key, value in complete.items():
         if key not in given:
-            raise BadRecord(f"options: the key {quoted(key)} is missing; options are complete")
+            raise BadRecord(f"options: the key {quote_value(key)} is missing; options are complete")
         if given[key] != value:
-            raise BadRecord(f"options.{key} is {quoted(given[key])}; in full it is {quoted(value, 140)}")
+            raise BadRecord(
+                f"options.{key} is {quote_value(given[key])}; in full it is {quote_value(value, 140)}"
+            )
 
 
 def _time_control(record: dict[str, Any]) -> TimeControl:
@@ -93,12 +99,12 @@ def _time_control(record: dict[str, Any]) -> TimeControl:
         raise BadRecord(f"time_control: {error}") from None
     for pace in GAMES[record["game"]].paces:
         if pace not in limits.free_ms:
-            raise BadRecord(f"time_control.free_ms has no limit for the pace {quoted(pace)}")
+            raise BadRecord(f"time_control.free_ms has no limit for the pace {quote_value(pace)}")
     return limits
 
 
 def check_nonces(record: dict[str, Any], entries: Sequence[Entry]) -> None:
-    """That the header's nonces are those with which the seats were taken."""
+    """Check that the nonces of the header are those with which the bots sat down."""
     taken: dict[int, Sat] = {}
     for entry in entries:
         if isinstance(entry, Sat):
@@ -111,13 +117,13 @@ def check_nonces(record: dict[str, Any], entries: Sequence[Entry]) -> None:
             raise BadRecord(f"nonces[{seat}] is given, but no entry `sat` of seat {seat} is")
         if sat is not None and sat.nonce != nonce:
             raise BadRecord(
-                f"seat {seat} sat with the nonce {quoted(sat.nonce)}, but nonces[{seat}] is {quoted(nonce)}",
+                f"seat {seat} sat with the nonce {quote_value(sat.nonce)}, but nonces[{seat}] is {quote_value(nonce)}",
                 sat.seq,
             )
 
 
 def check_deals(record: dict[str, Any], setup: Setup) -> None:
-    """That seed and nonces give exactly these deals."""
+    """Check that seed and nonces give exactly these deals."""
     nonces = [None if nonce is None else bytes.fromhex(nonce) for nonce in record["nonces"]]
     given = GAMES[setup.game].deals_in_clear(len(setup.bots), setup.deals_from(nonces), setup.options)
     _check_same(
@@ -126,8 +132,8 @@ def check_deals(record: dict[str, Any], setup: Setup) -> None:
 
 
 def _check_same(found: Any, given: Json, where: str, source: str) -> None:
-    """Names the first place at which the deals differ."""
-    if canonical_json(found) == canonical_json(given):  # not `==`, to which `true` is 1
+    """Raise `BadRecord` for the first place at which the deals differ."""
+    if canonical_json(found) == canonical_json(given):  # not `==`, because there `true` equals 1
         return
     if isinstance(given, list) and isinstance(found, list):
         if len(found) != len(given):
@@ -137,4 +143,4 @@ def _check_same(found: Any, given: Json, where: str, source: str) -> None:
     elif isinstance(given, dict) and isinstance(found, dict) and given.keys() == found.keys():
         for key in given:
             _check_same(found[key], given[key], f"{where}.{key}", source)
-    raise BadRecord(f"{where} is {quoted(found)}; {source} {quoted(given)}")
+    raise BadRecord(f"{where} is {quote_value(found)}; {source} {quote_value(given)}")

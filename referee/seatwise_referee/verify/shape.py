@@ -1,4 +1,4 @@
-"""Which keys a record has, and of what type each value is."""
+"""The keys of a record and the types of their values, checked."""
 
 from __future__ import annotations
 
@@ -7,68 +7,68 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from seatwise_referee.ending import Ending
-from seatwise_referee.verify.fault import BadRecord, quoted
+from seatwise_referee.verify.fault import BadRecord, quote_value
 
 Check: TypeAlias = Callable[[Any, str], None]
-"""Takes a value and where it stands; raises `BadRecord` if it is not what belongs there."""
+"""Takes a value and its place in the record. Raises `BadRecord` if the value is not right there."""
 
 DURABILITIES = ("fsync", "loss-allowed", "none")
 STOPS = ("STALL", "STORE")
-"""What a referee may stand still for."""
+"""The causes of a standstill."""
 LONGEST_TEXT = 256
-"""In characters. No name comes near it; with longer ones a file could fill the memory."""
+"""In characters. No name is nearly as long. With longer names a file could fill the memory."""
 
 
-def whole(least: int = 0) -> Check:
-    """An integer from `least` on; a truth value is none."""
+def whole_number(least: int = 0) -> Check:
+    """Return a check for an integer that is at least `least`. A truth value is none."""
 
     def check(value: Any, where: str) -> None:
         if type(value) is not int or value < least:
-            raise BadRecord(f"{where} is {quoted(value)}; it must be a whole number from {least} on")
+            raise BadRecord(f"{where} is {quote_value(value)}; it must be a whole number from {least} on")
 
     return check
 
 
-def number(value: Any, where: str) -> None:
-    """Any integer."""
+def any_number(value: Any, where: str) -> None:
+    """Check that the value is an integer."""
     if type(value) is not int:
-        raise BadRecord(f"{where} is {quoted(value)}; it must be a whole number")
+        raise BadRecord(f"{where} is {quote_value(value)}; it must be a whole number")
 
 
-def text(value: Any, where: str) -> None:
-    """A string with something in it."""
+def any_text(value: Any, where: str) -> None:
+    """Check that the value is a text that is not empty."""
     if not isinstance(value, str) or not value:
-        raise BadRecord(f"{where} is {quoted(value)}; it must be a text")
+        raise BadRecord(f"{where} is {quote_value(value)}; it must be a text")
     _check_length(value, where)
 
 
 def _check_length(value: str, where: str) -> None:
     if len(value) > LONGEST_TEXT:
-        raise BadRecord(f"{where} is {quoted(value)}; it may have at most {LONGEST_TEXT} characters")
+        raise BadRecord(f"{where} is {quote_value(value)}; it may have at most {LONGEST_TEXT} characters")
 
 
-def hexed(value: Any, where: str) -> None:
-    """32 bytes."""
+def hex_digest(value: Any, where: str) -> None:
+    """Check that the value is 32 bytes in hex."""
     if not isinstance(value, str) or not re.fullmatch("[0-9a-f]{64}", value):
-        raise BadRecord(f"{where} is {quoted(value)}; it must be 64 digits of 0-9 and a-f")
+        raise BadRecord(f"{where} is {quote_value(value)}; it must be 64 digits of 0-9 and a-f")
 
 
-def anything(value: Any, where: str) -> None:
-    """Is looked at elsewhere."""
+def any_value(value: Any, where: str) -> None:
+    """Accept any value; it is checked elsewhere."""
 
 
 def one_of(*names: str) -> Check:
-    """One of these texts."""
+    """Return a check for one of these texts."""
 
     def check(value: Any, where: str) -> None:
         if not isinstance(value, str) or value not in names:
-            raise BadRecord(f"{where} is {quoted(value)}; it must be one of {', '.join(names)}")
+            raise BadRecord(f"{where} is {quote_value(value)}; it must be one of {', '.join(names)}")
 
     return check
 
 
-def maybe(inner: Check) -> Check:
-    """That, or null."""
+def or_null(inner: Check) -> Check:
+    """Return a check for null, or a value that passes `inner`."""
 
     def check(value: Any, where: str) -> None:
         if value is not None:
@@ -77,40 +77,40 @@ def maybe(inner: Check) -> Check:
     return check
 
 
-def option(value: Any, where: str) -> None:
-    """What a game's options may be."""
+def option_value(value: Any, where: str) -> None:
+    """Check that the value is a whole number or a text, as options of games are."""
     if type(value) not in (int, str):
-        raise BadRecord(f"{where} is {quoted(value)}; it must be a whole number or a text")
+        raise BadRecord(f"{where} is {quote_value(value)}; it must be a whole number or a text")
     if isinstance(value, str):
         _check_length(value, where)
 
 
-def each(inner: Check) -> Check:
-    """A list of such values."""
+def list_of(inner: Check) -> Check:
+    """Return a check for a list whose values pass `inner`."""
 
     def check(value: Any, where: str) -> None:
         if not isinstance(value, list):
-            raise BadRecord(f"{where} is {quoted(value)}; it must be a list")
+            raise BadRecord(f"{where} is {quote_value(value)}; it must be a list")
         for place, element in enumerate(value):
             inner(element, f"{where}[{place}]")
 
     return check
 
 
-def named(inner: Check) -> Check:
-    """An object with any keys and such values."""
+def object_of(inner: Check) -> Check:
+    """Return a check for an object with any keys, whose values pass `inner`."""
 
     def check(value: Any, where: str) -> None:
         _require_object(value, where)
         for key, element in value.items():
             _check_length(key, f"a key of {where}")
-            inner(element, f"{where}.{quoted(key)[1:-1]}")
+            inner(element, f"{where}.{quote_value(key)[1:-1]}")
 
     return check
 
 
-def having(checks: Mapping[str, Check], may_have: Mapping[str, Check] | None = None) -> Check:
-    """An object with exactly these keys, and perhaps the others."""
+def object_with(checks: Mapping[str, Check], may_have: Mapping[str, Check] | None = None) -> Check:
+    """Return a check for an object with exactly the keys of `checks`, and perhaps those of `may_have`."""
 
     def check(value: Any, where: str) -> None:
         _require_object(value, where)
@@ -124,17 +124,17 @@ def having(checks: Mapping[str, Check], may_have: Mapping[str, Check] | None = N
 
 def _require_object(value: Any, where: str) -> None:
     if not isinstance(value, dict):
-        raise BadRecord(f"{where} is {quoted(value)}; it must be an object")
+        raise BadRecord(f"{where} is {quote_value(value)}; it must be an object")
 
 
 def _require_keys(value: Mapping[str, Any], checks: Mapping[str, Check], where: str) -> None:
     place = f"{where}: " if where else ""
     for key in checks:
         if key not in value:
-            raise BadRecord(f"{place}the key {quoted(key)} is missing")
+            raise BadRecord(f"{place}the key {quote_value(key)} is missing")
     for key in value:
         if key not in checks:
-            raise BadRecord(f"{place}the key {quoted(key)} does not belong there")
+            raise BadRecord(f"{place}the key {quote_value(key)} does not belong there")
 
 
 _LIMITS = (
@@ -148,77 +148,85 @@ _LIMITS = (
     "max_strikes",
     "max_rejections",
 )
-_OUTCOME = having({"points": each(number), "ranks": each(whole(1)), "rounds": each(each(number))})
-_RESULT = having({"ranks": each(whole(1))})
-_ENDINGS = each(one_of(*Ending))
+_OUTCOME = object_with(
+    {"points": list_of(any_number), "ranks": list_of(whole_number(1)), "rounds": list_of(list_of(any_number))}
+)
+_RESULT = object_with({"ranks": list_of(whole_number(1))})
+_ENDINGS = list_of(one_of(*Ending))
 
-RECORD = having(
+RECORD = object_with(
     {
-        "format": text,
-        "match": text,
-        "game": text,
-        "rules_version": text,
-        "options": named(option),
-        "seats": each(having({"seat": whole(), "bot": text})),
-        "time_control": having({"free_ms": named(whole(1)), **dict.fromkeys(_LIMITS, whole())}),
+        "format": any_text,
+        "match": any_text,
+        "game": any_text,
+        "rules_version": any_text,
+        "options": object_of(option_value),
+        "seats": list_of(object_with({"seat": whole_number(), "bot": any_text})),
+        "time_control": object_with(
+            {"free_ms": object_of(whole_number(1)), **dict.fromkeys(_LIMITS, whole_number())}
+        ),
         "durability": one_of(*DURABILITIES),
-        "commitment": hexed,
-        "seed": hexed,
-        "nonces": each(maybe(hexed)),
-        "deals": each(anything),
-        "entries": each(named(anything)),
+        "commitment": hex_digest,
+        "seed": hex_digest,
+        "nonces": list_of(or_null(hex_digest)),
+        "deals": list_of(any_value),
+        "entries": list_of(object_of(any_value)),
         "outcome": _OUTCOME,
         "result": _RESULT,
         "endings": _ENDINGS,
-        "chain": hexed,
+        "chain": hex_digest,
     },
-    may_have={"deal_set": having({"name": text, "number": whole(1), "size": whole(1), "seed": hexed})},
+    may_have={
+        "deal_set": object_with(
+            {"name": any_text, "number": whole_number(1), "size": whole_number(1), "seed": hex_digest}
+        )
+    },
 )
 
-_TIMES = {"asked_ms": whole(), "allowance_ms": whole(), "charged_ms": whole()}
-_PLAYED = {"seat": whole(), "move": anything}
-_CALL = {"seat": whole(), "came_ms": whole(), **_TIMES}
+_TIMES = {"asked_ms": whole_number(), "allowance_ms": whole_number(), "charged_ms": whole_number()}
+_PLAYED = {"seat": whole_number(), "move": any_value}
+_CALL = {"seat": whole_number(), "came_ms": whole_number(), **_TIMES}
 
 _ENTRIES: Mapping[str, Mapping[str, Check]] = {
-    "sat": {"seat": whole(), "nonce": maybe(hexed)},
+    "sat": {"seat": whole_number(), "nonce": or_null(hex_digest)},
     "dealt": {},
-    "move": {"seat": whole(), "prompt": whole(1), "move": anything, **_TIMES},
-    "default": {"reason": one_of("TIMED_OUT", "FORFEITED", "RESIGNED"), "prompt": whole(1)},
+    "move": {"seat": whole_number(), "prompt": whole_number(1), "move": any_value, **_TIMES},
+    "default": {"reason": one_of("TIMED_OUT", "FORFEITED", "RESIGNED"), "prompt": whole_number(1)},
     "called": {
-        "prompt": whole(1), "calls": each(having(_CALL)), "window_ms": whole(), "layouts": each(anything),
+        "prompt": whole_number(1), "calls": list_of(object_with(_CALL)), "window_ms": whole_number(), "layouts": list_of(any_value),
     },
     "agreed": {
-        "prompt": whole(1), "reason": one_of("OFFERED", "TIMED_OUT"), "layouts": each(anything),
-        "silent": each(whole()), "asked": each(having({"seat": whole(), **_TIMES})),
+        "prompt": whole_number(1), "reason": one_of("OFFERED", "TIMED_OUT"), "layouts": list_of(any_value),
+        "silent": list_of(whole_number()), "asked": list_of(object_with({"seat": whole_number(), **_TIMES})),
     },
-    "rejected": {"seat": whole(), "prompt": whole(1), "reason": one_of("ILLEGAL", "TOO_LATE")},
-    "resigned": {"seat": whole()},
-    "forfeited": {"seat": whole(), "ending": one_of("TIMED_OUT", "ILLEGAL_MOVES", "NEVER_SAT")},
-    "taken_over": {"epoch": whole(1)},
-    "frozen": {"ms": whole(1), "why": one_of(*STOPS)},
+    "rejected": {"seat": whole_number(), "prompt": whole_number(1), "reason": one_of("ILLEGAL", "TOO_LATE")},
+    "resigned": {"seat": whole_number()},
+    "forfeited": {"seat": whole_number(), "ending": one_of("TIMED_OUT", "ILLEGAL_MOVES", "NEVER_SAT")},
+    "taken_over": {"epoch": whole_number(1)},
+    "frozen": {"ms": whole_number(1), "why": one_of(*STOPS)},
     "finished": {"outcome": _OUTCOME, "result": _RESULT, "endings": _ENDINGS},
 }  # fmt: skip
 
 
 def check_entry(entry: dict[str, Any], seats: int) -> None:
-    """Keys and types of one entry, and that its seats are at this table of so many."""
+    """Check the keys and types of one entry, and that its seats are at a table of so many."""
     kind = entry.get("kind")
     if kind == "voided":
         raise BadRecord("a voided match has no record")
     if not isinstance(kind, str) or kind not in _ENTRIES:
-        raise BadRecord(f"{quoted(kind)} is no kind of entry; there are {', '.join(_ENTRIES)}")
-    checks = {"kind": text, "seq": whole(1), "at_ms": whole(), **_ENTRIES[kind]}
+        raise BadRecord(f"{quote_value(kind)} is no kind of entry; there are {', '.join(_ENTRIES)}")
+    checks = {"kind": any_text, "seq": whole_number(1), "at_ms": whole_number(), **_ENTRIES[kind]}
     if kind == "default":
         times = _TIMES if entry.get("reason") == "TIMED_OUT" else {}
-        checks["moves"] = each(having({**_PLAYED, **times}))
-    having(checks)(entry, "")
+        checks["moves"] = list_of(object_with({**_PLAYED, **times}))
+    object_with(checks)(entry, "")
     for seat in _seats_in(entry):
         if seat >= seats:
             raise BadRecord(f"there is no seat {seat} at a table of {seats}")
 
 
 def _seats_in(entry: dict[str, Any]) -> Iterator[int]:
-    """All seats that the entry names."""
+    """Yield all seats that the entry names."""
     for holder in (entry, *(each for key in ("moves", "calls", "asked") for each in entry.get(key, ()))):
         yield holder.get("seat", 0)
     yield from entry.get("silent", ())

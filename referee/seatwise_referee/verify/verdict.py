@@ -1,4 +1,4 @@
-"""What is said of a record, and of a file of them."""
+"""The verdict on a record, and the verdicts on a file of records."""
 
 from __future__ import annotations
 
@@ -9,98 +9,98 @@ from typing import Any, cast
 from seatwise_referee.journal import Entry, Finished, entry_from_json
 from seatwise_referee.record import TAIL_KEYS, last_link
 from seatwise_referee.setup import DealSet, Setup
-from seatwise_referee.verify.course import Course
-from seatwise_referee.verify.fault import BadRecord, Fault, quoted
+from seatwise_referee.verify.fault import BadRecord, RecordFault, quote_value
 from seatwise_referee.verify.finish import check_tail
 from seatwise_referee.verify.header import check_deals, check_nonces, check_versions, setup_of
-from seatwise_referee.verify.reading import read
+from seatwise_referee.verify.reading import read_line
+from seatwise_referee.verify.replay import RecordReplay
 from seatwise_referee.verify.shape import RECORD, check_entry
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of one record."""
+    """The verdict on one record."""
 
-    fault: Fault | None = None
-    """`None`: everything that can be checked is right."""
+    fault: RecordFault | None = None
+    """The first fault of the record; `None` if it has none."""
 
     line: int = 1
-    """Counted from 1."""
+    """The line of the record, from 1."""
 
     match: str = ""
-    """Its name as the record gives it; empty if it could not be read."""
+    """The name of the match; empty if it could not be read."""
 
     chain: str = ""
-    """The last link as worked out here, in hex; empty unless all is right."""
+    """The last link of the chain as computed here, in hex; empty if there is a fault."""
 
     setup: Setup | None = None
-    """What was played, if all is right."""
+    """The match as it was created; `None` if there is a fault."""
 
 
 def verify_line(line: str | bytes) -> Verdict:
-    """The verdict on one record. Never raises, whatever the line holds."""
+    """Return the verdict on one record. It never raises an exception, whatever the line holds."""
     match = ""
     try:
-        record = read(line)
+        record = read_line(line)
         check_versions(record)
         RECORD(record, "")
         match = record["match"]
-        chain, setup = _verified(record)
+        chain, setup = _verify_record(record)
         return Verdict(match=match, chain=chain, setup=setup)
     except BadRecord as bad:
         return Verdict(bad.fault, match=match)
 
 
 def verify_lines(lines: Iterable[str | bytes]) -> Iterator[Verdict]:
-    """The verdicts on a file's lines, one by one as they are read.
+    """Yield the verdicts on the lines of a file, one by one as they are read.
 
-    No match may stand there twice, and what is said of a set of duplicate deals must be the same everywhere.
+    A match that is in the file twice is a fault. So is a set of duplicate deals whose records contradict each other.
     """
-    file = _File()
+    file = _FileChecks()
     for number, line in enumerate(lines, start=1):
         verdict = replace(verify_line(line), line=number)
         try:
-            file.take(verdict)
+            file.add_verdict(verdict)
         except BadRecord as bad:
             verdict = verdict if verdict.fault else replace(verdict, fault=bad.fault, chain="", setup=None)
         yield verdict
 
 
-class _File:
-    """What the records of one file say together."""
+class _FileChecks:
+    """The checks of the records of one file against each other."""
 
     def __init__(self) -> None:
         self._matches: dict[str, int] = {}
         self._sets: dict[str, tuple[Setup, int]] = {}
         self._places: dict[tuple[str, int], int] = {}
 
-    def take(self, verdict: Verdict) -> None:
-        """One more record; `BadRecord` if it does not go together with those before it."""
+    def add_verdict(self, verdict: Verdict) -> None:
+        """Add one more record. Raises `BadRecord` if it contradicts those before it."""
         if not verdict.match:
             return
         first = self._matches.setdefault(verdict.match, verdict.line)
         if first != verdict.line:
-            raise BadRecord(f"{quoted(verdict.match)} is already in line {first}")
+            raise BadRecord(f"{quote_value(verdict.match)} is already in line {first}")
         if verdict.setup and verdict.setup.deal_set:
-            self._take_of_set(verdict.setup, verdict.setup.deal_set, verdict.line)
+            self._add_match_of_set(verdict.setup, verdict.setup.deal_set, verdict.line)
 
-    def _take_of_set(self, setup: Setup, named: DealSet, line: int) -> None:
+    def _add_match_of_set(self, setup: Setup, named: DealSet, line: int) -> None:
         known, first = self._sets.setdefault(named.name, (setup, line))
         here = _same_in_a_set(setup)
         for what, right in _same_in_a_set(known).items():
             if (found := here[what]) != right:
                 raise BadRecord(
-                    f"{what} is {quoted(found)}; in line {first} the set {quoted(named.name)} has {quoted(right)}"
+                    f"{what} is {quote_value(found)}; in line {first} the set {quote_value(named.name)} has {quote_value(right)}"
                 )
         taken = self._places.setdefault((named.name, named.number), line)
         if taken != line:
             raise BadRecord(
-                f"match {named.number} of the set {quoted(named.name)} is already in line {taken}"
+                f"match {named.number} of the set {quote_value(named.name)} is already in line {taken}"
             )
 
 
 def _same_in_a_set(setup: Setup) -> dict[str, object]:
-    """What all matches of a set have in common, by its name."""
+    """Return what all matches of a set must have in common, each value by its name."""
     place = cast("DealSet", setup.deal_set)  # only a match of a set is asked
     return {
         "game": setup.game,
@@ -111,19 +111,19 @@ def _same_in_a_set(setup: Setup) -> dict[str, object]:
     }
 
 
-def _verified(record: dict[str, Any]) -> tuple[str, Setup]:
-    """The last link of a record that is right in every way, and what was played; or `BadRecord`."""
+def _verify_record(record: dict[str, Any]) -> tuple[str, Setup]:
+    """Return the last link of the record's chain, and the match as it was created. Raises `BadRecord` for any fault."""
     setup = setup_of(record)
-    entries = _entries(record)
+    entries = _read_entries(record)
     check_nonces(record, entries)
     check_deals(record, setup)
-    _check_course(setup, entries)
+    _replay_entries(setup, entries)
     check_tail(record)
-    return _checked_chain(record), setup
+    return _check_chain(record), setup
 
 
-def _entries(record: dict[str, Any]) -> list[Entry]:
-    """The entries, each in its place."""
+def _read_entries(record: dict[str, Any]) -> list[Entry]:
+    """Return the entries, which are in order. Raises `BadRecord`."""
     entries: list[Entry] = []
     at_ms = 0
     _check_order([body.get("seq") for body in record["entries"]])
@@ -140,10 +140,10 @@ def _entries(record: dict[str, Any]) -> list[Entry]:
 
 
 def _check_order(seqs: list[Any]) -> None:
-    """That the entries are numbered 1, 2, 3 ..."""
+    """Check that the entries are numbered 1, 2, 3 ..."""
     for place, seq in enumerate(seqs, start=1):
         if type(seq) is not int:
-            raise BadRecord(f"entries[{place - 1}].seq is {quoted(seq)}; it must be {place}")
+            raise BadRecord(f"entries[{place - 1}].seq is {quote_value(seq)}; it must be {place}")
         if seq == place:
             continue
         if seq in seqs[: place - 1]:
@@ -153,21 +153,21 @@ def _check_order(seqs: list[Any]) -> None:
         raise BadRecord(f"stands where seq {place} belongs, which is missing", seq)
 
 
-def _check_course(setup: Setup, entries: list[Entry]) -> None:
-    course = Course(setup)
+def _replay_entries(setup: Setup, entries: list[Entry]) -> None:
+    course = RecordReplay(setup)
     for entry in entries:
-        course.go_on(entry)
+        course.apply_entry(entry)
     if not isinstance(course.position.end, Finished):
         last = f"`{entries[-1].kind}` (seq {len(entries)})" if entries else "nothing"
         raise BadRecord(f"the entries end with {last}; a record ends with `finished`")
 
 
-def _checked_chain(record: dict[str, Any]) -> str:
+def _check_chain(record: dict[str, Any]) -> str:
     header = {key: value for key, value in record.items() if key not in TAIL_KEYS}
     right = last_link(header, record["entries"]).hex()
     if record["chain"] != right:
         raise BadRecord(
-            f"the chain ends with {quoted(record['chain'])}, but header and entries give {quoted(right)}; "
+            f"the chain ends with {quote_value(record['chain'])}, but header and entries give {quote_value(right)}; "
             "nothing else is wrong, so what was changed is the chain itself or something that only it holds: "
             "a name, a limit or a time that decided nothing, or another legal move"
         )

@@ -1,4 +1,4 @@
-"""What the referee itself must write next, because the entries so far leave it no choice."""
+"""The entry that the referee must write next, if the entries so far leave it no choice."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from seatwise_referee.verify.fault import BadRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class RequiredEntry:
     """An entry that must follow at once, with the same time."""
 
     kind: type[Entry]
     why: str
-    """Half a sentence."""
+    """The reason, as half a sentence."""
 
     seats: tuple[Seat, ...] = ()
     label: str = ""
@@ -31,76 +31,78 @@ class Owed:
         label = f" ({self.label})" if self.label else ""
         return f"`{self.kind.kind}`{seats}{label}"
 
-    def is_paid_by(self, entry: Entry) -> bool:
-        """Whether this is the entry."""
-        return type(entry) is self.kind and (_seats(entry), _label(entry)) == (self.seats, self.label)
+    def is_met_by(self, entry: Entry) -> bool:
+        """Return whether this is the required entry."""
+        return type(entry) is self.kind and (_seats_of(entry), _label_of(entry)) == (self.seats, self.label)
 
 
-def _seats(entry: Entry) -> tuple[Seat, ...]:
+def _seats_of(entry: Entry) -> tuple[Seat, ...]:
     if isinstance(entry, Defaulted):
         return tuple(dict.fromkeys(move.seat for move in entry.moves))
     return (entry.seat,) if isinstance(entry, Forfeited) else ()
 
 
-def _label(entry: Entry) -> str:
+def _label_of(entry: Entry) -> str:
     if isinstance(entry, Defaulted):
         return entry.reason
     return str(entry.ending) if isinstance(entry, Forfeited) else ""
 
 
-def owed_after(position: Position, last: Entry | None, limits: TimeControl) -> Owed | None:
-    """What must follow the last entry; `None` if it is for the bots and the clock to say."""
+def required_after(position: Position, last: Entry | None, limits: TimeControl) -> RequiredEntry | None:
+    """Return the entry that must follow the last one; `None` if that depends on the bots and the clock."""
     if position.end is not None:
         return None
     if position.state is None:
-        return _owed_in_setup(position, last)
+        return _required_in_setup(position, last)
     return (
         _forfeit_for_rejections(position, limits)
         or _default_for_late_move(last)
         or _forfeit_for_strikes(position, limits)
-        or _owed_by_the_game(position)
+        or _required_by_game(position)
     )
 
 
-def _owed_in_setup(position: Position, last: Entry | None) -> Owed | None:
+def _required_in_setup(position: Position, last: Entry | None) -> RequiredEntry | None:
     waiting = [Seat(seat) for seat, own in enumerate(position.seats) if not own.has_sat and not own.left]
     is_over = isinstance(last, Forfeited) or not waiting
     if not is_over:
         return None
     if waiting:
-        return Owed(Forfeited, "the set-up time is over", (waiting[0],), Ending.NEVER_SAT)
+        return RequiredEntry(Forfeited, "the set-up time is over", (waiting[0],), Ending.NEVER_SAT)
     if sum(own.has_sat for own in position.seats) < FEWEST_SEATS:
         _must_be_void(position, "fewer than two seats were taken")
-    return Owed(Dealt, "all seats were taken or forfeited")
+    return RequiredEntry(Dealt, "all seats were taken or forfeited")
 
 
-def _forfeit_for_rejections(position: Position, limits: TimeControl) -> Owed | None:
+def _forfeit_for_rejections(position: Position, limits: TimeControl) -> RequiredEntry | None:
     for seat, own in enumerate(position.seats):
         if own.rejections >= limits.max_rejections and not own.left:
             why = f"seat {seat} has {own.rejections} of {limits.max_rejections} illegal moves"
-            return Owed(Forfeited, why, (Seat(seat),), Ending.ILLEGAL_MOVES)
+            return RequiredEntry(Forfeited, why, (Seat(seat),), Ending.ILLEGAL_MOVES)
     return None
 
 
-def _default_for_late_move(last: Entry | None) -> Owed | None:
+def _default_for_late_move(last: Entry | None) -> RequiredEntry | None:
     if isinstance(last, Rejected) and last.reason == "TOO_LATE":
-        return Owed(Defaulted, f"seat {last.seat} answered too late", (last.seat,), DefaultReason.TIMED_OUT)
+        return RequiredEntry(
+            Defaulted, f"seat {last.seat} answered too late", (last.seat,), DefaultReason.TIMED_OUT
+        )
     return None
 
 
-def _forfeit_for_strikes(position: Position, limits: TimeControl) -> Owed | None:
+def _forfeit_for_strikes(position: Position, limits: TimeControl) -> RequiredEntry | None:
     for seat, own in enumerate(position.seats):
         if own.strikes >= limits.max_strikes and not own.left:
             why = f"seat {seat} has {own.strikes} of {limits.max_strikes} strikes"
-            return Owed(Forfeited, why, (Seat(seat),), Ending.TIMED_OUT)
+            return RequiredEntry(Forfeited, why, (Seat(seat),), Ending.TIMED_OUT)
     return None
 
 
-def _owed_by_the_game(position: Position) -> Owed | None:
+def _required_by_game(position: Position) -> RequiredEntry | None:
     if all(own.left for own in position.seats):
         _must_be_void(position, "no seat is left that plays")
     if position.prompt is None:
-        return Owed(Finished, "the game is over")
+        return RequiredEntry(Finished, "the game is over")
     exits = [(seat, position.seats[seat].left) for seat in sorted(position.prompt.seats)]
     for reason in (DefaultReason.RESIGNED, DefaultReason.FORFEITED):
         is_resigned = reason is DefaultReason.RESIGNED
@@ -110,7 +112,7 @@ def _owed_by_the_game(position: Position) -> Owed | None:
         if seats:
             which = ", ".join(map(str, seats))
             why = f"seat {which} has left and is asked prompt {position.prompt.number}"
-            return Owed(Defaulted, why, seats, reason)
+            return RequiredEntry(Defaulted, why, seats, reason)
     return None
 
 

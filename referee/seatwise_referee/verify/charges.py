@@ -1,4 +1,4 @@
-"""Every charge worked out again."""
+"""Computes every charge again."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from seatwise_referee.game import Seat
 from seatwise_referee.journal import Frozen
 from seatwise_referee.time_control import TimeControl
 from seatwise_referee.verify.fault import BadRecord
-from seatwise_referee.verify.question import Question
+from seatwise_referee.verify.open_question import OpenQuestion
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """What an entry says about the time that one seat took."""
+class RecordedCharge:
+    """The charge of one seat, as an entry has it."""
 
     seq: int
     seat: Seat
     at_ms: int
-    """When its answer came, or its time was over."""
+    """When its answer arrived, or its time was over."""
     asked_ms: int
     allowance_ms: int
     charged_ms: int
 
 
-def check_charge(times: Times, question: Question, limits: TimeControl) -> None:
-    """That the charge is `base + max(0, at - asked - allowance - frozen)`, and each part of it possible."""
+def check_charge(times: RecordedCharge, question: OpenQuestion, limits: TimeControl) -> None:
+    """Check that the charge is `base + max(0, at - asked - allowance - frozen)`, and each part of it possible."""
     seat, seq = times.seat, times.seq
-    if times.asked_ms < question.put_ms:
+    if times.asked_ms < question.opened_ms:
         raise BadRecord(
             f"seat {seat} was asked at {times.asked_ms}, "
-            f"before prompt {question.prompt.number} was put at {question.put_ms}",
+            f"before prompt {question.prompt.number} was opened at {question.opened_ms}",
             seq,
         )
     if times.asked_ms > times.at_ms:
@@ -54,35 +54,37 @@ def check_charge(times: Times, question: Question, limits: TimeControl) -> None:
         )
 
 
-def _frozen_ms(frozen: Iterable[Frozen], times: Times) -> int:
-    """What of the standstills fell into the seat's time."""
+def _frozen_ms(frozen: Iterable[Frozen], times: RecordedCharge) -> int:
+    """Return how much of the standstills fell into the seat's time."""
     return sum(
         max(0, min(times.at_ms, each.at_ms) - max(times.asked_ms, each.at_ms - each.ms)) for each in frozen
     )
 
 
-def check_in_time(times: Times, question: Question, limits: TimeControl, bank_ms: int) -> None:
-    """That a move came in time."""
+def check_in_time(times: RecordedCharge, question: OpenQuestion, limits: TimeControl, bank_ms: int) -> None:
+    """Check that a move came in time."""
     pace = question.prompt.pace
     if times.charged_ms > limits.allowed_ms(pace, bank_ms):
         raise BadRecord(
             f"seat {times.seat} moved too late: charged {times.charged_ms} ms, "
-            f"with {_allowed(limits, pace, bank_ms)}",
+            f"with {_describe_limit(limits, pace, bank_ms)}",
             times.seq,
         )
 
 
-def check_out_of_time(times: Times, question: Question, limits: TimeControl, bank_ms: int) -> None:
-    """That a seat's time had run out when the referee played for it."""
+def check_out_of_time(
+    times: RecordedCharge, question: OpenQuestion, limits: TimeControl, bank_ms: int
+) -> None:
+    """Check that a seat's time had run out when the referee played for it."""
     pace = question.prompt.pace
     if times.charged_ms <= limits.allowed_ms(pace, bank_ms):
         raise BadRecord(
             f"seat {times.seat} had time left: charged {times.charged_ms} ms, "
-            f"with {_allowed(limits, pace, bank_ms)}",
+            f"with {_describe_limit(limits, pace, bank_ms)}",
             times.seq,
         )
 
 
-def _allowed(limits: TimeControl, pace: str, bank_ms: int) -> str:
+def _describe_limit(limits: TimeControl, pace: str, bank_ms: int) -> str:
     total = limits.allowed_ms(pace, bank_ms)
     return f"free {limits.free_ms[pace]} + bank {bank_ms} + grace {limits.grace_ms} = {total} ms"

@@ -1,4 +1,4 @@
-"""The match played again, entry by entry."""
+"""Plays a match again, entry by entry."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from seatwise_referee.journal import (
 )
 from seatwise_referee.position import Position, SeatState, first_position, position_after
 from seatwise_referee.setup import Setup
-from seatwise_referee.verify.clocks import Times, check_charge, check_in_time
-from seatwise_referee.verify.defaults import Absence, after_defaulted
-from seatwise_referee.verify.fault import BadRecord, quoted
+from seatwise_referee.verify.charges import RecordedCharge, check_charge, check_in_time
+from seatwise_referee.verify.default_moves import DefaultsContext, after_defaulted
+from seatwise_referee.verify.fault import BadRecord, quote_value
 from seatwise_referee.verify.finish import check_finished
-from seatwise_referee.verify.owed import Owed, owed_after
-from seatwise_referee.verify.question import Question, about, check_asked, check_no_race
-from seatwise_referee.verify.races import OpenRace, after_agreed, after_called
+from seatwise_referee.verify.open_question import OpenQuestion, check_asked, check_no_race, question_of
+from seatwise_referee.verify.race_entries import RaceQuestion, after_agreed, after_called
+from seatwise_referee.verify.required_entries import RequiredEntry, required_after
 
 
-class Course:
-    """Where the match stands, as the entries tell it so far."""
+class RecordReplay:
+    """The match after the entries so far, each of which was checked."""
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
@@ -44,32 +44,33 @@ class Course:
         self._limits = setup.time_control
         self._position = first_position(setup)
         self._last: Entry | None = None
-        self._question: Question | None = None
+        self._question: OpenQuestion | None = None
 
     @property
     def position(self) -> Position:
-        """After the last entry."""
+        """The position after the last entry."""
         return self._position
 
-    def go_on(self, entry: Entry) -> None:
-        """One entry more, or `BadRecord`."""
+    def apply_entry(self, entry: Entry) -> None:
+        """Check one more entry, and move the position. Raises `BadRecord`."""
         if self._position.end is not None:
             raise BadRecord(f"`{entry.kind}` follows `finished`, which is the end", entry.seq)
-        owed = owed_after(self._position, self._last, self._limits)
-        self._check_owed(owed, entry)
-        state = _CHECKS[type(entry)](self, entry, owed is not None)
+        required = required_after(self._position, self._last, self._limits)
+        self._check_required(required, entry)
+        state = _CHECKS[type(entry)](self, entry, required is not None)
         self._move_to(position_after(self._position, entry, self._setup, self._game, state), entry)
 
-    def _check_owed(self, owed: Owed | None, entry: Entry) -> None:
-        if owed is None or self._last is None:
+    def _check_required(self, required: RequiredEntry | None, entry: Entry) -> None:
+        if required is None or self._last is None:
             return
-        if not owed.is_paid_by(entry):
+        if not required.is_met_by(entry):
             raise BadRecord(
-                f"{owed.why}, so {owed} must come at once; here is {_described(entry)}", entry.seq
+                f"{required.why}, so {required} must come at once; here is {_describe_entry(entry)}",
+                entry.seq,
             )
         if entry.at_ms != self._last.at_ms:
             raise BadRecord(
-                f"{owed.why}, so {owed} must come at once, at {self._last.at_ms}, not at {entry.at_ms}",
+                f"{required.why}, so {required} must come at once, at {self._last.at_ms}, not at {entry.at_ms}",
                 entry.seq,
             )
 
@@ -79,71 +80,71 @@ class Course:
         if prompt is None:
             self._question = None
         elif before is None or before.number != prompt.number or isinstance(entry, TakenOver):
-            self._question = Question(prompt, self._opened_seq(entry), entry.at_ms, position.race_ms)
+            self._question = OpenQuestion(prompt, self._opened_seq(entry), entry.at_ms, position.race_ms)
         elif self._question is not None:
             self._question = replace(self._question, prompt=prompt)
             if isinstance(entry, Frozen):
                 self._question.frozen.append(entry)
 
     def _opened_seq(self, entry: Entry) -> int:
-        """The entry that brought the prompt up; a takeover only puts it again."""
+        """Return the number of the entry that brought the prompt up. A takeover only opens it again."""
         question = self._question
         return question.opened_seq if question and isinstance(entry, TakenOver) else entry.seq
 
-    # One check for each kind; the state is worked out only where that is the check
+    # One check for each kind of entry; some return the state after the entry, because they compute it anyway
 
-    def _sat(self, entry: Sat, _: bool) -> None:
+    def _check_sat(self, entry: Sat, _: bool) -> None:
         if self._position.state is not None:
             raise BadRecord(f"seat {entry.seat} sat after the deal", entry.seq)
-        if self._own(entry).has_sat:
+        if self._seat_of(entry).has_sat:
             raise BadRecord(f"seat {entry.seat} sat twice", entry.seq)
 
-    def _dealt(self, entry: Dealt, is_owed: bool) -> None:
-        if is_owed:
+    def _check_dealt(self, entry: Dealt, is_required: bool) -> None:
+        if is_required:
             return
         if self._position.state is not None:
             raise BadRecord("dealt twice", entry.seq)
         waiting = [seat for seat, own in enumerate(self._position.seats) if not own.has_sat]
         raise BadRecord(f"dealt before seat {waiting[0]} had sat or been forfeited", entry.seq)
 
-    def _moved(self, entry: Moved, _: bool) -> Any:
-        question = self._asked(entry, entry.seat)
+    def _check_moved(self, entry: Moved, _: bool) -> Any:
+        question = self._question_for(entry, entry.seat)
         check_no_race(question, entry)
-        state = self._played(self._position.state, entry.seat, entry.move, entry.seq)
-        times = Times(
+        state = self._play_move(self._position.state, entry.seat, entry.move, entry.seq)
+        times = RecordedCharge(
             entry.seq, entry.seat, entry.at_ms, entry.asked_ms, entry.allowance_ms, entry.charged_ms
         )
         check_charge(times, question, self._limits)
-        check_in_time(times, question, self._limits, self._own(entry).bank_ms)
+        check_in_time(times, question, self._limits, self._seat_of(entry).bank_ms)
         return state
 
-    def _defaulted(self, entry: Defaulted, is_owed: bool) -> Any:
-        question = about(self._question, entry)
-        absence = Absence(question, self._position, self._limits, self._game)
-        return after_defaulted(entry, absence, is_owed=is_owed)
+    def _check_defaulted(self, entry: Defaulted, is_required: bool) -> Any:
+        question = question_of(self._question, entry)
+        absence = DefaultsContext(question, self._position, self._limits, self._game)
+        return after_defaulted(entry, absence, is_required=is_required)
 
-    def _called(self, entry: Called, _: bool) -> Any:
-        return after_called(entry, self._race(entry))
+    def _check_called(self, entry: Called, _: bool) -> Any:
+        return after_called(entry, self._open_race(entry))
 
-    def _agreed(self, entry: Agreed, _: bool) -> Any:
-        return after_agreed(entry, self._race(entry))
+    def _check_agreed(self, entry: Agreed, _: bool) -> Any:
+        return after_agreed(entry, self._open_race(entry))
 
-    def _rejected(self, entry: Rejected, _: bool) -> None:
-        question = self._asked(entry, entry.seat)
+    def _check_rejected(self, entry: Rejected, _: bool) -> None:
+        question = self._question_for(entry, entry.seat)
         if entry.reason == "TOO_LATE":
             check_no_race(question, entry)
 
-    def _resigned(self, entry: Resigned, _: bool) -> None:
-        own = self._own(entry)
+    def _check_resigned(self, entry: Resigned, _: bool) -> None:
+        own = self._seat_of(entry)
         if not own.has_sat:
             raise BadRecord(f"seat {entry.seat} resigned before it sat", entry.seq)
         if own.left:
             raise BadRecord(f"seat {entry.seat} resigned, but had left with seq {own.left.seq}", entry.seq)
 
-    def _forfeited(self, entry: Forfeited, is_owed: bool) -> None:
-        if is_owed:
+    def _check_forfeited(self, entry: Forfeited, is_required: bool) -> None:
+        if is_required:
             return
-        own, limits = self._own(entry), self._limits
+        own, limits = self._seat_of(entry), self._limits
         if own.left:
             raise BadRecord(
                 f"seat {entry.seat} is forfeited, but had left with seq {own.left.seq}", entry.seq
@@ -159,7 +160,7 @@ class Course:
     def _check_never_sat(self, entry: Forfeited, own: SeatState) -> None:
         if own.has_sat:
             raise BadRecord(f"seat {entry.seat} is forfeited for NEVER_SAT, but it sat", entry.seq)
-        ends_ms = self._position.opened_ms + self._limits.setup_ms
+        ends_ms = self._position.setup_began_ms + self._limits.setup_ms
         if entry.at_ms < ends_ms:
             raise BadRecord(
                 f"seat {entry.seat} is forfeited for NEVER_SAT at {entry.at_ms}, before the set-up time ends at {ends_ms}",
@@ -169,13 +170,13 @@ class Course:
         if entry.seat != first:
             raise BadRecord(f"seat {entry.seat} is forfeited for NEVER_SAT before seat {first}", entry.seq)
 
-    def _taken_over(self, entry: TakenOver, _: bool) -> None:
+    def _check_taken_over(self, entry: TakenOver, _: bool) -> None:
         if entry.epoch <= self._position.epoch:
             raise BadRecord(
                 f"epoch {entry.epoch} follows epoch {self._position.epoch}; epochs rise", entry.seq
             )
 
-    def _frozen(self, entry: Frozen, _: bool) -> None:
+    def _check_frozen(self, entry: Frozen, _: bool) -> None:
         if self._question is None:
             raise BadRecord("`frozen` while nobody is asked", entry.seq)
         if entry.ms > entry.at_ms:
@@ -184,57 +185,57 @@ class Course:
                 entry.seq,
             )
 
-    def _finished(self, entry: Finished, is_owed: bool) -> None:
-        if is_owed:
+    def _check_finished(self, entry: Finished, is_required: bool) -> None:
+        if is_required:
             check_finished(entry, self._game.outcome(self._position.state), self._position)
         elif self._question is None:
             raise BadRecord("`finished` before the deal", entry.seq)
         else:
             raise BadRecord(f"`finished` while prompt {self._question.prompt.number} is open", entry.seq)
 
-    # What several kinds have in common
+    # Common to several kinds
 
-    def _own(self, entry: Sat | Moved | Resigned | Forfeited) -> SeatState:
+    def _seat_of(self, entry: Sat | Moved | Resigned | Forfeited) -> SeatState:
         return self._position.seats[entry.seat]
 
-    def _asked(self, entry: Moved | Rejected, seat: Seat) -> Question:
-        """The open question, if it is this one and was put to this seat."""
-        question = about(self._question, entry)
+    def _question_for(self, entry: Moved | Rejected, seat: Seat) -> OpenQuestion:
+        """Return the open question, if the entry names it and this seat is asked. Raises `BadRecord`."""
+        question = question_of(self._question, entry)
         check_asked(question, entry, seat)
         return question
 
-    def _race(self, entry: Called | Agreed) -> OpenRace:
-        question = about(self._question, entry)
+    def _open_race(self, entry: Called | Agreed) -> RaceQuestion:
+        question = question_of(self._question, entry)
         game = cast("RaceGame[Any, Any, Any]", self._game)  # the entry is refused where it is none
-        return OpenRace(question, self._position.state, self._limits, game)
+        return RaceQuestion(question, self._position.state, self._limits, game)
 
-    def _played(self, state: Any, seat: Seat, move: Json, seq: int) -> Any:
+    def _play_move(self, state: Any, seat: Seat, move: Json, seq: int) -> Any:
         try:
             return self._game.play(state, seat, self._game.move_from_json(move))
         except IllegalMove as illegal:
-            raise BadRecord(f"seat {seat} may not {quoted(move)}: {illegal}", seq) from None
+            raise BadRecord(f"seat {seat} may not {quote_value(move)}: {illegal}", seq) from None
         except ValueError as error:
-            raise BadRecord(f"seat {seat}: {quoted(move)} is no move: {error}", seq) from None
+            raise BadRecord(f"seat {seat}: {quote_value(move)} is no move: {error}", seq) from None
 
 
-def _described(entry: Entry) -> str:
+def _describe_entry(entry: Entry) -> str:
     seat = (
         f" of seat {entry.seat}" if isinstance(entry, Sat | Moved | Rejected | Resigned | Forfeited) else ""
     )
     return f"`{entry.kind}`{seat}"
 
 
-_CHECKS: dict[type[Entry], Callable[[Course, Any, bool], Any]] = {
-    Sat: Course._sat,
-    Dealt: Course._dealt,
-    Moved: Course._moved,
-    Defaulted: Course._defaulted,
-    Called: Course._called,
-    Agreed: Course._agreed,
-    Rejected: Course._rejected,
-    Resigned: Course._resigned,
-    Forfeited: Course._forfeited,
-    TakenOver: Course._taken_over,
-    Frozen: Course._frozen,
-    Finished: Course._finished,
+_CHECKS: dict[type[Entry], Callable[[RecordReplay, Any, bool], Any]] = {
+    Sat: RecordReplay._check_sat,
+    Dealt: RecordReplay._check_dealt,
+    Moved: RecordReplay._check_moved,
+    Defaulted: RecordReplay._check_defaulted,
+    Called: RecordReplay._check_called,
+    Agreed: RecordReplay._check_agreed,
+    Rejected: RecordReplay._check_rejected,
+    Resigned: RecordReplay._check_resigned,
+    Forfeited: RecordReplay._check_forfeited,
+    TakenOver: RecordReplay._check_taken_over,
+    Frozen: RecordReplay._check_frozen,
+    Finished: RecordReplay._check_finished,
 }
