@@ -239,7 +239,7 @@ def test_the_verbs_of_ctl_are_those_that_are_written_down():
     parser = ArgumentParser()
     ctl.configure(parser)
     [verbs] = [action.choices for action in parser._actions if action.dest == "verb"]
-    assert set(re.findall(r"^\| `seatwise ctl (\w+)", OPERATIONS, re.MULTILINE)) == set(verbs)
+    assert set(re.findall(r"^\| `seatwise ctl ([\w-]+)", OPERATIONS, re.MULTILINE)) == set(verbs)
 
 
 def test_the_metrics_are_those_that_are_written_down():
