@@ -4,7 +4,7 @@ GAME ?= ugo
 SECONDS ?= 60
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help setup demo league test lint format bench golden proto mutants chaos simulate soak clean matches-needed
+.PHONY: help setup demo league test lint format bench golden openapi proto mutants chaos simulate soak clean matches-needed lock audit sbom
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -12,12 +12,15 @@ help: ## print this list
 
 setup: .venv/ready .venv/stubs ## install into .venv and generate the stubs; every other target runs this by itself
 
-.venv/ready: pyproject.toml proto/build_stubs.py
+.venv/ready: pyproject.toml requirements.lock proto/build_stubs.py
 	@if command -v uv >/dev/null; then \
 	  uv venv --quiet --allow-existing --python $(PYTHON) .venv && \
-	  uv pip install --quiet --python $(BIN)/python --editable '.[server,embedded,dev]'; \
+	  uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements.lock && \
+	  uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps --editable .; \
 	else \
-	  $(PYTHON) -m venv .venv && $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[server,embedded,dev]'; \
+	  $(PYTHON) -m venv .venv && \
+	  $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock && \
+	  $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable .; \
 	fi
 	@touch $@
 
@@ -63,6 +66,9 @@ chaos: setup ## kill real processes while real bots play, and check that nothing
 golden: setup ## write tests/golden/ again; a difference means that the rules have changed
 	$(BIN)/python tests/golden/golden.py --write
 
+openapi: setup ## write tests/golden/openapi.json again; a difference is a change of the REST API
+	PYTHONPATH=tests $(BIN)/python tests/golden/openapi_golden.py --write
+
 mutants: setup ## plant faults, one at a time; a test must find each
 	$(BIN)/python tests/mutants/mutants.py
 
@@ -74,6 +80,23 @@ matches-needed: setup ## measure how many matches separate two bots: plain, dupl
 
 soak: setup ## run the tests that are too slow for `make test`
 	$(BIN)/pytest -q -m slow
+
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
+	--custom-compile-command 'make lock' pyproject.toml
+
+lock: ## write requirements.lock and deploy/requirements.lock again, after you edit a dependency (UPGRADE=1 takes the newest versions)
+	@test -x $(BIN)/uv || { $(PYTHON) -m venv .venv && $(BIN)/pip install --quiet --disable-pip-version-check uv; }
+	@$(LOCK) $(if $(UPGRADE),--upgrade) --extra dev --output-file requirements.lock
+	@$(LOCK) $(if $(UPGRADE),--upgrade) --extra server --constraints requirements.lock --output-file deploy/requirements.lock
+
+audit: setup ## look up the locked versions in the database of known vulnerabilities
+	@$(BIN)/python deploy/audit.py requirements.lock
+
+sbom: setup ## write the bill of materials of a server to dist/seatwise.cdx.json (CycloneDX)
+	@mkdir -p dist
+	@$(BIN)/uv tool run --quiet --from cyclonedx-bom==7.5.0 cyclonedx-py requirements deploy/requirements.lock \
+	  --pyproject pyproject.toml --output-reproducible --output-file dist/seatwise.cdx.json
+	@echo dist/seatwise.cdx.json
 
 clean: ## delete the environment and all caches; results of matches and benchmarks stay
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist

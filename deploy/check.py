@@ -13,13 +13,16 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 BIN = Path(sys.executable).parent
 INSTALLED = "/opt/seatwise/bin/seatwise"
 """The path of the program in the units."""
 EXPOSURE = "15"
 """The limit of systemd's exposure level, in tenths. A unit without any hardening has 96."""
-ELSEWHERE = re.compile(r"(?<=\bserver )[\w.-]+(?=:)|(?<=\bresolver )[\w.-]+")
+ELSEWHERE = re.compile(
+    r"(?<=\bserver )[\w.-]+(?=:)|(?<=\bresolver )[\w.-]+|(?<=proxy_pass https://)[\w.-]+(?=:)"
+)
 """Names of servers that only the operator's network can resolve."""
 
 
@@ -93,9 +96,12 @@ def tls(folder: Path) -> Iterator[str]:
     """Yields the places where a token or a move would travel in clear."""
     for name, text in _nginx_files(folder):
         for line in text.splitlines():
-            if re.match(r" *(listen (?!.* ssl)|grpc_pass (?!grpcs:)|grpc_ssl_verify (?!on;))", line):
+            if re.match(
+                r" *(listen (?!.* ssl)|grpc_pass (?!grpcs:)|proxy_pass (?!https:)|(grpc|proxy)_ssl_verify (?!on;))",
+                line,
+            ):
                 yield f"{name}: {line.strip()}"
-        if "grpc_ssl_verify on;" not in text:
+        if not {"grpc_ssl_verify on;", "proxy_ssl_verify on;"} <= set(map(str.strip, text.splitlines())):
             yield f"{name}: nginx does not check the certificates of the servers behind it"
     for name, line in command_lines(folder).items():
         if "--tls" not in line and not {"--tls-cert", "--tls-key"} <= {
@@ -106,6 +112,73 @@ def tls(folder: Path) -> Iterator[str]:
         if path.suffix in (".yaml", ".service"):
             for url in re.findall(r"\bredis(?:\+\w+)?://", path.read_text()):
                 yield f"{path.name}: {url}"
+
+
+def limits(folder: Path) -> Iterator[str]:
+    """Yields the places where a flood could take all memory, or where strangers reach more than the front door."""
+    yield from _nginx_limits(folder)
+    yield from _unit_limits(folder)
+    yield from _compose_limits(folder)
+    yield from _cluster_limits(folder)
+
+
+def _nginx_limits(folder: Path) -> Iterator[str]:
+    for name, text in _nginx_files(folder):
+        for limit in ("limit_conn streams", "limit_req zone=calls", "http2_max_concurrent_streams"):
+            if not re.search(rf"^ *{limit} .*;$", text, re.MULTILINE):
+                yield f"{name}: there is no {limit}"
+
+
+def _unit_limits(folder: Path) -> Iterator[str]:
+    wanted = ("MemoryMax=.+", "TasksMax=.+", "Restart=on-failure", "StartLimitIntervalSec=0")
+    for unit in sorted((folder / "systemd").glob("*.service")):
+        for line in wanted:
+            if not re.search(f"^{line}$", unit.read_text(), re.MULTILINE):
+                yield f"{unit.name}: there is no line {line}"
+
+
+def _compose_limits(folder: Path) -> Iterator[str]:
+    import yaml
+
+    for name, service in yaml.safe_load((folder / "compose.yaml").read_text())["services"].items():
+        for key in ("mem_limit", "pids_limit"):
+            if key not in service:
+                yield f"compose {name}: it has no {key}"
+        if "entrypoint" not in service and service.get("restart") != "unless-stopped":
+            yield f"compose {name}: it is not started again"
+
+
+def _cluster_limits(folder: Path) -> Iterator[str]:
+    resources = _manifests(folder)
+    policies = [each["spec"]["podSelector"] for each in resources if each["kind"] == "NetworkPolicy"]
+    if {} not in policies:
+        yield "kubernetes: no NetworkPolicy covers all pods"
+    for resource in resources:
+        name, spec = resource["metadata"]["name"], resource.get("spec", {})
+        if resource["kind"] in ("Deployment", "StatefulSet"):
+            pod = spec["template"]
+            for container in pod["spec"]["containers"]:
+                if "memory" not in container.get("resources", {}).get("limits", {}):
+                    yield f"{name}: the container {container['name']} has no limit of memory"
+            if not any(_selects(policy, pod["metadata"]["labels"]) for policy in policies if policy):
+                yield f"{name}: no NetworkPolicy says who may connect to it"
+        elif spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") != "Local":
+            yield f"{name}: nginx does not see the addresses of callers, by which it limits them"
+
+
+def _manifests(folder: Path) -> list[dict[str, Any]]:
+    import yaml
+
+    files = sorted((folder / "kubernetes").glob("*.yaml"))
+    return [resource for path in files for resource in yaml.safe_load_all(path.read_text())]
+
+
+def _selects(selector: dict[str, Any], labels: dict[str, str]) -> bool:
+    """Whether a selector with labels, and with expressions of the kind `In`, selects a pod with these labels."""
+    matches = selector.get("matchLabels", {}).items() <= labels.items()
+    return matches and all(
+        labels.get(each["key"]) in each["values"] for each in selector.get("matchExpressions", ())
+    )
 
 
 def command_lines(folder: Path) -> dict[str, list[str]]:
@@ -135,6 +208,7 @@ CHECKS: dict[str, Callable[[Path], Iterator[str]]] = {
     "systemd/": systemd,
     "nginx": nginx,
     "TLS": tls,
+    "limits": limits,
 }
 
 

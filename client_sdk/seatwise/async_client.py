@@ -10,12 +10,15 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeVar, Unpack
 from uuid import uuid4
 
 import grpc
 from google.protobuf.message import Message
+from google.protobuf.timestamp_pb2 import Timestamp
 
+from seatwise.bot_errors import UsageError
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import SeatwiseError, TemporaryError, UnavailableError, from_rpc
 from seatwise.link.backoff import Backoff, Retry
@@ -60,6 +63,21 @@ class MatchList(list[match_pb2.Match]):
         super().__init__(matches)
         self.next_page_token = next_page_token
         """The `page_token` of the next page; empty on the last page."""
+
+
+def _match_state(name: str) -> str:
+    state = f"STATE_{name.upper() or 'UNSPECIFIED'}"
+    if state not in match_pb2.Match.State.keys():  # noqa: SIM118
+        raise UsageError(f"{name!r} is not a state of a match")
+    return state
+
+
+def _timestamp(time: datetime | None) -> Timestamp | None:
+    if time is None:
+        return None
+    converted = Timestamp()
+    converted.FromDatetime(time.astimezone(UTC))
+    return converted
 
 
 Page = MatchList
@@ -225,6 +243,26 @@ class AsyncClient:
         request = bot_service_pb2.GetBotRequest(name=name)
         return (await self._call_bots("GetBot", request, bot_service_pb2.GetBotResponse)).bot
 
+    async def list_opponents(
+        self, name: str, page_size: int = 0, page_token: str = ""
+    ) -> bot_service_pb2.ListOpponentsResponse:
+        """List the opponents of a bot, with its results against each of them in each game: most matches first.
+
+        Args:
+            name: The bot, as in `"bots/alice/versions/1"`.
+            page_size: The most opponents on the page; 0 means 50, and more than 1000 means 1000.
+            page_token: The `next_page_token` of the page before; empty for the first page.
+
+        Returns:
+            The page, with its `opponents`, its `next_page_token`, the number of `matches` counted, and how many are
+            `withheld` until their deal sets are over.
+
+        Raises:
+            NotFoundError: There is no such bot.
+        """
+        request = bot_service_pb2.ListOpponentsRequest(name=name, page_size=page_size, page_token=page_token)
+        return await self._call_bots("ListOpponents", request, bot_service_pb2.ListOpponentsResponse)
+
     # Matches
 
     async def create_match(
@@ -283,17 +321,47 @@ class AsyncClient:
         request = match_service_pb2.GetMatchRequest(name=name)
         return (await self._call_matches("GetMatch", request, match_service_pb2.GetMatchResponse)).match
 
-    async def list_matches(self, page_size: int = 0, page_token: str = "") -> MatchList:
-        """List matches, the newest first.
+    async def list_matches(
+        self,
+        page_size: int = 0,
+        page_token: str = "",
+        *,
+        bot: str = "",
+        game: str = "",
+        competition: str = "",
+        state: str = "",
+        created_from: datetime | None = None,
+        created_before: datetime | None = None,
+    ) -> MatchList:
+        """List matches, the newest first. A match has to fit every filter that is given.
 
         Args:
-            page_size: The most matches on the page; 0 means 50, and more than 1000 means 1000.
-            page_token: The `next_page_token` of the page before; empty for the first page.
+            page_size: The most matches on the page; 0 means 50, and more than 1000 means 1000. With filters a page may be
+                short although it is not the last.
+            page_token: The `next_page_token` of the page before, with the same filters; empty for the first page.
+            bot: Only matches in which this bot has a seat, as in `"bots/alice/versions/1"`.
+            game: Only matches of this game, "ugo" or "ubongo".
+            competition: Only matches that count for it, as in `"ladders/main"` or `"leagues/autumn"`.
+            state: Only matches in this state: "waiting", "seating", "running", "finished" or "voided".
+            created_from: Only matches that were created then or later. A time without a time zone is local.
+            created_before: Only matches that were created before then.
 
         Returns:
             The page.
+
+        Raises:
+            BadRequestError: A filter makes no sense, or the page token came with other filters.
         """
-        request = match_service_pb2.ListMatchesRequest(page_size=page_size, page_token=page_token)
+        request = match_service_pb2.ListMatchesRequest(
+            page_size=page_size,
+            page_token=page_token,
+            bot=bot,
+            game=f"games/{game.removeprefix('games/')}" if game else "",
+            competition=competition,
+            state=_match_state(state),
+            created_from=_timestamp(created_from),
+            created_before=_timestamp(created_before),
+        )
         page = await self._call_matches("ListMatches", request, match_service_pb2.ListMatchesResponse)
         return MatchList(page.matches, page.next_page_token)
 
@@ -523,6 +591,30 @@ class AsyncClient:
         )
         return await self._call_ladders(
             "ListLadderResults", request, ladder_service_pb2.ListLadderResultsResponse
+        )
+
+    async def list_standings_history(
+        self, ladder: str, bots: Sequence[str] = (), page_size: int = 0, page_token: str = ""
+    ) -> ladder_service_pb2.ListStandingsHistoryResponse:
+        """List how bots stood on a ladder over time, the newest first.
+
+        Args:
+            ladder: The ladder, as in `"ladders/main"`.
+            bots: The bots to show, at most 20; by default the best ten at each time.
+            page_size: The most points on the page; 0 means 50, and more than 1000 means 1000.
+            page_token: The `next_page_token` of the page before; empty for the first page.
+
+        Returns:
+            The page, with its `points` and its `next_page_token`. A point has a `time` and the `standings` at that time.
+
+        Raises:
+            NotFoundError: There is no such ladder.
+        """
+        request = ladder_service_pb2.ListStandingsHistoryRequest(
+            ladder=ladder, bots=bots, page_size=page_size, page_token=page_token
+        )
+        return await self._call_ladders(
+            "ListStandingsHistory", request, ladder_service_pb2.ListStandingsHistoryResponse
         )
 
     async def reinstate_bot(self, ladder: str, bot: str) -> None:

@@ -71,6 +71,7 @@ class Client:
     revoke_token = _wait_for(AsyncClient.revoke_token)
     delete_bot = _wait_for(AsyncClient.delete_bot)
     get_bot = _wait_for(AsyncClient.get_bot)
+    list_opponents = _wait_for(AsyncClient.list_opponents)
 
     create_match = _wait_for(AsyncClient.create_match)
     get_match = _wait_for(AsyncClient.get_match)
@@ -83,6 +84,7 @@ class Client:
     create_ladder = _wait_for(AsyncClient.create_ladder)
     get_ladder = _wait_for(AsyncClient.get_ladder)
     list_standings = _wait_for(AsyncClient.list_standings)
+    list_standings_history = _wait_for(AsyncClient.list_standings_history)
     list_ladder_results = _wait_for(AsyncClient.list_ladder_results)
     reinstate_bot = _wait_for(AsyncClient.reinstate_bot)
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final
 
 PORT: Final = 7433
+HTTP_PORT: Final = 7480
+WS_PORT: Final = 7481
 ADDRESS: Final = f"localhost:{PORT}"
 TOKEN_VARIABLE: Final = "SEATWISE_TOKEN"
 DATA_VARIABLE: Final = "SEATWISE_DATA"

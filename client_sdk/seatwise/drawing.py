@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from seatwise_referee.games.ubongo import Layout, Symbols, UbongoCard, cells
 
-NOTHING = -1
+EMPTY_CELL = -1
 
 
 def draw(layout: Layout, symbols: Mapping[UbongoCard, Symbols]) -> str:
@@ -71,7 +71,7 @@ def _draw_row(
     line = ""
     for x, following in pairwise(columns):
         line += f" {letters.get((x, y), ' ')} "
-        line += "|" if cards.get((x, y), NOTHING) != cards.get((following, y), NOTHING) else " "
+        line += "|" if cards.get((x, y), EMPTY_CELL) != cards.get((following, y), EMPTY_CELL) else " "
     return line[3:]
 
 
@@ -80,7 +80,7 @@ def _draw_edge(cards: Mapping[tuple[int, int], int], columns: range, y: int) -> 
     line = ""
     for x, following in pairwise(columns):
         above, below, beside_above, beside_below = (
-            cards.get(cell, NOTHING) for cell in ((x, y - 1), (x, y), (following, y - 1), (following, y))
+            cards.get(cell, EMPTY_CELL) for cell in ((x, y - 1), (x, y), (following, y - 1), (following, y))
         )
         line += "---" if above != below else "   "
         is_corner = len({above, below, beside_above, beside_below}) > 1

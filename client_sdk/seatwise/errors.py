@@ -7,8 +7,8 @@
     +-- BotFailedError              not even the first bot object could be made
     +-- EncryptionError             the token would travel in clear, or the server is not trusted
     +-- RefusedError                the server refused; a repeat changes nothing
-    |   +-- BadTokenError             TOKEN_MISSING, TOKEN_UNKNOWN, TOKEN_REVOKED
-    |   +-- NotAllowedError           NOT_ALLOWED
+    |   +-- BadTokenError             TOKEN_MISSING, TOKEN_UNKNOWN, TOKEN_REVOKED, TOKEN_EXPIRED
+    |   +-- NotAllowedError           NOT_ALLOWED, SCOPE_MISSING
     |   +-- BadRequestError           INVALID_ARGUMENT, MALFORMED
     |   +-- NotFoundError             NOT_FOUND
     |   +-- AlreadyExistsError        ALREADY_EXISTS
@@ -174,6 +174,11 @@ class Failed(Protocol):
     def trailing_metadata(self) -> Any: ...
 
 
+def error_class(reason: str, code: str) -> type[SeatwiseError]:
+    """Return the class of the errors with this reason, or with this gRPC code if the reason is empty or not known."""
+    return _BY_REASON.get(reason) or _BY_CODE.get(code, ServerFailedError)
+
+
 def from_rpc(error: Failed) -> SeatwiseError:
     """Return the typed error of a failed RPC. The caller raises it `from` the original.
 
@@ -184,8 +189,9 @@ def from_rpc(error: Failed) -> SeatwiseError:
         An error of the class for its reason, or for its gRPC code.
     """
     info = _info_of(error)
-    kind = _BY_REASON.get(info.reason) or _BY_CODE.get(error.code().name, ServerFailedError)
-    return kind(error.details() or error.code().name, info.reason, info.metadata)
+    return error_class(info.reason, error.code().name)(
+        error.details() or error.code().name, info.reason, info.metadata
+    )
 
 
 def _info_of(error: Failed) -> error_pb2.ErrorInfo:

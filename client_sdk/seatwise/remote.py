@@ -20,7 +20,7 @@ from seatwise.errors import MissingTokenError
 from seatwise.kits import find_kit
 from seatwise.link.bot_session import BotSession, RunPlan
 from seatwise.link.security import Security, SecurityOptions
-from seatwise.link.wire import GrpcWire
+from seatwise.link.transports import choose_wire
 from seatwise.result import Result
 from seatwise.samples import SAMPLES, sample
 from seatwise.summary import Summary
@@ -51,6 +51,8 @@ def run(
         game: The game that the bot plays, "ugo" or "ubongo".
         address: The address of the server. `https://HOST:PORT` means TLS and `http://HOST:PORT` plain text. `HOST:PORT`
             means TLS to another machine and plain text to this one. `unix:PATH` is a socket of this machine.
+            `wss://HOST:PORT` and `ws://HOST:PORT` connect by WebSocket, which needs the extra "ws". `rest+https://HOST:PORT`
+            and `rest+http://HOST:PORT` play by plain HTTP.
         token: The bot's token. By default it is read from the environment variable SEATWISE_TOKEN.
         queues: The queues to wait in, at most 32, as in `["casual", "ladders/main"]`. The default is the casual queue of
             the game. With an empty list the bot plays only matches that name it.
@@ -118,7 +120,7 @@ async def run_async(
         matches=None if matches is None else _at_least_one("matches", matches),
         on_result=on_result,
     )
-    wire = GrpcWire(address, _find_token(token), front_door, Security.resolve_options(**security))
+    wire = choose_wire(address, _find_token(token), front_door, Security.resolve_options(**security))
     session = BotSession(plan, wire)
     with _handling_signals(session) if handle_signals else nullcontext():
         summary = await session.run_session()
@@ -126,7 +128,7 @@ async def run_async(
     return summary
 
 
-# What was asked for
+# The arguments of a run
 
 
 def _choose_queues(given: Sequence[str] | None, casual: str) -> tuple[str, ...]:

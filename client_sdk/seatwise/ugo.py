@@ -18,6 +18,7 @@ trick would bring:
 
 from seatwise_referee.games.ugo import (
     CARDS,
+    MOST_FARMERS,
     Colour,
     Kingdom,
     Trick,
@@ -35,6 +36,7 @@ from seatwise_referee.games.ugo import UgoView as View
 
 __all__ = [
     "CARDS",
+    "MOST_FARMERS",
     "Card",
     "Colour",
     "Kingdom",

@@ -132,7 +132,7 @@ class _Entry:
 
     def to_json(self) -> dict[str, Json]:
         """Return the entry as the store holds it. Records leave out `PRIVATE_FIELDS`."""
-        body: dict[str, Json] = {name: getattr(self, name) for name in _NAMES[type(self)]}
+        body: dict[str, Json] = {name: getattr(self, name) for name in _FIELD_NAMES[type(self)]}
         body["kind"] = self.kind
         return body
 
@@ -321,11 +321,11 @@ def _tuple_of(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda values: tuple(map(read, values))
 
 
-_NAMES: dict[type[_Entry], tuple[str, ...]] = {
+_FIELD_NAMES: dict[type[_Entry], tuple[str, ...]] = {
     kind: tuple(each.name for each in fields(kind)) for kind in _TYPES
 }
 _PRIVATE_NAMES = {
-    kind: tuple(name for name in names if name in PRIVATE_FIELDS) for kind, names in _NAMES.items()
+    kind: tuple(name for name in names if name in PRIVATE_FIELDS) for kind, names in _FIELD_NAMES.items()
 }
 _READERS: dict[type[Entry], dict[str, Callable[[Any], Any]]] = {
     Defaulted: {"reason": DefaultReason, "moves": _tuple_of(DefaultMove.from_json)},
@@ -357,7 +357,7 @@ def entry_from_json(body: Mapping[str, Any]) -> Entry:
     kind = ENTRY_TYPES.get(name) if isinstance(name, str) else None
     if kind is None:
         raise BadEntry(f"unknown kind {name!r:.40}")
-    names = _NAMES[kind]
+    names = _FIELD_NAMES[kind]
     given = {name: body[name] for name in names if name in body}
     missing = [name for name in names if name not in given and name not in PRIVATE_FIELDS]
     unknown = body.keys() - {*names, "kind"}

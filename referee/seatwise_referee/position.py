@@ -137,7 +137,7 @@ def position_after(
     `state` is the game's state after the entry, where the caller knows it already; else it is computed here.
     Raises `IllegalMove` if the entry holds a move that the rules forbid.
     """
-    step = _STEPS[type(entry)]
+    step = _ENTRY_EFFECTS[type(entry)]
     return step(position, entry, setup, game, state)
 
 
@@ -252,7 +252,7 @@ def _after_end(position: Position, entry: Finished | Voided, *_: Any) -> Positio
     return _after_public(position, entry, prompt=None, end=entry)
 
 
-_STEPS: dict[type[Entry], Callable[..., Position]] = {
+_ENTRY_EFFECTS: dict[type[Entry], Callable[..., Position]] = {
     Sat: _after_sat,
     Dealt: _after_dealt,
     Moved: _after_moved,

@@ -70,7 +70,7 @@ class TimeControl:
     """A seat with this many illegal moves forfeits the match."""
 
     def __post_init__(self) -> None:
-        for name in _NUMBERS:
+        for name in _NUMBER_FIELDS:
             _check_whole_number(name, getattr(self, name), least=1 if name.startswith("max_") else 0)
         for pace, free_ms in self.free_ms.items():
             _check_whole_number(f"free_ms[{pace!r}]", free_ms, least=1)
@@ -99,7 +99,7 @@ class TimeControl:
 
     def to_json(self) -> dict[str, Json]:
         """Return the limits as records write them."""
-        return {"free_ms": dict(self.free_ms), **{name: getattr(self, name) for name in _NUMBERS}}
+        return {"free_ms": dict(self.free_ms), **{name: getattr(self, name) for name in _NUMBER_FIELDS}}
 
     @classmethod
     def from_json(cls, json: Mapping[str, Json]) -> TimeControl:
@@ -107,16 +107,18 @@ class TimeControl:
 
         Raises `BadTimeControl`, which names the key, for an unknown key or a limit that cannot be.
         """
-        unknown = json.keys() - {"free_ms", *_NUMBERS}
+        unknown = json.keys() - {"free_ms", *_NUMBER_FIELDS}
         if unknown:
-            raise BadTimeControl(f"unknown key {min(unknown)!r}; there are free_ms, {', '.join(_NUMBERS)}")
+            raise BadTimeControl(
+                f"unknown key {min(unknown)!r}; there are free_ms, {', '.join(_NUMBER_FIELDS)}"
+            )
         free_ms = json.get("free_ms", {})
         if not isinstance(free_ms, dict):
             raise BadTimeControl("free_ms must map paces to milliseconds")
         return cls(**{**json, "free_ms": free_ms})  # type: ignore[arg-type]  # checked in __post_init__
 
 
-_NUMBERS = tuple(each.name for each in fields(TimeControl) if each.name != "free_ms")
+_NUMBER_FIELDS = tuple(each.name for each in fields(TimeControl) if each.name != "free_ms")
 
 
 def _check_whole_number(name: str, number: object, least: int) -> None:

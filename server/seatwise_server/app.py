@@ -1,4 +1,4 @@
-"""One server process: puts the roles together, starts them in order, and stops them in order."""
+"""One server process: it creates the roles, starts them in order, and stops them in order."""
 
 from __future__ import annotations
 
@@ -7,64 +7,87 @@ import gc
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from errno import EADDRINUSE
 from functools import partial
+from typing import TYPE_CHECKING
 
 import structlog
 
 from seatwise_server.background_tasks import cancel_until_ended
-from seatwise_server.config import Config
+from seatwise_server.config import Config, HttpSettings
 from seatwise_server.descriptors import connections_for_others
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.lobby.lobby import Lobby
-from seatwise_server.metrics import Depths, MetricsPage, served
+from seatwise_server.memory import MemoryWatch
+from seatwise_server.metrics import Depths, MetricsPage, serving_metrics
 from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.referee import Referee
+from seatwise_server.read_process import ReadProcess, ReadSettings
 from seatwise_server.refusal import Refusal
-from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, Role, Tasks
+from seatwise_server.rest.http_port import HttpPort, take_http_port
+from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, Role, Tasks, link_of_bots
+from seatwise_server.rpc.grpc_echo import GrpcEcho
 from seatwise_server.rpc.grpc_server import GrpcServer
+from seatwise_server.rpc.read_forwarder import ReadForwarder
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
+from seatwise_server.services.token_uses import TokenUses
 from seatwise_server.store import AppendTimeouts, Flusher, Listeners, Store, check_server, connect
-from seatwise_server.store.tokens import load_or_create_admin_token
+from seatwise_server.store.tokens import AdminTokenFile
 from seatwise_server.tls.certificate_reloader import CertificateReloader
 from seatwise_server.tls.self_signed import ensure_self_signed
+from seatwise_server.tls.ssl_contexts import ServerContexts
+from seatwise_server.ws.websocket_server import WebSocketServer
+
+if TYPE_CHECKING:
+    from seatwise_server.rest.rest_door import RestDoor
 
 FLUSH_S = 5.0
-GRACE_S = 2.0
-"""How long open RPCs have to end when the server stops."""
+RPC_END_S = 2.0
+"""The time that open RPCs have to end when the server stops, in seconds."""
 HEALTH_S = 0.3
 
 log = structlog.get_logger()
 
 
 class StoreLost(Exception):
-    """The store has been away for too long; nothing that was acknowledged is lost."""
+    """The store has not answered for too long, so the server stops; nothing that was acknowledged is lost."""
 
 
 class PortBusy(Exception):
-    """The address to listen on is not to be had."""
+    """The server cannot listen on an address; the text names it and says what to do."""
 
 
 @dataclass(slots=True)
 class Running:
-    """A server that is up."""
+    """A server that runs."""
 
     address: str
-    """host:port, with the port that was taken; with TLS https://host:port."""
+    """host:port, with the port that was bound; with TLS https://host:port."""
     pin: str
-    """Fingerprint of the key; empty without TLS."""
+    """The fingerprint of the key; empty without TLS."""
     store: Store
     stopped: asyncio.Future[None]
-    """Fails when the server cannot go on."""
+    """Gets an exception when the server cannot continue."""
     referee: Referee | None
     lobby: Lobby | None
+    reads: ReadProcess | None = None
+    """The process that answers reads without a token."""
+    ws_address: str = ""
+    """ws://host:port or wss://host:port; empty without that port."""
+    http_address: str = ""
+    """http://host:port or https://host:port; empty without that port."""
+    websockets: WebSocketServer | None = None
 
 
 def embedded_redis(config: Config) -> EmbeddedRedis | None:
-    """The private store, started; to be called from the main thread, before gRPC and any event loop."""
+    """Starts the private store, or returns None if the configuration names a Redis.
+
+    Call it from the main thread, before gRPC and before any event loop. Raises EmbeddedRedisError.
+    """
     if config.redis_url:
         return None
     embedded = EmbeddedRedis(config.data / "redis")
@@ -73,47 +96,76 @@ def embedded_redis(config: Config) -> EmbeddedRedis | None:
 
 
 @asynccontextmanager
-async def running(config: Config, embedded: EmbeddedRedis | None) -> AsyncIterator[Running]:
-    """The server, up and taking bots; on leaving it stops in order."""
+async def running(
+    config: Config, embedded: EmbeddedRedis | None, is_more_ready: Callable[[], bool] = lambda: True
+) -> AsyncIterator[Running]:
+    """Runs a server inside this block: it is ready when the block begins, and stops in order when it ends.
+
+    Raises PortBusy if it cannot listen on an address, and TlsError for a certificate that cannot be used.
+    """
     async with AsyncExitStack() as stack:
-        server = _Server(config, embedded)
+        server = _Server(config, embedded, is_more_ready)
         await server.start(stack)
         yield server.running
 
 
 class _Server:
-    def __init__(self, config: Config, embedded: EmbeddedRedis | None) -> None:
+    def __init__(
+        self, config: Config, embedded: EmbeddedRedis | None, is_more_ready: Callable[[], bool]
+    ) -> None:
         self._config = config
         self._embedded = embedded
+        self._is_more_ready = is_more_ready
         self._loop = asyncio.get_running_loop()
         self._tasks: list[asyncio.Task[None]] = []
         self._roles: list[Role] = []
+        self._reads: ReadProcess | None = None
         self._stopped: asyncio.Future[None] = self._loop.create_future()
+        self._memory = MemoryWatch(config.max_memory)
 
     async def start(self, stack: AsyncExitStack) -> None:
         config, self._stack = self._config, stack
-        client = connect(config.redis_url or self._url())
+        client = connect(config.redis_url or self._embedded_url())
         stack.push_async_callback(client.close_connections)
-        if self._embedded:  # it may die while we start
+        if self._embedded:  # Redis may die while the server starts
             self._spawn_all({"supervise redis": self._embedded.supervise()})
             stack.push_async_callback(cancel_until_ended, self._tasks)
         facts = await check_server(client, allow_loss=config.allow_loss, wait_replicas=config.wait_replicas)
-        self._certificate = _certificate(config)
-        self._grpc = GrpcServer(connections_for_others())
+        self._certificate = _load_certificate(config)
+        port = _take_http_port(config)
+        http_address = port.url if port else ""
+        self._forwarder = ReadForwarder() if config.has_read_process else None
+        self._rest: RestDoor | None = None
+        most_connections = connections_for_others() // (1 if config.ws_port is None else 2)
+        self._grpc = GrpcServer(most_connections, self._forwarder, logs_calls=config.socket is None)
         listeners = Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost)
         patience = AppendTimeouts(gone_for_good_s=config.gone_for_good_s)
         self._flusher = Flusher.of(client, listeners, patience, facts.wait)
-        common = self._new_common(Store.of(client), self._bind_port(), facts.durability)
+        self._websockets = self._new_websockets()
+        store = Store.of(client)
+        self._token_uses = TokenUses(store.credentials)
+        common = self._new_common(store, self._bind_port(), facts.durability)
+        http = _with_lobby(common)
+        if self._forwarder:
+            self._reads = ReadProcess(
+                self._read_settings(http), self._forwarder, port.socket if port else None
+            )
+        elif http and port:
+            self._rest = _new_rest_door(http, port, self._certificate)
         self._flusher.start()
         stack.push_async_callback(self._close_flusher)
         stack.push_async_callback(self._stop_in_order, common.open_streams)
         common.lag.start_beat()
         stack.callback(common.lag.stop_beat)
-        await self._open_roles(common)
+        await self._open_roles(common, http_address)
         _settle_memory()
-        log.info(
+        if self._reads:
+            self._reads.start()
+        (log.info if config.socket is None else log.debug)(
             "server_started",
             address=common.with_scheme(common.listens_on),
+            ws_address=common.as_websocket(common.ws_listens_on),
+            http_address=http_address,
             roles=sorted(config.roles),
             durability=common.durability,
             **facts.summary,
@@ -124,34 +176,56 @@ class _Server:
             config=self._config,
             name=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
             listens_on=listens_on,
+            ws_listens_on=self._bind_websockets(),
             certificate=self._certificate,
             store=store,
             flusher=self._flusher,
-            authenticator=Authenticator(store.bots, _admin_token(self._config)),
-            open_streams=OpenStreams(store.bots),
+            authenticator=Authenticator(
+                store.credentials, _admin_token_reader(self._config), self._token_uses
+            ),
+            open_streams=OpenStreams(store.credentials),
             lag=EventLoopLag(self._loop),
             durability=durability,
             is_alone=self._embedded is not None,
         )
 
-    async def _open_roles(self, common: Common) -> None:
-        """All roles: first their doors are there, then they are made ready, then bots may come."""
+    async def _open_roles(self, common: Common, http_address: str) -> None:
+        """Starts all roles: adds their services, then starts their tasks, and opens the port last."""
         roles = self._config.roles
         lobby = LobbyRole(common) if "lobby" in roles else None
         referee = RefereeRole(common) if "referee" in roles else None
-        wake = lobby.pairing.wake_pairing if lobby else _wake_nobody
+        wake = lobby.pairing.wake_pairing if lobby else _wake_no_lobby
         gateway = GatewayRole(common, wake) if "gateway" in roles else None
         self._roles = [role for role in (lobby, referee, gateway) if role]
         for role in self._roles:
-            role.add_services(self._grpc)
+            role.add_services(self._grpc, self._websockets)
         for role in self._roles:
             self._spawn_all(await role.start())
         await self._grpc.start()
+        if referee:
+            self._spawn_all({"echo": _new_echo(referee.referee).run_echo()})
+        if self._websockets:
+            self._spawn_all({
+                "accept websockets": self._websockets.accept_connections(),
+                "watch websockets": self._websockets.watch_connections(),
+            })  # fmt: skip
         if self._certificate:
-            self._spawn_all({"watch certificate": self._certificate.watch()})
-        self._spawn_all({"watch tokens": common.open_streams.watch_tokens(), "health": self._watch_health()})
+            self._spawn_all({"watch certificate": self._certificate.watch_files()})
+        if self._rest and gateway:
+            await self._rest.start(
+                gateway.operations, common.authenticator, self._is_ready, connections_for_others() // 8
+            )
+            self._spawn_all({"http clock": self._rest.run_clock()})
+        self._spawn_all(
+            {
+                "watch tokens": common.open_streams.watch_tokens(),
+                "write token uses": self._token_uses.watch_uses(),
+                "watch memory": self._memory.watch_memory(),
+                "health": self._watch_health(),
+            }
+        )
         self._serve_metrics(common)
-        self._tell_health()
+        self._report_health()
         self.running = Running(
             common.with_scheme(common.listens_on),
             self._certificate.identity.pin if self._certificate else "",
@@ -159,6 +233,10 @@ class _Server:
             self._stopped,
             referee.referee if referee else None,
             lobby.lobby if lobby else None,
+            self._reads,
+            common.as_websocket(common.ws_listens_on),
+            http_address,
+            self._websockets,
         )
 
     def _serve_metrics(self, common: Common) -> None:
@@ -166,9 +244,9 @@ class _Server:
         if config.metrics_port is None:
             return
         depths = Depths(common.store)
-        page = MetricsPage(lambda: self._gauges(common), depths, lambda: common.lag.stalled_s)
+        page = MetricsPage(lambda: self._read_gauges(common), depths, lambda: common.lag.stalled_s)
         try:
-            port = self._stack.enter_context(served(page, config.metrics_host, config.metrics_port))
+            port = self._stack.enter_context(serving_metrics(page, config.metrics_host, config.metrics_port))
         except OSError as error:
             where = f"{config.metrics_host}:{config.metrics_port}"
             raise PortBusy(
@@ -177,24 +255,44 @@ class _Server:
         self._spawn_all({"depths": depths.watch_depths()})
         log.info("metrics_served", address=f"{config.metrics_host}:{port}", path="/metrics")
 
-    def _gauges(self, common: Common) -> dict[str, float]:
-        """Read by another thread, while the loop runs."""
+    def _read_gauges(self, common: Common) -> dict[str, float]:
+        """Returns the gauges for the metrics page. Called by another thread while the loop runs, so it only reads."""
         lag_s = common.lag.longest_s
         found = {"store_up": float(self._flusher.healthy), "loop_lag_seconds": lag_s}
+        found |= {"memory_bytes": self._memory.measure(), "memory_limit_bytes": self._memory.limit}
         if self._certificate:
             found["tls_expiry_timestamp_seconds"] = self._certificate.identity.expires.timestamp()
         for role in self._roles:
             found |= role.gauges()
         return found
 
-    def _url(self) -> str:
+    def _read_settings(self, http: HttpSettings | None) -> ReadSettings:
+        config = self._config
+        return ReadSettings(
+            redis_url=config.redis_url or self._embedded_url(),
+            data=str(config.data),
+            keep_records_s=config.keep_records_s,
+            allow_loss=config.allow_loss,
+            wait_replicas=config.wait_replicas,
+            gone_for_good_s=config.gone_for_good_s,
+            tls=config.tls,
+            http=http,
+            decks=config.decks,
+            log_level=config.log_level,
+        )
+
+    def _embedded_url(self) -> str:
         if self._embedded is None:
-            raise ValueError("no Redis is named, and there is no embedded one")
+            raise ValueError("no Redis URL is set, and there is no embedded Redis")
         return self._embedded.url
 
     def _bind_port(self) -> str:
-        """host:port where this process listens, or will in a moment."""
+        """Binds the ports, and returns host:port of the one for bots. It answers after `GrpcServer.start`."""
         config = self._config
+        if config.socket:
+            if not self._grpc.bind(f"unix:{config.socket}", None):
+                raise PortBusy(f"cannot listen on {config.socket}")
+            return f"unix:{config.socket}"
         credentials = self._certificate.server_credentials() if self._certificate else None
         port = self._grpc.bind(f"{config.host}:{config.port}", credentials)
         if port == 0:
@@ -209,8 +307,34 @@ class _Server:
             raise PortBusy(f"cannot answer health checks on {where}: choose another --health-port")
         return f"{config.host}:{port}"
 
+    def _new_websockets(self) -> WebSocketServer | None:
+        config = self._config
+        if config.ws_port is None or not config.roles & {"lobby", "referee"}:
+            return None
+        contexts = ServerContexts(self._certificate) if self._certificate else None
+        return WebSocketServer(connections_for_others() // 2, contexts, config.ws_origins, config.ws_proxies)
+
+    def _bind_websockets(self) -> str:
+        """Binds the port for WebSockets, and returns host:port; empty if the server has no such port."""
+        config = self._config
+        if self._websockets is None or config.ws_port is None:
+            return ""
+        host = config.ws_host or config.host
+        try:
+            return f"{host}:{self._websockets.bind(host, config.ws_port)}"
+        except OSError as error:
+            if config.is_ws_port_default and error.errno == EADDRINUSE:
+                log.warning(
+                    "ws_port_busy", port=config.ws_port, why="a free one is taken; choose one with --ws-port"
+                )
+                return f"{host}:{self._websockets.bind(host, 0)}"
+            where = f"{host}:{config.ws_port}"
+            raise PortBusy(
+                f"cannot take WebSockets on {where}: {error.strerror}; choose another with --ws-port, or --no-ws for none"
+            ) from None
+
     def _spawn_all(self, tasks: Tasks) -> None:
-        """Tasks without any of which the server cannot go on."""
+        """Starts tasks that the server cannot do without: it stops when one of them fails."""
         for name, work in tasks.items():
             task = asyncio.create_task(work, name=name)
             task.add_done_callback(self._on_task_end)
@@ -221,18 +345,25 @@ class _Server:
             self._stopped.set_exception(task.exception() or RuntimeError(task.get_name()))
 
     async def _watch_health(self) -> None:
-        """Ready is who has a store that answers, and free tables. Runs until cancelled."""
+        """Updates the health status: ready means that the store answers and tables are free. Runs until cancelled."""
         while True:
             await asyncio.sleep(HEALTH_S)
-            self._tell_health()
+            self._report_health()
 
-    def _tell_health(self) -> None:
+    def _is_ready(self) -> bool:
+        """Returns whether the store answers, and every role can work and has room."""
+        is_free = all(role.is_able and not role.is_full for role in self._roles)
+        return self._flusher.healthy and is_free and self._is_more_ready()
+
+    def _report_health(self) -> None:
         is_full = any(role.is_full for role in self._roles)
         is_able = all(role.is_able for role in self._roles)
         self._grpc.set_ready(self._flusher.healthy, is_full=is_full, is_able=is_able)
+        if self._reads:
+            self._reads.report_ready(self._is_ready())
 
     async def _close_flusher(self) -> None:
-        """What is queued is still written, if there is a store to write it."""
+        """Writes what is still queued, if the store answers."""
         await self._flusher.close(timeout_s=FLUSH_S if self._flusher.healthy else 0.0)
 
     def _store_went(self) -> None:
@@ -245,40 +376,84 @@ class _Server:
 
     def _store_lost(self, error: BaseException) -> None:
         if not self._stopped.done():
-            why = str(error) or "it is silent"
+            why = str(error) or "it does not answer"
             message = f"the store has not answered for {self._config.gone_for_good_s:g} s: {why}"
             self._stopped.set_exception(StoreLost(message))
 
     async def _stop_in_order(self, open_streams: OpenStreams) -> None:
-        """No new matches; those that run go to other referees, or wait with their clocks standing still."""
+        """Takes no new matches.
+
+        Other referees take over the running ones; without another referee their clocks stand still.
+        """
         await cancel_until_ended(self._tasks)
         self._grpc.set_ready(False)
         for role in self._roles:
             await role.stop()
         open_streams.end_all(Refusal("SERVER_STOPPING", "the server stops; come back, your matches wait"))
         with suppress(asyncio.CancelledError):
-            await self._grpc.stop(GRACE_S)
-        log.info("server_stopped")
+            stopping = [self._grpc.stop(RPC_END_S)]
+            stopping += [door.stop(RPC_END_S) for door in (self._websockets, self._rest) if door]
+            if self._reads:
+                stopping.append(self._reads.stop())
+            await asyncio.gather(*stopping)
+        (log.info if self._config.socket is None else log.debug)("server_stopped")
 
 
-def _certificate(config: Config) -> CertificateReloader | None:
+def _take_http_port(config: Config) -> HttpPort | None:
+    """Takes the HTTP port, if this process has one. Raises `PortBusy`."""
+    http = config.http
+    if http is None or "gateway" not in config.roles:
+        return None
+    try:
+        return take_http_port(http, is_encrypted=config.tls is not None)
+    except OSError as error:
+        where = f"{http.host}:{http.port}"
+        raise PortBusy(
+            f"cannot serve HTTP on {where}: {error}; choose another --http-port, or --no-http"
+        ) from None
+
+
+def _with_lobby(common: Common) -> HttpSettings | None:
+    """The settings of the HTTP port, with the lobby of this process for bots over HTTP, unless another is named."""
+    http = common.config.http
+    if http is None or http.lobby or "lobby" not in common.config.roles:
+        return http
+    link = link_of_bots(common)
+    return replace(http, lobby=link.address, lobby_pin=link.tls_pin or "", is_lobby_insecure=link.insecure)
+
+
+def _new_rest_door(
+    settings: HttpSettings, port: HttpPort, certificate: CertificateReloader | None
+) -> RestDoor:
+    from seatwise_server.rest.rest_door import (
+        RestDoor,  # a process that serves no HTTP does not wait for its libraries
+    )
+
+    return RestDoor(settings, port, certificate)
+
+
+def _load_certificate(config: Config) -> CertificateReloader | None:
     if config.tls is None:
         return None
     renew = partial(ensure_self_signed, config.tls, config.hosts) if config.is_tls_auto else None
     return CertificateReloader(config.tls, renew)
 
 
-def _wake_nobody() -> None:
-    """There is no lobby in this process; those elsewhere look by themselves."""
+def _new_echo(referee: Referee) -> GrpcEcho:
+    return GrpcEcho(referee.transport_lag, is_needed=lambda: bool(referee.tables))
 
 
-def _admin_token(config: Config) -> str:
-    """Only a gateway has something for admins to do."""
-    return load_or_create_admin_token(config.admin_token_file) if "gateway" in config.roles else ""
+def _wake_no_lobby() -> None:
+    """Does nothing: without a lobby in this process, the lobbies elsewhere find the match by themselves."""
+
+
+def _admin_token_reader(config: Config) -> Callable[[], str]:
+    """Returns a reader of the admin token. Only a gateway has methods for admins, so other roles get an empty one."""
+    return AdminTokenFile(config.admin_token_file).read_token if "gateway" in config.roles else str
 
 
 def _settle_memory() -> None:
-    """What is there after start-up stays: keep the collector from walking over it again and again."""
+    """Exempts the objects that exist after start-up from garbage collection: they stay, and scanning them takes time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 50)

@@ -1,4 +1,4 @@
-"""Tasks that run beside their starter: kept until they end, and ended for certain."""
+"""Background tasks: they are kept until they end, and can be cancelled reliably."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CANCEL_AGAIN_S = 0.1
 
 
 class BackgroundTasks:
-    """Tasks that nobody awaits; asyncio itself keeps only weak references to them."""
+    """A set of tasks that no code awaits; asyncio itself keeps only weak references to tasks."""
 
     __slots__ = ("_tasks",)
 
@@ -34,7 +34,7 @@ class BackgroundTasks:
             task.cancel()
 
     async def wait_for_all(self, timeout_s: float) -> None:
-        """Waits until all have ended, at most so many seconds."""
+        """Waits until all have ended, for at most `timeout_s` seconds."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=timeout_s)
 
@@ -44,7 +44,7 @@ class BackgroundTasks:
 
 
 async def cancel_until_ended(tasks: Iterable[asyncio.Task[None]]) -> None:
-    """Cancels tasks, again and again until all have ended.
+    """Cancels tasks repeatedly until all have ended.
 
     Once is not enough: up to Python 3.11 `wait_for`, and so redis-py, may swallow a cancellation.
     """

@@ -1,66 +1,115 @@
-"""What an operator can set."""
+"""The settings of a server process."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from seatwise.defaults import PORT, data_folder
+from seatwise.defaults import HTTP_PORT, PORT, data_folder
 from seatwise_server.tls.tls_files import TlsFiles
 
 ROLES = ("lobby", "referee", "gateway")
 EVERYWHERE = ("0.0.0.0", "[::]", "::")
-"""Hosts to listen on that nobody can call: they stand for all addresses of this machine."""
+"""Hosts to listen on that are no address to connect to: they stand for all addresses of this machine."""
 KEEP_RECORDS_S = 30 * 24 * 3600
 
 
 def address_from_here(listens_on: str) -> str:
-    """Where a program on this machine reaches the server that listens there; with a scheme if that has one."""
+    """Returns the address at which a program on this machine reaches a server that listens on `listens_on`.
+
+    Both are host:port, with a scheme or without.
+    """
     scheme, separator, where = listens_on.rpartition("://")
     host, _, port = where.rpartition(":")
     return f"{scheme}{separator}localhost:{port}" if host in EVERYWHERE else listens_on
 
 
 @dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """The HTTP port, which serves the REST API."""
+
+    host: str = "127.0.0.1"
+    port: int = HTTP_PORT
+    """0 takes a free one."""
+    is_port_default: bool = False
+    """Whether the operator left the port at its default, so that a free one is taken if it is busy."""
+    descriptor: int | None = None
+    """A socket that listens already, which this process has inherited; then the port is not taken again."""
+    cors_origins: tuple[str, ...] = ()
+    """Origins of web pages that may call from a browser; `*` stands for all."""
+    lobby: str = ""
+    """The address of the lobby, for bots over HTTP; empty: bots cannot come over HTTP."""
+    lobby_pin: str = ""
+    """The pin of the key that the lobby and all referees share; empty: those that the environment names are trusted."""
+    is_lobby_insecure: bool = False
+    """Whether tokens of bots may be sent there in plain text."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks of proxies, whose X-Forwarded-For header gives the caller's address."""
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
-    """One server process."""
+    """The settings of one server process."""
 
     host: str = "127.0.0.1"
     port: int = PORT
-    """0 takes a free one."""
+    """0 takes a free port."""
     roles: frozenset[str] = frozenset(ROLES)
-    """What this process does."""
+    """The roles that run in this process."""
     address: str = ""
-    """host:port at which bots reach this referee, with a scheme or without; empty: where it listens."""
+    """host:port at which bots reach this referee, with or without a scheme; empty for where it listens."""
     tls: TlsFiles | None = None
-    """The server's certificate and key; None: plain text."""
+    """The server's certificate and key; None for plain text."""
     is_tls_auto: bool = False
-    """Whether the server makes `tls` itself, and renews it."""
+    """Whether the server makes the files of `tls` itself, and renews the certificate."""
     data: Path = field(default_factory=data_folder)
-    """Holds the embedded Redis and the admin token."""
+    """The folder of the embedded Redis and the admin token."""
     redis_url: str = ""
-    """Empty: an embedded, private one, and then this process has all roles."""
+    """The URL of the store; empty for an embedded, private Redis. Then this process has all roles."""
     allow_loss: bool = False
     wait_replicas: int = 0
-    """How many replicas must have an entry before anybody is told."""
+    """The number of replicas that must have an entry before any client learns of it."""
     keep_records_s: int = KEEP_RECORDS_S
     most_tables: int = 5000
+    max_memory: int = 0
+    """The memory, in bytes, above which this process stops to be started again; 0 for no limit."""
     house_bots: bool = True
+    ws_port: int | None = None
+    """The port for bots that use WebSocket; 0 takes a free one; None for no such port."""
+    is_ws_port_default: bool = False
+    """Whether the operator left the port at its default, so that a free one is taken if it is busy."""
+    ws_host: str = ""
+    """The host on which that port listens; empty for `host`."""
+    ws_address: str = ""
+    """ws://host:port or wss://host:port at which bots reach that port of this referee; empty for where it listens."""
+    ws_origins: tuple[str, ...] = ()
+    """Origins of web pages that may connect there, in addition to its own, such as https://example.org."""
+    ws_proxies: tuple[str, ...] = ()
+    """Addresses or networks of proxies before that port: behind one of them all bots have one address."""
     health_port: int | None = None
-    """Health checks in plain text are answered there too, for probes that speak no TLS."""
+    """A second port for health checks, in plain text, for probes that do not support TLS; None for no such port."""
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = None
-    """0 takes a free one; None serves no metrics."""
+    """0 takes a free port; None serves no metrics."""
+    http: HttpSettings | None = None
+    """The HTTP port of a gateway; None: there is none."""
+    has_read_process: bool = False
+    """Whether reads without a token are answered by a process of their own, which this one starts."""
+    socket: Path | None = None
+    """A UNIX socket at which this process listens in place of `host` and `port`: it is such a process."""
+    decks: tuple[str, ...] = ()
+    """The deck files of this server."""
+    log_level: str = "info"
     gone_for_good_s: float = 60.0
-    """How long the store may be away before the server stops."""
+    """How long the store may be away before the server stops, in seconds."""
 
     @property
     def hosts(self) -> list[str]:
-        """The hosts by which it is called, as far as it was told."""
+        """The hosts by which clients call this server, as far as the settings name them."""
         address = self.address.rpartition("://")[2].rpartition(":")[0]
         return [host.strip("[]") for host in (self.host, address) if host and host not in EVERYWHERE]
 
     @property
     def admin_token_file(self) -> Path:
-        """Made at the first start, mode 600."""
+        """The file of the admin token. It is made at the first start, with mode 600."""
         return self.data / "admin.token"

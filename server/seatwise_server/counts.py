@@ -1,4 +1,4 @@
-"""What this process has done so far, in plain numbers: counting must cost a move next to nothing."""
+"""Counters of this process, as plain numbers: counting must cost a move next to nothing."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ LATENCY_BOUNDS_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0
 
 
 class Counts:
-    """One set for each process. Never by match, bot or seat: they are without number."""
+    """The counters of a process. None is kept by match, bot or seat: their number has no limit."""
 
     def __init__(self) -> None:
         self.moves = 0
         self.timeouts = 0
         self.charged_ms = 0
         self.no_shows = 0
-        """Seats of queues that were left empty, as far as they count."""
+        """Seats that bots of queues left empty, without those that are not counted as no-shows."""
         self.takeovers = 0
         self.ended: Counter[str] = Counter()
-        """Matches by how they ended: FINISHED, or why they were voided."""
+        """Matches by how they ended: FINISHED, or the reason of the void."""
         self.rejections: Counter[str] = Counter()
-        """Items that did not stand, by reason."""
+        """Items of bots that were rejected, by reason."""
         self.refusals: Counter[str] = Counter()
-        """Calls that were refused, and streams that were ended, by reason."""
+        """Calls that were refused and streams that were ended, by reason."""
         self.append_buckets = [0] * (len(LATENCY_BOUNDS_S) + 1)
         self.append_s = 0.0
 
-    def entry(self, entry: Entry) -> None:
-        """This entry is in a journal."""
+    def count_entry(self, entry: Entry) -> None:
+        """Counts an entry that has been written to a journal."""
         if type(entry) is Moved:
             self.moves += 1
             self.charged_ms += entry.charged_ms
@@ -42,11 +42,11 @@ class Counts:
         elif type(entry) is Agreed:
             self.timeouts += len(entry.silent)
 
-    def appended(self, took_s: float) -> None:
-        """The journal has answered after so long."""
+    def count_append(self, took_s: float) -> None:
+        """Counts an answer of the journal that came `took_s` seconds after its append."""
         self.append_buckets[bisect_left(LATENCY_BOUNDS_S, took_s)] += 1
         self.append_s += took_s
 
 
 COUNTS: Final = Counts()
-"""Of this process."""
+"""The counters of this process."""

@@ -1,28 +1,30 @@
-"""How many connections others may hold: with all descriptors gone not even Redis could be reached, nor a file read."""
+"""Limits the connections of clients: without a free file descriptor the server could neither reach Redis nor read
+a file.
+"""
 
 from __future__ import annotations
 
 import resource
 
 WANTED = 65_536
-"""Open files and connections of this process."""
-OWN = 1_024
-"""Of these for ourselves: Redis, files, child processes."""
+"""The number of open files and connections that this process wants to be allowed."""
+OWN_DESCRIPTORS = 1_024
+"""The number of these that are reserved for the server itself: Redis, files, child processes."""
 
 
 def connections_for_others() -> int:
-    """What is left for those who call us, once the limit is raised as far as the system lets us."""
-    most = _raised()
-    return most - min(OWN, most // 2)
+    """Raises the limit of open files as far as the system allows, and returns how many connections clients may hold."""
+    most = _raise_limit()
+    return most - min(OWN_DESCRIPTORS, most // 2)
 
 
-def _raised() -> int:
+def _raise_limit() -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= WANTED:
         return max(soft, WANTED)
     most = WANTED if hard == resource.RLIM_INFINITY else min(hard, WANTED)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    except (ValueError, OSError):  # the system has another limit besides
+    except (ValueError, OSError):  # the system has another, lower limit
         return soft
     return most

@@ -1,7 +1,7 @@
-"""The house's own bots: they fill free places, through the same door as everybody else.
+"""The house bots: they take free seats, and play over the same API as all other bots.
 
-They think in a process of their own, so that their thinking takes no time from the referee. Its
-standard input is the leash: when this server dies, however it dies, the pipe closes and they end.
+They run in a process of their own, so that their computing takes no time from the referee. A pipe is its standard
+input: when this server ends, for whatever reason, the pipe closes and the process ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from seatwise_server.timings import HOUSE_LEASE_S, HOUSE_RETRY_S
 
 
 class HouseBot(NamedTuple):
-    """One of the house's own; there are as many for a game as may be missing at a table."""
+    """One house bot. Each game has as many of them as a match can lack."""
 
     game: str
     name: str
@@ -49,50 +49,53 @@ log = structlog.get_logger()
 
 
 def house_bots() -> dict[str, tuple[str, ...]]:
-    """Their names by game, in the order in which they are asked to fill places."""
+    """Returns the names of the house bots by game, in the order in which they are asked to take seats."""
     games = {each.game for each in STRONGEST_FIRST}
     return {game: tuple(each.bot for each in STRONGEST_FIRST if each.game == game) for game in games}
 
 
 @dataclass(frozen=True, slots=True)
 class HouseLink:
-    """How the house's own bots reach the server."""
+    """How the house bots reach the server."""
 
     address: str
     insecure: bool = False
-    """Whether their tokens may travel in clear."""
+    """Whether their tokens may be sent in plain text."""
     tls_pin: str | None = None
-    """The key that all servers have; `None` leaves it to the environment whom to trust."""
+    """The pin of the key that all servers share; `None` leaves trust to the certificates of the environment."""
 
 
 async def run_house_bots(store: Store, link: HouseLink, process: str) -> None:
-    """Runs them against our own server, as long as no other process does. Runs until cancelled."""
+    """Runs the house bots against this server as long as no other process runs them. Runs until cancelled."""
     running: asyncio.Task[None] | None = None
     try:
         while True:
-            holds = await _holds(store, process)
+            holds = await _holds_lease(store, process)
             if holds and running is None:
                 running = asyncio.create_task(_keep_running(store, link))
             elif holds is False and running:
-                await _stopped(running)
+                await _cancel_task(running)
                 running = None
             await asyncio.sleep(HOUSE_LEASE_S / 4)
     finally:
         if running:
-            await _stopped(running)
+            await _cancel_task(running)
             with suppress(StoreUnavailable):
                 await store.leases.release_lease(HOUSE_WORK, process)
 
 
-async def _holds(store: Store, process: str) -> bool | None:
-    """Whether it is us who run them; None while nobody can say, and then nobody can take them from us either."""
+async def _holds_lease(store: Store, process: str) -> bool | None:
+    """Returns whether this process holds the lease; None while the store does not answer.
+
+    Then no other process can take it.
+    """
     try:
         return await store.leases.take_lease(HOUSE_WORK, process, int(HOUSE_LEASE_S * 1000))
     except StoreUnavailable:
         return None
 
 
-async def _stopped(task: asyncio.Task[None]) -> None:
+async def _cancel_task(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.wait({task})
 
@@ -104,16 +107,16 @@ async def _keep_running(store: Store, link: HouseLink) -> None:
                 {"game": each.game, "sample": each.sample, "token": await _token(store, each)}
                 for each in STRONGEST_FIRST
             ]
-            code = await _run(link, players)
+            code = await _run_process(link, players)
             log.warning("house_bots_ended", code=code)
         except StoreUnavailable:
             log.debug("house_bots_wait_for_the_store")
-        except OSError as error:  # no process or descriptor to be had: matches go on without them
+        except OSError as error:  # no process or descriptor is left: matches go on without house bots
             log.warning("house_bots_not_started", why=str(error))
         await asyncio.sleep(HOUSE_RETRY_S)
 
 
-async def _run(link: HouseLink, players: list[dict[str, str]]) -> int:
+async def _run_process(link: HouseLink, players: list[dict[str, str]]) -> int:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "seatwise_server.house_process", stdin=asyncio.subprocess.PIPE
     )
@@ -123,11 +126,11 @@ async def _run(link: HouseLink, players: list[dict[str, str]]) -> int:
         await process.stdin.drain()
         return await process.wait()
     finally:
-        await _end_task(process)
+        await _end_process(process)
 
 
-async def _end_task(process: asyncio.subprocess.Process) -> None:
-    """Lets go of the leash; kills what does not end by itself."""
+async def _end_process(process: asyncio.subprocess.Process) -> None:
+    """Closes the pipe, and kills the process if it does not end within `HOUSE_END_S`."""
     if process.stdin:
         process.stdin.close()
     try:
@@ -139,7 +142,7 @@ async def _end_task(process: asyncio.subprocess.Process) -> None:
 
 
 async def _token(store: Store, house_bot: HouseBot) -> str:
-    """A new token at each start: nobody else ever has it."""
+    """Issues a new token at each start, so that no other process has it."""
     try:
         await store.bots.register_bot(house_bot.name, "1", OWNER, "")
     except BotExists:

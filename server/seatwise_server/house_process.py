@@ -1,6 +1,7 @@
-"""The process in which the house's bots think; started by `house`, which holds its leash.
+"""The process of the house bots, started by `house`.
 
-Reads one line of JSON from standard input ({"link": {"address", "insecure", "tls_pin"}, "players": [{"game", "sample", "token"}]}), and ends when that closes.
+It reads one line of JSON from standard input and ends when standard input closes. The line is {"link": {"address",
+"insecure", "tls_pin"}, "players": [{"game", "sample", "token"}]}.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ MOST_HOUSE_MATCHES = 64
 
 
 def main() -> None:
-    """Runs until the leash is let go."""
+    """Runs the bots until standard input closes."""
     logging.basicConfig(level=logging.ERROR, stream=sys.stderr)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's business
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C
     told = json.loads(sys.stdin.readline())
-    threading.Thread(target=_end_with_the_leash, daemon=True).start()
+    threading.Thread(target=_exit_with_server, daemon=True).start()
     asyncio.run(_run(told["link"], told["players"]))
 
 
-def _end_with_the_leash() -> None:
-    """At once, with whatever the bots are thinking about: their matches wait in the store."""
+def _exit_with_server() -> None:
+    """Ends the process at once, even while bots compute a move: their matches wait in the store."""
     sys.stdin.read()
     os._exit(0)
 

@@ -1,4 +1,4 @@
-"""Logging: one line an event, JSON when nobody looks at a terminal."""
+"""Logging: one line for each event, as JSON unless standard error is a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import structlog
 
 
 class _Lenient:
-    """A stream of which nobody may be the reader any more: that stops no match."""
+    """A stream whose write errors are ignored: a log reader that has gone must not stop a match."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -26,7 +26,10 @@ class _Lenient:
 
 
 def configure(level: str = "info", *, is_terminal: bool | None = None) -> None:
-    """Sets structlog up for this process; logs go to standard error."""
+    """Configures structlog for this process; logs go to standard error.
+
+    `is_terminal` chooses coloured text instead of JSON; by default it is found out.
+    """
     terminal = sys.stderr.isatty() if is_terminal is None else is_terminal
     renderer = structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()
     structlog.configure(

@@ -1,4 +1,4 @@
-"""Makes the line of a results log from the result that the wire carries."""
+"""Turns the result of a match, as the API carries it, into an entry of a result log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 def decode_logged_result(
     result: match_pb2.Result, *, match: str, bots: Iterable[str], deal: str, seq: int = 0
 ) -> LoggedResult:
-    """Return what counts of a finished match; `seq` is its place in the log, 0 as long as it is not known."""
+    """Returns the entry of a finished match; `seq` is its position in the log, 0 while it is not known."""
     return LoggedResult(
         seq=seq,
         match=match,

@@ -1,4 +1,4 @@
-"""What a match is called: a name that nobody guesses, or one that follows from the request that creates the match."""
+"""Names of matches: random ones that cannot be guessed, and names derived from the request that creates a match."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import hashlib
 import secrets
 
 ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
-"""Without characters that are read for one another."""
+"""Characters that are not easily confused with one another."""
 ID_LENGTH = 12
 
 
 def new_match_name() -> str:
-    """Draw a name that cannot be guessed and is short enough to be typed."""
+    """Draws a name that cannot be guessed and is short enough to type."""
     return "matches/" + "".join(secrets.choice(ID_ALPHABET) for _ in range(ID_LENGTH))
 
 
 def match_name_for(request_id: str) -> str:
-    """Derive the name from the request: the same for the same request, so that a repeat creates nothing new."""
+    """Derives a name from the request id, always the same, so that a repeated request creates no second match."""
     digest = hashlib.sha256(f"create/{request_id}".encode()).digest()[:ID_LENGTH]
     return "matches/" + "".join(ID_ALPHABET[byte % len(ID_ALPHABET)] for byte in digest)

@@ -1,4 +1,4 @@
-"""What Prometheus reads at /metrics."""
+"""The page of metrics that Prometheus reads at /metrics."""
 
 from __future__ import annotations
 
@@ -16,27 +16,29 @@ from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 
 DEPTH_CHECK_S = 5.0
-"""How often the store is asked what waits there."""
+"""Seconds between two queries of the store for queue lengths."""
 
 Gauges = Callable[[], dict[str, float]]
-"""What is so at this moment: name to value. Called in another thread, so it only reads."""
+"""Returns the present values by name of the gauge. It is called in another thread, so it only reads."""
 
 log = structlog.get_logger()
 
-HELP = {
-    "matches_running": "Matches that this referee has.",
-    "tables_free": "Matches that it could take besides.",
+METRIC_HELP = {
+    "matches_running": "Matches that this referee plays.",
+    "tables_free": "Matches that this referee could take in addition.",
     "streams_open": "Play streams of bots.",
-    "bots_present": "Bots that attend at this lobby.",
-    "lease_holds": "1 while this referee may speak.",
+    "bots_present": "Bots that attend this lobby.",
+    "lease_holds": "1 while this referee holds its lease and may play its matches.",
     "store_up": "1 while Redis answers.",
     "tls_expiry_timestamp_seconds": "When the server's certificate expires, as a Unix time; only with TLS.",
-    "loop_lag_seconds": "The longest delay of the event loop in the last second, stalls apart.",
+    "memory_bytes": "Resident memory of this process.",
+    "memory_limit_bytes": "The memory above which this process stops to be started again; 0 for no limit.",
+    "loop_lag_seconds": "The longest delay of the event loop in the last second, without stalls.",
 }
 
 
 class Depths:
-    """How many wait, as the store said last."""
+    """The lengths of all queues and the number of jobs, as the store returned them last."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -44,18 +46,18 @@ class Depths:
         self.jobs = 0
 
     async def watch_depths(self) -> None:
-        """Asks again and again. Runs until cancelled."""
+        """Reads the lengths every `DEPTH_CHECK_S` seconds. Runs until cancelled."""
         while True:
             with suppress(StoreUnavailable):
                 self.jobs = await self._store.jobs.untaken()
                 queues = (*QUEUES, CREATED, *await self._store.ladders.list_names())
-                # anew each time: another thread reads it
+                # a new dictionary each time, because another thread reads it
                 self.queues = {queue: await self._store.queues.count_waiting(queue) for queue in queues}
             await asyncio.sleep(DEPTH_CHECK_S)
 
 
 class MetricsPage:
-    """Put together when it is asked for."""
+    """The metrics page, built for each request."""
 
     def __init__(self, gauges: Gauges, depths: Depths, stalled_s: Callable[[], float]) -> None:
         self._gauges = gauges
@@ -63,10 +65,10 @@ class MetricsPage:
         self._stalled_s = stalled_s
 
     def collect(self) -> Iterator[Metric]:
-        """As prometheus_client asks."""
+        """Returns all metrics. prometheus_client calls it for each request, in a thread of its own."""
         for name, value in self._gauges().items():
-            yield GaugeMetricFamily(f"seatwise_{name}", HELP[name], value=value)
-        yield from _counters(self._stalled_s())
+            yield GaugeMetricFamily(f"seatwise_{name}", METRIC_HELP[name], value=value)
+        yield from _counter_metrics(self._stalled_s())
         yield from self._waiting_gauges()
         yield _append_latency()
 
@@ -74,22 +76,26 @@ class MetricsPage:
         yield GaugeMetricFamily(
             "seatwise_jobs_waiting", "Matches that wait for a referee.", self._depths.jobs
         )
-        depth = GaugeMetricFamily("seatwise_queue_depth", "Who waits in a queue.", labels=["queue"])
+        depth = GaugeMetricFamily(
+            "seatwise_queue_depth", "Bots, or created matches, that wait in a queue.", labels=["queue"]
+        )
         for queue, waiting in list(self._depths.queues.items()):
             depth.add_metric([queue.removeprefix("~")], waiting)
         yield depth
 
 
-def _counters(stalled_s: float) -> Iterator[Metric]:
+def _counter_metrics(stalled_s: float) -> Iterator[Metric]:
     yield CounterMetricFamily("seatwise_moves", "Moves in the journal.", COUNTS.moves)
     yield CounterMetricFamily("seatwise_timeouts", "Seats whose time ran out.", COUNTS.timeouts)
     yield CounterMetricFamily("seatwise_takeovers", "Matches taken over from others.", COUNTS.takeovers)
     yield CounterMetricFamily("seatwise_no_shows", "Seats of queues that bots left empty.", COUNTS.no_shows)
     yield CounterMetricFamily("seatwise_charged_seconds", "Time charged.", COUNTS.charged_ms / 1000)
-    yield CounterMetricFamily("seatwise_loop_stalled_seconds", "Time this process stood still.", stalled_s)
+    yield CounterMetricFamily(
+        "seatwise_loop_stalled_seconds", "Time for which this process stood still.", stalled_s
+    )
     by_reason = (
         ("seatwise_matches_ended", "Matches, by how they ended.", COUNTS.ended),
-        ("seatwise_rejections", "Items of bots that did not stand.", COUNTS.rejections),
+        ("seatwise_rejections", "Items of bots that were rejected.", COUNTS.rejections),
         ("seatwise_refusals", "Calls refused, and streams ended.", COUNTS.refusals),
     )
     for name, text, counts in by_reason:
@@ -109,8 +115,11 @@ def _append_latency() -> Metric:
 
 
 @contextmanager
-def served(page: MetricsPage, host: str, port: int) -> Iterator[int]:
-    """The page over HTTP, in a thread of its own, as long as this lasts; the port. OSError if it is taken."""
+def serving_metrics(page: MetricsPage, host: str, port: int) -> Iterator[int]:
+    """Serves the page over HTTP, in a thread of its own, inside this block; yields the port.
+
+    Raises OSError if the address cannot be bound.
+    """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(page)
     server, thread = start_http_server(port, host, registry)

@@ -1,7 +1,7 @@
-"""What a caller is told when something is refused: one reason, one sentence.
+"""Refusals: one reason and one sentence for a caller whose request is refused.
 
-`REASONS` is the whole list; docs/protocol.md explains each to a bot author, and a test holds the two
-together. Which door it goes out by, and in what form, is the door's business.
+`REASONS` is the complete list. docs/protocol.md explains each reason to bot authors, and a test compares the two.
+Each door decides in which form it sends a refusal.
 """
 
 from __future__ import annotations
@@ -10,37 +10,52 @@ REASONS: dict[str, str] = {
     "TOKEN_MISSING": "UNAUTHENTICATED",
     "TOKEN_UNKNOWN": "UNAUTHENTICATED",
     "TOKEN_REVOKED": "UNAUTHENTICATED",
+    "TOKEN_EXPIRED": "UNAUTHENTICATED",
     "NOT_ALLOWED": "PERMISSION_DENIED",
+    "SCOPE_MISSING": "PERMISSION_DENIED",
     "NOT_FOUND": "NOT_FOUND",
     "ALREADY_EXISTS": "ALREADY_EXISTS",
     "INVALID_ARGUMENT": "INVALID_ARGUMENT",
     "MALFORMED": "INVALID_ARGUMENT",
+    "METHOD_NOT_ALLOWED": "INVALID_ARGUMENT",
+    "NOT_ACCEPTABLE": "INVALID_ARGUMENT",
+    "UNSUPPORTED_MEDIA_TYPE": "INVALID_ARGUMENT",
+    "REQUEST_TOO_LARGE": "INVALID_ARGUMENT",
+    "REQUEST_TIMEOUT": "INVALID_ARGUMENT",
     "MATCH_NOT_OVER": "FAILED_PRECONDITION",
     "MATCH_VOIDED": "FAILED_PRECONDITION",
     "SET_RUNNING": "FAILED_PRECONDITION",
     "SET_OVER": "FAILED_PRECONDITION",
+    "NO_STREAM": "FAILED_PRECONDITION",
     "REPLACED": "ABORTED",
     "MATCH_MOVED": "UNAVAILABLE",
+    "RELAY_LOST": "UNAVAILABLE",
     "SERVER_FULL": "RESOURCE_EXHAUSTED",
     "SLOW_READER": "RESOURCE_EXHAUSTED",
     "SERVER_STOPPING": "UNAVAILABLE",
     "STORE_UNAVAILABLE": "UNAVAILABLE",
     "INTERNAL": "INTERNAL",
 }
-"""Every reason, with the name of its canonical code."""
+"""Every reason, with the name of its canonical gRPC code."""
+
+ERROR_DOMAIN = "seatwise"
+"""The domain of every ErrorInfo."""
 
 RETRY_AFTER_S = "1"
-"""Seconds after which to come back, where the refusal knows no better."""
+"""Seconds after which the caller should retry, unless the refusal sets its own."""
 
 LONGEST_REFUSAL_TEXT = 300
-"""Characters of a text: it may quote what the caller sent, and all of it travels in one header."""
+"""The most characters of a text: it may quote what the caller sent, and all of it travels in one header."""
 
-LAST_WORD_S = 0.4
-"""How long a stream that we end waits for its caller to read why. It ends within a second in all."""
+REFUSAL_DELIVERY_S = 0.4
+"""How long a stream that the server ends waits for its caller to read the reason, in seconds.
+
+The whole end takes less than a second.
+"""
 
 
-class Refusal(Exception):  # it is not an error of ours
-    """The caller is told no."""
+class Refusal(Exception):  # it is not an error of the server
+    """A request is refused, for a documented reason. Raises KeyError for a reason that is not in `REASONS`."""
 
     def __init__(self, reason: str, message: str, **metadata: str) -> None:
         message = _printable(_cut(message))
@@ -54,7 +69,7 @@ class Refusal(Exception):  # it is not an error of ours
 
 
 def _printable(text: str) -> str:
-    """It may quote what another caller sent, and the terminal that shows it obeys control characters."""
+    """Escapes control characters: the text may quote another caller, and a terminal that shows it would obey them."""
     return (
         text
         if text.isprintable()

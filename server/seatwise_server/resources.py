@@ -1,4 +1,4 @@
-"""Turns what the store knows into the resources of the wire."""
+"""Turns what the store holds into resources of the API."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from seatwise.codec.offer import encode_options
 from seatwise.codec.time_control import encode_time_control
-from seatwise.v1 import bot_pb2, match_pb2, play_service_pb2
+from seatwise.v1 import access_token_pb2, bot_pb2, match_pb2, play_service_pb2
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment_to
-from seatwise_server.store import MatchMeta, OffQueues, RegisteredBot
+from seatwise_server.store import MatchMeta, OffQueues, RegisteredBot, StoredAccessToken
 
 STATES = {name.removeprefix("STATE_"): number for name, number in match_pb2.Match.State.items()}
 
 
 def match_resource(meta: MatchMeta) -> match_pb2.Match:
-    """A match; never with its seed."""
+    """Returns the resource of a match. It never has the seed."""
     setup = Setup.from_json(json.loads(meta.fields["setup"]))
     message = match_pb2.Match(
         name=meta.match,
@@ -33,7 +33,7 @@ def match_resource(meta: MatchMeta) -> match_pb2.Match:
         deal_set=_deal_set(setup),
         competition=setup.competition,
     )
-    _add_end(message, meta)
+    _add_times_and_end(message, meta)
     return message
 
 
@@ -42,7 +42,9 @@ def _deal_set(setup: Setup) -> match_pb2.DealSet | None:
     return match_pb2.DealSet(name=place.name, number=place.number, size=place.size) if place else None
 
 
-def _add_end(message: match_pb2.Match, meta: MatchMeta) -> None:
+def _add_times_and_end(message: match_pb2.Match, meta: MatchMeta) -> None:
+    if "start_ms" in meta.fields:
+        message.start_time.CopyFrom(timestamp(int(meta.fields["start_ms"]) * 1000))
     if "result" not in meta.fields:
         return
     end = play_service_pb2.MatchEnded.FromString(meta.fields["result"])
@@ -57,12 +59,12 @@ def _add_end(message: match_pb2.Match, meta: MatchMeta) -> None:
 
 
 def off_queues(off: OffQueues) -> bot_pb2.OffQueues:
-    """Why a bot is off the queues, and until when."""
+    """Returns why a bot is off the queues, and until when."""
     return bot_pb2.OffQueues(reason=off.reason, back_time=timestamp(off.until_ms * 1000))
 
 
 def bot_resource(known: RegisteredBot) -> bot_pb2.Bot:
-    """A bot; nothing of its token."""
+    """Returns the resource of a bot, without anything of its token."""
     return bot_pb2.Bot(
         name=known.bot,
         owner=known.owner,
@@ -71,8 +73,32 @@ def bot_resource(known: RegisteredBot) -> bot_pb2.Bot:
     )
 
 
+def optional_timestamp(milliseconds: int | None) -> Timestamp | None:
+    """Returns a point in time, if it is known."""
+    return None if milliseconds is None else timestamp(milliseconds * 1000)
+
+
+def access_token_resource(stored: StoredAccessToken) -> access_token_pb2.AccessToken:
+    """Returns the resource of an access token, without anything of its secret."""
+    token = access_token_pb2.AccessToken(
+        name=stored.name,
+        holder=stored.holder,
+        scopes=[f"SCOPE_{scope.upper()}" for scope in sorted(stored.scopes)],
+        create_time=timestamp(stored.create_ms * 1000),
+    )
+    times = {
+        "expire_time": stored.expire_ms,
+        "revoke_time": stored.revoke_ms,
+        "last_use_time": stored.last_use_ms,
+    }
+    for field, at_ms in times.items():
+        if at_ms:
+            getattr(token, field).CopyFrom(timestamp(at_ms * 1000))
+    return token
+
+
 def timestamp(microseconds: int) -> Timestamp:
-    """A point in time."""
+    """Returns a point in time, given in microseconds since 1970."""
     point = Timestamp()
     point.FromMicroseconds(microseconds)
     return point

@@ -1,4 +1,4 @@
-"""What each role of a process is made of: its services, its tasks, its end."""
+"""The roles of a process: the services and tasks of each, and how it stops."""
 
 from __future__ import annotations
 
@@ -22,27 +22,34 @@ from seatwise_server.rpc.grpc_server import GrpcServer
 from seatwise_server.rpc.lobby_servicer import LobbyServicer
 from seatwise_server.rpc.play_servicer import PlayServicer
 from seatwise_server.services.api import new_operations
-from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.audit_trail import AuditTrail, is_audited
+from seatwise_server.services.authentication import Authenticator, RefusalListener
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.store import Flusher, Store
+from seatwise_server.store.match_set_builder import MatchSetBuilder
 from seatwise_server.tls.announced_address import check_announced_address
 from seatwise_server.tls.certificate_reloader import CertificateReloader
+from seatwise_server.ws.bot_handlers import AttendSockets, PlaySockets, SocketAuthentication
+from seatwise_server.ws.upgrade_request import ATTEND_PATH, PLAY_PATH
+from seatwise_server.ws.websocket_server import WebSocketServer
 
 Tasks = dict[str, Coroutine[Any, Any, None]]
-"""By name; the server cannot go on without any of them."""
+"""Tasks by name; the server stops when one of them fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """What all roles of a process share."""
+    """The objects and settings that all roles of a process share."""
 
     config: Config
     name: str
-    """Of the process, a new one with each start."""
+    """The name of the process, a new one at each start."""
     listens_on: str
     """host:port."""
+    ws_listens_on: str
+    """host:port for WebSockets; empty without that port."""
     certificate: CertificateReloader | None
-    """With it the port speaks TLS."""
+    """With a certificate the port speaks TLS."""
     store: Store
     flusher: Flusher
     authenticator: Authenticator
@@ -50,57 +57,63 @@ class Common:
     lag: EventLoopLag
     durability: str
     is_alone: bool
-    """The store is this process's own: nobody else can be alive on it."""
+    """Whether the store belongs to this process, so that no other process works on it."""
 
     def with_scheme(self, address: str) -> str:
-        """The address as clients are told it: with TLS it begins with https://, unless it has a scheme of its own."""
+        """Returns the address as clients get it: with TLS it begins with https://, unless it has a scheme already."""
         return address if self.certificate is None or "://" in address else f"https://{address}"
+
+    def as_websocket(self, address: str) -> str:
+        """Returns the address as ws:// or wss://; an empty one stays empty."""
+        if not address or "://" in address:
+            return address
+        return f"{'ws' if self.certificate is None else 'wss'}://{address}"
 
 
 class Role(Protocol):
-    """One of them."""
+    """One role of a process, as the server uses it."""
 
     @property
     def is_full(self) -> bool:
-        """Whether it takes no more for now."""
+        """Whether the role takes no more work for now."""
         ...
 
     @property
     def is_able(self) -> bool:
-        """Whether it can do its work at all."""
+        """Whether the role can do its work at all."""
         ...
 
-    def add_services(self, server: GrpcServer) -> None:
-        """Adds its services."""
+    def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:
+        """Adds the services of the role to the server, and its paths to the WebSocket port if there is one."""
         ...
 
     async def start(self) -> Tasks:
-        """Makes it ready, and says what it does from now on."""
+        """Prepares the role, and returns the tasks that it needs from now on."""
         ...
 
     async def stop(self) -> None:
-        """Its tasks have ended: lets go in order."""
+        """Stops the role in order; its tasks have ended before."""
         ...
 
     def store_is_back(self, gap_s: float) -> None:
-        """The store was away for so long."""
+        """Handles the return of a store that was away for `gap_s` seconds."""
         ...
 
     def gauges(self) -> dict[str, float]:
-        """What is to be seen of it on the page of metrics; only read, for another thread asks."""
+        """Returns the gauges of the role by name. Another thread calls it, so it only reads."""
         ...
 
 
 class RefereeRole:
-    """Play: tables, and the streams of those who sit there."""
+    """The referee: it owns tables, and serves the play streams of the bots that sit there."""
 
     def __init__(self, common: Common) -> None:
         config, store = common.config, common.store
         delivery = Delivery(store, config.keep_records_s)
-        place = RefereeIdentity(common.name, _address(common), config.most_tables)
+        place = RefereeIdentity(common.name, _address(common), config.most_tables, _ws_address(common))
         self.referee = referee = Referee(place, store, common.flusher, common.lag, delivery)
-        self._presence = HeartbeatSender(referee, referee.ownership, store, referee.lease)
-        self._inheritance = Takeover(referee, store)
+        self._heartbeats = HeartbeatSender(referee, referee.ownership, store, referee.lease)
+        self._takeover = Takeover(referee, store)
         self._common = common
 
     @property
@@ -110,27 +123,33 @@ class RefereeRole:
 
     @property
     def is_able(self) -> bool:
-        """See `Role`. Not as long as it may not speak."""
+        """See `Role`. A referee without its lease cannot work."""
         return self.referee.lease.holds()
 
-    def add_services(self, server: GrpcServer) -> None:
+    def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:
         """See `Role`."""
         common = self._common
         server.add_play(PlayServicer(self.referee, common.authenticator, common.open_streams))
+        if websockets:
+            authentication = SocketAuthentication(common.authenticator)
+            websockets.add_handler(PLAY_PATH, PlaySockets(self.referee, authentication, common.open_streams))
 
     async def start(self) -> Tasks:
-        """See `Role`. The first heartbeat comes before everything: without it nothing may be said."""
-        await self._presence.send_heartbeat()
+        """See `Role`.
+
+        The first heartbeat is sent before anything else: a referee without a lease must not answer bots.
+        """
+        await self._heartbeats.send_heartbeat()
         if self._common.is_alone:
-            await self._inheritance.take_over_all()
+            await self._takeover.take_over_all()
         announced = _address(self._common) if self._common.config.address else ""
         return {
             **({"check address": check_announced_address(announced)} if announced else {}),
-            "beat": self._presence.run_heartbeat(),
-            "orders": self._presence.listen_for_orders(),
+            "beat": self._heartbeats.run_heartbeat(),
+            "orders": self._heartbeats.listen_for_orders(),
             "take jobs": self.referee.take_jobs(),
-            "inherit": self._inheritance.run_takeovers(),
-            "farewells": self._inheritance.listen_for_handovers(),
+            "takeovers": self._takeover.run_takeovers(),
+            "handovers": self._takeover.listen_for_handovers(),
             "watch streams": self.referee.streams.watch_streams(),
         }
 
@@ -154,7 +173,7 @@ class RefereeRole:
 
 
 class LobbyRole:
-    """Attend: who is present, who waits, who is seated with whom."""
+    """The lobby: it knows which bots attend and wait, and seats them in matches."""
 
     def __init__(self, common: Common) -> None:
         seating = Seating(common.store, common.durability)
@@ -167,10 +186,15 @@ class LobbyRole:
     is_full = False
     is_able = True
 
-    def add_services(self, server: GrpcServer) -> None:
+    def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:
         """See `Role`."""
         common = self._common
         server.add_lobby(LobbyServicer(self.lobby, common.authenticator, common.open_streams))
+        if websockets:
+            authentication = SocketAuthentication(common.authenticator)
+            websockets.add_handler(
+                ATTEND_PATH, AttendSockets(self.lobby, authentication, common.open_streams)
+            )
 
     async def start(self) -> Tasks:
         """See `Role`."""
@@ -183,43 +207,53 @@ class LobbyRole:
             "ladders": self.ladders.run(),
         }
         if common.config.house_bots:
-            tasks["house bots"] = run_house_bots(common.store, _house_link(common), common.name)
+            tasks["house bots"] = run_house_bots(common.store, link_of_bots(common), common.name)
         return tasks
 
     async def stop(self) -> None:
-        """See `Role`. Attendances end with their streams, or with their lease."""
+        """See `Role`. Attendances end with their streams, or when their lease is over."""
         await self.ladders.release_ladders()
 
     def store_is_back(self, gap_s: float) -> None:
-        """See `Role`. Nothing of it has a clock."""
+        """See `Role`. A lobby has no clocks to correct."""
 
     def gauges(self) -> dict[str, float]:
         """See `Role`."""
         return {"bots_present": len(self.lobby)}
 
 
+def _refusal_writer(trail: AuditTrail) -> RefusalListener:
+    async def write_refusal(method: str, name: str, peer: str, reason: str) -> None:
+        if is_audited(method):
+            await trail.write_refusal(method, name, peer, reason)
+
+    return write_refusal
+
+
 class GatewayRole:
-    """All unary services, and Watch: it keeps nothing in memory."""
+    """The gateway: all unary methods and the streams of spectators. It keeps no state in memory."""
 
     def __init__(self, common: Common, wake_pairing: Callable[[], None]) -> None:
+        its_own = [bot for bots in house_bots().values() for bot in bots]
         self._common = common
-        self._wake_pairing = wake_pairing
+        trail = AuditTrail(common.store.audit)
+        self.operations = new_operations(
+            common.store, common.durability, common.config.keep_records_s, wake_pairing, its_own, trail
+        )
+        common.authenticator.on_refusal = _refusal_writer(trail)
 
     is_full = False
     is_able = True
 
-    def add_services(self, server: GrpcServer) -> None:
+    def add_services(self, server: GrpcServer, websockets: WebSocketServer | None) -> None:  # noqa: ARG002
         """See `Role`."""
-        common = self._common
-        its_own = [bot for bots in house_bots().values() for bot in bots]
-        operations = new_operations(
-            common.store, common.durability, common.config.keep_records_s, self._wake_pairing, its_own
-        )
-        server.add_operations(operations, common.authenticator)
+        server.add_operations(self.operations, self._common.authenticator)
 
     async def start(self) -> Tasks:
         """See `Role`."""
-        return {}
+        store = self._common.store
+        builder = MatchSetBuilder(store.client, store.matches, store.leases, self._common.name)
+        return {"match sets": builder.keep_built()}
 
     async def stop(self) -> None:
         """See `Role`."""
@@ -233,17 +267,34 @@ class GatewayRole:
 
 
 def _address(common: Common) -> str:
-    """Where bots find this referee; nothing where it is the only one, for then it is where they are already."""
+    """Returns the address at which bots reach this referee.
+
+    It is empty if this is the only referee: then bots are connected to it already.
+    """
     if common.config.address:
         return common.with_scheme(common.config.address)
-    if common.is_alone:
-        return ""
-    host, _, port = common.listens_on.rpartition(":")
-    return common.with_scheme(f"{socket.gethostname()}:{port}" if host in EVERYWHERE else common.listens_on)
+    return "" if common.is_alone else common.with_scheme(_address_of_host(common.listens_on))
 
 
-def _house_link(common: Common) -> HouseLink:
-    """The way of the house's own bots to this server, and from here to the referees of others."""
+def _ws_address(common: Common) -> str:
+    """Returns the address at which bots reach this referee by WebSocket; empty if it is the only one, or has no such port."""
+    config = common.config
+    if config.ws_address or not common.ws_listens_on:
+        return common.as_websocket(config.ws_address)
+    if config.address:
+        host = config.address.rpartition("://")[2].rpartition(":")[0]
+        return common.as_websocket(f"{host}:{common.ws_listens_on.rpartition(':')[2]}")
+    return "" if common.is_alone else common.as_websocket(_address_of_host(common.ws_listens_on))
+
+
+def _address_of_host(listens_on: str) -> str:
+    """Returns the address for clients on other machines: with this machine's name if it listens on all addresses."""
+    host, _, port = listens_on.rpartition(":")
+    return f"{socket.gethostname()}:{port}" if host in EVERYWHERE else listens_on
+
+
+def link_of_bots(common: Common) -> HouseLink:
+    """Returns how this server's own bots, and bots over HTTP, reach it, and through it the referees of other processes."""
     address = common.with_scheme(address_from_here(common.listens_on))
     if common.certificate is None:
         # The operator has chosen plain text for all servers.

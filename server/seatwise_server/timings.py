@@ -1,4 +1,4 @@
-"""How long processes wait for one another: leases, heartbeats and who may act when one is silent.
+"""How long processes wait for one another: leases, heartbeats, and when another process may act for a silent one.
 
 These limits depend on each other. Where one follows from another it is computed from it; the other relations are
 checked by `tests/contract/test_timings.py`.
@@ -9,23 +9,26 @@ from __future__ import annotations
 REFEREE_HEARTBEAT_S = 1.0
 """Seconds between two heartbeats of a referee."""
 REFEREE_LEASE_S = 5.0
-"""A referee whose heartbeat stands still for so long is dead: others take over its matches."""
+"""Seconds without a heartbeat after which a referee counts as dead: others take over its matches."""
 REFEREE_LEASE_MARGIN_S = 1.0
-"""A referee falls silent so long before its lease is over: clocks run differently, and messages are on their way."""
+"""Seconds before the end of its lease at which a referee stops answering: clocks differ, and messages take time."""
 REFEREE_SILENT_MS = int(REFEREE_LEASE_S * 1000)
-"""A lobby does not count the tables of a referee that has been silent for so long: it is dead by then."""
+"""Milliseconds of silence after which a lobby does not count a referee's tables any more: it is dead by then."""
 REFEREE_SHOWN_SILENT_MS = int(2.5 * REFEREE_HEARTBEAT_S * 1000)
-"""`ctl referees` shows a referee as silent after this: it has missed one heartbeat, at least."""
+"""`ctl referees` shows a referee as silent after this time: then it has missed at least one heartbeat."""
 
 LOBBY_HEARTBEAT_S = 3.0
 """Seconds between two renewals of the attendances of a lobby."""
 ATTENDANCE_LEASE_MS = 10_000
-"""An attendance that is not renewed for so long is gone."""
+"""Milliseconds after which an attendance that is not renewed is over."""
 
 PROPOSAL_OWN_MS = 10_000
-"""A proposal belongs to the lobby that made it for so long: seats and metas refuse what comes later."""
+"""Milliseconds for which a proposal belongs to the lobby that made it. Seats and matches refuse later writes of that lobby."""
 PROPOSAL_ADOPT_MS = 15_000
-"""After this another lobby may adopt it. The difference is how far the clocks of a cluster's nodes may be apart."""
+"""After this time another lobby may adopt the proposal.
+
+The difference is how far the clocks of a cluster's nodes may be apart.
+"""
 
 LADDER_CHECK_S = 0.5
 """Seconds between two checks of all ladders, in which their leases are renewed."""
@@ -33,6 +36,6 @@ LADDER_LEASE_S = 5.0
 """Seconds that the lease of a ladder lasts."""
 
 HOUSE_RETRY_S = 5.0
-"""Seconds between two looks at the lease of the house bots, in which it is renewed."""
+"""Seconds between two checks of the lease of the house bots, in which it is renewed."""
 HOUSE_LEASE_S = 10.0
-"""Seconds that the lease of running the house bots lasts."""
+"""Seconds that the lease to run the house bots lasts."""

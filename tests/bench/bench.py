@@ -14,9 +14,13 @@ from pathlib import Path
 from statistics import median
 
 import crowd
+import doors
 import ladders
 import league
 import pair
+import readers
+import rest
+import rest_bots
 import rules
 import runs
 import storm
@@ -177,10 +181,14 @@ def _in_memory(passes: Sequence[Pass]) -> list[Row]:
 
 PARTS = (
     "Ubongo with 64 matches, and its solver",
+    "gRPC and WebSocket side by side",
     "two referees beside one",
     "takeovers",
     "bots that all come back at once",
     "thousands of matches at a slow pace",
+    "matches beside readers",
+    "requests over HTTP beside gRPC",
+    "bots over HTTP beside gRPC",
     "a league of local bots",
     "a ladder's arithmetic",
 )
@@ -191,10 +199,14 @@ def other_rows(data: Path | None, step: Step, *, quick: bool) -> list[Row]:
     brief = (ubongo.QUICK_SECONDS, ubongo.QUICK_HANDS) if quick else (ubongo.SECONDS, ubongo.HANDS)
     parts: tuple[Callable[[], list[Row]], ...] = (
         lambda: ubongo.rows(*brief, data),
+        lambda: doors.rows(quick=quick, data=data),
         lambda: pair.rows(quick=quick, data=data),
         lambda: takeover.rows(quick=quick, data=data),
         lambda: storm.rows(quick=quick, data=data),
         lambda: crowd.rows(quick=quick, data=data),
+        lambda: readers.rows(quick=quick, data=data),
+        lambda: rest.rows(quick=quick, data=data),
+        lambda: rest_bots.rows(quick=quick, data=data),
         league.rows,
         ladders.rows,
     )

@@ -18,6 +18,7 @@ from statistics import mean, quantiles
 from typing import Any
 
 import grpc
+import picows
 import wire
 from processes import cpu_of_all_s, cpu_s, say
 
@@ -114,6 +115,53 @@ class Stream:
         while (message := await self._call.read()) is not grpc.aio.EOF:
             take(message)
         raise ConnectionError(f"the server ended a stream: {await self._call.details()}")
+
+
+class SocketCall(picows.WSListener):
+    """A play stream by WebSocket, with the calls of gRPC that `Stream` makes."""
+
+    def __init__(self) -> None:
+        self._transport: picows.WSTransport | None = None
+        self._unread: deque[bytes] = deque()
+        self._arrived = asyncio.Event()
+
+    @classmethod
+    async def open(cls, address: str, token: str) -> SocketCall:
+        """Connects."""
+        headers = {"Authorization": f"Bearer {token}", "Sec-WebSocket-Protocol": "seatwise.v1.proto"}
+        _, call = await picows.ws_connect(
+            cls, f"{address}/v1/play", extra_headers=headers, use_aiofastnet=False
+        )
+        return call  # type: ignore[return-value]
+
+    async def write(self, raw: bytes) -> None:
+        """As gRPC's."""
+        assert self._transport is not None
+        self._transport.send(picows.WSMsgType.BINARY, raw)
+
+    async def read(self) -> Any:
+        """As gRPC's."""
+        while not self._unread:
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._unread.popleft()
+
+    async def details(self) -> str:
+        """As gRPC's."""
+        return "closed"
+
+    def on_ws_connected(self, transport: picows.WSTransport) -> None:
+        """As picows calls it."""
+        self._transport = transport
+
+    def on_ws_frame(self, transport: picows.WSTransport, frame: picows.WSFrame) -> None:
+        """As picows calls it."""
+        is_message = frame.msg_type == picows.WSMsgType.BINARY
+        if is_message or frame.msg_type == picows.WSMsgType.CLOSE:
+            self._unread.append(frame.get_payload_as_bytes() if is_message else grpc.aio.EOF)  # type: ignore[arg-type]
+            self._arrived.set()
+        if not is_message and frame.msg_type == picows.WSMsgType.PING:
+            transport.send_pong(frame.get_payload_as_bytes())
 
 
 class Echoes:
@@ -224,8 +272,12 @@ class Load:
         """Lets the bots attend, waits until nearly all tables are full, and plays; ended matches are replaced."""
         sent_at: dict[bytes, float] = {}
         for number, channel in enumerate(self._channels):
-            metadata = (("authorization", f"Bearer {await self._register(channel, f'load-{number}')}"),)
-            stream = Stream(channel.stream_stream("/seatwise.v1.PlayService/Play")(metadata=metadata))
+            token = await self._register(channel, f"load-{number}")
+            metadata = (("authorization", f"Bearer {token}"),)
+            if self._args.ws:
+                stream = Stream(await SocketCall.open(self._args.ws, token))
+            else:
+                stream = Stream(channel.stream_stream("/seatwise.v1.PlayService/Play")(metadata=metadata))
             bot = Bot(stream, self._pace, self._counts, sent_at)
             self._bots.append(bot)
             self._run(stream, bot.take)
@@ -304,6 +356,7 @@ if __name__ == "__main__":
     parser.add_argument("what", choices=["echo", "matches"])
     parser.add_argument("address")
     parser.add_argument("--admin", default="", help="the admin token")
+    parser.add_argument("--ws", default="", help="the address for WebSockets, by which bots then play")
     parser.add_argument("--matches", type=int, default=64, help="how many at once")
     parser.add_argument(
         "--rate", type=float, default=0, help="messages offered a second; 0: as many as can be"

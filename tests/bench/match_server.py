@@ -84,7 +84,15 @@ async def serve(config: Config, embedded: Any) -> None:
     """Serves until the parent lets go."""
     async with app.running(config, embedded) as server:
         token = config.admin_token_file.read_text().strip()
-        say({"address": server.address, "pid": os.getpid(), "redis": embedded.pid, "admin": token})
+        say(
+            {
+                "address": server.address,
+                "ws": server.ws_address,
+                "pid": os.getpid(),
+                "redis": embedded.pid,
+                "admin": token,
+            }
+        )
         await asyncio.to_thread(wait_for_end)
 
 
@@ -98,7 +106,9 @@ def main() -> None:
     if args.journal == "none":
         app.Flusher = NoJournal  # type: ignore[assignment,misc]
     log.configure("info", is_terminal=False)
-    config = Config(port=0, data=args.data, house_bots=args.house_bots)
+    config = Config(
+        port=0, ws_port=0, ws_proxies=("127.0.0.0/8",), data=args.data, house_bots=args.house_bots
+    )
     embedded = app.embedded_redis(config)
     assert embedded
     try:

@@ -64,12 +64,19 @@ def echo(seconds: float, rate: float = 0) -> Window:
 
 
 def matches(
-    seconds: float, count: int, rate: float = 0, *, journal: str = "always", data: Path | None = None
+    seconds: float,
+    count: int,
+    rate: float = 0,
+    *,
+    journal: str = "always",
+    data: Path | None = None,
+    by_websocket: bool = False,
 ) -> Window:
-    """The server with everything on, its data in a folder of its own within `data`."""
+    """The server with everything on, its data in a folder of its own within `data`; bots play by gRPC, or by WebSocket."""
     with _server(data, journal) as (folder, told):
         pids = ("--pids", told["pid"], told["redis"])
-        what = ("matches", told["address"], "--admin", told["admin"], "--matches", count)
+        door = ("--ws", told["ws"]) if by_websocket else ()
+        what = ("matches", told["address"], "--admin", told["admin"], "--matches", count, *door)
         return _load(folder, *what, *_window(seconds, rate), *pids)
 
 

@@ -60,8 +60,18 @@ class Serving:
         """One more, up and listening."""
         data = self.folder / f"data-{len(self.servers)}"
         pinned = [sys.executable, "-c", _PINNED, str(core)] if core is not None else []
-        serve = [sys.executable, "-m", "seatwise", "serve", "--port", str(port), "--data", str(data)]
-        where = ["--redis", self.redis.url, "--log-level", "warning"]
+        serve = [
+            sys.executable,
+            "-m",
+            "seatwise",
+            "serve",
+            "--port",
+            str(port),
+            "--data",
+            str(data),
+        ]
+        http = [] if "--http-port" in args else ["--no-http"]
+        where = [*http, "--redis", self.redis.url, "--log-level", "warning"]
         with (self.folder / "server.log").open("ab") as log:
             process = subprocess.Popen(
                 [*pinned, *serve, *where, *args], stdout=subprocess.PIPE, stderr=log, text=True

@@ -22,7 +22,9 @@ from chaos.history import History, Line
 from seatwise import Bot, Card, ubongo
 from seatwise.kits.codecs import CODECS
 from seatwise.link.bot_session import BotSession, RunPlan
-from seatwise.link.wire import GrpcWire, WireStream
+from seatwise.link.security import Security
+from seatwise.link.transports import choose_wire
+from seatwise.link.wire import Wire, WireStream
 from seatwise.samples.ubongo_random import RandomBuilder
 from seatwise.ugo import View
 from seatwise.v1 import lobby_service_pb2, play_service_pb2
@@ -87,23 +89,25 @@ class Noted(Generic[Sent, Received]):
         return message
 
 
-class NotedWire(GrpcWire):
-    """The wire of the SDK, listened in."""
+class NotedWire:
+    """A wire of the SDK, listened in."""
 
-    def __init__(self, address: str, token: str, history: History) -> None:
-        super().__init__(address, token)
+    def __init__(self, wire: Wire, history: History) -> None:
+        self.address = wire.address
+        self.address_in = wire.address_in
+        self._wire = wire
         self._history = history
 
     @asynccontextmanager
     async def attend(self) -> AsyncIterator[Any]:
         """As `Wire.attend`."""
-        async with super().attend() as stream:
+        async with self._wire.attend() as stream:
             yield Noted(stream, self._history, lambda _: (), lobby_lines)
 
     @asynccontextmanager
     async def play(self, address: str) -> AsyncIterator[Any]:
         """As `Wire.play`."""
-        async with super().play(address) as stream:
+        async with self._wire.play(address) as stream:
             yield Noted(stream, self._history, said_lines, heard_lines)
 
 
@@ -172,7 +176,8 @@ async def play(args: argparse.Namespace) -> None:
     history = History(args.history)
     history.note([{"what": "born", "pid": os.getpid()}])
     plan = RunPlan(BOTS[args.game], args.game, tuple(args.queues), AT_ONCE, None, None)
-    session = BotSession(plan, NotedWire(args.address, os.environ["SEATWISE_TOKEN"], history))
+    wire = choose_wire(args.address, os.environ["SEATWISE_TOKEN"], False, Security.resolve_options())
+    session = BotSession(plan, NotedWire(wire, history))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, session.drain_matches)
     summary = await session.run_session()
     history.note([{"what": "left", "summary": str(summary)}])

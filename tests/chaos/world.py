@@ -331,10 +331,14 @@ async def _start_servers(made: World, referees: int, fronts: int) -> None:
 
 
 async def _start_bots(made: World, games: Sequence[str]) -> None:
-    """Of UGO! every other one waits in a queue, all others play what they are named for; each is at a front door."""
+    """Of UGO! every other one waits in a queue, all others play what they are named for; each is at a front door.
+
+    Every third bot comes by WebSocket.
+    """
     admin = made.admin()
     for number, game in enumerate(games):
-        address = made.fronts[number % len(made.fronts)].process.address
+        front = made.fronts[number % len(made.fronts)].process
+        address = front.ws_address if number % 3 == 2 else front.address
         queues = () if number % 2 or game != "ugo" else ("casual-2",)
         bot = Player(number, made.folder, address, game, queues)
         wire = await admin.register(f"chaotic-{number}")

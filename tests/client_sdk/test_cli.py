@@ -213,7 +213,7 @@ print(sorted(slow & sys.modules.keys()))
 def test_each_command_says_itself_what_the_list_says_of_it(name: str) -> None:
     command = cli._find_command(name)
     assert command is not None
-    assert (command.name, command.help) == (name, cli.HELP[name])
+    assert (command.name, command.help) == (name, cli.COMMAND_HELP[name])
 
 
 def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:

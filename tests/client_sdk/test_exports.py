@@ -31,6 +31,7 @@ UGO_NAMES = [
     "Card",
     "Colour",
     "Kingdom",
+    "MOST_FARMERS",
     "Trick",
     "View",
     "default_order",

@@ -6,16 +6,18 @@ import asyncio
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import pytest
-from doubles.fake_server import ME, FakeServer, Lobby, Referee, serving
+from doubles.fake_server import ME, FakeServer, Lobby, Referee, serving, serving_web_sockets
 
 import seatwise
 from seatwise import errors
 from seatwise.link.backoff import Backoff
 from seatwise.remote import run_async
+
+Serve = Callable[..., AbstractAsyncContextManager[FakeServer]]
 
 
 class Lowest(seatwise.Bot):
@@ -47,10 +49,23 @@ def bot_class(**methods: Callable[..., Any]) -> type[Lowest]:
     return type("Mine", (Lowest,), methods)
 
 
+@pytest.fixture(params=[serving, serving_web_sockets], ids=["grpc", "websocket"])
+def serve(request: pytest.FixtureRequest) -> Serve:
+    """Starts a server of one transport."""
+    return request.param  # type: ignore[no-any-return]
+
+
 @pytest.fixture
-async def server() -> AsyncIterator[FakeServer]:
-    async with serving() as fake:
+async def server(serve: Serve) -> AsyncIterator[FakeServer]:
+    async with serve() as fake:
         yield fake
+
+
+def at(server: FakeServer) -> dict[str, str]:
+    """The fields of an offer that name this server."""
+    if server.address.startswith("ws://"):
+        return {"address": "nowhere:1", "ws_address": server.address}
+    return {"address": server.address, "ws_address": "ws://nowhere:1"}
 
 
 @asynccontextmanager
@@ -377,9 +392,9 @@ async def test_the_receipt_of_an_accepted_move_is_sent_with_the_next_sit(server:
         assert (await again.sat()).sit.receipt == b"later"
 
 
-async def test_a_server_that_is_down_is_waited_for() -> None:
+async def test_a_server_that_is_down_is_waited_for(serve: Serve) -> None:
     mine = bot_class()
-    async with serving() as first:
+    async with serve() as first:
         port = int(first.address.rpartition(":")[2])
         run = asyncio.create_task(run_async(mine, address=first.address, token="secret"))
         lobby = await first.lobby()
@@ -389,7 +404,7 @@ async def test_a_server_that_is_down_is_waited_for() -> None:
         await referee.ask(prompt=1)
         move = await referee.moved()
     await asyncio.sleep(0.3)
-    async with serving(port) as second:
+    async with serve(port) as second:
         await (await second.lobby()).offer()
         again = await second.referee()
         await again.sat()
@@ -411,12 +426,12 @@ async def test_the_lobby_is_attended_again_with_the_same_limit(server: FakeServe
 # Takeover
 
 
-async def test_a_higher_epoch_moves_the_seat_to_the_new_referee(server: FakeServer) -> None:
+async def test_a_higher_epoch_moves_the_seat_to_the_new_referee(serve: Serve, server: FakeServer) -> None:
     mine = bot_class()
-    async with serving() as elsewhere, seated(mine, server) as (lobby, referee):
+    async with serve() as elsewhere, seated(mine, server) as (lobby, referee):
         await referee.ask(prompt=1)
         move = await referee.moved()
-        await lobby.offer(epoch=2, address=elsewhere.address)
+        await lobby.offer(epoch=2, **at(elsewhere))
         new = await elsewhere.referee()
         assert new.metadata["seatwise-referee"] == elsewhere.address
         await new.sat()
@@ -447,12 +462,14 @@ async def test_what_no_owner_says_is_heard_in_every_epoch(server: FakeServer) ->
         await until(lambda: bool(mine.made[0].results))
 
 
-async def test_an_older_offer_is_dropped_and_a_repeated_one_changes_nothing(server: FakeServer) -> None:
+async def test_an_older_offer_is_dropped_and_a_repeated_one_changes_nothing(
+    serve: Serve, server: FakeServer
+) -> None:
     mine = bot_class()
-    async with serving() as elsewhere, seated(mine, server) as (lobby, referee):
+    async with serve() as elsewhere, seated(mine, server) as (lobby, referee):
         await referee.show(epoch=2)
         await until(lambda: referee.heard == 0)
-        await lobby.offer(epoch=1, address=elsewhere.address)
+        await lobby.offer(epoch=1, **at(elsewhere))
         await lobby.offer(epoch=1)
         await referee.ask(prompt=1, epoch=2)
         await referee.moved()
@@ -484,7 +501,7 @@ async def test_an_offer_of_a_match_that_is_over_makes_no_second_bot(server: Fake
 async def test_a_closed_seat_asks_for_the_last_word(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seatwise.link.seat_session.LAST_WORD_S", 0.05)
+    monkeypatch.setattr("seatwise.link.seat_session.CLOSED_WAIT_S", 0.05)
     mine = bot_class()
     async with seated(mine, server) as (lobby, referee):
         await lobby.close()
@@ -496,7 +513,7 @@ async def test_a_closed_seat_asks_for_the_last_word(
 async def test_without_a_last_word_the_match_is_over_all_the_same(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seatwise.link.seat_session.LAST_WORD_S", 0.02)
+    monkeypatch.setattr("seatwise.link.seat_session.CLOSED_WAIT_S", 0.02)
     monkeypatch.setattr("seatwise.link.seat_session.NO_WORD_S", 0.02)
     async with running(bot_class(), server, matches=1) as run:
         lobby = await server.lobby()
@@ -510,7 +527,7 @@ async def test_without_a_last_word_the_match_is_over_all_the_same(
 async def test_a_seat_that_is_closed_by_mistake_plays_on(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seatwise.link.seat_session.LAST_WORD_S", 0.02)
+    monkeypatch.setattr("seatwise.link.seat_session.CLOSED_WAIT_S", 0.02)
     monkeypatch.setattr("seatwise.link.seat_session.NO_WORD_S", 0.1)
     mine = bot_class()
     async with seated(mine, server) as (lobby, referee):

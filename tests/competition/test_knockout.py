@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations, zip_longest
 
 import pytest
 
@@ -16,7 +17,7 @@ def bots(count: int) -> tuple[str, ...]:
 
 
 def number(bot: str) -> int:
-    return int(bot[6:8])
+    return int(bot.split("/")[1][1:])
 
 
 def by_name(match: ScheduledMatch) -> LoggedResult:
@@ -85,6 +86,61 @@ def test_a_table_with_empty_places_is_played_by_those_who_are_there() -> None:
 
 def test_where_not_more_sit_than_go_on_nobody_plays() -> None:
     plan = Knockout(bots(5), 4, 2)
+    assert numbers(plan.due_matches(SoFar())) == [[2, 3, 4]]
+    assert [number(bot) for _, bot in plan.list_byes(SoFar())] == [0, 1]
+
+
+KINDS = ((2, 1), (3, 1), (4, 1), (4, 2))
+NOBODY = 1000
+
+
+def first_opponents(entrants: int, size: int, advance: int) -> list[list[int]]:
+    """By seed, its opponents in the first round, the best first; none for a bye."""
+    plan = Knockout(bots(entrants), size, advance)
+    tables = numbers(plan.due_matches(SoFar()))
+    at_table = {each: [other for other in table if other != each] for table in tables for each in table}
+    assert {number(bot) for _, bot in plan.list_byes(SoFar())} == set(range(entrants)) - at_table.keys()
+    return [at_table.get(each, []) for each in range(entrants)]
+
+
+def has_it_harder(own: list[int], other: list[int]) -> bool:
+    """A missing opponent is weaker than any other. So a bye is easier than any table."""
+    pairs = list(zip_longest(own, other, fillvalue=NOBODY))
+    return own != other and all(mine <= theirs for mine, theirs in pairs)
+
+
+@pytest.mark.parametrize(("size", "advance"), KINDS)
+def test_a_better_seed_never_has_it_harder(size: int, advance: int) -> None:
+    for entrants in range(2, 129):
+        opponents = first_opponents(entrants, size, advance)
+        for (one, own), (worse, other) in combinations(enumerate(opponents), 2):
+            assert not has_it_harder(own, other), (entrants, one, worse)
+            assert not own or other, f"of {entrants}, {one} plays and {worse} has a bye"
+            if len(own) == len(other):
+                assert sum(own) >= sum(other), (entrants, one, worse)
+
+
+@pytest.mark.parametrize(("size", "advance"), KINDS)
+def test_the_best_of_a_table_never_sits_at_a_larger_table_than_a_worse_one(size: int, advance: int) -> None:
+    for entrants in range(2, 129):
+        opponents = first_opponents(entrants, size, advance)
+        sizes = [len(own) for seed, own in enumerate(opponents) if not own or seed < min(own)]
+        assert sizes == sorted(sizes), entrants
+
+
+@pytest.mark.parametrize(("size", "advance"), KINDS)
+def test_every_size_of_field_comes_to_its_end_with_the_best_seed_first(size: int, advance: int) -> None:
+    for entrants in range(2, 40):
+        plan = Knockout(bots(entrants), size, advance)
+        results = season(plan)
+        order = plan.final_order(SoFar(results))
+        assert number(order[0][0]) == 0
+        assert sum(map(len, order)) == entrants
+        assert plan.expected_matches(SoFar()) == len(results)
+
+
+def test_version_1_lays_out_the_first_round_as_old_seasons_did() -> None:
+    plan = Knockout(bots(5), 4, 2, version=1)
     assert numbers(plan.due_matches(SoFar())) == [[0, 3, 4]]
     assert [number(bot) for _, bot in plan.list_byes(SoFar())] == [1, 2]
 

@@ -106,7 +106,7 @@ def test_a_gap_in_the_log_is_refused_and_changes_nothing() -> None:
     log = season(5, 6, seed=3)
     ratings = recompute_ratings(log[:3])
     before = ratings.to_json()
-    with pytest.raises(ResultOutOfOrder, match="result 5 does not follow upon 3"):
+    with pytest.raises(ResultOutOfOrder, match="result 5 does not directly follow 3"):
         ratings.apply_result(log[4])
     assert ratings.to_json() == before
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from itertools import combinations
+from random import Random
 
 import pytest
 
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.schedules.equitable_seats import even_out_seats
 from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
@@ -189,3 +192,77 @@ def test_settings_that_make_no_schedule_are_named(
 ) -> None:
     with pytest.raises(BadSchedule, match=message):
         RoundRobin(entrants, size, rounds)
+
+
+# Seats come first
+
+
+def seat_counts(tables: Iterable[Sequence[str]]) -> dict[str, list[int]]:
+    """How often each bot sits at each seat."""
+    counts: dict[str, list[int]] = {}
+    for seated in tables:
+        for seat, bot in enumerate(seated):
+            counts.setdefault(bot, [0] * len(seated))[seat] += 1
+    return counts
+
+
+def assert_even_seats(tables: Iterable[Sequence[str]]) -> None:
+    for bot, counts in seat_counts(tables).items():
+        assert max(counts) - min(counts) <= 1, bot
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_every_bot_sits_at_every_seat_equally_often_or_once_more(size: int) -> None:
+    for entrants, rounds in [*((each, 0) for each in range(size, 12)), (14, 1), (10, 3), (9, 5)]:
+        assert_even_seats(match.bots for match in RoundRobin(bots(entrants), size, rounds).all_matches())
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_seats_of_any_tables_at_all_can_be_made_even(size: int) -> None:
+    """Some bots play often, some hardly ever, and all begin at the first seats."""
+    chance = Random(size)
+    for _ in range(30):
+        names = bots(size + int(chance.random() * 6))
+        tables = [tuple(sorted(chance.sample(names, size))) for _ in range(int(chance.random() * 40))]
+        seated = even_out_seats(tables)
+        assert_even_seats(seated)
+        assert [sorted(each) for each in seated] == [sorted(each) for each in tables]
+
+
+def test_version_1_seated_ten_bots_at_tables_of_four_unevenly() -> None:
+    plan = RoundRobin(bots(10), 4, version=1)
+    assert (
+        max(max(counts) - min(counts) for counts in seat_counts(m.bots for m in plan.all_matches()).values())
+        == 2
+    )
+
+
+def test_a_rotation_looks_at_relations_only() -> None:
+    spreads = RoundRobin(bots(10), 4, duplicate=Duplicate.ROTATION).measure_balance()
+    assert spreads[3].is_even
+    assert spreads[2].mean_deviation < 1
+
+
+def test_a_large_plan_is_seated_in_turn_and_is_nearly_as_even(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "seatwise_server.competition.schedules.equitable_seats.MOST_SEATED_TABLES"
+    monkeypatch.setattr(module, 100)
+    *_, relations, seats = RoundRobin(bots(32), 4, 62, seed="in turn").measure_balance()
+    assert seats.is_even
+    assert relations.most - relations.least <= 4
+    assert relations.mean_deviation < 0.7
+
+
+def test_three_hundred_entrants_are_planned_for_many_rounds_in_moments() -> None:
+    started = time.process_time()
+    plan = RoundRobin(bots(300), 2, 200)
+    assert len(plan.all_matches()) == 30_000
+    assert_even_seats(match.bots for match in plan.all_matches())
+    assert time.process_time() - started < 60
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_three_hundred_entrants_are_planned_for_ten_thousand_rounds() -> None:
+    plan = RoundRobin(bots(300), 4, 10_000)
+    assert len(plan.all_matches()) == 750_000
+    assert_even_seats(match.bots for match in plan.all_matches())

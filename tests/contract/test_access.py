@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import iter_modules
 from types import SimpleNamespace
@@ -10,10 +11,14 @@ from typing import get_args, get_type_hints
 
 import pytest
 from google.protobuf.descriptor import MethodDescriptor
+from starlette.requests import Request
 
 from seatwise import v1
+from seatwise_server.rest.endpoints import endpoint_of
+from seatwise_server.rest.event_streams import EventStreams
+from seatwise_server.rest.routes import HTTP_ROUTES, HttpRoute
 from seatwise_server.services import api
-from seatwise_server.services.access import ACCESS, Access
+from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.operations import Operation, operations_of, snake_case
 from seatwise_server.store import Store
@@ -40,7 +45,7 @@ def test_the_table_of_rights_names_every_method_of_the_protos_and_no_other() -> 
 
 def test_every_method_is_an_operation_or_a_stream_of_a_bot() -> None:
     assert set(operations()) | STREAMS_OF_BOTS == set(METHODS)
-    assert all(ACCESS[method] is Access.BOT for method in STREAMS_OF_BOTS)
+    assert {ACCESS[method] for method in STREAMS_OF_BOTS} == SCOPES_OF_BOTS
 
 
 def test_whatever_changes_something_needs_a_token() -> None:
@@ -71,6 +76,39 @@ def test_a_method_without_an_implementation_or_a_right_is_noticed(monkeypatch: p
     monkeypatch.delitem(ACCESS, "/seatwise.v1.GameService/ListGames")
     with pytest.raises(KeyError, match="ListGames"):
         operations_of({"seatwise.v1.GameService": SimpleNamespace(list_games=None, get_game=None)})
+
+
+# The REST door
+
+
+class Asked(Exception):
+    """What the door has asked for."""
+
+    def __init__(self, method: str, token: str | None) -> None:
+        super().__init__()
+        self.method, self.token = method, token
+
+
+class AsksOnly:
+    """An authenticator that tells what it was asked, and lets nobody pass."""
+
+    async def authorize(self, method: str, token: str | None, _peer: str = "") -> Caller:
+        raise Asked(method, token)
+
+
+@pytest.mark.parametrize("route", HTTP_ROUTES, ids=lambda route: route.operation)
+async def test_every_url_asks_the_table_before_anything_is_done(route: HttpRoute) -> None:
+    """Before it reads the body too, and with the token of the header alone."""
+    operation = operations()[route.operation]
+    unused = replace(operation, handle=None, version=None)  # type: ignore[arg-type]  # a call of it fails
+    endpoint = endpoint_of(unused, route, AsksOnly(), EventStreams())  # type: ignore[arg-type]
+    headers = [(b"authorization", b"Bearer t"), (b"content-length", b"9"), (b"content-type", b"x/y")]
+    scope = {
+        "type": "http", "method": route.verb, "path": "/", "query_string": b"token=q", "headers": headers, "client": None,
+    }  # fmt: skip
+    with pytest.raises(Asked) as asked:
+        await endpoint(Request(scope), ["x"] * len(route.path_parameters))
+    assert (asked.value.method, asked.value.token) == (route.operation, "t")
 
 
 def test_names_of_methods_become_names_of_functions() -> None:

@@ -11,15 +11,19 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from grpc import StatusCode
 
-from seatwise.cli import ENTRY_POINTS, HELP, OWN
+from seatwise.cli import COMMAND_HELP, ENTRY_POINTS, SDK_COMMANDS
 from seatwise.cli import bot as bot_command
 from seatwise.cli import play as play_command
 from seatwise.cli import verify as verify_command
+from seatwise.errors import RefusedError, SeatwiseError, error_class
+from seatwise.link.referee_link import FINAL
 from seatwise.v1.play_service_pb2 import MoveRejected
 from seatwise_referee.ending import VoidReason
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 from seatwise_server.refusal import REASONS
+from seatwise_server.ws.message_formats import PROTO_FORMAT
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
@@ -59,8 +63,8 @@ def calls_in(page: Path) -> list[list[str]]:
 
 
 def test_every_command_is_told_of_in_the_help() -> None:
-    assert set(COMMANDS) == set(HELP)
-    assert set(OWN) <= set(COMMANDS)
+    assert set(COMMANDS) == set(COMMAND_HELP)
+    assert set(SDK_COMMANDS) <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
@@ -99,6 +103,30 @@ def test_the_protocol_names_every_reason_of_a_refusal_with_its_code() -> None:
     assert dict(re.findall(r"^\| `([A-Z_]+)` \| ([A-Z_]+) \|", table, re.MULTILINE)) == REASONS
 
 
+def ends_of_streams(head: str, name: str) -> dict[str, tuple[str, str]]:
+    """What the table with this head says of each name in its first column: at the lobby, at a referee."""
+    [table] = re.findall(rf"^\| {head} \|.*?$(.*?)^$", PROTOCOL, re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\| ([^|]+) \| (stop|come again) \| (stop|come again) \|", table, re.MULTILINE)
+    return {each: (lobby, referee) for cell, lobby, referee in rows for each in re.findall(name, cell)}
+
+
+def what_the_sdk_does(error: type[SeatwiseError]) -> tuple[str, str]:
+    """The lobby's link ends at every refusal, and a referee's at those in FINAL: test_link.py."""
+    at_lobby, at_referee = issubclass(error, RefusedError), issubclass(error, FINAL)
+    return "stop" if at_lobby else "come again", "stop" if at_referee else "come again"
+
+
+def test_the_protocol_says_of_every_reason_whether_to_reconnect_as_the_sdk_does() -> None:
+    told = ends_of_streams("ends with", "`([A-Z_]+)`")
+    assert told == {reason: what_the_sdk_does(error_class(reason, code)) for reason, code in REASONS.items()}
+
+
+def test_the_protocol_says_of_every_code_whether_to_reconnect_as_the_sdk_does() -> None:
+    told = ends_of_streams("code", r"\b([A-Z_]+)\b")
+    codes = {code.name for code in StatusCode} - {"OK", "DATA_LOSS"}
+    assert told == {code: what_the_sdk_does(error_class("", code)) for code in codes}
+
+
 def test_the_protocol_names_every_reason_of_a_rejection() -> None:
     [table] = re.findall(r"^\| reason \| what it means \|.*?$(.*?)^$", PROTOCOL, re.MULTILINE | re.DOTALL)
     there = {name.removeprefix("REASON_") for name, _ in MoveRejected.Reason.items()} - {"UNSPECIFIED"}
@@ -133,7 +161,7 @@ def test_every_module_and_script_that_a_page_names_is_there(page: Path) -> None:
     """By the end of its path. The README has a reader's own file beside ours."""
     folders = ("client_sdk", "proto", "referee", "server", "tests")
     there = [path.as_posix() for folder in folders for path in (ROOT / folder).rglob("*.*")]
-    for name in re.findall(r"`([\w./]+\.(?:py|lua|proto))`", page.read_text()):
+    for name in re.findall(r"`([\w./]+\.(?:py|lua|proto))`", page.read_text().replace(PROTO_FORMAT, "")):
         assert any(path.endswith(f"/{name}") for path in there), name
 
 

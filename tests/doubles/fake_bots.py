@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any
 
+from seatwise_server.store.credentials import SCOPES_OF_REGISTRATION, Credential
 from seatwise_server.store.errors import StoreUnavailable, TokenRefused
 
 ANN, BOB = "token-of-ann", "token-of-bob"
@@ -19,13 +18,15 @@ class FakeBots:
         self.revision = 0
         self.asked = 0
         self.is_away = False
+        self.left_ms = 0
 
-    async def authenticate(self, token: str) -> Any:
+    async def authenticate(self, token: str) -> Credential:
         self.asked += 1
         await self._reach()
         if token in self.refused or not token.startswith("token-of-"):
             raise TokenRefused(self.refused.get(token, "UNKNOWN"))
-        return SimpleNamespace(bot=f"bots/{token.removeprefix('token-of-')}/versions/1")
+        bot = f"bots/{token.removeprefix('token-of-')}/versions/1"
+        return Credential(bot, SCOPES_OF_REGISTRATION, bot, self.left_ms)
 
     async def tokens_revision(self) -> int:
         await self._reach()

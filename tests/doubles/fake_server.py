@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from typing import Any
 
 import grpc
 from google.protobuf import any_pb2
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
 
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.games.ugo.v1 import ugo_pb2
@@ -292,6 +296,70 @@ class FakeServer:
             grpc.method_handlers_generic_handler("seatwise.v1.PlayService", {"Play": playing}),
             self.unary,
         )
+
+
+class SocketContext:
+    """A WebSocket of the fake server, as the context of a gRPC call."""
+
+    def __init__(self, socket: ServerConnection) -> None:
+        self._socket = socket
+        assert socket.request is not None
+        self._metadata = {name.lower(): value for name, value in socket.request.headers.raw_items()}
+
+    def invocation_metadata(self) -> dict[str, str]:
+        """The headers."""
+        return self._metadata
+
+    async def write(self, message: Any) -> None:
+        """One message."""
+        with suppress(ConnectionClosed):
+            await self._socket.send(message.SerializeToString())
+
+    async def abort(self, code: grpc.StatusCode, text: str, trailing_metadata: Any) -> None:
+        """Says why it ends, and ends it."""
+        [detail] = error_pb2.Status.FromString(trailing_metadata[0][1]).details
+        info = error_pb2.ErrorInfo.FromString(detail.value)
+        told = {"reason": info.reason, "domain": info.domain, "metadata": {}}
+        error = {"code": 400, "status": code.name, "message": text, "details": [told]}
+        await self._socket.send(json.dumps({"error": error}))
+        await self._socket.close(4000 + code.value[0], info.reason)
+
+
+@asynccontextmanager
+async def serving_web_sockets(
+    port: int = 0, context: ssl.SSLContext | None = None
+) -> AsyncIterator[FakeServer]:
+    """As `serving`, for bots that come by WebSocket."""
+    fake = FakeServer()
+
+    async def serve_socket(socket: ServerConnection) -> None:
+        assert socket.request is not None
+        is_lobby = socket.request.path == "/v1/attend"
+        parse = lobby.AttendRequest.FromString if is_lobby else play.PlayRequest.FromString
+
+        async def requests() -> AsyncIterator[Any]:
+            with suppress(ConnectionClosed):
+                async for raw in socket:
+                    yield parse(raw)  # type: ignore[arg-type]
+
+        handle = fake.attend if is_lobby else fake.play
+        serving_it = asyncio.create_task(handle(requests(), SocketContext(socket)))
+        gone = asyncio.create_task(socket.wait_closed())
+        await asyncio.wait({serving_it, gone}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (serving_it, gone):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    where = ("127.0.0.1", port)
+    async with serve(
+        serve_socket, *where, ssl=context, subprotocols=["seatwise.v1.proto"], compression=None
+    ) as server:  # type: ignore[list-item]
+        taken = next(iter(server.sockets)).getsockname()[1]
+        fake.address = f"{'wss' if context else 'ws'}://127.0.0.1:{taken}"
+        yield fake
+        for socket in list(server.connections):
+            socket.transport.abort()
 
 
 @asynccontextmanager

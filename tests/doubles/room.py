@@ -20,12 +20,14 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.game import Seat
 from seatwise_referee.journal import Entry, decode_entry, encode_entry
 from seatwise_referee.match import Match
+from seatwise_server.play import play_requests
 from seatwise_server.play.delivery import end_of
 from seatwise_server.play.inbound import InboundItems, NotYourSeat
 from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.play_stream import PlayStream
+from seatwise_server.play.pushed_stream import PushedPlayStream
 from seatwise_server.play.table import Table
-from seatwise_server.rpc import play_requests
+from seatwise_server.play.transport_lag import TransportLag
 from seatwise_server.store.group_commit.writer import AppendResult
 
 if TYPE_CHECKING:
@@ -123,7 +125,7 @@ class Link:
     """A bot's stream at the referee, and its end of the wire."""
 
     def __init__(self, room: Room, bot: str) -> None:
-        self.stream = PlayStream(bot)
+        self.stream = self._new_stream(bot)
         self.messages: list[tuple[float, bytes]] = []
         """All that was written, with the time."""
         self.refusal: Refusal | None = None
@@ -133,6 +135,9 @@ class Link:
         self._reads.set()
         self._taken = 0
         self._task = asyncio.create_task(self._write_all())
+
+    def _new_stream(self, bot: str) -> PlayStream:
+        return PlayStream(bot)
 
     async def _write_all(self) -> None:
         self.refusal = await self.stream.write_all(self._write)
@@ -196,8 +201,34 @@ class Link:
         self.send(pb.PlayRequestItem(match=self._room.table.name, seat=seat, resign=pb.Resign()))
 
 
+class PushedLink(Link):
+    """A bot's stream by WebSocket: nothing waits to write it."""
+
+    stream: PushedPlayStream
+
+    def _new_stream(self, bot: str) -> PlayStream:
+        return PushedPlayStream(bot, self._push)
+
+    async def _write_all(self) -> None:
+        self.refusal = await self.stream.wait_until_over()
+
+    def _push(self, raw: bytes) -> None:
+        self.messages.append((asyncio.get_running_loop().time(), raw))
+
+    def stop_reading(self) -> None:
+        """From now on the transport has more than it sends."""
+        self.stream.pause_pushing()
+
+    def read_on(self) -> None:
+        """The bot reads again."""
+        self.stream.resume_pushing()
+
+
 class Room:
     """One table, its journal, and whoever is linked to it."""
+
+    link_type: type[Link] = Link
+    """Of the links that it makes."""
 
     def __init__(
         self, seats: int = 2, rounds: int = 1, *, setup: Setup | None = None,
@@ -209,13 +240,16 @@ class Room:
         self.journal.start_with(self.setup.match, written)
         self.lag = EventLoopLag(self.loop)
         self.lag.start_beat()
+        self.transport = TransportLag(self.lag, cpu_time=lambda: 0.0)
         self.ended: list[Table] = []
         self.dealt: list[Table] = []
         self.others: dict[str, pb.MatchEnded | None] = {}
         """Matches that the store knows and this referee does not host."""
         match = Match(self.setup, position)
         told = (self.ended.append, self.dealt.append)
-        self.table = Table(match, epoch, OWNER, self.journal, self.lag, *told, written)
+        self.table = Table(
+            match, epoch, OWNER, self.journal, self.lag, *told, written, transport=self.transport
+        )
         self.intake = InboundItems({self.table.name: self.table}, self._end_in_store)
 
     async def _end_in_store(self, match: str, bot: str, seat: int) -> pb.MatchEnded | None:
@@ -228,7 +262,7 @@ class Room:
 
     def link(self, seat: int) -> Link:
         """A new stream of the bot that plays this seat."""
-        return Link(self, self.setup.bots[seat])
+        return self.link_type(self, self.setup.bots[seat])
 
     async def seat_all(self, **how: Any) -> list[Link]:
         """Opens the table; all sit down, each on a link of its own, and have read that they did."""

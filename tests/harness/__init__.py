@@ -11,7 +11,17 @@ have logged a fault of its own, nor lost a task.
 """
 
 from harness.fleet import FRONT, REFEREE, Fleet, Seats, fleet
-from harness.house import House, house, house_in, in_memory, module_house
+from harness.house import (
+    House,
+    both_doors,
+    house,
+    house_in,
+    http_house,
+    in_memory,
+    module_house,
+    module_http_house,
+)
+from harness.http import HttpAnswer, HttpConnection, http_connection
 from harness.items import field_of, item, legal_move, message, reason_name, submission
 from harness.process import ServerProcess, processes_with, server_process, until
 from harness.scenes import IMPATIENT, bystanders, dealt, endings, plays_on
@@ -31,6 +41,8 @@ __all__ = [
     "Chair",
     "Fleet",
     "House",
+    "HttpAnswer",
+    "HttpConnection",
     "Refused",
     "Seats",
     "ServerProcess",
@@ -39,6 +51,7 @@ __all__ = [
     "Survivor",
     "Table",
     "Wire",
+    "both_doors",
     "bystanders",
     "check_nothing_lost",
     "dealt",
@@ -47,11 +60,14 @@ __all__ = [
     "fleet",
     "house",
     "house_in",
+    "http_connection",
+    "http_house",
     "in_memory",
     "item",
     "legal_move",
     "message",
     "module_house",
+    "module_http_house",
     "plays_on",
     "processes_with",
     "reason_name",

@@ -13,6 +13,7 @@ from typing import Any
 from harness.house import House, in_memory
 from harness.process import ServerProcess
 from harness.table import Admin, Chair, Table
+from harness.websocket import use_websockets
 from harness.wire import Attending, Wire
 from seatwise.v1 import match_pb2
 from seatwise_server.embedded import EmbeddedRedis
@@ -31,6 +32,10 @@ class Seats:
     chairs: list[Chair]
     address: str
     """Of its referee."""
+    subprotocol: str = ""
+    """By which its bots come; empty for gRPC."""
+    ws_address: str = ""
+    """Of its referee."""
     _wires: list[Wire] = field(default_factory=list)
 
     @property
@@ -42,7 +47,7 @@ class Seats:
         """All go where the offer of this epoch sends them; when the last one had it, on the loop's clock."""
         offers = [await each.offer(self.match.name, epoch, within_s) for each in self.attending]
         at = asyncio.get_running_loop().time()
-        self.address = offers[0].address
+        self.address, self.ws_address = offers[0].address, offers[0].ws_address
         for chair in self.chairs:
             chair.wire, chair.last = self._wire(chair), None
             await chair.wire.channel.channel_ready()
@@ -51,6 +56,8 @@ class Seats:
 
     def _wire(self, chair: Chair) -> Wire:
         wire = Wire(self.address, chair.wire.token, chair.wire.bot)
+        if self.subprotocol:
+            use_websockets(wire, self.ws_address, self.subprotocol)
         self._wires.append(wire)
         return wire
 
@@ -98,6 +105,7 @@ class Fleet:
         offers = [await each.offer(match.name) for each in attending]
         chairs = [Chair(bot, match.name, offer.seat) for bot, offer in zip(bots, offers, strict=True)]
         seated = Seats(match, bots, attending, sorted(chairs, key=lambda chair: chair.seat), "")
+        seated.subprotocol = house.subprotocol
         self._seats.append(seated)
         await seated.follow(1, 1)
         return seated
@@ -120,7 +128,7 @@ async def fleet(referees: int = 2, *args: str) -> AsyncIterator[tuple[Fleet, Hou
         front = await ships.start(*FRONT)
         for _ in range(referees):
             await ships.start(*REFEREE, *args)
-        house = House(front.address, Admin(front.address, front.token))
+        house = House(front.address, Admin(front.address, front.token), front.ws_address)
         stack.push_async_callback(house.admin.drop)
         stack.push_async_callback(house.drop_all)
         yield ships, house

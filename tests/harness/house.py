@@ -11,16 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 import structlog
 
+from harness.http import HttpConnection, http_connection
 from harness.table import Admin, Chair, Table
+from harness.websocket import PROTO, use_websockets
 from harness.wire import Wire
 from seatwise_server.app import Running, embedded_redis, running
-from seatwise_server.config import Config
+from seatwise_server.config import Config, HttpSettings
 
 FAULTS = frozenset(
-    {"rpc_failed", "match_failed", "flush_failed", "flusher_callback_failed", "append_refused"}
+    {"rpc_failed", "match_failed", "flush_failed", "flusher_callback_failed", "append_refused", "http_failed"}
 )
 """Events that tell of a fault of the server's own."""
 
@@ -62,23 +65,35 @@ class House:
 
     address: str
     admin: Admin
+    ws_address: str = ""
     server: Running | None = None
     """Its parts, if it runs in this process."""
     logs: Logs = field(default_factory=Logs)
     """What it has logged since the test began, if it runs in this process."""
+    subprotocol: str = ""
+    """By which its bots come from now on; empty for gRPC."""
     _wires: list[Wire] = field(default_factory=list)
 
     async def bot(self, name: str = "") -> Wire:
         """A new bot with a connection of its own, which ends with the test."""
-        wire = await self.admin.register(name)
-        self._wires.append(wire)
-        return wire
+        return self._keep(await self.admin.register(name))
 
     def wire(self, token: str = "", bot: str = "") -> Wire:
         """Another connection, which ends with the test."""
-        wire = Wire(self.address, token, bot)
+        return self._keep(Wire(self.address, token, bot))
+
+    def _keep(self, wire: Wire) -> Wire:
+        if self.subprotocol:
+            use_websockets(wire, self.ws_address, self.subprotocol)
         self._wires.append(wire)
         return wire
+
+    @asynccontextmanager
+    async def http(self, token: str = "") -> AsyncIterator[HttpConnection]:
+        """A connection to the HTTP port."""
+        assert self.server is not None
+        async with http_connection(self.server.http_address, token) as connection:
+            yield connection
 
     @asynccontextmanager
     async def table(self, seats: int = 2, *, rounds: int = 1, **limits: Any) -> AsyncIterator[Table]:
@@ -129,7 +144,7 @@ async def house_in(folder: Path, **config: Any) -> AsyncIterator[House]:
         server = await stack.enter_async_context(running(settings, embedded))
         admin = Admin(server.address, settings.admin_token_file.read_text().strip())
         stack.push_async_callback(admin.drop)
-        house = House(server.address, admin, server, logs)
+        house = House(server.address, admin, server.ws_address, server, logs)
         stack.push_async_callback(house.drop_all)
         yield house
         if server.stopped.done():
@@ -149,20 +164,49 @@ def lost_tasks() -> Iterator[list[dict[str, Any]]]:
         loop.set_exception_handler(before)
 
 
+@pytest.fixture(params=["", PROTO], ids=["grpc", "websocket"])
+def both_doors(request: pytest.FixtureRequest, house: House) -> Iterator[None]:
+    """The test is run twice: with bots that come by gRPC, and with bots that come by WebSocket."""
+    house.subprotocol = request.param
+    yield
+    house.subprotocol = ""
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def module_house() -> AsyncIterator[House]:
     """One server for all tests of a module."""
     with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
-        async with house_in(Path(folder)) as house:
+        async with house_in(Path(folder), ws_port=0) as house:
             yield house
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def house(module_house: House) -> AsyncIterator[House]:
     """The module's server, which logs no fault of its own during the test; its bots go with the test."""
-    module_house.logs.clear()
-    with lost_tasks() as complaints:
+    async with _without_faults(module_house):
         yield module_house
-        await module_house.drop_all()
-    assert not module_house.logs.faults()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def module_http_house() -> AsyncIterator[House]:
+    """One server with an HTTP port for all tests of a module."""
+    with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
+        async with house_in(Path(folder), http=HttpSettings(port=0)) as house:
+            yield house
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def http_house(module_http_house: House) -> AsyncIterator[House]:
+    """As `house`, with an HTTP port."""
+    async with _without_faults(module_http_house):
+        yield module_http_house
+
+
+@asynccontextmanager
+async def _without_faults(house: House) -> AsyncIterator[None]:
+    house.logs.clear()
+    with lost_tasks() as complaints:
+        yield
+        await house.drop_all()
+    assert not house.logs.faults()
     assert not complaints

@@ -32,12 +32,18 @@ class ServerProcess:
 
     before = ""
     """Python that is run before it: for a test that wants another version of something."""
+    env: dict[str, str] | None = None
+    """The environment of the process, if it is not that of the test: for another version of everything."""
 
     def __init__(self, data: Path, *args: str) -> None:
         self.data = data
         self.address = ""
         """Kept over restarts: bots come back to where they were."""
+        self.ws_address = ""
+        """That of its WebSockets, if its log tells of it; kept over restarts too."""
         self.args = args
+        self.knows_http = True
+        """Whether this version of the server has the options of the HTTP port."""
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -77,16 +83,25 @@ class ServerProcess:
         """Returns when it listens, on the port that it had before."""
         host, _, port = self.address.rpartition("://")[2].rpartition(":")
         where = ["--host", host or "127.0.0.1", "--port", port or "0", "--data", str(self.data)]
-        command = [sys.executable, "-c", self.before + _SERVE, *where, "--no-house-bots", *self.args]
+        if self.ws_address:
+            where += ["--ws-port", self.ws_address.rpartition(":")[2]]
+        http = [] if "--http-port" in self.args or not self.knows_http else ["--no-http"]
+        command = [sys.executable, "-c", self.before + _SERVE, *where, "--no-house-bots", *http, *self.args]
         with (self.data / "server.log").open("ab") as log:
             pipe = asyncio.subprocess.PIPE
-            self._process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=log)
+            self._process = await asyncio.create_subprocess_exec(
+                *command, stdout=pipe, stderr=log, env=self.env
+            )
         assert self._process.stdout is not None
         async with asyncio.timeout(SOON_S):
             said = (await self._process.stdout.readline()).decode()
         if not said.startswith("Seatwise listens on "):
             raise AssertionError(f"the server did not start: {self.last_words}")
         self.address = said.removeprefix("Seatwise listens on ").partition(". ")[0]
+        started = [line for line in self.log if line["event"] == "server_started"]
+        self.ws_address = (
+            started[-1].get("ws_address", "") if started else ""
+        )  # the previous release has none
 
     def signal(self, number: signal.Signals) -> None:
         """To the server."""
@@ -147,7 +162,7 @@ async def server_process(
         process = ServerProcess(Path(folder), "--log-level", log_level, *args)
         try:
             await process.start()
-            house = House(process.address, Admin(process.address, process.token))
+            house = House(process.address, Admin(process.address, process.token), process.ws_address)
             yield process, house
             await house.drop_all()
             await house.admin.drop()

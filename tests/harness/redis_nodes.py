@@ -25,7 +25,7 @@ from redis.crc import key_slot
 from redis.retry import Retry
 
 from seatwise_server.embedded import find_server_binary
-from seatwise_server.embedded.processes import leashed
+from seatwise_server.embedded.processes import with_death_signal
 
 SERVICE = "seatwise"
 """What the sentinels call their primary."""
@@ -80,7 +80,9 @@ class Node:
         if not conf.exists():  # a sentinel writes down here what it has learnt
             conf.write_text(self._configuration())
         command = [str(self.binary), str(conf), *([self.mode] if self.mode else [])]
-        self._process = subprocess.Popen(leashed(command), cwd=self.folder, stdout=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            with_death_signal(command), cwd=self.folder, stdout=subprocess.DEVNULL
+        )
         until(self._answers, f"{self.address} answers")
 
     def _configuration(self) -> str:

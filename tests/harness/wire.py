@@ -161,6 +161,9 @@ class Attending:
 
     def __init__(self, channel: grpc.aio.Channel, token: str) -> None:
         self._call = lobby_service_pb2_grpc.LobbyServiceStub(channel).Attend(metadata=_metadata(token))
+        self._start()
+
+    def _start(self) -> None:
         self.offers: list[lobby_service_pb2.SeatOffer] = []
         """All so far."""
         self.closed: list[lobby_service_pb2.SeatClosed] = []
@@ -261,6 +264,8 @@ class Wire:
         )  # fmt: skip
         self.bots = bot_service_pb2_grpc.BotServiceStub(self.channel)
         self.matches = match_service_pb2_grpc.MatchServiceStub(self.channel)
+        self.link: Callable[[str], Any] | None = None
+        """Makes the link of a path for streams by WebSocket; None for streams over gRPC."""
         self._open: list[Stream | Attending] = []
 
     @property
@@ -270,7 +275,13 @@ class Wire:
 
     def play(self, *, reads: bool = True, pongs: bool = True) -> Stream:
         """A new Play stream."""
-        stream = Stream(self.channel, self.token, reads=reads, pongs=pongs)
+        stream: Stream
+        if self.link:
+            from harness.websocket import SocketStream  # which imports this
+
+            stream = SocketStream(self.link("/v1/play"), reads=reads, pongs=pongs)
+        else:
+            stream = Stream(self.channel, self.token, reads=reads, pongs=pongs)
         self._open.append(stream)
         return stream
 
@@ -283,7 +294,13 @@ class Wire:
 
     def attending(self) -> Attending:
         """A new Attend stream on which nothing was said yet."""
-        attending = Attending(self.channel, self.token)
+        attending: Attending
+        if self.link:
+            from harness.websocket import SocketAttending  # which imports this
+
+            attending = SocketAttending(self.link("/v1/attend"))
+        else:
+            attending = Attending(self.channel, self.token)
         self._open.append(attending)
         return attending
 

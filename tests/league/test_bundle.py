@@ -77,6 +77,77 @@ FORMATS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def swiss_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a Swiss tournament, which stores its draws."""
+    folder = tmp_path_factory.mktemp("swiss")
+    played(folder, league_of(*["greedy"] * 6, format="swiss", rounds=3, deals="none")).close()
+    assert publish_season(folder).digest
+    return folder / "season.bundle"
+
+
+def test_a_draw_is_checked_without_drawing_it_again(swiss_bundle, capsys, monkeypatch):
+    module = "seatwise_server.competition.schedules.swiss.draw_swiss_round"
+    monkeypatch.setattr(module, lambda *_, **__: pytest.fail("it was drawn again"))
+    code, said = said_of(swiss_bundle, capsys)
+    assert code == 0, said
+
+
+def change_draw(number: int, **changes: Any) -> Callable[[Lines], None]:
+    """Other values in the draw of a round, from 1."""
+
+    def change(draws: Lines) -> None:
+        draws[number - 1] |= changes
+
+    return change
+
+
+SWISS_FORGERIES: dict[str, tuple[Callable[[Lines], Any], str]] = {
+    "a draw less": (
+        lambda draws: draws.pop(),
+        "draws.jsonl: there are draws of 2 rounds, and the schedule stores 3",
+    ),
+    "draws in another order": (lambda draws: draws.reverse(), "draws.jsonl: line 1: round is 3"),
+    "tables that were not played": (change_draw(2, tables=[[0, 1], [2, 3], [4, 5]]), "results.jsonl: "),
+    "a table less": (
+        lambda draws: draws[2]["tables"].pop(),
+        "draws.jsonl: there is a draw of a round that was not played",
+    ),
+    "a bye for nobody": (change_draw(1, byes=[5]), "draws.jsonl: round 1: the byes are [5]"),
+    "a look ahead in the last round": (
+        change_draw(3, ahead=[[0, 1]]),
+        "draws.jsonl: round 3: the tables are not those",
+    ),
+    "an entrant that is none": (
+        change_draw(1, byes=[6]),
+        "draws.jsonl: line 1: an entrant is no whole number",
+    ),
+    "an entrant that is a truth": (
+        change_draw(1, byes=[True]),
+        "draws.jsonl: line 1: an entrant is no whole number",
+    ),
+    "a draw that is none": (change_draw(1, tables=3), "draws.jsonl: line 1: this is no draw of a round"),
+    "a table that is none": (change_draw(1, tables=[3]), "draws.jsonl: line 1: a table is no list"),
+}
+
+
+@pytest.mark.parametrize("kind", SWISS_FORGERIES)
+def test_a_forged_draw_is_named(swiss_bundle, tmp_path, capsys, kind):
+    change, expected = SWISS_FORGERIES[kind]
+    draws = changed(files_in(swiss_bundle)["draws.jsonl"], change)
+    code, said = said_of(forged(swiss_bundle, tmp_path, {"draws.jsonl": draws}), capsys)
+    assert code == 1
+    assert expected in said
+
+
+def test_only_a_swiss_tournament_has_draws(bundle, tmp_path, capsys):
+    draw = b'{"round": 1, "tables": [], "byes": [], "ahead": []}\n'
+    assert "draws.jsonl" not in files_in(bundle)
+    code, said = said_of(forged(bundle, tmp_path, {"draws.jsonl": draw}), capsys)
+    assert code == 1
+    assert "draws.jsonl: there are draws of 1 rounds, and the schedule stores 0" in said
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_format_is_worked_out_again(tmp_path, capsys, form):
     played(tmp_path, league_of(**FORMATS[form])).close()
@@ -262,7 +333,7 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]]
     ),
     "a void match that nobody scheduled": (
         lambda _: {"voids.jsonl": b'{"table": "r9-t9", "match": "matches/x", "reason": "ABORTED"}\n'},
-        "voids.jsonl: r9-t9 is no match of the schedule",
+        "voids.jsonl: r9-t9 is not a void match of the schedule",
     ),
     "a match that was void and counts": (
         lambda _: {"voids.jsonl": b'{"table": "r1-t1", "match": "matches/x", "reason": "ABORTED"}\n'},
@@ -327,7 +398,7 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]]
         lambda _: {"records.jsonl": bytes(100 << 20)},
         "bytes, more than 200 for each of the bundle's",
     ),
-    "a rank of true": (forge_rank, "standings.json: rows[0].rank is true; from the results follows 1"),
+    "a rank of true": (forge_rank, "standings.json: rows[0].rank is true; the results give 1"),
     "a table of objects": (
         lambda _: {"voids.jsonl": b'{"table": {}}\n'},
         "voids.jsonl: line 1: table is {}, which no schedule has",
@@ -346,23 +417,23 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]]
     ),
     "more entrants than can have played": (
         lambda files: forge_entrants(files, 29),
-        "settings.json: there are 29 entrants, and 6 matches were played",
+        "settings.json: there are 29 entrants, too many for 6 played matches",
     ),
     "a cycle longer than was played": (
         lambda files: forge_entrants(files, 20),
-        "settings.json: rounds is 19, and 6 matches were played",
+        "settings.json: rounds is 19, which does not fit 6 played matches",
     ),
-    "an entrant too many for the stack": (
+    "more entrants than a stack has frames": (
         lambda files: (
-            forge_entrants(files, 2000, format="swiss", rounds=1)
+            forge_entrants(files, 2000, format="swiss", rounds=1, schedule_version=1)
             | {"voids.jsonl": b"".join(VOID % number for number in range(1000))}
         ),
-        "settings.json: 2000 entrants are more than this program can draw a schedule for",
+        "results.jsonl: line 1: r1-t1 is between bots/e1000/versions/1, bots/e0/versions/1, not",
     ),
     "no settings at all": (lambda _: {"settings.json": b"[]"}, "settings.json: has no list of entrants"),
     "settings of no league": (
         lambda files: {"settings.json": changed_settings(files["settings.json"], entrants=[{"x": 1}])},
-        "settings.json: these are no settings",
+        "settings.json: these are not settings",
     ),
 }
 

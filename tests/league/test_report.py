@@ -160,6 +160,32 @@ def test_a_season_that_goes_on_says_so(tmp_path):
     assert "5 matches are still due" in words
 
 
+def test_results_whose_deals_may_yet_be_played_are_withheld_until_their_records_are_here(tmp_path, capsys):
+    book = played(tmp_path, league_of(rounds=2, deals="travelling"))
+    *_, result = book.season.results.values()
+    assert result.deal
+    sharing = [each for each in book.season.results.values() if each.deal == result.deal]
+    book.close()
+    whole = (tmp_path / "season.jsonl").read_text().splitlines(keepends=True)
+    names = {each.match for each in sharing}
+    running = [
+        line
+        for line in whole
+        if not ((it := json.loads(line)).get("kind") == "record" and it["match"] in names)
+    ]
+    (tmp_path / "season.jsonl").write_text("".join(running))
+    assert main(["league", "report", str(tmp_path)]) == 0
+    assert f"Results withheld until their deals are over: {len(sharing)}" in capsys.readouterr().out
+    assert f"{len(sharing)} results are withheld" in (tmp_path / "report.html").read_text()
+    assert json.loads((tmp_path / "standings.json").read_text())["withheld"] == len(sharing)
+    with (tmp_path / "results.csv").open() as file:
+        assert not names & {row["match"] for row in csv.DictReader(file)}
+    (tmp_path / "season.jsonl").write_text("".join(whole))
+    publish_season(tmp_path)
+    assert "withheld" not in json.loads((tmp_path / "standings.json").read_text())
+    assert "are withheld" not in (tmp_path / "report.html").read_text()
+
+
 def test_a_season_of_which_nothing_is_played_yet_has_a_page(tmp_path):
     played(tmp_path, league_of(), most=0).close()
     publish_season(tmp_path)

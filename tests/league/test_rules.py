@@ -14,7 +14,7 @@ from seatwise_server.competition.schedules.round_robin import RoundRobin
 from seatwise_server.competition.schedules.schedule import BadSchedule
 from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.league.rules import schedule_of
-from seatwise_server.league.settings import FORMATS
+from seatwise_server.league.settings import LEAGUE_FORMATS
 
 SCHEDULES = {
     "round-robin": RoundRobin,
@@ -25,7 +25,7 @@ SCHEDULES = {
 }
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", LEAGUE_FORMATS)
 def test_every_format_has_a_schedule_of_its_own(name: str) -> None:
     league = league_of("random", "greedy", format=name, challengers=("random1",))
     assert type(schedule_of(league)) is SCHEDULES[name]

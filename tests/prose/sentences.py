@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,6 +26,8 @@ _ARGUMENT = re.compile(r"^[\w*]+: (?=[A-Z`])")
 """In a docstring: the name before what is said of an argument."""
 _TREE = re.compile(r"^[|+]|.*  ")
 """In a docstring: lines of a drawing or a table."""
+_TOOL_MARK = re.compile(r"^\s*(?:noqa|type: ignore|fmt|ruff|pragma)\b[^#]*#?|^!.*")
+"""At the beginning of a comment: what a tool reads."""
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _CODE = re.compile(r"(`+).+?\1", re.DOTALL)
 _WORD = re.compile(r"\S+")
@@ -73,6 +77,23 @@ def sentences_of_comments(source: str, mark: str = "//") -> list[Sentence]:
             found += split(begun, "\n".join(lines))
             lines = []
     return found
+
+
+def sentences_of_python_comments(source: str) -> list[Sentence]:
+    """The comments of a Python module, without marks for tools such as `noqa`. Lines of comments below each other are one text."""
+    found: list[Sentence] = []
+    begun, last, lines = 0, -1, list[str]()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        text = _TOOL_MARK.sub("", token.string[1:]).strip()
+        if token.type != tokenize.COMMENT or not text:
+            continue
+        number, is_alone = token.start[0], token.line.lstrip().startswith("#")
+        if lines and not (is_alone and number == last + 1):
+            found += split(begun, "\n".join(lines))
+            lines = []
+        begun, last = (begun if lines else number), (number if is_alone else -1)
+        lines.append(text)
+    return found + (split(begun, "\n".join(lines)) if lines else [])
 
 
 def sentences_of_docstrings(source: str) -> list[Sentence]:

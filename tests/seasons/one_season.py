@@ -16,7 +16,7 @@ from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import seed_in_set
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.schedules.schedule import ScheduledMatch, SoFar
+from seatwise_server.competition.schedules.schedule import ScheduledMatch
 from seatwise_server.league import season_log
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import deal_name
@@ -40,7 +40,7 @@ def played(folder: Path, league: League, most: int = 10**6) -> season_log.Season
     """The league's season log in that folder, with so many matches in it, or all."""
     book = season_log.open_season_log(folder, league, NAME)
     schedule = schedule_of(league)
-    while due := schedule.due_matches(SoFar(book.season.results)):
+    while due := season_log.find_due_matches(schedule, book):
         for match in due:
             if len(book.season.results) >= most:
                 return book
@@ -106,7 +106,8 @@ def _seed(text: str) -> bytes:
 def files_in(bundle: Path) -> dict[str, bytes]:
     """What is in it, less the manifest."""
     with bundles.open_bundle(bundle) as season:
-        return {name: b"".join(season.read_lines(name)) for name in bundles.FILES}
+        names = (*bundles.FILES, *([bundles.DRAWS] if season.has_draws else []))
+        return {name: b"".join(season.read_lines(name)) for name in names}
 
 
 def forged(bundle: Path, folder: Path, changed: Mapping[str, bytes]) -> Path:

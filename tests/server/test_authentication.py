@@ -10,16 +10,18 @@ from doubles.virtual import in_virtual_time
 from structlog.testing import capture_logs
 
 from seatwise_server.refusal import Refusal
-from seatwise_server.services.access import Access
+from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, SCOPES_OF_PEOPLE, Access
 from seatwise_server.services.authentication import ANONYMOUS, Authenticator, Caller, read_bearer_token
+from seatwise_server.services.token_uses import TokenUses
+from seatwise_server.store.credentials import Credential
 
 ADMIN = "admin-token"
-ANN_BOT = Caller("bots/ann/versions/1", ANN)
-THE_ADMIN = Caller("", ADMIN, is_admin=True)
+ANN_BOT = Caller("bots/ann/versions/1", ANN, SCOPES_OF_BOTS, "bots/ann/versions/1")
+THE_ADMIN = Caller("", ADMIN, SCOPES_OF_PEOPLE, "admin")
 
 
 def authenticator(bots: FakeBots | None = None) -> Authenticator:
-    return Authenticator(bots or FakeBots(), ADMIN)  # type: ignore[arg-type]
+    return Authenticator(bots or FakeBots(), lambda: ADMIN)  # type: ignore[arg-type]
 
 
 async def reason_of(asked: Any) -> str:
@@ -41,39 +43,113 @@ def test_a_header_of_another_form_holds_no_token(header: str) -> None:
     assert refused.value.reason == "TOKEN_MISSING"
 
 
-RIGHTS: dict[tuple[Access, str | None], Caller | str] = {
-    (Access.PUBLIC, None): ANONYMOUS,
-    (Access.PUBLIC, ANN): ANN_BOT,
-    (Access.PUBLIC, ADMIN): THE_ADMIN,
-    (Access.PUBLIC, "nonsense"): "TOKEN_UNKNOWN",
-    (Access.TOKEN, None): "TOKEN_MISSING",
-    (Access.TOKEN, ANN): ANN_BOT,
-    (Access.TOKEN, ADMIN): THE_ADMIN,
-    (Access.TOKEN, "nonsense"): "TOKEN_UNKNOWN",
-    (Access.BOT, None): "TOKEN_MISSING",
-    (Access.BOT, ANN): ANN_BOT,
-    (Access.BOT, ADMIN): "NOT_ALLOWED",
-    (Access.BOT, ADMIN[:-1]): "TOKEN_UNKNOWN",
-    (Access.ADMIN, None): "TOKEN_MISSING",
-    (Access.ADMIN, ANN): "NOT_ALLOWED",
-    (Access.ADMIN, ADMIN): THE_ADMIN,
-    (Access.ADMIN, ""): "TOKEN_UNKNOWN",
+METHODS = {access: next((name for name, it in ACCESS.items() if it is access), "") for access in Access}
+"""A method for each access."""
+
+ALLOWED: dict[str | None, str] = {
+    None: "public",
+    ANN: "public token attend play",
+    ADMIN: "public token read register operate admin",
+    "read": "public token read",
+    "register": "public token register",
+    "operate": "public token read operate",
+    "admin": "public token read register operate admin",
+    "bot:play": "public token play",
+    "bot:attend": "public token attend",
+    "nobody": "public token",
 }
+"""What each token opens: Ann's own, the local admin token, and access tokens with these scopes."""
 
 
-@pytest.mark.parametrize(("access", "token"), RIGHTS, ids=str)
+class ScopedCredentials(FakeBots):
+    """Tokens that are named after their scopes."""
+
+    async def authenticate(self, token: str) -> Credential:
+        if token not in ALLOWED or token == ANN:
+            return await super().authenticate(token)
+        bot, _, scopes = token.rpartition(":")
+        return Credential("bots/ann/versions/1" if bot else "Joan", frozenset(scopes.split()), "tokens/x", 5)
+
+
+def expected_reason(access: Access, token: str | None) -> str:
+    is_bot = token == ANN or (token or "").startswith("bot:")
+    if token is None:
+        return "TOKEN_MISSING"
+    return "NOT_ALLOWED" if (access in SCOPES_OF_BOTS) is not is_bot else "SCOPE_MISSING"
+
+
+@pytest.mark.parametrize("token", ALLOWED, ids=str)
+@pytest.mark.parametrize("access", Access)
 @in_virtual_time
-async def test_each_access_admits_whom_it_names(access: Access, token: str | None) -> None:
-    expected = RIGHTS[access, token]
-    if isinstance(expected, Caller):
-        assert await authenticator().authorize(access, token) == expected
+async def test_a_token_opens_what_its_scopes_name(access: Access, token: str | None) -> None:
+    door = authenticator(ScopedCredentials())
+    asked = door.authorize(METHODS[access], token)
+    if access.value in ALLOWED[token].split():
+        assert (await asked).token == (token or "")
     else:
-        assert await reason_of(authenticator().authorize(access, token)) == expected
+        assert await reason_of(asked) == expected_reason(access, token)
 
 
-def test_every_access_is_tried_with_and_without_a_token() -> None:
-    assert {access for access, _ in RIGHTS} == set(Access)
-    assert {access for access, token in RIGHTS if token is None} == set(Access)
+@pytest.mark.parametrize("token", ["nonsense", "", ADMIN[:-1]])
+@pytest.mark.parametrize("access", Access)
+@in_virtual_time
+async def test_other_tokens_open_nothing(access: Access, token: str) -> None:
+    assert await reason_of(authenticator().authorize(METHODS[access], token)) == "TOKEN_UNKNOWN"
+
+
+@in_virtual_time
+async def test_a_caller_is_known_by_name_and_scopes() -> None:
+    door = authenticator(ScopedCredentials())
+    assert await door.authorize(METHODS[Access.PUBLIC], None) == ANONYMOUS
+    assert await door.authorize(METHODS[Access.PLAY], ANN) == ANN_BOT
+    assert await door.authorize(METHODS[Access.OPERATE], ADMIN) == THE_ADMIN
+    assert await door.authorize(METHODS[Access.READ], "read") == Caller(
+        "", "read", frozenset({Access.READ}), "Joan", 5
+    )
+
+
+@in_virtual_time
+async def test_the_scope_that_is_missing_is_named() -> None:
+    with pytest.raises(Refusal) as refused:
+        await authenticator(ScopedCredentials()).authorize(METHODS[Access.OPERATE], "read")
+    assert refused.value.metadata == {"scope": "operate"}
+    assert "scope operate" in refused.value.message
+
+
+@in_virtual_time
+async def test_where_there_is_no_admin_token_an_empty_token_opens_nothing() -> None:
+    door = Authenticator(FakeBots(), str)  # type: ignore[arg-type]
+    assert await reason_of(door.authorize(METHODS[Access.OPERATE], "")) == "TOKEN_UNKNOWN"
+
+
+@in_virtual_time
+async def test_the_admin_token_may_change_without_a_restart() -> None:
+    texts = [ADMIN]
+    door = Authenticator(FakeBots(), lambda: texts[0])  # type: ignore[arg-type]
+    await door.authorize(METHODS[Access.OPERATE], ADMIN)
+    texts[0] = "another"
+    assert await reason_of(door.authorize(METHODS[Access.OPERATE], ADMIN)) == "TOKEN_UNKNOWN"
+    await door.authorize(METHODS[Access.OPERATE], "another")
+
+
+@in_virtual_time
+async def test_a_use_is_written_once_a_minute_and_not_by_the_call_itself() -> None:
+    written: list[str] = []
+
+    class Recorder(FakeBots):
+        async def write_uses(self, names: list[str]) -> None:
+            written.extend(names)
+
+    credentials: Any = Recorder()
+    uses = TokenUses(credentials)
+    door = Authenticator(credentials, str, uses)
+    for _ in range(3):
+        await door.authorize(METHODS[Access.PLAY], ANN)
+    assert written == []
+    for _ in range(2):
+        await uses.write_uses()
+        await door.authorize(METHODS[Access.PLAY], ANN)
+    assert written == ["bots/ann/versions/1"]
 
 
 @in_virtual_time
@@ -82,7 +158,7 @@ async def test_a_refused_token_is_logged_with_its_peer_and_without_the_token() -
     bots.refuse(BOB)
     with capture_logs() as lines:
         assert (
-            await reason_of(authenticator(bots).authorize(Access.BOT, BOB, "ipv4:10.0.0.9:5"))
+            await reason_of(authenticator(bots).authorize(METHODS[Access.PLAY], BOB, "ipv4:10.0.0.9:5"))
             == "TOKEN_REVOKED"
         )
     assert lines == [

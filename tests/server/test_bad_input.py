@@ -23,7 +23,7 @@ from harness import (
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import bot_service_pb2, play_service_pb2
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("both_doors")]
 
 Sit = play_service_pb2.Sit
 
@@ -389,7 +389,8 @@ async def test_an_empty_message_and_bytes_of_nothing_change_nothing(house):
 async def test_a_message_of_ten_mebibytes_ends_its_own_stream_only(house):
     async with bystanders(house), dealt(house) as (table, asked, _):
         await asked.stream.send_raw(bytes(10 * 2**20))
-        assert (await asked.stream.end()).code == "RESOURCE_EXHAUSTED"
+        # A WebSocket that is closed while its client still writes may be gone before the client reads why.
+        assert (await asked.stream.end()).code in ("RESOURCE_EXHAUSTED", "CANCELLED")
         await asked.sit()
         await asked.asked()
         await plays_on(house, table)

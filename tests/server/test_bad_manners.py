@@ -33,10 +33,10 @@ from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import play_service_pb2
 from seatwise_server.play import play_stream, stream_registry
 from seatwise_server.play.outbox import MOST_ANSWERS
+from seatwise_server.play.play_requests import ITEMS_PER_TURN
 from seatwise_server.play.play_stream import PlayStream
-from seatwise_server.rpc.play_servicer import ITEMS_PER_TURN
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("both_doors")]
 
 MANY = 10_000
 PATIENT = {"free_ms": {"card": 60_000, "arrange": 60_000}}
@@ -216,7 +216,7 @@ async def test_the_token_of_a_bot_that_never_reads_is_revoked_within_a_second_to
 
 
 async def test_who_never_sits_forfeits_when_the_set_up_time_is_over(house):
-    async with house.table(3, setup_ms=200) as table:
+    async with house.table(3, setup_ms=500) as table:
         absent, *others = table.chairs
         began = time.monotonic()
         for chair in others:

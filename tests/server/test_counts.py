@@ -21,18 +21,18 @@ from seatwise_server.counts import LATENCY_BOUNDS_S, Counts
 
 def test_entries_are_counted_by_what_they_are() -> None:
     counts, stamp = Counts(), {"seq": 1, "at_ms": 9}
-    counts.entry(
+    counts.count_entry(
         Moved(
             seat=Seat(0), prompt=1, move={}, asked_ms=0, allowance_ms=0, charged_ms=7, request_id="", **stamp
         )
     )
     played = DefaultMove(Seat(0), {})
-    counts.entry(Defaulted(reason=DefaultReason.TIMED_OUT, prompt=1, moves=(played, played), **stamp))
-    counts.entry(Defaulted(reason=DefaultReason.FORFEITED, prompt=1, moves=(played,), **stamp))
+    counts.count_entry(Defaulted(reason=DefaultReason.TIMED_OUT, prompt=1, moves=(played, played), **stamp))
+    counts.count_entry(Defaulted(reason=DefaultReason.FORFEITED, prompt=1, moves=(played,), **stamp))
     call = RaceCall(Seat(0), 7, Charge(asked_ms=0, allowance_ms=0, charged_ms=7))
-    counts.entry(Called(prompt=1, calls=(call,) * 3, window_ms=1, layouts=(), request_ids=(), **stamp))
+    counts.count_entry(Called(prompt=1, calls=(call,) * 3, window_ms=1, layouts=(), request_ids=(), **stamp))
     silent = (Seat(1),)
-    counts.entry(
+    counts.count_entry(
         Agreed(prompt=1, reason=AgreedReason.TIMED_OUT, layouts=(), silent=silent, asked=(), **stamp)
     )
     assert (counts.moves, counts.timeouts, counts.charged_ms) == (4, 3, 7)
@@ -41,7 +41,7 @@ def test_entries_are_counted_by_what_they_are() -> None:
 def test_each_append_falls_into_one_bucket() -> None:
     counts = Counts()
     for took_s in (0.0, LATENCY_BOUNDS_S[0], LATENCY_BOUNDS_S[0] * 1.01, 1000.0):
-        counts.appended(took_s)
+        counts.count_append(took_s)
     assert (counts.append_buckets[0], counts.append_buckets[1], counts.append_buckets[-1]) == (2, 1, 1)
     assert sum(counts.append_buckets) == 4
 
@@ -61,7 +61,7 @@ def test_counting_costs_a_move_less_than_a_microsecond() -> None:
     )
 
     def count() -> None:
-        counts.entry(move)
-        counts.appended(0.003)
+        counts.count_entry(move)
+        counts.count_append(0.003)
 
     assert min(timeit.repeat(count, number=10_000, repeat=9)) / 10_000 < 1e-6

@@ -10,7 +10,7 @@ from harness import House, Wire, endings, item, refusal_of
 from seatwise.v1 import bot_service_pb2, match_pb2
 from seatwise_server.house import STRONGEST_FIRST
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("both_doors")]
 
 SOON_ENOUGH_S = 1.0
 """So long a stream of a deleted bot may last."""

@@ -13,7 +13,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from harness import SOON_S, ServerProcess, server_process
 
-from seatwise_server.descriptors import OWN, WANTED, connections_for_others
+from seatwise_server.descriptors import OWN_DESCRIPTORS, WANTED, connections_for_others
 from seatwise_server.rpc import grpc_server
 from seatwise_server.rpc.grpc_server import GrpcServer
 
@@ -26,12 +26,12 @@ HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 @pytest.mark.parametrize(
     ("soft", "hard", "set_to", "for_others"),
     [
-        (1024, 4096, 4096, 4096 - OWN),
+        (1024, 4096, 4096, 4096 - OWN_DESCRIPTORS),
         (1024, 1024, 1024, 512),
-        (256, NONE, WANTED, WANTED - OWN),
-        (1024, 2**20, WANTED, WANTED - OWN),
-        (2**20, 2**20, None, 2**20 - OWN),
-        (NONE, NONE, None, WANTED - OWN),
+        (256, NONE, WANTED, WANTED - OWN_DESCRIPTORS),
+        (1024, 2**20, WANTED, WANTED - OWN_DESCRIPTORS),
+        (2**20, 2**20, None, 2**20 - OWN_DESCRIPTORS),
+        (NONE, NONE, None, WANTED - OWN_DESCRIPTORS),
     ],
 )
 async def test_the_limit_is_raised_and_some_are_kept(monkeypatch, soft, hard, set_to, for_others):
@@ -96,4 +96,5 @@ async def test_more_connections_than_the_system_allows_stop_neither_matches_nor_
                 crowd.enter_context(socket.create_connection((host, int(port))))
             await table.play_out()
             assert process.is_alive
+            await house.admin.over(table.name)
             await house.admin.record(table.name)

@@ -27,7 +27,7 @@ from seatwise_server.embedded import (
     processes,
 )
 from seatwise_server.embedded import server as server_module
-from seatwise_server.embedded.asking import answers
+from seatwise_server.embedded.asking import is_ready
 from seatwise_server.embedded.server import DEATHS
 
 OWNER = """
@@ -104,7 +104,7 @@ def test_what_was_acknowledged_survives_kill_9_of_redis(tmp_path: Path) -> None:
         assert server.pid is not None
         os.kill(server.pid, signal.SIGKILL)
         until(server.ensure_running)
-        until(lambda: answers(tmp_path / "redis.sock"))
+        until(lambda: is_ready(tmp_path / "redis.sock"))
         assert client.get("moves") == b"acknowledged"
         assert not server.ensure_running()
 
@@ -130,7 +130,9 @@ def test_a_start_right_after_kill_9_goes_on_at_once(tmp_path: Path) -> None:
 def test_an_orphan_is_ended_and_its_data_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: signal.Signals
 ) -> None:
-    monkeypatch.setattr(server_module, "leashed", lambda command: command)  # as on a system without leashes
+    monkeypatch.setattr(
+        server_module, "with_death_signal", lambda command: command
+    )  # as on a system without death signalses
     lost = EmbeddedRedis(tmp_path)
     lost.start()
     with client_of(lost) as client:
@@ -139,7 +141,7 @@ def test_an_orphan_is_ended_and_its_data_kept(
     os.close(lost._lock or 0)  # all that the kernel does for a killed owner
     burial = threading.Thread(target=lambda: lost._child and lost._child.wait())
     burial.start()
-    monkeypatch.setattr(processes, "GRACE_S", 0.3)
+    monkeypatch.setattr(processes, "PROCESS_END_S", 0.3)
     with EmbeddedRedis(tmp_path) as server, client_of(server) as client:
         burial.join()
         assert client.get("moves") == b"acknowledged"
@@ -229,7 +231,7 @@ def test_a_full_disk_is_named_and_what_was_there_is_there_again_when_there_is_ro
                 server.ensure_running()
         assert server.ensure_running()
         with client_of(server) as client:
-            until(lambda: answers(Path(unquote(server.url.removeprefix("unix://")))))
+            until(lambda: is_ready(Path(unquote(server.url.removeprefix("unix://")))))
             assert client.get("kept") == b"yes"
 
 

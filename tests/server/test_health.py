@@ -78,7 +78,7 @@ async def test_a_watcher_who_leaves_takes_nobodys_news_away():
 async def test_there_are_only_so_many_onlookers_and_who_leaves_makes_room():
     few = StreamQuota(1, "look on")
     with few.reserve_stream():
-        with pytest.raises(Refusal, match="1 look on here") as refused, few.reserve_stream():
+        with pytest.raises(Refusal, match="1 callers look on") as refused, few.reserve_stream():
             pass
         assert refused.value.reason == "SERVER_FULL"
     with few.reserve_stream():

@@ -27,7 +27,7 @@ async def test_house_bots_that_cannot_be_started_are_tried_again(
         return await asyncio.Future()
 
     monkeypatch.setattr(house, "HOUSE_RETRY_S", 0.0)
-    monkeypatch.setattr(house, "_run", fails_once)
+    monkeypatch.setattr(house, "_run_process", fails_once)
     running = asyncio.create_task(house.run_house_bots(store, house.HouseLink("localhost:1"), "me"))
     async with asyncio.timeout(10):
         await started.wait()

@@ -98,6 +98,23 @@ async def test_each_bad_item_has_its_reason_and_the_match_goes_on(what: str) -> 
 
 
 @in_virtual_time
+async def test_an_illegal_move_is_remembered_by_its_request_id_and_a_stale_one_is_not() -> None:
+    room = Room()
+    links = await room.seat_all()
+    link, seat = links[room.asked], room.asked
+    for prompt, move in [(1, room.illegal_move()), (1, room.legal_move())]:
+        link.submit(seat, move, prompt, "illegal")
+        await room.pass_ms(10)
+    assert reasons(link) == ["ILLEGAL", "ILLEGAL"]
+    link.submit(seat, room.legal_move(), 99, "stale")
+    await room.pass_ms(10)
+    assert reasons(link) == ["STALE"]
+    link.submit(seat, room.legal_move(), 1, "stale")
+    await room.pass_ms(200)
+    assert len(link.new("move_accepted")) == 1
+
+
+@in_virtual_time
 async def test_whoever_is_not_asked_is_told_so() -> None:
     room = Room()
     links = await room.seat_all()

@@ -282,6 +282,30 @@ async def test_lists_are_read_page_by_page(house: House) -> None:
     assert it.name in names
 
 
+async def test_times_and_the_history_show_when_bots_stood_where(house: House) -> None:
+    it = await rung(house, "times")
+    async with players(house, it.name, 2):
+        await it.until_results(2)
+    listed = ladder_service_pb2.ListLadderResultsRequest(ladder=it.name)
+    first = (await it.stub.ListLadderResults(listed)).results[0]
+    match = await house.admin.match(first.match)
+    assert match.create_time.seconds <= match.start_time.seconds <= match.end_time.seconds
+    assert 0 <= first.log_time.ToMilliseconds() - match.end_time.ToMilliseconds() < 10_000
+    await it.standings(2)
+    shown = await it.stub.ListStandings(ladder_service_pb2.ListStandingsRequest(ladder=it.name))
+    assert shown.update_time.ToMilliseconds() >= first.log_time.ToMilliseconds()
+    request = ladder_service_pb2.ListStandingsHistoryRequest(ladder=it.name)
+    [point] = (await it.stub.ListStandingsHistory(request)).points
+    assert 1 <= point.results <= shown.results
+    assert {each.bot for each in point.standings} == {each.bot for each in shown.standings}
+    request.bots.append(point.standings[1].bot)
+    [point] = (await it.stub.ListStandingsHistory(request)).points
+    assert [each.place for each in point.standings] == [2]
+    request.bots.extend(["bots/a/versions/1"] * 20)
+    refused = await refusal_of(it.stub.ListStandingsHistory(request))
+    assert refused.reason == "INVALID_ARGUMENT"
+
+
 @pytest.mark.parametrize("token", ["x", "-1", "9" * 20, "\uff11"])
 async def test_a_strange_page_token_is_refused(house: House, token: str) -> None:
     it = await rung(house, "tokens")

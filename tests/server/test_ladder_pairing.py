@@ -219,7 +219,7 @@ async def test_those_at_tables_are_known_until_their_result_comes(store: Store) 
     await floor.pairing.pair()
     [match] = floor.hosted.open_tables
     later = await floor.come("d", "e", "f")
-    attending = floor.pairing._attending(floor.hosted, await store.queues.waiting_bots(LADDER.name), 0)
+    attending = floor.pairing._attending_bots(floor.hosted, await store.queues.waiting_bots(LADDER.name), 0)
     assert {each.bot: each.free_matches for each in attending} == dict.fromkeys(later, 1) | dict.fromkeys(
         bots, 0
     )

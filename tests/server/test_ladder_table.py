@@ -8,6 +8,7 @@ import os
 import random
 import signal
 from collections.abc import AsyncIterator
+from itertools import pairwise
 
 import pytest
 import pytest_asyncio
@@ -19,11 +20,12 @@ from seatwise_server.competition.ratings.strengths import fit_strengths
 from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.ladder_state import LadderState
-from seatwise_server.ladder.published_table import build_table, decode_table, encode_table
+from seatwise_server.ladder.published_table import LadderRow, build_table, decode_table, encode_table
+from seatwise_server.ladder.standings_history import decode_point, encode_point
 from seatwise_server.ladder.strength_client import StrengthClient, StrengthsFailed
 from seatwise_server.ladder.strength_worker import PEER_PLACES, strengths_by_bot
 from seatwise_server.services.ladder_tables import LadderTables
-from seatwise_server.store import Store
+from seatwise_server.store import Store, keys, ladders
 
 LADDER = "ladders/main"
 
@@ -257,3 +259,44 @@ async def test_tables_are_read_when_they_are_new_and_only_some_are_kept(
     assert list(tables._shown) == names[1:]
     await store.ladders.publish_table(names[2], 4, encode_table([]))
     assert list((await tables.get_table(names[2])).standings) == []
+
+
+# History
+
+
+def row(bot: str, strength: float) -> LadderRow:
+    return LadderRow(bot, 25.123456, 8.0, 7, strength, strength - 50, strength + 50, False, (), "")
+
+
+async def test_a_point_is_added_to_the_history_when_the_last_one_is_old_enough(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await store.ladders.read_history(LADDER, 2**53, 5) == []
+    assert await store.ladders.add_history_point(LADDER, encode_point(1, [row("a", 1.0)]))
+    assert not await store.ladders.add_history_point(LADDER, encode_point(2, []))
+    monkeypatch.setattr(ladders, "HISTORY_GAP_MS", 1)
+    await asyncio.sleep(0.002)
+    assert await store.ladders.add_history_point(LADDER, encode_point(3, [row("b", 2.0), row("a", 1.006)]))
+    newest, oldest = await store.ladders.read_history(LADDER, 2**53, 5)
+    assert newest[0] > oldest[0]
+    assert await store.ladders.read_history(LADDER, newest[0], 5) == [oldest]
+    results, [best, second] = decode_point(newest[1])
+    assert (results, best.bot, best.place, best.mu) == (3, "b", 1, 25.12)
+    assert (second.bot, second.place, second.strength, second.low) == ("a", 2, 1.01, -48.99)
+
+
+async def test_a_history_stays_bounded_and_keeps_its_ends(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ladders, "HISTORY_GAP_MS", 1)
+    monkeypatch.setattr(ladders, "MOST_HISTORY_POINTS", 8)
+    for number in range(40):
+        await asyncio.sleep(0.002)
+        assert await store.ladders.add_history_point(LADDER, b"%d" % number)
+    found = [int(point) for _, point in await store.ladders.read_history(LADDER, 2**53, 99)]
+    assert len(found) <= 8
+    assert (found[0], found[-1]) == (39, 0)
+    gaps = [newer - older for newer, older in pairwise(found)]
+    assert gaps[0] == 1
+    assert gaps[-1] > 8, "it is the thinner the older it is"
+    assert await store.client.call("HLEN", keys.ladder_history_points(LADDER)) == len(found)

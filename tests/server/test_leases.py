@@ -105,8 +105,6 @@ class Owner:
         del self.matches[match]
         self.lost.append((match, answer))
 
-    def on_beat_confirmed(self) -> None: ...
-
     def on_lease_regained(self) -> None:
         self.spoke += 1
 

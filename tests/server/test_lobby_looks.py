@@ -140,7 +140,7 @@ def told(attendance: AttendanceStream) -> list[str | None]:
     return [each and each.WhichOneof("event") for each in responses]
 
 
-@pytest.mark.parametrize("looks", ["_beat_once", "_look_after_changed_once"])
+@pytest.mark.parametrize("looks", ["_beat_once", "_update_changed_bots"])
 async def test_a_bot_whose_attendance_is_not_written_yet_is_not_told_that_it_is_replaced(
     store: Store, monkeypatch: pytest.MonkeyPatch, looks: str
 ) -> None:
@@ -250,7 +250,7 @@ async def test_offers_that_are_told_on_arrival_are_noted_soon(store: Store) -> N
         assert await store.no_shows.seat_news("matches/m", [(BOT, 0)]) == [SeatNews.UNTOLD]
         writing = asyncio.create_task(attendance.write_all(write))
         await written.wait()
-        await lobby._look_after_changed_once()
+        await lobby._update_changed_bots()
         assert await store.no_shows.seat_news("matches/m", [(BOT, 0)]) == [SeatNews.TOLD]
         attendance.end(None)
         await writing

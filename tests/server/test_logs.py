@@ -36,6 +36,7 @@ async def test_each_call_is_one_line_with_its_method_its_end_and_its_time(house)
     assert good["took_ms"] >= 0
 
 
+@pytest.mark.usefixtures("both_doors")
 async def test_each_stream_is_one_line_when_it_ends(house):
     bot = await house.bot()
     attending, stream = await bot.attend(), bot.play()
@@ -98,6 +99,7 @@ def cards(view: ugo_pb2.View) -> list[str]:
     return ["RBGYK"[(card - 1) // 9] + str((card - 1) % 9) for card in view.hand]
 
 
+@pytest.mark.usefixtures("both_doors")
 async def test_no_line_holds_a_hand_a_seed_a_nonce_or_a_token(house):
     tokens: list[str] = [house.admin.token]
     secrets: list[str] = []

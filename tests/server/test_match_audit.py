@@ -23,6 +23,7 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.services import match_audit
 from seatwise_server.services.match_audit import MatchAudit
 from seatwise_server.store import MatchMeta, Store, keys
+from seatwise_server.store.match_filters import facets_of
 
 KEEP_S = 600
 LADDER = "ladders/main"
@@ -45,15 +46,18 @@ async def played(
     it.setup = replace(it.setup, match=name, competition=competition)
     it.match = Match(it.setup)
     fields = {"format": JOURNAL_FORMAT, "setup": canonical_json(it.setup.to_json()), "state": "SEATING"}
-    await store.matches.create_match(name, {**fields, "queue": competition or CREATED})
+    await store.matches.create_match(
+        name, {**fields, "queue": competition or CREATED}, facets=facets_of(it.setup)
+    )
     it.sit_all()
+    epoch = await store.journal.claim_match(name, "a", 0)
+    await store.matches.set_state(name, epoch, "a", MatchState.RUNNING)
     if is_void:
         for seat in (0, 1):
             it.do(it.match.resign(Seat(seat), it.now))
     else:
         it.play_out(ms_each=7)
     end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
-    epoch = await store.journal.claim_match(name, "a", 0)
     assert await Delivery(store, KEEP_S).deliver_match(it.setup, epoch, "a", end)
     meta = await store.matches.get_meta(name)
     assert meta
@@ -122,7 +126,11 @@ async def test_a_match_that_an_older_version_has_lost_is_named_and_mended_from_i
     after = await store.matches.get_meta("matches/lost")
     assert after
     end_ms = int(after.fields["end_ms"]), int(before.fields["end_ms"])
-    assert after.fields | {"end_ms": b""} == before.fields | {"end_ms": b""}
+    times = {"end_ms": b"", "start_ms": b""}
+    assert after.fields | times == before.fields | times
+    assert 0 < int(after.fields["end_ms"]) - int(after.fields["start_ms"]) < 1_000, (
+        "by the clocks of its record"
+    )
     assert abs(end_ms[0] - end_ms[1]) < 1_000
     assert abs(after.create_us - before.create_us) < 1_000_000
     assert await listed(store) == ["matches/newer", "matches/lost", "matches/older"]
@@ -234,9 +242,10 @@ async def test_a_match_without_its_record_or_its_result_is_named(store: Store, r
 
 
 async def open_match(store: Store, name: str, queue: str, **fields: str) -> None:
-    setup = canonical_json(replace(Desk().setup, match=name).to_json())
+    setup = replace(Desk().setup, match=name)
     state = "WAITING" if queue == CREATED else "SEATING"
-    await store.matches.create_match(name, {"setup": setup, "state": state, "queue": queue, **fields})
+    meta = {"setup": canonical_json(setup.to_json()), "state": state, "queue": queue, **fields}
+    await store.matches.create_match(name, meta, facets=facets_of(setup))
 
 
 async def test_a_match_that_everybody_has_forgotten_goes_on(store: Store) -> None:
@@ -282,6 +291,41 @@ async def test_a_match_that_is_played_and_not_listed_is_listed(store: Store, red
     assert await audit(store) == []
 
 
+async def test_a_match_that_is_missing_from_a_filter_is_put_back(store: Store, redis_client: Redis) -> None:
+    meta = await played(store, "matches/played", LADDER)
+    [bot, *_] = [facet for facet in meta.facets.split() if facet.startswith("bot/")]
+    for facet in (bot, "game/ugo", f"competition/{LADDER}", "state/FINISHED"):
+        await redis_client.zrem(keys.match_set(facet), "matches/played")
+        assert await audit(store) == [("matches/played", "UNLISTED", False)]
+        assert await audit(store, mends=True) == [("matches/played", "UNLISTED", True)]
+        assert await redis_client.zscore(keys.match_set(facet), "matches/played") == meta.create_us
+    await redis_client.zadd(keys.match_set("state/RUNNING"), {"matches/played": meta.create_us})
+    assert await audit(store, mends=True) == [("matches/played", "UNLISTED", True)]
+    assert not await redis_client.exists(keys.match_set("state/RUNNING"))
+    assert await audit(store) == []
+
+
+async def test_an_open_match_that_is_missing_from_a_filter_is_put_back(
+    store: Store, redis_client: Redis
+) -> None:
+    await open_match(store, "matches/waits", CREATED)
+    await store.queues.enter_queue(CREATED, "matches/waits")
+    await store.jobs.push_job("matches/waits")
+    for facet in ("game/ugo", "state/OPEN"):
+        await redis_client.zrem(keys.match_set(facet), "matches/waits")
+        assert await audit(store, mends=True) == [("matches/waits", "UNLISTED", True)]
+        assert await redis_client.zscore(keys.match_set(facet), "matches/waits")
+
+
+async def test_a_match_that_only_filters_know_is_taken_out_of_them(store: Store, redis_client: Redis) -> None:
+    await open_match(store, "matches/stray", CREATED)
+    await redis_client.unlink(keys.match_meta("matches/stray"))
+    await redis_client.zrem(keys.MATCH_INDEX, "matches/stray")
+    assert await audit(store, mends=True) == [("matches/stray", "STRAY_ENTRY", True)]
+    assert await audit(store) == []
+    assert not [key async for key in redis_client.scan_iter("seatwise:{matches}:by:*")]
+
+
 async def test_a_set_that_waits_for_a_match_that_never_was_is_named(store: Store) -> None:
     """Whoever asked for it died between two steps, and has not asked again."""
     it = desk_in_set(1, size=2)
@@ -311,7 +355,7 @@ async def test_what_fits_on_a_second_look_is_no_fault(store: Store, monkeypatch:
     "token", ["x", "list x", "kept -1 matches/1", "log 0", "log x ladders/main", "log 0 queues/x"]
 )
 async def test_a_foreign_page_token_is_refused(store: Store, token: str) -> None:
-    with pytest.raises(Refusal, match="page token"):
+    with pytest.raises(Refusal, match="page_token"):
         await MatchAudit(store, KEEP_S).check_page(token, mends=False)
 
 
@@ -331,5 +375,7 @@ def test_a_result_is_compared_by_all_that_both_sides_say() -> None:
     result = logged_result_of(
         it.setup, end_of(it.setup, [encode_entry(entry) for entry in it.journal]).message
     )
-    assert match_audit._compared(result) == match_audit._compared(replace(result, chain="", seq=9))
-    assert match_audit._compared(result) != match_audit._compared(replace(result, deal="sets/x"))
+    assert match_audit._comparison_key(result) == match_audit._comparison_key(
+        replace(result, chain="", seq=9)
+    )
+    assert match_audit._comparison_key(result) != match_audit._comparison_key(replace(result, deal="sets/x"))

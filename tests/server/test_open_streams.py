@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from doubles.fake_bots import ANN, BOB, FakeBots
 from doubles.virtual import in_virtual_time
@@ -61,6 +62,21 @@ async def test_a_token_that_goes_while_its_stream_opens_is_noticed() -> None:
     with streams_open.track_stream(caller, stream):
         await asyncio.sleep(0.9)
         assert stream.reason == "TOKEN_REVOKED"
+    task.cancel()
+
+
+@in_virtual_time
+async def test_a_stream_ends_within_a_second_of_the_expiry_of_its_token() -> None:
+    bots, stream, other = FakeBots(), FakeStream(), FakeStream()
+    streams_open = OpenStreams(bots)  # type: ignore[arg-type]
+    task = asyncio.create_task(streams_open.watch_tokens())
+    expiring = replace(caller_with(ANN), left_ms=5_000)
+    with streams_open.track_stream(expiring, stream), streams_open.track_stream(caller_with(BOB), other):
+        await asyncio.sleep(4.9)
+        bots.refused[ANN] = "EXPIRED"
+        assert stream.reason is None
+        await asyncio.sleep(1)
+        assert (stream.reason, other.reason) == ("TOKEN_EXPIRED", None)
     task.cancel()
 
 

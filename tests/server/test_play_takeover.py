@@ -31,9 +31,9 @@ class Host:
     def has_match(self, match: str) -> bool:
         return match in self.opened
 
-    async def open_match(self, estate: UnownedMatch) -> None:
-        self.opened.add(estate.job.match)
-        self.deaths.add(estate.death)
+    async def open_match(self, unowned: UnownedMatch) -> None:
+        self.opened.add(unowned.job.match)
+        self.deaths.add(unowned.death)
 
 
 @pytest.fixture(autouse=True)
@@ -167,10 +167,10 @@ class Heir:
     def has_match(self, match: str) -> bool:
         return match in self.opened
 
-    async def open_match(self, estate: UnownedMatch) -> None:
+    async def open_match(self, unowned: UnownedMatch) -> None:
         await asyncio.sleep(OPENING_S)
-        self.opened[estate.job.match] = asyncio.get_running_loop().time()
-        del self._books.held_by_dead[estate.job.job_id]
+        self.opened[unowned.job.match] = asyncio.get_running_loop().time()
+        del self._books.held_by_dead[unowned.job.job_id]
 
 
 @in_virtual_time

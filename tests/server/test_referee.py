@@ -36,7 +36,7 @@ class Interrupted(Delivery):
 async def at_work(store: Store, flusher: Flusher) -> Referee:
     """A referee that may speak, and has one match."""
     referee = new_referee(store, flusher)
-    await referee.open_match(await estate(store))
+    await referee.open_match(await unowned(store))
     return referee
 
 
@@ -54,7 +54,7 @@ def new_referee(store: Store, flusher: Flusher) -> Referee:
     return referee
 
 
-async def estate(store: Store, **meta: str) -> UnownedMatch:
+async def unowned(store: Store, **meta: str) -> UnownedMatch:
     """A match that nobody has yet."""
     setup = setup_of()
     await store.matches.create_match(
@@ -95,11 +95,11 @@ async def test_an_old_table_that_is_let_go_takes_no_new_one_with_it(store: Store
 async def test_an_end_that_is_asked_for_while_a_match_is_claimed_is_heard_of(
     store: Store, flusher: Flusher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    referee, found = new_referee(store, flusher), await estate(store)
+    referee, found = new_referee(store, flusher), await unowned(store)
     claim, match = MatchClaims.claim_match, found.job.match
 
-    async def claimed(opening: MatchClaims, estate: UnownedMatch) -> Any:
-        owned = await claim(opening, estate)
+    async def claimed(opening: MatchClaims, unowned: UnownedMatch) -> Any:
+        owned = await claim(opening, unowned)
         await store.matches.ask_abort(match, "now")
         referee.obey_order(f"abort {match}")
         return owned
@@ -117,7 +117,7 @@ async def test_an_end_that_is_asked_for_while_a_match_is_claimed_is_heard_of(
 async def test_a_match_is_not_forgotten_when_the_store_goes_while_it_is_made_sure_of(
     store: Store, flusher: Flusher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    referee, found = new_referee(store, flusher), await estate(store)
+    referee, found = new_referee(store, flusher), await unowned(store)
     monkeypatch.setattr(referee.lease, "holds", lambda: False)
     monkeypatch.setattr(Journal, "confirm_fence", gone)
     with pytest.raises(StoreUnavailable):
@@ -137,7 +137,7 @@ async def gone(*_: Any) -> None:
 async def test_a_match_of_another_version_is_given_back_once_and_keeps_nobody_from_stopping(
     store: Store, flusher: Flusher
 ) -> None:
-    referee, found = new_referee(store, flusher), await estate(store, format="seatwise.journal/99")
+    referee, found = new_referee(store, flusher), await unowned(store, format="seatwise.journal/99")
     await referee.open_match(found)
     await referee.open_match(found)
     assert (referee.has_match(found.job.match), len(referee._leaving), referee.open_matches) == (True, 1, 0)

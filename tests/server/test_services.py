@@ -26,6 +26,49 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 State = match_pb2.Match.State
 
 
+# MatchService
+
+
+async def test_a_list_is_narrowed_by_each_filter_and_by_all_of_them(house):
+    made = []
+    for _ in range(2):
+        bots = [(await house.bot()).bot for _ in range(2)]
+        request = match_service_pb2.CreateMatchRequest(game="games/ugo", bots=bots)
+        made.append((await house.admin.matches.CreateMatch(request, metadata=house.admin.metadata)).match)
+    [bot, _] = made[0].bots
+
+    async def listed(**wanted):
+        answer = await house.admin.matches.ListMatches(match_service_pb2.ListMatchesRequest(**wanted))
+        return [match.name for match in answer.matches]
+
+    for wanted in ({"bot": bot}, {"bot": bot, "game": "games/ugo", "state": State.STATE_WAITING}):
+        assert await listed(**wanted) == [made[0].name]
+    between = {"created_from": made[0].create_time, "created_before": made[1].create_time}
+    assert await listed(**between) == [made[0].name]
+    assert await listed(bot=bot, state=State.STATE_RUNNING) == []
+    assert await listed(bot=bot, competition="ladders/none") == []
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"bot": "greedy"},
+        {"game": "games/chess"},
+        {"competition": "casual"},
+        {"competition": "ladders/\n"},
+        {"state": 99},
+        {"state": -1},
+        {"created_from": {"seconds": 2**62}},
+        {"created_before": {"nanos": -7}},
+        {"page_token": "MSBtYXRjaGVzLzE="},
+    ],
+)
+async def test_a_filter_that_makes_no_sense_is_refused(house, wanted):
+    request = match_service_pb2.ListMatchesRequest(**{"bot": "bots/a/versions/1", **wanted})
+    refused = await refusal_of(house.admin.matches.ListMatches(request))
+    assert refused.reason in ("INVALID_ARGUMENT", "NOT_FOUND")
+
+
 # BotService
 
 

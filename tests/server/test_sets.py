@@ -183,7 +183,13 @@ async def test_a_set_is_shown_and_closed_from_the_terminal(house: House) -> None
     assert table.name in out
     assert "1 of 3 matches were created; the set is not over" in out
     assert json.loads(await said(house, "set", pool.name, "--json"))["matches"] == [table.name]
+    withheld = "Results withheld until their deal sets are over: 1"
+    player = table.chairs[0].wire.token
+    assert withheld in await said(house, "list", token="")
+    assert withheld in await said(house, "set", pool.name, token="")
+    assert withheld not in await said(house, "list") + await said(house, "list", token=player)
     assert await said(house, "close-set", pool.name) == "sets/terminal is over.\n"
+    assert withheld not in await said(house, "list", token="")
     assert "the set is over" in await said(house, "set", pool.name)
 
 
@@ -194,9 +200,9 @@ async def test_a_match_of_a_set_is_created_from_the_terminal(house: House) -> No
     assert match["deal_set"] == {"name": "sets/by-hand", "number": 2, "size": 4}
 
 
-async def said(house: House, *args: str) -> str:
-    """`seatwise match` as a process; what it prints."""
-    named = ("--address", house.address, "--token", house.admin.token)
+async def said(house: House, *args: str, token: str | None = None) -> str:
+    """`seatwise match` as a process, with the admin token if no other is given; what it prints."""
+    named = ("--address", house.address, "--token", house.admin.token if token is None else token)
     command = [sys.executable, "-m", "seatwise", "match", *args, *named]
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     async with asyncio.timeout(SOON_S * 3):

@@ -159,7 +159,7 @@ async def test_what_is_no_redis_is_refused() -> None:
     spoken: list[asyncio.Task[None] | None] = []
     async with await asyncio.start_server(speak, "127.0.0.1", 0) as other:
         client = connect(f"redis://127.0.0.1:{other.sockets[0].getsockname()[1]}")
-        with pytest.raises(StoreRefused, match="What answers at this URL is no Redis"):
+        with pytest.raises(StoreRefused, match="The server at this URL is not Redis"):
             await check_server(client, allow_loss=False)
         await client.close_connections()
         await asyncio.gather(*filter(None, spoken))

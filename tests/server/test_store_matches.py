@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from redis.asyncio import Redis
 
+from seatwise_referee.match_state import MatchState
 from seatwise_server.store import AppendResult, Store, StoredMatchPage, keys, now_ms
 from seatwise_server.store.errors import BadPageToken
 
@@ -37,8 +38,8 @@ async def create_as(store: Store, *matches: str) -> list[str]:
 
 async def retire(store: Store, match: str, keep_s: int) -> None:
     epoch = await store.journal.claim_match(match, "a", 0)
-    await store.journal.retire_match(match, epoch, "a", b"record", b"result", keep_s)
-    await store.matches.forget_later(match, keep_s)
+    await store.journal.retire_match(match, epoch, "a", b"record", b"result", keep_s, MatchState.FINISHED)
+    await store.matches.forget_later(match, keep_s, MatchState.FINISHED)
 
 
 async def test_a_match_is_created_once(store: Store) -> None:
@@ -74,6 +75,24 @@ async def test_only_the_owner_sets_the_state(store: Store) -> None:
     meta = await store.matches.get_meta("matches/1")
     assert meta is not None
     assert (meta.state, meta.fields["start_ms"]) == ("running", b"7")
+
+
+async def test_a_match_begins_when_it_first_runs(store: Store) -> None:
+    [match] = await create_as(store, "matches/1")
+    epoch = await store.journal.claim_match(match, "a", 0)
+    await store.matches.set_state(match, epoch, "a", MatchState.SEATING)
+    seated = await store.matches.get_meta(match)
+    assert seated
+    assert "start_ms" not in seated.fields
+    begun = list[bytes]()
+    for _ in range(2):
+        await store.matches.set_state(match, epoch, "a", MatchState.RUNNING)
+        meta = await store.matches.get_meta(match)
+        assert meta
+        begun.append(meta.fields["start_ms"])
+        await asyncio.sleep(0.002)
+    assert begun[0] == begun[1]
+    assert abs(int(begun[0]) - await now_ms(store.client)) < 10_000
 
 
 @pytest.mark.parametrize("size", [1, 3, 10, 100])
@@ -149,7 +168,7 @@ async def test_a_match_that_is_over_leaves_nothing(store: Store, redis_client: R
         await retire(store, job.match, keep_s=0)
         await store.jobs.finish_job(job.job_id)
     await asyncio.sleep(0.01)  # the last one's record is kept for a millisecond
-    await store.matches.forget_later("matches/none", keep_s=0)
+    await store.matches.forget_later("matches/none", keep_s=0, state=MatchState.FINISHED)
     left = {key async for key in redis_client.scan_iter(count=1000)}
     assert left <= {key.encode() for key in (keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.JOB_STREAM)}
     assert await redis_client.zcard(keys.MATCH_INDEX) == 0

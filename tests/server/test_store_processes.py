@@ -30,7 +30,7 @@ async def test_heartbeats_rise_and_are_listed(store: Store) -> None:
     }
 
 
-async def test_a_farewell_is_heard(store: Store) -> None:
+async def test_a_handover_is_heard(store: Store) -> None:
     await store.processes.write_heartbeat("a", "host:1")
     assert await store.processes.deregister_process("a")
     assert not await store.processes.deregister_process("unknown")

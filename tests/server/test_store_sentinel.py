@@ -68,7 +68,7 @@ async def test_other_urls_for_the_same_nodes_are_refused(nodes: SentinelNodes) -
     for url, hint in (
         (f"redis://{nodes.sentinels[0].address}", r"redis\+sentinel://HOST,HOST/SERVICE"),
         (f"redis://{replica.address}", "is a replica"),
-        (f"redis+cluster://{nodes.primary().address}", "is no cluster"),
+        (f"redis+cluster://{nodes.primary().address}", "is not a cluster"),
     ):
         client = connect(url)
         with pytest.raises(StoreRefused, match=hint):

@@ -9,18 +9,26 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from doubles.room import Link, Room
+from doubles.room import Link, PushedLink, Room
 from doubles.virtual import in_virtual_time, running, settle
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_server.play.outbox import MOST_ANSWERS
 from seatwise_server.play.play_stream import BLOCKED_S, PING_S, ROUND_TRIPS, PlayStream
+from seatwise_server.play.pushed_stream import PushedPlayStream
 from seatwise_server.play.stream_registry import PlayStreams
-from seatwise_server.refusal import Refusal
+from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
 from seatwise_server.rpc.play_servicer import PlayServicer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True, params=[Link, PushedLink], ids=["task", "pushed"])
+def writer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> type[Link]:
+    """The writer of each stream: a task, as over gRPC, or none, as over WebSocket."""
+    monkeypatch.setattr(Room, "link_type", request.param)
+    return request.param  # type: ignore[no-any-return]
 
 
 async def pong(link: Link, after_ms: float) -> None:
@@ -89,7 +97,7 @@ async def test_a_bot_that_never_answers_is_asked_eight_times() -> None:
 
 
 @in_virtual_time
-async def test_while_a_write_is_under_way_the_next_message_gathers() -> None:
+async def test_while_a_write_is_under_way_the_next_message_gathers(writer: type[Link]) -> None:
     room = Room(4)
     links = await room.seat_all()
     link = links[room.other]
@@ -101,16 +109,16 @@ async def test_while_a_write_is_under_way_the_next_message_gathers() -> None:
     link.send(pb.PlayRequestItem(match="matches/none"), pb.PlayRequestItem(match="matches/none"))
     link.read_on()
     await settle()
-    one, other = link.messages[written:]
     events = [
         [item.WhichOneof("event") for item in pb.PlayResponse.FromString(raw).items]
-        for _, raw in (one, other)
+        for _, raw in link.messages[written:]
     ]
-    assert events == [["update"], ["move_rejected", "move_rejected", "update"]]
+    gathered = ["move_rejected", "move_rejected", "update"]
+    assert events == ([gathered] if writer is PushedLink else [["update"], gathered])
 
 
 @in_virtual_time
-async def test_a_view_that_waited_for_the_writer_is_the_newest() -> None:
+async def test_a_view_that_waited_for_the_writer_is_the_newest(writer: type[Link]) -> None:
     room = Room(3)
     links = await room.seat_all()
     watcher = (room.asked + 2) % 3
@@ -121,8 +129,9 @@ async def test_a_view_that_waited_for_the_writer_is_the_newest() -> None:
     await room.move(links)
     links[watcher].read_on()
     await settle()
-    before, after = links[watcher].new("update")
-    assert (len(before.ugo.trick), len(after.ugo.trick)) == (0, 1)
+    *before, after = links[watcher].new("update")
+    assert [len(each.ugo.trick) for each in before] == ([] if writer is PushedLink else [0])
+    assert len(after.ugo.trick) == 1
     assert after.to_act is False or after.prompt == room.prompt
 
 
@@ -165,7 +174,7 @@ async def test_a_stream_whose_bot_does_not_read_is_ended() -> None:
 
 
 @in_virtual_time
-async def test_a_blocked_writer_is_sent_no_more_pings() -> None:
+async def test_a_blocked_writer_is_sent_no_more_pings(writer: type[Link]) -> None:
     link = Room().link(0)
     link.stop_reading()
     for _ in range(5):
@@ -173,7 +182,55 @@ async def test_a_blocked_writer_is_sent_no_more_pings() -> None:
         await asyncio.sleep(0.5)
     link.read_on()
     await settle()
-    assert len(link.new("ping")) == 1
+    assert len(link.new("ping")) == (0 if writer is PushedLink else 1)
+
+
+@in_virtual_time
+async def test_what_is_due_leaves_in_the_next_turn_and_in_one_message() -> None:
+    stream, raws = pushed()
+    for number in range(3):
+        stream.outbox.add_answer(b"answer %d" % number, at_once=True)
+    assert raws == []
+    await asyncio.sleep(0)
+    assert len(raws) == 1
+
+
+@in_virtual_time
+async def test_a_fault_while_a_message_is_made_ends_its_stream_only() -> None:
+    stream, raws = pushed()
+    stream.outbox.mark_view_due(None, 0, at_once=True)  # type: ignore[arg-type]  # it cannot be encoded
+    with pytest.raises(AttributeError):
+        await stream.wait_until_over()
+    stream.outbox.add_answer(b"answer", at_once=True)
+    await settle()
+    assert raws == []
+
+
+@in_virtual_time
+async def test_a_stream_whose_transport_is_gone_is_over_although_it_was_blocked() -> None:
+    stream, raws = pushed()
+    stream.pause_pushing()
+    stream.outbox.add_answer(b"answer", at_once=True)
+    await settle()
+    stream.abandon()
+    assert await stream.wait_until_over() is None
+    assert raws == []
+
+
+@in_virtual_time
+async def test_a_blocked_stream_that_we_end_waits_a_moment_for_its_reader() -> None:
+    stream, raws = pushed()
+    stream.pause_pushing()
+    stream.outbox.add_answer(b"answer", at_once=True)
+    began = running().time()
+    stream.end(Refusal("SERVER_STOPPING", "come back"))
+    refusal = await stream.wait_until_over()
+    assert refusal
+    assert refusal.reason == "SERVER_STOPPING"
+    assert running().time() - began == pytest.approx(REFUSAL_DELIVERY_S)
+    stream.resume_pushing()
+    await settle()
+    assert raws == []
 
 
 # --- Only who is certain of its matches speaks -----------------------------------------------------------
@@ -189,9 +246,22 @@ class Mute:
         return self.holds
 
 
+def pushed(may_speak: Any = lambda: True) -> tuple[PushedPlayStream, list[bytes]]:
+    """A stream without a writer task, and what it pushes."""
+    raws: list[bytes] = []
+    return PushedPlayStream("bots/a/versions/1", raws.append, may_speak), raws
+
+
+def new_stream(writer: type[Link], may_speak: Mute) -> PlayStream:
+    return pushed(may_speak)[0] if writer is PushedLink else PlayStream("bots/a/versions/1", may_speak)
+
+
 async def written(stream: PlayStream) -> list[bytes]:
     """What the stream's writer puts on the wire; the list grows."""
     raws: list[bytes] = []
+    if isinstance(stream, PushedPlayStream):
+        stream._push = raws.append
+        return raws
 
     async def write(raw: bytes) -> None:
         raws.append(raw)
@@ -202,9 +272,9 @@ async def written(stream: PlayStream) -> list[bytes]:
 
 
 @in_virtual_time
-async def test_a_stream_that_may_not_speak_is_silent_until_it_may_again() -> None:
+async def test_a_stream_that_may_not_speak_is_silent_until_it_may_again(writer: type[Link]) -> None:
     may_speak = Mute()
-    stream = PlayStream("bots/a/versions/1", may_speak)
+    stream = new_stream(writer, may_speak)
     raws = await written(stream)
     may_speak.holds = False
     for number in range(3):
@@ -219,9 +289,9 @@ async def test_a_stream_that_may_not_speak_is_silent_until_it_may_again() -> Non
 
 
 @in_virtual_time
-async def test_a_stream_that_is_cut_says_no_word_of_what_is_unwritten() -> None:
+async def test_a_stream_that_is_cut_says_no_word_of_what_is_unwritten(writer: type[Link]) -> None:
     may_speak = Mute()
-    stream = PlayStream("bots/a/versions/1", may_speak)
+    stream = new_stream(writer, may_speak)
     raws = await written(stream)
     may_speak.holds = False
     stream.outbox.add_answer(b"answer", at_once=True)

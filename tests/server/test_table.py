@@ -633,6 +633,31 @@ async def test_the_store_was_away_for_a_match_no_longer_than_there_is_a_match() 
 
 
 @in_virtual_time
+@pytest.mark.parametrize("knows", ["before", "after"])
+async def test_a_stall_while_the_store_is_away_is_taken_off_once(knows: str) -> None:
+    """Whether the table hears of the stall before the outage is over, or with it."""
+    room = Room()
+    links = await room.seat_all()
+    await room.pass_ms(100)
+    room.loop.stand_still(0.3)
+    await room.pass_ms(20)
+    room.journal.healthy = knows == "before"
+    room.loop.stand_still(2.0)
+    if knows == "before":
+        room.table.on_round_trip(room.asked, 0)
+        links[room.asked].submit(room.asked, room.illegal_move(), room.prompt, "bad")
+        await room.pass_ms(10)
+        room.journal.healthy = False
+    await room.pass_ms(1000)
+    room.journal.healthy = True
+    room.table.resume_after_gap(3.0)
+    await room.pass_ms(10)
+    assert sum(entry.ms for entry in room.entries("frozen")) == pytest.approx(3300, abs=50)
+    await room.move(links)
+    assert room.entries("move")[-1].charged_ms == pytest.approx(120, abs=50)
+
+
+@in_virtual_time
 async def test_a_move_made_while_the_store_was_away_is_charged_what_was_before() -> None:
     room = Room()
     links = await room.seat_all()

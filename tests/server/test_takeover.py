@@ -9,6 +9,7 @@ import signal
 import pytest
 import pytest_asyncio
 from harness import House, Seats, endings, fleet
+from harness.websocket import PROTO
 
 from seatwise_server.timings import REFEREE_LEASE_S
 
@@ -30,6 +31,14 @@ async def ships(all_ships):
     """A front and two referees, whatever the test before did to them."""
     await all_ships[0].crew(2)
     return all_ships
+
+
+@pytest.fixture(params=["", PROTO], ids=["grpc", "websocket"])
+def by_both(request, ships):
+    """The same ships, for bots of each transport in turn."""
+    ships[1].subprotocol = request.param
+    yield ships
+    ships[1].subprotocol = ""
 
 
 def now() -> float:
@@ -59,8 +68,8 @@ async def finish(seats: Seats, house: House) -> dict:
     return json.loads(await house.admin.record(seats.match.name))
 
 
-async def test_after_a_kill_another_asks_again_in_full_within_the_lease_and_a_second(ships) -> None:
-    processes, house = ships
+async def test_after_a_kill_another_asks_again_in_full_within_the_lease_and_a_second(by_both) -> None:
+    processes, house = by_both
     seats = await processes.seated(house, **PATIENT)
     await one_move(seats)
     dead = seats.address
@@ -75,8 +84,8 @@ async def test_after_a_kill_another_asks_again_in_full_within_the_lease_and_a_se
     assert sum("play" in entry["move"] for entry in record["entries"] if entry["kind"] == "move") == 20
 
 
-async def test_a_zombie_says_nothing_of_a_match_that_another_has(ships) -> None:
-    processes, house = ships
+async def test_a_zombie_says_nothing_of_a_match_that_another_has(by_both) -> None:
+    processes, house = by_both
     seats = await processes.seated(house, **PATIENT)
     asked, others = await seats.table.asked()
     zombie, streams = processes.at(seats.address), [chair.stream for chair in seats.chairs]
@@ -115,8 +124,8 @@ async def test_a_referee_that_stood_still_for_less_than_the_lease_goes_on_and_ch
     assert [line for line in process.log if line["event"] == "lease_held"][1:]
 
 
-async def test_a_referee_that_is_stopped_in_order_hands_its_matches_over_at_once(ships) -> None:
-    processes, house = ships
+async def test_a_referee_that_is_stopped_in_order_hands_its_matches_over_at_once(by_both) -> None:
+    processes, house = by_both
     seats = await processes.seated(house, **PATIENT)
     await one_move(seats)
     stopped = processes.at(seats.address)

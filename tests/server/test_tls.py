@@ -111,11 +111,11 @@ def test_the_pair_is_renewed_in_time_and_keeps_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = self_signed_files(tmp_path / "new")
-    monkeypatch.setattr(self_signed, "VALID_DAYS", 29)
+    monkeypatch.setattr(self_signed, "SELF_SIGNED_DAYS", 29)
     ensure_self_signed(files, ["referee-1.internal", "10.1.2.3", "h\u00f6st"])
     first, key = read_identity(files), files.key.read_bytes()
     assert timedelta(days=28) < first.expires - datetime.now(UTC) < timedelta(days=30)
-    monkeypatch.setattr(self_signed, "VALID_DAYS", 365)
+    monkeypatch.setattr(self_signed, "SELF_SIGNED_DAYS", 365)
     ensure_self_signed(files)
     renewed = read_identity(files)
     assert (files.key.read_bytes(), renewed.pin) == (key, first.pin)
@@ -288,7 +288,7 @@ class Files:
 
     def look(self) -> None:
         self.now_s += 1.0
-        self.reloader.look(self.now_s)
+        self.reloader.check_files(self.now_s)
 
 
 def test_between_two_files_that_are_replaced_nothing_is_wrong(tmp_path: Path) -> None:
@@ -338,11 +338,11 @@ def test_a_pair_of_its_own_is_renewed_while_the_server_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = self_signed_files(tmp_path)
-    monkeypatch.setattr(self_signed, "VALID_DAYS", 20)
+    monkeypatch.setattr(self_signed, "SELF_SIGNED_DAYS", 20)
     reloader = CertificateReloader(files, lambda: ensure_self_signed(files))
     first = reloader.identity
-    monkeypatch.setattr(self_signed, "VALID_DAYS", 365)
-    reloader.look(0.0)
+    monkeypatch.setattr(self_signed, "SELF_SIGNED_DAYS", 365)
+    reloader.check_files(0.0)
     assert reloader.identity.pin == first.pin
     assert reloader.identity.expires - first.expires > timedelta(days=300)
 
@@ -425,15 +425,13 @@ async def test_an_address_that_does_not_fit_is_told_to_the_operator(monkeypatch:
     monkeypatch.setattr(announced_address, "LOOK_AGAIN_S", 0.01)
     async with fake_serving(credentials=SERVER.credentials()) as secure:
         assert await told_of(f"https://{secure.address}") == []
-        why = (
-            f"TLS is spoken there, and bots are not told so: announce https://{secure.address} with --address"
-        )
+        why = f"the server there speaks TLS, but bots are not told so: announce https://{secure.address} with --address"
         assert await told_of(secure.address) == [why]
         assert await told_of(f"http://{secure.address}") == [why]
     async with fake_serving() as plain:
         assert await told_of(plain.address) == []
         [told] = await told_of(f"https://{plain.address}")
-        assert told.startswith("bots are told to use TLS there, but no TLS is spoken")
+        assert told.startswith("bots are told to use TLS there, but the server there speaks plain text")
     looking = asyncio.create_task(told_of(f"https://{plain.address}"))
     async with fake_serving(int(plain.address.rpartition(":")[2])):  # it is asked again until it answers
         assert await looking == [told]
@@ -522,7 +520,7 @@ def test_a_ca_of_ones_own_signs_and_renews(
     assert certify(tmp_path, "other.internal") == 0
     other = read_identity(files)
     assert (other.pin, other.cert_pem == first.cert_pem) == (first.pin, False)
-    monkeypatch.setattr(private_ca, "RENEWED_BEFORE_S", 826 * 24 * 3600.0)
+    monkeypatch.setattr(private_ca, "SERVER_CERTIFICATE_RENEWED_BEFORE_S", 826 * 24 * 3600.0)
     assert certify(tmp_path, "other.internal") == 0
     assert read_identity(files).cert_pem != other.cert_pem
     assert files.key.read_bytes() == key

@@ -12,7 +12,7 @@ from seatwise.remote import run_async
 from seatwise.samples.ubongo_solving import Solver
 from seatwise_server.cli.show import final_layouts
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("both_doors")]
 
 
 class Slow(Solver):

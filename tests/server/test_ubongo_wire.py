@@ -19,7 +19,7 @@ from seatwise_referee.race import MOST_LAYS_A_SECOND
 from seatwise_server.cli.show import line_of
 from seatwise_server.house import house_bots
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("both_doors")]
 
 FARTHER_S = 0.15
 """What comes so much later is charged more, however far away this machine makes the two look."""

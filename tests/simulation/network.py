@@ -118,7 +118,8 @@ class Link:
 
     def _check(self, end: End) -> None:
         to = self.other(end)
-        if self.net.blocked_until(end.host, to.host) or (to.loop is not None and to.loop.is_dead):
+        is_gone = not to.is_open or (to.loop is not None and to.loop.is_dead)
+        if is_gone or self.net.blocked_until(end.host, to.host):
             self._lose(end)
 
 

@@ -22,10 +22,13 @@ from simulation.chance import Chance
 from simulation.clock import Loop
 from simulation.rpc import Exchange, Wire, unary
 from simulation.servers import ADMIN_TOKEN
+from simulation.web_sockets import SocketWire
 
 LOBBY = "lobby:7433"
 SERVICE = "/seatwise.v1.MatchService"
 TRIES = 3
+BY_WEBSOCKET = 0.33
+"""The share of bots that come by WebSocket."""
 
 
 class Player(Bot):
@@ -88,7 +91,8 @@ class Seated:
         on_failed: Callable[[str], None],
     ) -> None:
         self.loop = loop
-        self.wire = Wire(exchange, loop, LOBBY, token)
+        has_websocket = chance.of("transport").happens(BY_WEBSOCKET)
+        self.wire = (SocketWire if has_websocket else Wire)(exchange, loop, LOBBY, token)
         self.session: BotSession
         self.has_left = False
         self._on_failed = on_failed

@@ -191,7 +191,9 @@ class Redis:
     def do_get(self, key: bytes) -> bytes | None:
         return self._get(key, lambda: None, keep=False)  # type: ignore[no-any-return]
 
-    def do_set(self, key: bytes, value: bytes, *how: bytes) -> Status:
+    def do_set(self, key: bytes, value: bytes, *how: bytes) -> Status | None:
+        if b"NX" in how and self.do_exists(key):
+            return None
         self.data[key] = value
         self._ends_ms.pop(key, None)
         if how:

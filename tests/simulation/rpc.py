@@ -8,7 +8,7 @@ aborts tells its status.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -23,6 +23,7 @@ from seatwise_server.rpc.error_interceptor import ErrorInterceptor
 from seatwise_server.rpc.grpc_server import GrpcServer
 from simulation.clock import Loop
 from simulation.network import End, Link, Network
+from simulation.web_sockets import SocketServer
 
 ATTEND = "/seatwise.v1.LobbyService/Attend"
 PLAY = "/seatwise.v1.PlayService/Play"
@@ -97,6 +98,8 @@ class Listener:
         )  # its shipped `add_` methods, and no real server
         self.server.server = self  # type: ignore[assignment]
         self.server._services = []
+        self.server._forwarder = None
+        self.websockets = SocketServer(self)
         self.calls: dict[asyncio.Task[None], None] = {}
         self._handlers: list[Any] = []
         self._guard = ErrorInterceptor()
@@ -115,11 +118,16 @@ class Listener:
     def accept(self, link: Link, end: End, opening: Opening) -> None:
         """A call has come."""
         call = ServerCall(link, end, opening, self)
-        task = self.loop.create_task(call.run(self._handler_for))
-        self.calls[task] = None
-        task.add_done_callback(lambda task: self.calls.pop(task, None))
+        task = self.keep_task(call.run(self._handler_for))
         end.on_message = call.take
         end.on_lost = lambda: call.hung_up(task)
+
+    def keep_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Starts what ends with this listener."""
+        task = self.loop.create_task(work)
+        self.calls[task] = None
+        task.add_done_callback(lambda task: self.calls.pop(task, None))
+        return task
 
     async def _handler_for(self, details: Any) -> Any:
         async def plain(details: Any) -> Any:
@@ -328,6 +336,10 @@ class Wire:
         self._exchange = exchange
         self._loop = loop
         self._metadata = (("authorization", f"Bearer {token}"),)
+
+    def address_in(self, offer: Any) -> str:
+        """See `Wire`."""
+        return str(offer.address or self.address)
 
     @asynccontextmanager
     async def attend(self) -> AsyncIterator[Any]:

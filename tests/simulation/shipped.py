@@ -13,6 +13,7 @@ from typing import Any
 from seatwise.bot import Bot
 from seatwise.link.bot_session import BotSession
 from seatwise.link.seat_session import SeatSession
+from seatwise.link.web_socket_wire import WebSocketWire
 from seatwise_server.play.referee import Referee
 from seatwise_server.play.table import Table
 from seatwise_server.store import Flusher, Store
@@ -22,7 +23,8 @@ from simulation.clock import Clock
 from simulation.world import Climate, World, overheard
 
 PACKAGES = ("seatwise", "seatwise_server", "seatwise_referee", "redis")
-MAY_BE_DERIVED_FROM = {Bot}
+MAY_BE_DERIVED_FROM = {Bot, WebSocketWire}
+"""The wire of a world only connects in its own way."""
 
 
 def main() -> None:

@@ -370,7 +370,7 @@ class World:
         referee = server.referee.referee
         left = {
             "tables": list(referee.tables), "jobs": list(referee._jobs), "opening": list(referee._opening),
-            "held": list(server.flusher._held), "appends": list(server.flusher._lines),
+            "held": list(server.flusher._tails), "appends": list(server.flusher._pending),
             "streams": list(referee.streams._streams),
         }  # fmt: skip
         for what, names in left.items():

@@ -7,6 +7,8 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from seatwise.cli.exit_codes import FAILED, INTERRUPTED, USAGE
+
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
@@ -15,14 +17,10 @@ if TYPE_CHECKING:
     from seatwise.cli.command import Command
     from seatwise.errors import SeatwiseError
 
-FAILED = 1
-USAGE = 2
-INTERRUPTED = 130
-
-OWN = ("play", "bot", "verify")
+SDK_COMMANDS = ("play", "bot", "verify")
 """The commands of this package, each in the module of its name. All others come from entry points."""
 
-HELP = {
+COMMAND_HELP = {
     "play": "play matches on this machine, without a server",
     "bot": "connect a bot to a server and let it play",
     "verify": "check the records of matches",
@@ -79,7 +77,7 @@ def _run_named(name: str, arguments: list[str]) -> int:
             return _print_error(_unknown_command(name), USAGE)
         return _call_command(command, arguments)
     except ModuleNotFoundError as error:
-        if name in OWN or (error.name or "").startswith("seatwise"):
+        if name in SDK_COMMANDS or (error.name or "").startswith("seatwise"):
             raise
         return _print_error(f"seatwise {name} needs the server extra: {SERVER_EXTRA}", USAGE)
 
@@ -118,7 +116,7 @@ def _describe_error(error: SeatwiseError, args: Namespace) -> str:
 
 def _find_command(name: str) -> Command | None:
     """Return the command of that name; `None` if there is none."""
-    if name in OWN:
+    if name in SDK_COMMANDS:
         own: Command = import_module(f"seatwise.cli.{name}").COMMAND
         return own
     for point in _entry_points():
@@ -138,8 +136,8 @@ def _entry_points() -> Sequence[EntryPoint]:
 
 
 def _help_text() -> str:
-    width = max(map(len, HELP))
-    lines = [f"  {name:<{width}}  {text}" for name, text in HELP.items()]
+    width = max(map(len, COMMAND_HELP))
+    lines = [f"  {name:<{width}}  {text}" for name, text in COMMAND_HELP.items()]
     return "\n".join(
         [
             "usage: seatwise COMMAND ...",
@@ -156,7 +154,7 @@ def _help_text() -> str:
 def _unknown_command(name: str) -> str:
     from difflib import get_close_matches
 
-    names = list(dict.fromkeys([*HELP, *(point.name for point in _entry_points())]))
+    names = list(dict.fromkeys([*COMMAND_HELP, *(point.name for point in _entry_points())]))
     close = get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
     return f"seatwise: there is no command {name}; {hint}"

@@ -137,7 +137,7 @@ def _print_line(told: dict[str, Any]) -> None:
         logging.getLogger("seatwise").warning("the reader of the results has gone; Ctrl-C ends the bot")
 
 
-# What happens, line by line
+# Messages, line by line
 
 
 class _Lines(logging.Formatter):

@@ -26,7 +26,7 @@ changes nothing: an answer costs one millisecond, or the thinking time that the 
   seatwise play ugo mybot.py:MyBot greedy random --matches 100 --seed 7
 """
 
-EVERY_S = 5.0
+PROGRESS_EVERY_S = 5.0
 """Without a terminal, the time between two lines of progress, in seconds."""
 
 
@@ -110,12 +110,12 @@ class _Lines:
         self._monotonic = monotonic
         self._matches = matches
         self._played = 0
-        self._next = monotonic() + EVERY_S
+        self._next = monotonic() + PROGRESS_EVERY_S
 
     def __call__(self, _: object) -> None:
         self._played += 1
         if self._monotonic() >= self._next:
-            self._next = self._monotonic() + EVERY_S
+            self._next = self._monotonic() + PROGRESS_EVERY_S
             print(f"{self._played} of {self._matches} matches", file=sys.stderr, flush=True)
 
 

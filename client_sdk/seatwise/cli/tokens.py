@@ -14,9 +14,15 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Unpack
 
 from seatwise.bot_errors import UsageError
-from seatwise.defaults import TOKEN_VARIABLE, data_folder
+from seatwise.defaults import HTTP_PORT, PORT, TOKEN_VARIABLE, WS_PORT, data_folder
 from seatwise.errors import AlreadyExistsError, BadTokenError
-from seatwise.link.endpoint import is_local_address
+from seatwise.link.endpoint import (
+    REST_PREFIX,
+    is_local_address,
+    is_rest_address,
+    is_web_socket_address,
+    resolve_endpoint,
+)
 
 if TYPE_CHECKING:
     from seatwise.client import Client
@@ -53,6 +59,7 @@ def token_for(address: str, bot: str, version: str, **security: Unpack[SecurityO
         raise UsageError(
             f"no token: pass --token, or set {TOKEN_VARIABLE}. The operator of {address} issues tokens"
         )
+    address = _grpc_address(address)
     file = data_folder() / "bots" / f"{bot}.{version}.token"
     token = _read_token(file)
     if token is None or not _is_known(address, token, f"bots/{bot}/versions/{version}", security):
@@ -60,6 +67,19 @@ def token_for(address: str, bot: str, version: str, **security: Unpack[SecurityO
         token = _register_bot(address, bot, version, security)
         _write_token(file, token)
     return token
+
+
+def _grpc_address(address: str) -> str:
+    """Return the address for gRPC of a server on this machine: over WebSockets and HTTP no bots register themselves."""
+    if not (is_web_socket_address(address) or is_rest_address(address)):
+        return address
+    endpoint = resolve_endpoint(address.strip().removeprefix(REST_PREFIX))
+    usual = WS_PORT if endpoint.is_web_socket else HTTP_PORT
+    if endpoint.port != usual:
+        raise UsageError(
+            f"no token: pass --token, or set {TOKEN_VARIABLE}. Bots get one by themselves at {usual}, the usual port, only"
+        )
+    return f"http{'s' if endpoint.is_encrypted else ''}://localhost:{PORT}"
 
 
 def _make_folder(folder: Path) -> None:

@@ -21,18 +21,19 @@ EPILOG = """\
 FILE holds one record a line, as `seatwise play --records FILE` writes it; - reads standard input.
 For each wrong record the command prints its first fault: FILE: line 3: seq 17: the fault.
 FILE may also be a season bundle, as `seatwise league` writes it. The command then recomputes the whole
-season, from the records to the table.
+season, from the records to the table. An audit log, as `seatwise ctl audit --json` prints it, is checked
+from its first entry to its last.
 Only its chain proves that a record is the published one. Give the chain with --chain, or let --server
 ask the server that hosted the match.
 """
 
-NOTHING = "none"
+NO_CHAIN = "none"
 """The chain of a match that the server never hosted, has deleted, or has not ended."""
 
 MOST_FAULTS = 1_000
 """Printed of one file; of the others only how many there are."""
 
-EVERY_S = 1.0
+PROGRESS_EVERY_S = 1.0
 """Without a terminal, a line of progress so often."""
 
 
@@ -62,6 +63,8 @@ def run(arguments: Namespace) -> int:
     decks.use_deck_files(arguments.deck)
     if _is_season(arguments.file):
         return _run_season(arguments)
+    if _is_audit_log(arguments.file):
+        return _verify_audit_log(arguments)
     name = "standard input" if arguments.file == "-" else arguments.file
     shown: list[Verdict] = []
     count = wrong = 0
@@ -88,6 +91,36 @@ def _is_season(path: str) -> bool:
     from seatwise.season.bundle import is_bundle
 
     return path != "-" and is_bundle(Path(path))
+
+
+def _is_audit_log(path: str) -> bool:
+    from seatwise.audit_chain import AUDIT_FORMAT, LONGEST_AUDIT_LINE
+
+    if path == "-" or not Path(path).is_file():
+        return False
+    with _opened(path) as file:
+        return f'"format":"{AUDIT_FORMAT}"'.encode() in file.readline(LONGEST_AUDIT_LINE)
+
+
+def _verify_audit_log(arguments: Namespace) -> int:
+    from json import dumps
+
+    from seatwise.audit_chain import LONGEST_AUDIT_LINE, verify_audit_log
+
+    with _opened(arguments.file) as file:
+        lines = iter(lambda: file.readline(LONGEST_AUDIT_LINE + 1), b"")
+        count, first_seq, fault = verify_audit_log(lines)
+    if arguments.json:
+        print(
+            dumps({"file": arguments.file, "entries": count, "first_seq": first_seq, "fault": fault or None})
+        )
+    elif fault:
+        print(f"{arguments.file}: line {count + 1}: {fault}")
+    else:
+        print(
+            f"{arguments.file}: {count} entries of an audit log verified, from seq {first_seq} on, nothing wrong"
+        )
+    return 1 if fault else 0
 
 
 def _run_season(arguments: Namespace) -> int:
@@ -122,19 +155,19 @@ def _published(arguments: Namespace) -> Iterator[Callable[[Verdict], str | None]
         return
     from seatwise.client import Client
 
-    # What is asked is open to everybody: no token is shown to whichever server was named.
+    # Everyone may read chains, so no token is sent to the server that was named.
     with Client(arguments.server, token="", **security_of(arguments)) as client:
         yield lambda verdict: None if verdict.fault else _chain_of(client, verdict.match)
 
 
 def _chain_of(client: Client, match: str) -> str:
-    """What the server says of the match; a match that it does not know has published nothing."""
+    """Return the published chain; `NO_CHAIN` if the server does not know the match, or withholds its result."""
     from seatwise.errors import NotFoundError
 
     try:
-        return client.get_match(match).result.chain.hex() or NOTHING
+        return client.get_match(match).result.chain.hex() or NO_CHAIN
     except NotFoundError:
-        return NOTHING
+        return NO_CHAIN
 
 
 def _compared(verdict: Verdict, chain: str | None) -> Verdict:
@@ -156,7 +189,7 @@ def _compared(verdict: Verdict, chain: str | None) -> Verdict:
 def _told(chain: str) -> str:
     return (
         "the server has published none for this match"
-        if chain == NOTHING
+        if chain == NO_CHAIN
         else f"the published chain is {chain}"
     )
 
@@ -212,7 +245,7 @@ def _lines(file: BinaryIO, name: str, read: Callable[[int], None]) -> Iterator[b
         raise UsageError(f"cannot read {name}: {error.strerror}") from None
 
 
-# What is printed
+# Output
 
 
 def _summary(name: str, count: int, wrong: int) -> str:
@@ -265,13 +298,13 @@ def _progress(total: int | None, *, is_quiet: bool) -> Iterator[Callable[[int], 
 def _plain_lines(total: int | None) -> Callable[[int], None]:
     from time import monotonic
 
-    done, due_s = 0, monotonic() + EVERY_S
+    done, due_s = 0, monotonic() + PROGRESS_EVERY_S
 
     def read(count: int) -> None:
         nonlocal done, due_s
         done += count
         if monotonic() >= due_s:
-            due_s = monotonic() + EVERY_S
+            due_s = monotonic() + PROGRESS_EVERY_S
             of = f" of {total >> 10}" if total else ""
             print(f"verified {done >> 10}{of} KiB", file=sys.stderr, flush=True)
 

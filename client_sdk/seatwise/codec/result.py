@@ -10,16 +10,16 @@ from seatwise.v1 import match_pb2, play_service_pb2
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
 
-_ENDINGS: Final[dict[int, Ending]] = {
+_ENDINGS_BY_NUMBER: Final[dict[int, Ending]] = {
     match_pb2.Ending.Value(f"ENDING_{ending.name}"): ending for ending in Ending
 }
 
 
 def decode_ending(number: int) -> Ending:
     """Return the ending of that number. Raises `ValueError` if there is none."""
-    if number not in _ENDINGS:
+    if number not in _ENDINGS_BY_NUMBER:
         raise ValueError(f"{number} is no ending that this version of seatwise knows")
-    return _ENDINGS[number]
+    return _ENDINGS_BY_NUMBER[number]
 
 
 def decode_result(message: match_pb2.Result, match: str, seat: Seat) -> Result:

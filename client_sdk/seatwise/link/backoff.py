@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from seatwise.errors import SeatwiseError, ServerFullError
 
-FIRST_S = 0.1
-LONGEST_S = 5.0
+FIRST_BACKOFF_S = 0.1
+LONGEST_BACKOFF_S = 5.0
 """A bot's clock runs while it waits, so it does not wait long."""
 
 log = logging.getLogger("seatwise")
@@ -25,8 +25,8 @@ class Backoff:
 
     def __init__(
         self,
-        first_s: float = FIRST_S,
-        longest_s: float = LONGEST_S,
+        first_s: float = FIRST_BACKOFF_S,
+        longest_s: float = LONGEST_BACKOFF_S,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._first_s = first_s
@@ -75,7 +75,7 @@ class Retry:
 
     def _note_failure(self, now: float, error: SeatwiseError) -> None:
         # A link that breaks soon after it is up has not proved to work, so its waits go on growing.
-        if self._up_since is not None and now - self._up_since >= LONGEST_S:
+        if self._up_since is not None and now - self._up_since >= LONGEST_BACKOFF_S:
             self._backoff.reset()
         self._up_since, self._down_since = None, now
         log.warning("%s: %s. Trying again until it answers", self._name, error)

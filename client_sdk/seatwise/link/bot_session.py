@@ -123,6 +123,14 @@ class BotSession:
         seen = self._epochs.get(offer.match, 0)
         if offer.epoch < seen or key in self._past:
             return
+        address = self._wire.address_in(offer)
+        if not address:
+            log.error(
+                "%s: its referee at %s takes no WebSockets; connect by gRPC instead",
+                offer.match,
+                offer.address,
+            )
+            return
         self._epochs[offer.match] = offer.epoch
         seat = self._seats.get(key)
         if seat is None:
@@ -131,7 +139,7 @@ class BotSession:
             return  # the lobby repeats all offers over each new link
         if seat is not None:
             seat.epoch = offer.epoch
-            seat.move_to(self._link_to(offer.address or self._wire.address))
+            seat.move_to(self._link_to(address))
 
     def _handle_seat_closed(self, closed: SeatClosed) -> None:
         seat = self._seats.get((closed.match, closed.seat))

@@ -23,8 +23,10 @@ from seatwise.link.security import Security
 
 Option = tuple[str, Any]
 
-OPTIONS: list[Option] = [
+CHANNEL_OPTIONS: list[Option] = [
     ("grpc.primary_user_agent", f"seatwise-python/{version('seatwise')}"),
+    # A server accepts a limited number of calls on one connection. Bots of one program would share a connection.
+    ("grpc.use_local_subchannel_pool", 1),
     # A stopped machine breaks no connection: without the second ping limit it takes a minute to notice.
     ("grpc.keepalive_time_ms", 5_000),
     ("grpc.keepalive_timeout_ms", 2_000),
@@ -73,7 +75,11 @@ def open_blocking_channel(endpoint: Endpoint, security: Security) -> grpc.Channe
 
 def prepare_dial(endpoint: Endpoint, security: Security) -> Dial:
     """Return the arguments for gRPC. This may fetch the server's certificate, and then blocks for at most `HANDSHAKE_S` seconds."""
-    options = list(OPTIONS)
+    if endpoint.is_web_socket:
+        raise UsageError(
+            f"{endpoint.address} takes bots only: give the address for gRPC, HOST:PORT or https://HOST:PORT"
+        )
+    options = list(CHANNEL_OPTIONS)
     if endpoint.is_local:  # with HTTP_PROXY set, gRPC would take even this way through another machine
         options.append(("grpc.enable_http_proxy", 0))
     if not endpoint.is_encrypted:
@@ -101,14 +107,14 @@ def explain_failure(endpoint: Endpoint, security: Security, error: SeatwiseError
     except ssl.SSLCertVerificationError as refused:
         if not _IS_OF_TLS.search(str(error)):
             return error  # gRPC has its own list of CAs, and the server may have come up meanwhile
-        return EncryptionError(_untrusted(endpoint, refused.verify_message))
+        return EncryptionError(untrusted(endpoint, refused.verify_message))
     except ssl.SSLError as refused:
         if "CERTIFICATE_REQUIRED" in (refused.reason or ""):
             return UnavailableError(_hangs_up(endpoint))
         return _explain_refusal(endpoint, refused) or error
     except (OSError, ValueError):
         return error
-    return error if endpoint.is_encrypted else EncryptionError(_speaks_tls(endpoint))
+    return error if endpoint.is_encrypted else EncryptionError(tls_only(endpoint))
 
 
 def speaks_tls(endpoint: Endpoint) -> bool | None:
@@ -128,7 +134,7 @@ def _explain_refusal(endpoint: Endpoint, refused: ssl.SSLError) -> EncryptionErr
     reason = refused.reason or ""
     if not endpoint.is_encrypted or isinstance(refused, ssl.SSLEOFError) or "ALERT" in reason:
         return None
-    return EncryptionError(_speaks_no_tls(endpoint))
+    return EncryptionError(clear_text_only(endpoint))
 
 
 # The server's certificate
@@ -162,10 +168,7 @@ def _read_certificate(endpoint: Endpoint, certificate: bytes) -> tuple[bytes, li
 
 def _check_pin(endpoint: Endpoint, security: Security, digest: bytes) -> None:
     if security.pins and digest not in security.pins:
-        raise EncryptionError(
-            f"{endpoint.address} has the key {format_pin(digest)}, which is not pinned: either its operator has a new key "
-            "and tells you so, or another server answers in its place"
-        )
+        raise EncryptionError(not_pinned(endpoint, digest))
 
 
 def _name_override(endpoint: Endpoint, names: list[str]) -> list[Option]:
@@ -209,10 +212,19 @@ class _HungUp(Exception):  # gRPC's server gives no reason where a certificate i
     pass
 
 
-# What is said
+# Texts of errors
 
 
-def _speaks_no_tls(endpoint: Endpoint) -> str:
+def not_pinned(endpoint: Endpoint, digest: bytes) -> str:
+    """Return the message for a server whose key is not pinned."""
+    return (
+        f"{endpoint.address} has the key {format_pin(digest)}, which is not pinned: either its operator has a new key "
+        "and tells you so, or another server answers in its place"
+    )
+
+
+def clear_text_only(endpoint: Endpoint) -> str:
+    """Return the message for a server that speaks no TLS."""
     if endpoint.is_offered:
         return (
             f"the lobby offers a seat at {endpoint.address}, to be reached by TLS, but no TLS is spoken there: tell its "
@@ -221,17 +233,18 @@ def _speaks_no_tls(endpoint: Endpoint) -> str:
         )
     return (
         f"{endpoint.address} speaks no TLS: its operator can turn it on (seatwise serve --tls-cert, or --tls auto). With "
-        f"--insecure (insecure=True) and the address http://{endpoint.target} the token and all moves travel in clear"
+        f"--insecure (insecure=True) and the address {endpoint.with_scheme(is_encrypted=False)} the token and all moves travel in clear"
     )
 
 
-def _speaks_tls(endpoint: Endpoint) -> str:
+def tls_only(endpoint: Endpoint) -> str:
+    """Return the message for a server that speaks TLS where plain text was asked for."""
     if endpoint.is_offered:
         return (
             f"the lobby offers a seat at {endpoint.address} in plain text, but TLS is spoken there: tell its operator "
             f"(seatwise serve --address https://{endpoint.target})"
         )
-    return f"{endpoint.address} speaks TLS: write https://{endpoint.target}"
+    return f"{endpoint.address} speaks TLS: write {endpoint.with_scheme(is_encrypted=True)}"
 
 
 def _hangs_up(endpoint: Endpoint) -> str:
@@ -241,7 +254,8 @@ def _hangs_up(endpoint: Endpoint) -> str:
     )
 
 
-def _untrusted(endpoint: Endpoint, why: str) -> str:
+def untrusted(endpoint: Endpoint, why: str) -> str:
+    """Return the message for a server whose certificate is not trusted."""
     return (
         f"the certificate of {endpoint.address} is not trusted: {why.rstrip('.')}. Pin its key with --tls-pin (tls_pin=...), as "
         "`seatwise serve` prints it, or name its CA with --tls-ca (tls_ca=...)"

@@ -4,6 +4,9 @@
     http://host:7433     plain text; a token travels so only to this machine, or with `insecure`
     host:7433            plain text to this machine or with `insecure`, else TLS
     unix:/run/seatwise   a socket of this machine: plain text
+    wss://host:7481      WebSockets over TLS; only bots connect by them
+    ws://host:7481       WebSockets in plain text, as http://
+    rest+https://host    plain HTTP over TLS, for bots; rest+http://host:7480 without TLS
 
 A referee's address comes from the lobby, in the offer of a seat. Without a scheme it takes that of the lobby.
 """
@@ -17,9 +20,15 @@ from ipaddress import ip_address
 from seatwise.errors import EncryptionError
 
 HTTPS_PORT = 443
-"""The port that gRPC dials if an address names none."""
+"""The port to dial if an address names none: that of gRPC, and of WebSockets over TLS."""
+PLAIN_WEB_PORT = 80
+"""The port of WebSockets in plain text if an address names none."""
 
-_SCHEME = re.compile(r"(https?)://(.*)", re.IGNORECASE | re.DOTALL)
+REST_PREFIX = "rest+"
+"""Before http:// or https://: bots play by plain HTTP."""
+
+_SCHEME = re.compile(r"(https?|wss?)://(.*)", re.IGNORECASE | re.DOTALL)
+_WEB_SOCKETS = ("ws", "wss")
 _SOCKETS = ("unix:", "unix-abstract:")
 
 
@@ -45,17 +54,30 @@ class Endpoint:
     @property
     def port(self) -> int:
         """The port. Raises `ValueError` as `host` does."""
-        return int(_split_target(self.target)[1] or HTTPS_PORT)
+        usual = PLAIN_WEB_PORT if self.is_web_socket and not self.is_encrypted else HTTPS_PORT
+        return int(_split_target(self.target)[1] or usual)
+
+    @property
+    def is_web_socket(self) -> bool:
+        """Whether the address is one for WebSockets."""
+        return is_web_socket_address(self.address)
+
+    def with_scheme(self, *, is_encrypted: bool) -> str:
+        """The address as it would be written for TLS, or for plain text."""
+        name = "ws" if self.is_web_socket else "http"
+        return f"{name}{'s' if is_encrypted else ''}://{self.target}"
 
 
 def resolve_endpoint(address: str, *, insecure: bool = False, lobby: Endpoint | None = None) -> Endpoint:
     """Return the server that an address names. `lobby` is the server that has offered a seat there, if one has."""
     scheme, target = _split_scheme(address.strip())
+    if scheme in _WEB_SOCKETS:
+        target = target.partition("/")[0]
     is_local = is_local_target(target)
     if target.startswith(_SOCKETS):
         is_encrypted = False
     elif scheme:
-        is_encrypted = scheme == "https"
+        is_encrypted = scheme in ("https", "wss")
     else:
         is_encrypted = not insecure and (not is_local or (lobby is not None and lobby.is_encrypted))
     return Endpoint(address, target, is_encrypted, is_local, is_offered=lobby is not None)
@@ -63,7 +85,26 @@ def resolve_endpoint(address: str, *, insecure: bool = False, lobby: Endpoint | 
 
 def is_local_address(address: str) -> bool:
     """Return whether the server at this address, with or without a scheme, runs on this machine."""
-    return is_local_target(_split_scheme(address.strip())[1])
+    bare = address.strip()[len(REST_PREFIX) :] if is_rest_address(address) else address.strip()
+    scheme, target = _split_scheme(bare)
+    return is_local_target(target.partition("/")[0] if scheme in _WEB_SOCKETS else target)
+
+
+def is_web_socket_address(address: str) -> bool:
+    """Return whether the address begins with ws:// or wss://."""
+    return _split_scheme(address.strip())[0] in _WEB_SOCKETS
+
+
+def is_rest_address(address: str) -> bool:
+    """Return whether the address begins with rest+http:// or rest+https://."""
+    text = address.strip().lower()
+    return text.startswith((f"{REST_PREFIX}http://", f"{REST_PREFIX}https://"))
+
+
+def web_socket_path(address: str) -> str:
+    """Return the path that an address for WebSockets has, e.g. behind a proxy: /referee-1; empty if it has none."""
+    _, separator, path = _split_scheme(address.strip())[1].partition("/")
+    return separator + path
 
 
 def is_local_target(target: str) -> bool:
@@ -88,7 +129,7 @@ def refuse_clear_text(endpoint: Endpoint, token: str, *, insecure: bool) -> None
             f"turn TLS on at that referee, or you can {allow}"
         )
     raise EncryptionError(
-        f"the token would travel in clear to {endpoint.address}: write https://{endpoint.target}, or {allow}"
+        f"the token would travel in clear to {endpoint.address}: write {endpoint.with_scheme(is_encrypted=True)}, or {allow}"
     )
 
 

@@ -40,7 +40,7 @@ from seatwise.v1.play_service_pb2 import (
 )
 from seatwise_referee.shuffle import NONCE_BYTES
 
-LAST_WORD_S = 1.0
+CLOSED_WAIT_S = 1.0
 """The lobby and the referee use two streams. The referee's last message may arrive this much later than the lobby's, in seconds."""
 NO_WORD_S = 10.0
 """If the referee does not say how the match ended within this time, in seconds, the match ends without a result."""
@@ -103,7 +103,7 @@ class SeatSession:
 
         The referee decides: while it goes on sending updates, the match is not over.
         """
-        if not await self._is_over_within(LAST_WORD_S):
+        if not await self._is_over_within(CLOSED_WAIT_S):
             self._is_shown = False
             self.sit_down()
             if not await self._is_over_within(NO_WORD_S) and not self._is_shown:

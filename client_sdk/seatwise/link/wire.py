@@ -13,7 +13,7 @@ from seatwise.errors import BadTokenError, UnavailableError, from_rpc
 from seatwise.link.dialing import explain_failure, open_channel
 from seatwise.link.endpoint import Endpoint, refuse_clear_text, resolve_endpoint
 from seatwise.link.security import Security
-from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse
+from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatOffer
 from seatwise.v1.play_service_pb2 import PlayRequest, PlayResponse
 
 Sent = TypeVar("Sent", contravariant=True)
@@ -37,6 +37,10 @@ class Wire(Protocol):
 
     address: str
     """The address of the lobby."""
+
+    def address_in(self, offer: SeatOffer) -> str:
+        """Return the address of the referee that an offer names, by this transport; empty if it has none."""
+        ...
 
     def attend(self) -> AbstractAsyncContextManager[WireStream[AttendRequest, AttendResponse]]:
         """Open a stream of LobbyService.Attend. It lasts as long as the context."""
@@ -69,6 +73,10 @@ class GrpcWire:
         self._lobby = self._resolve_address(address)
         self._heard: set[str] = set()
         """Addresses at which a server has answered before, so TLS is not the reason if a link fails there."""
+
+    def address_in(self, offer: SeatOffer) -> str:
+        """See `Wire.address_in`."""
+        return offer.address or self.address
 
     @asynccontextmanager
     async def attend(self) -> AsyncIterator[WireStream[AttendRequest, AttendResponse]]:

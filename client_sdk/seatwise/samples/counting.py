@@ -15,7 +15,7 @@ from random import Random
 from typing import Final
 
 from seatwise import Bot, Card
-from seatwise.ugo import CARDS, View, farmers_by_section, farmers_gained, score_section
+from seatwise.ugo import CARDS, MOST_FARMERS, View, farmers_by_section, farmers_gained, score_section
 
 PLAN: Final = (8, 8, 16)
 """Number of deals: eight for all legal cards, eight more for the better half of them, and so on."""
@@ -23,20 +23,17 @@ PLAN: Final = (8, 8, 16)
 WHIM: Final = 7.0
 """How much the simulated players deviate from leading high and following low; 0 means not at all."""
 
-COLOURS: Final = 5
+COLOUR_COUNT: Final = 5
 COLOUR: Final = [card // 9 for card in CARDS]
 VALUE: Final = [card % 9 for card in CARDS]
 
-STRENGTH: Final = [[2 * card.value + (COLOUR[card] == led) for card in CARDS] for led in range(COLOURS)]
+STRENGTH: Final = [[2 * card.value + (COLOUR[card] == led) for card in CARDS] for led in range(COLOUR_COUNT)]
 """The strength of each card, by the colour led. The strongest card wins the trick, of equal ones the first."""
 
 GAIN: Final = [[farmers_gained((best, card), 0)[best is not card] for card in CARDS] for best in CARDS]
 """The farmers that each card brings its player, by the card that wins the trick."""
 
-FULL: Final = 9
-"""The most farmers that a seat can have."""
-
-STANDING: Final = [farmers_by_section(farmers) for farmers in range(FULL + 1)]
+STANDING: Final = [farmers_by_section(farmers) for farmers in range(MOST_FARMERS + 1)]
 
 STAFFED: Final = [
     sum(score_section(section, CARDS[1], own) == 1 for section, own in enumerate(farmers))
@@ -50,7 +47,7 @@ BESIDE_TOPS: Final = [
             score_section(section, CARDS[0] if section < opened else None, own)
             for section, own in enumerate(farmers)
         )
-        for opened in range(COLOURS + 1)
+        for opened in range(COLOUR_COUNT + 1)
     ]
     for farmers in STANDING
 ]
@@ -165,9 +162,9 @@ class Lands:
 
     def __init__(self, view: View, seat: int) -> None:
         sections, self.farmers = view.kingdoms[seat]
-        self.most = min(FULL, self.farmers + view.supply)
+        self.most = min(MOST_FARMERS, self.farmers + view.supply)
         self.tops = [VALUE[stack[-1]] for stack in sections if stack]
-        self.section = [-1] * COLOURS
+        self.section = [-1] * COLOUR_COUNT
         """The section of each colour; -1 if it has none."""
         for number, stack in enumerate(sections):
             if stack:

@@ -6,10 +6,16 @@ It uses no random numbers. Leagues measure the luck of a deal with this bot, so 
 from __future__ import annotations
 
 from seatwise import Bot, Card
-from seatwise.ugo import Kingdom, View, default_order, farmers_gained, lay, score_kingdom, winner_of
-
-FULL = 9
-"""The most farmers that a seat can have."""
+from seatwise.ugo import (
+    MOST_FARMERS,
+    Kingdom,
+    View,
+    default_order,
+    farmers_gained,
+    lay,
+    score_kingdom,
+    winner_of,
+)
 
 
 class Greedy(Bot):
@@ -26,7 +32,7 @@ def worth_of_card(view: View, card: Card) -> int:
     own, winner = len(view.trick), winner_of(trick)  # indexes in the order played
     sections, farmers = view.kingdoms[view.seat or 0]
     gained = min(farmers_gained(trick, winner)[own], view.supply)
-    kingdom = Kingdom(sections, min(FULL, farmers + gained))
+    kingdom = Kingdom(sections, min(MOST_FARMERS, farmers + gained))
     if winner == own:
         kingdom = lay(kingdom, default_order(trick))
     return score_kingdom(kingdom)

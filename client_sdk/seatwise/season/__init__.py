@@ -8,12 +8,13 @@
       entrants.jsonl   who was given up and who was let back, and why
       records.jsonl    the records of all matches that count
       standings.json   the table
+      draws.jsonl      the draws of a Swiss tournament; no other format has the file
 
 `open_bundle` opens it, and `check_season` raises `BadSeason` for the first fault. Only the server's arithmetic can check that the
 table follows from the results. It registers for that under the entry points `seatwise.seasons`.
 """
 
-from seatwise.season.bundle import FILES, FORMAT, Bundle, is_bundle, open_bundle, write_bundle
+from seatwise.season.bundle import BUNDLE_FORMAT, DRAWS, FILES, Bundle, is_bundle, open_bundle, write_bundle
 from seatwise.season.checking import CheckedSeason, check_season
 from seatwise.season.fault import BadSeason, fault_at
 
@@ -22,8 +23,9 @@ opened = open_bundle
 """The names by which earlier versions exported them."""
 
 __all__ = [
+    "BUNDLE_FORMAT",
+    "DRAWS",
     "FILES",
-    "FORMAT",
     "BadSeason",
     "Bundle",
     "CheckedSeason",

@@ -19,7 +19,7 @@ from seatwise.season.fault import BadSeason, fault_at
 from seatwise_referee.journal import canonical_json
 from seatwise_referee.verify import MOST_BYTES, nesting_fault
 
-FORMAT: Final = "seatwise.season/1"
+BUNDLE_FORMAT: Final = "seatwise.season/1"
 MANIFEST: Final = "manifest.json"
 RECORDS: Final = "records.jsonl"
 FILES: Final = (
@@ -31,14 +31,16 @@ FILES: Final = (
     "standings.json",
 )
 """Besides the manifest; in this order."""
+DRAWS: Final = "draws.jsonl"
+"""One more file, at the end, if the season has draws that are stored."""
 
 _MAGIC: Final = b"PK\x03\x04"
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The one date of all files in it, so that the bundle depends on nothing but the season."""
 _CHUNK: Final = 1 << 16
 
-# What a bundle may take. A genuine one comes near none of these; without them a forged one of a few kilobytes could fill
-# memory and disk, for zip packs a thousand bytes into one.
+# Limits of a bundle. A genuine one stays far below all of them. Without them a forged bundle of a few kilobytes could fill
+# memory and disk, because zip packs a thousand bytes into one.
 
 MOST_UNPACKED: Final = 200
 """Bytes of all files together for each byte of the bundle; a genuine one has about six."""
@@ -49,7 +51,7 @@ LONGEST_LINE: Final = 1 << 16
 MOST_LINES: Final = 1_000_000
 """In any file."""
 LONGEST_READ: Final = 1 << 17
-"""Bytes that zipfile may read at once. It reads more only of a directory, and that of seven files is short."""
+"""Bytes that zipfile may read at once. It reads more only of a directory, and that of eight files is short."""
 
 
 def is_bundle(path: Path) -> bool:
@@ -65,13 +67,15 @@ def is_bundle(path: Path) -> bool:
 
 def write_bundle(path: Path, files: Mapping[str, Path]) -> str:
     """Writes the bundle, never half of it; returns its digest."""
+    names = [name for name in (*FILES, DRAWS) if name in FILES or name in files]
     manifest = (
-        canonical_json({"format": FORMAT, "files": {name: _hash_file(files[name]) for name in FILES}}) + b"\n"
+        canonical_json({"format": BUNDLE_FORMAT, "files": {name: _hash_file(files[name]) for name in names}})
+        + b"\n"
     )
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as bundle:
         bundle.writestr(_make_member(MANIFEST), manifest)
-        for name in FILES:
+        for name in names:
             _add_file(bundle, name, files[name])
     draft.replace(path)
     return hashlib.sha256(manifest).hexdigest()
@@ -106,16 +110,25 @@ class Bundle:
         """SHA-256 of the manifest, and so of all that is in the bundle."""
         return hashlib.sha256(self._read_whole(MANIFEST)).hexdigest()
 
+    @property
+    def has_draws(self) -> bool:
+        """Whether the season has draws that are stored."""
+        return DRAWS in self._archive.namelist()
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (*FILES, DRAWS) if self.has_draws else FILES
+
     def check_manifest(self) -> None:
         """`BadSeason` unless the files are those that the manifest lists, with the hashes that it gives."""
         self._check_names()
         self._check_size()
         manifest = self.read_json(MANIFEST)
-        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-            raise BadSeason(f"{MANIFEST}: the format is not {FORMAT}")
-        if not isinstance(manifest.get("files"), dict) or sorted(manifest["files"]) != sorted(FILES):
-            raise BadSeason(f"{MANIFEST}: it must list {', '.join(FILES)}")
-        for name in FILES:
+        if not isinstance(manifest, dict) or manifest.get("format") != BUNDLE_FORMAT:
+            raise BadSeason(f"{MANIFEST}: the format is not {BUNDLE_FORMAT}")
+        if not isinstance(manifest.get("files"), dict) or sorted(manifest["files"]) != sorted(self._names):
+            raise BadSeason(f"{MANIFEST}: it must list {', '.join(self._names)}")
+        for name in self._names:
             self._check_hash(name, manifest["files"][name])
 
     def read_json(self, name: str) -> Any:
@@ -154,7 +167,7 @@ class Bundle:
                 yield line
 
     def _check_names(self) -> None:
-        names, wanted = self._archive.namelist(), [MANIFEST, *FILES]
+        names, wanted = self._archive.namelist(), [MANIFEST, *self._names]
         for name in wanted:
             if names.count(name) != 1:
                 raise BadSeason(f"{name} is {'in it twice' if name in names else 'missing'}")

@@ -30,7 +30,7 @@ _TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """It never goes back, so that no line keeps it busy for long. A text without an end extends to the end of the line."""
 
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_STEPS = [1 if byte in b"[{" else -1 for byte in range(256)]
+_DEPTH_STEPS = [1 if byte in b"[{" else -1 for byte in range(256)]
 
 
 def read_line(line: str | bytes) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def nesting_fault(data: bytes) -> str:
     if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES or data.count(b'"') > MOST_QUOTES:
         return f"it has more than {MOST_VALUES} values"
     brackets = _TEXTS.sub(b"", data).translate(None, _NO_BRACKETS)
-    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MOST_DEPTH:
+    if max(accumulate(map(_DEPTH_STEPS.__getitem__, brackets)), default=0) > MOST_DEPTH:
         return f"its brackets are nested too deeply, more than {MOST_DEPTH} times"
     return ""
 

@@ -152,7 +152,7 @@ _OUTCOME = object_with(
     {"points": list_of(any_number), "ranks": list_of(whole_number(1)), "rounds": list_of(list_of(any_number))}
 )
 _RESULT = object_with({"ranks": list_of(whole_number(1))})
-_ENDINGS = list_of(one_of(*Ending))
+_ENDING_SHAPE = list_of(one_of(*Ending))
 
 RECORD = object_with(
     {
@@ -173,7 +173,7 @@ RECORD = object_with(
         "entries": list_of(object_of(any_value)),
         "outcome": _OUTCOME,
         "result": _RESULT,
-        "endings": _ENDINGS,
+        "endings": _ENDING_SHAPE,
         "chain": hex_digest,
     },
     may_have={
@@ -183,28 +183,28 @@ RECORD = object_with(
     },
 )
 
-_TIMES = {"asked_ms": whole_number(), "allowance_ms": whole_number(), "charged_ms": whole_number()}
+_CHARGE_TIMES = {"asked_ms": whole_number(), "allowance_ms": whole_number(), "charged_ms": whole_number()}
 _PLAYED = {"seat": whole_number(), "move": any_value}
-_CALL = {"seat": whole_number(), "came_ms": whole_number(), **_TIMES}
+_CALL = {"seat": whole_number(), "came_ms": whole_number(), **_CHARGE_TIMES}
 
 _ENTRIES: Mapping[str, Mapping[str, Check]] = {
     "sat": {"seat": whole_number(), "nonce": or_null(hex_digest)},
     "dealt": {},
-    "move": {"seat": whole_number(), "prompt": whole_number(1), "move": any_value, **_TIMES},
+    "move": {"seat": whole_number(), "prompt": whole_number(1), "move": any_value, **_CHARGE_TIMES},
     "default": {"reason": one_of("TIMED_OUT", "FORFEITED", "RESIGNED"), "prompt": whole_number(1)},
     "called": {
         "prompt": whole_number(1), "calls": list_of(object_with(_CALL)), "window_ms": whole_number(), "layouts": list_of(any_value),
     },
     "agreed": {
         "prompt": whole_number(1), "reason": one_of("OFFERED", "TIMED_OUT"), "layouts": list_of(any_value),
-        "silent": list_of(whole_number()), "asked": list_of(object_with({"seat": whole_number(), **_TIMES})),
+        "silent": list_of(whole_number()), "asked": list_of(object_with({"seat": whole_number(), **_CHARGE_TIMES})),
     },
     "rejected": {"seat": whole_number(), "prompt": whole_number(1), "reason": one_of("ILLEGAL", "TOO_LATE")},
     "resigned": {"seat": whole_number()},
     "forfeited": {"seat": whole_number(), "ending": one_of("TIMED_OUT", "ILLEGAL_MOVES", "NEVER_SAT")},
     "taken_over": {"epoch": whole_number(1)},
     "frozen": {"ms": whole_number(1), "why": one_of(*STOPS)},
-    "finished": {"outcome": _OUTCOME, "result": _RESULT, "endings": _ENDINGS},
+    "finished": {"outcome": _OUTCOME, "result": _RESULT, "endings": _ENDING_SHAPE},
 }  # fmt: skip
 
 
@@ -217,7 +217,7 @@ def check_entry(entry: dict[str, Any], seats: int) -> None:
         raise BadRecord(f"{quote_value(kind)} is no kind of entry; there are {', '.join(_ENTRIES)}")
     checks = {"kind": any_text, "seq": whole_number(1), "at_ms": whole_number(), **_ENTRIES[kind]}
     if kind == "default":
-        times = _TIMES if entry.get("reason") == "TIMED_OUT" else {}
+        times = _CHARGE_TIMES if entry.get("reason") == "TIMED_OUT" else {}
         checks["moves"] = list_of(object_with({**_PLAYED, **times}))
     object_with(checks)(entry, "")
     for seat in _seats_in(entry):

@@ -1,1 +1,1 @@
-"""The commands that need the server extra; found by entry points."""
+"""The commands that need the server extra. `seatwise` finds them by their entry points."""

@@ -1,4 +1,4 @@
-"""Calls of a unary service from the terminal."""
+"""Calls methods of a unary service from the terminal."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from seatwise.link.dialing import explain_failure, open_blocking_channel
 from seatwise.link.endpoint import Endpoint, refuse_clear_text, resolve_endpoint
 from seatwise.link.security import Security
 
-TIMEOUT_S = 10.0
+RPC_TIMEOUT_S = 10.0
 NOT_CONNECTED = "failed to connect"
-"""gRPC says so of a call that no server has got."""
+"""The text of gRPC's error if no server has received the call."""
 
 Call = Callable[[str, Any], Any]
-"""A method's name and its request; its response, or a SeatwiseError."""
+"""Takes a method's name and its request, and returns the response. Raises `SeatwiseError`."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -65,7 +65,8 @@ def open_service(
 ) -> Iterator[Call]:
     """Open a service to call its methods.
 
-    This machine's admin token is sent to no other machine's server, unless it was named; and only if `as_admin`.
+    This machine's admin token is sent only if `as_admin`, and never to a server on another machine, unless the
+    arguments name it.
     """
     token = token_of(args, as_admin=as_admin)
     metadata = (("authorization", f"Bearer {token}"),) if token else ()
@@ -76,7 +77,7 @@ def open_service(
         def ask_once(method: str, request: Any, *, waits: bool) -> Any:
             try:
                 return getattr(stub, method)(
-                    request, metadata=metadata, timeout=TIMEOUT_S, wait_for_ready=waits
+                    request, metadata=metadata, timeout=RPC_TIMEOUT_S, wait_for_ready=waits
                 )
             except grpc.RpcError as error:
                 raise explain_failure(endpoint, security, from_rpc(error)) from error
@@ -87,6 +88,6 @@ def open_service(
             except UnavailableError as error:
                 if NOT_CONNECTED not in error.message:
                     raise
-            return ask_once(method, request, waits=True)  # it may be starting
+            return ask_once(method, request, waits=True)  # the server may be starting: wait for it
 
         yield ask

@@ -10,11 +10,11 @@ from pathlib import Path
 from seatwise_server.tls.private_ca import issue_certificate
 from seatwise_server.tls.tls_files import TlsError, read_identity
 
-TEXT = "sign a certificate for servers with these hosts, by a CA of your own, or renew it"
+CERTIFICATES_HELP = "sign a certificate for servers with these hosts, by a CA of your own, or renew it"
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Adds the arguments; no server is asked."""
+    """Add the arguments. The command needs no server."""
     parser.add_argument(
         "hosts", nargs="+", metavar="HOST", help="names and IP addresses by which clients call the server"
     )
@@ -41,7 +41,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Prints the pin of the key."""
+    """Issue the certificate and print the pin of its key; return the exit code."""
     try:
         files = issue_certificate(args.ca, args.into, args.hosts, is_readable=args.readable)
         identity = read_identity(files)

@@ -1,4 +1,4 @@
-"""`seatwise ctl check`: whether all that a store holds is whole, above all one that was restored."""
+"""`seatwise ctl check`: whether all data of a store is complete and consistent, above all after a restore."""
 
 from __future__ import annotations
 
@@ -18,46 +18,48 @@ from seatwise_referee.verify import verify_line
 from seatwise_server.cli import asking
 from seatwise_server.cli.asking import Call
 
-TEXT = "compare lists, entries, records and result logs, and replay all records and the journals of running matches"
+CHECK_HELP = "compare lists, entries, records and result logs, and replay all records and the journals of running matches"
 PAGE = 200
 
 State = match_pb2.Match.State
 
 
 class NotWhole(Exception):
-    """What is wrong with a match."""
+    """A fault of a match; the text says which."""
 
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments."""
     asking.add_arguments(parser)
-    parser.add_argument("--mend", action="store_true", help="mend each fault that can be mended without loss")
+    parser.add_argument(
+        "--mend", action="store_true", help="repair each fault that can be repaired without loss"
+    )
     parser.set_defaults(run=run)
 
 
 @dataclass
 class Findings:
-    """What a check has come to."""
+    """The results of a check."""
 
     counts: Counter[str] = field(default_factory=Counter)
     wrong: dict[str, str] = field(default_factory=dict)
-    """By match."""
+    """The faults by match."""
     mended: dict[str, str] = field(default_factory=dict)
-    """By match, what was wrong with it."""
+    """The repaired faults by match."""
 
     def note_wrong(self, match: str, text: str) -> None:
-        """Remember a fault, and print it."""
+        """Keep a fault, and print it."""
         self.wrong[match] = f"{self.wrong[match]}; {text}" if match in self.wrong else text
         print(f"{match}: {text}", file=sys.stderr, flush=True)
 
     def note_mended(self, match: str, text: str) -> None:
-        """Remember a fault that was mended, and print it."""
+        """Keep a fault that was repaired, and print it."""
         self.mended[match] = text
         print(f"{match}: mended: {text}", file=sys.stderr, flush=True)
 
 
 def run(args: Namespace) -> int:
-    """Check the server; return 1 if anything is wrong and was not mended."""
+    """Check the server; return 1 if there is a fault that was not repaired."""
     findings = Findings()
     with asking.open_service(args, admin_service_pb2_grpc.AdminServiceStub) as ask:
         _compare_lists(ask, args, findings)
@@ -68,7 +70,7 @@ def run(args: Namespace) -> int:
 
 
 def _compare_lists(ask: Call, args: Namespace, findings: Findings) -> None:
-    """Lists, entries, records and result logs with each other. First of all, so that what was mended is replayed too."""
+    """Compare lists, entries, records and result logs. It comes first, so that repaired matches are replayed too."""
     token = ""
     while True:
         page = ask("CheckMatches", pb.CheckMatchesRequest(page_token=token, mend=args.mend))
@@ -99,7 +101,7 @@ def _list_all_matches(client: Client) -> Iterator[match_pb2.Match]:
 
 
 def _check_match(client: Client, match: match_pb2.Match) -> str:
-    """Return what kind of match it is. Raises `NotWhole`."""
+    """Check one match and return its kind. Raises `NotWhole` for a fault, and `SeatwiseError`."""
     if match.state == State.STATE_VOIDED:
         return "voided"
     try:
@@ -122,7 +124,7 @@ def _verify_record(record: str, chain: str) -> str:
 
 
 def _follow_match(client: Client, name: str) -> str:
-    """A spectator's first view is made of the whole journal, move by move."""
+    """Replay a running match: the server computes a spectator's first view from the whole journal, move by move."""
     watching = client.watch_match(name)
     try:
         for seen in watching:

@@ -1,4 +1,4 @@
-"""`seatwise ctl`: looks after the processes of a server."""
+"""`seatwise ctl`: manages the processes of a server."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from google.protobuf.json_format import MessageToDict
 
 from seatwise.cli import arguments
 from seatwise.cli.command import Command
+from seatwise.v1 import access_service_pb2, bot_service_pb2
 from seatwise.v1 import admin_service_pb2 as pb
-from seatwise.v1 import bot_service_pb2
+from seatwise.v1.access_service_pb2_grpc import AccessServiceStub
 from seatwise.v1.admin_service_pb2_grpc import AdminServiceStub
 from seatwise.v1.bot_service_pb2_grpc import BotServiceStub
-from seatwise_server.cli import asking, certificates, check, health, table
+from seatwise_server.cli import access_tokens, asking, audit_log, certificates, check, health, table
 from seatwise_server.cli.asking import Call
 
 MOST_LISTED = 1000
@@ -25,11 +26,20 @@ MOST_LISTED = 1000
 def configure(parser: ArgumentParser) -> None:
     """Add the verbs and their arguments."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    health.configure(verbs.add_parser("health", help=health.TEXT, description=health.TEXT))
+    health.configure(verbs.add_parser("health", help=health.HEALTH_HELP, description=health.HEALTH_HELP))
     _add_verb(verbs, "referees", "list the referees, their matches and their free tables", _list_referees)
     _add_verb(verbs, "matches", "list the matches that are not over, and their referees", _list_matches)
     _add_verb(verbs, "leases", "list the leases, their holders and the remaining time", _list_leases)
-    check.configure(verbs.add_parser("check", help=check.TEXT, description=check.TEXT))
+    check.configure(verbs.add_parser("check", help=check.CHECK_HELP, description=check.CHECK_HELP))
+    access_tokens.configure(
+        verbs.add_parser("token", help=access_tokens.TOKENS_HELP, description=access_tokens.TOKENS_HELP)
+    )
+    audit_log.configure(
+        verbs.add_parser("audit", help=audit_log.AUDIT_HELP, description=audit_log.AUDIT_HELP)
+    )
+    text = "erase an owner: the name, the addresses and the meaning of pseudonyms; bots, records and the audit log stay"
+    erase = _add_verb(verbs, "erase-owner", text, _erase_owner, AccessServiceStub)
+    erase.add_argument("owner", help="the owner as it was registered")
     drain = _add_verb(
         verbs, "drain", "tell a referee to take no new matches and finish those it has", _drain_referee
     )
@@ -44,7 +54,9 @@ def configure(parser: ArgumentParser) -> None:
     )
     void.add_argument("--reason", required=True, metavar="TEXT", help="the reason, which everyone can read")
     certificates.configure(
-        verbs.add_parser("certificates", help=certificates.TEXT, description=certificates.TEXT)
+        verbs.add_parser(
+            "certificates", help=certificates.CERTIFICATES_HELP, description=certificates.CERTIFICATES_HELP
+        )
     )
     text = "forget the no-shows of a bot, and let it wait in the queues again"
     forgive = _add_verb(verbs, "forgive", text, _forgive_bot)
@@ -68,7 +80,7 @@ def _add_verb(
 
 
 def run(args: Namespace) -> int:
-    """Do what the verb says. Raises `SeatwiseError` for what the server refuses."""
+    """Run the verb and return the exit code. Raises `SeatwiseError` if the server refuses the call."""
     code: int = args.run(args)
     return code
 
@@ -137,6 +149,12 @@ def _delete_bot(ask: Call, args: Namespace) -> None:
     aborted = len(answer.aborted_matches)
     matches = {0: "no match", 1: "1 match"}.get(aborted, f"{aborted} matches")
     _print_answer(answer, f"{args.bot} is deleted; {matches} by name waited for it", args)
+
+
+def _erase_owner(ask: Call, args: Namespace) -> None:
+    answer = ask("EraseOwner", access_service_pb2.EraseOwnerRequest(owner=args.owner))
+    text = f"the owner is erased; it had {len(answer.bots)} bots, which stay, and {len(answer.access_tokens)} access tokens"
+    _print_answer(answer, text, args)
 
 
 def _show_rows(

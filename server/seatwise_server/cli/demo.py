@@ -1,4 +1,4 @@
-"""`seatwise demo`: a server, a ladder, four bots as processes, some matches, their verified records and the table."""
+"""`seatwise demo`: a server, a ladder, four bots as processes, some matches, their verified records and the standings."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ BOTS = {
         "solver-twin": "solver",
     },
 }
-"""The players of the demo by game and name, and which sample each is."""
+"""The bots of the demo by game and name, each with its sample."""
 LIMITS = {"ubongo": TimeControl(free_ms={"build": 10_000})}
-"""Where the house's own limits would take too long to watch."""
+"""Shorter time limits, for games whose default limits would make the demo too long."""
 LADDER = "ladders/demo"
 MATCHES_AT_ONCE = 8
 """Matches that each bot plays at the same time."""
-LONGEST_S = 300.0
+LONGEST_DEMO_S = 300.0
 POLL_S = 0.1
-END_S = 10.0
+BOTS_END_S = 10.0
 TABLE_S = 30.0
-"""The table follows its results within a second or two, unless the machine is busy."""
+"""Seconds to wait for the table: it follows the results within a second or two, unless the machine is busy."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -68,7 +68,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Play the demo; leave nothing running, whatever happens."""
+    """Play the demo and return the exit code. All processes are ended, even after an error."""
     _check_writable(args.records)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="seatwise-demo-")))
@@ -83,7 +83,7 @@ def run(args: Namespace) -> int:
 
 
 def _check_writable(records: Path) -> None:
-    """Before the matches are played, not after."""
+    """Raise `UsageError` if the file cannot be written: before the matches are played, not after."""
     try:
         records.open("a").close()
     except OSError as error:
@@ -92,7 +92,17 @@ def _check_writable(records: Path) -> None:
 
 @contextmanager
 def _run_server(folder: Path) -> Iterator[str]:
-    command = ["serve", "--port", "0", "--data", str(folder), "--no-house-bots", "--log-level", "warning"]
+    command = [
+        "serve",
+        "--port",
+        "0",
+        "--data",
+        str(folder),
+        "--no-house-bots",
+        "--no-http",
+        "--log-level",
+        "warning",
+    ]
     with _run_process(command, stdout=subprocess.PIPE) as server:
         assert server.stdout
         line = server.stdout.readline()
@@ -103,7 +113,7 @@ def _run_server(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def _run_bot(admin: Client, address: str, name: str, args: Namespace) -> Iterator[subprocess.Popen[str]]:
-    """A bot as a process of its own; it learns its token from the environment, where nobody can list it."""
+    """Run a bot as a process. It gets its token through the environment, which other users cannot read."""
     registered = admin.register_bot(name, version="1", owner=name)
     command = [
         "bot",
@@ -137,7 +147,7 @@ def _run_process(
     finally:
         process.terminate()
         try:
-            process.wait(END_S)
+            process.wait(BOTS_END_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -146,7 +156,7 @@ def _run_process(
 
 
 class _Ladder:
-    """The demo's ladder, from its making to its table."""
+    """The demo's ladder, from its creation to its standings."""
 
     def __init__(self, admin: Client, game: str) -> None:
         self._admin = admin
@@ -155,12 +165,14 @@ class _Ladder:
         admin.create_ladder(ladder)
 
     def play_matches(self, matches: int, players: Sequence[subprocess.Popen[str]]) -> None:
-        """Returns when the bots, who play so many and stop, have stopped."""
+        """Wait until the bots have played the matches and stopped. Raises `SeatwiseError` after `LONGEST_DEMO_S`."""
         with table.show_progress("Playing", matches) as advance:
-            done, deadline = 0, time.monotonic() + LONGEST_S
+            done, deadline = 0, time.monotonic() + LONGEST_DEMO_S
             while any(player.poll() is None for player in players):
                 if time.monotonic() > deadline:
-                    raise SeatwiseError(f"only {done} of {matches} matches are over after {LONGEST_S:.0f} s")
+                    raise SeatwiseError(
+                        f"only {done} of {matches} matches are over after {LONGEST_DEMO_S:.0f} s"
+                    )
                 time.sleep(POLL_S)
                 before, done = done, min(matches, self._list_results())
                 advance(done - before)
@@ -169,11 +181,11 @@ class _Ladder:
         return self._admin.get_ladder(LADDER).results
 
     def list_matches(self) -> list[str]:
-        """Those that count, in their order."""
+        """Return the matches that count, in their order."""
         return [each.match for each in self._admin.list_ladder_results(LADDER, page_size=1000).results]
 
     def read_standings(self, results: int) -> Sequence[ladder_pb2.Standing]:
-        """The table with so many results in it."""
+        """Return the standings once they contain this many results. Raises `SeatwiseError` after `TABLE_S`."""
         deadline = time.monotonic() + TABLE_S
         while (shown := self._admin.list_standings(LADDER)).results < results:
             if time.monotonic() > deadline:

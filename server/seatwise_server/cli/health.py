@@ -1,4 +1,4 @@
-"""`seatwise ctl health`: whether one process is ready, for probes of containers and for scripts."""
+"""`seatwise ctl health`: whether one process is ready, for container probes and scripts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from seatwise.errors import EncryptionError, from_rpc
 from seatwise.link.dialing import explain_failure, open_blocking_channel
 from seatwise_server.cli import asking
 
-TEXT = "ask whether a process is ready: Redis answers, and a referee has free tables"
-TIMEOUT_S = 3.0
+HEALTH_HELP = "ask whether a process is ready: Redis answers, and a referee has free tables"
+HEALTH_TIMEOUT_S = 3.0
 
 _Status = health_pb2.HealthCheckResponse.ServingStatus
 
 
 def configure(parser: ArgumentParser) -> None:
-    """Add the arguments; a token is not needed."""
+    """Add the arguments. The command needs no token."""
     parser.add_argument("--address", default=ADDRESS, help="address of the process (default: %(default)s)")
     parser.add_argument(
         "--service", default="", metavar="NAME",
@@ -48,7 +48,7 @@ def _fetch_status(args: Namespace) -> str:
     with open_blocking_channel(endpoint, security) as channel:
         request = health_pb2.HealthCheckRequest(service=args.service)
         try:
-            answer = health_pb2_grpc.HealthStub(channel).Check(request, timeout=TIMEOUT_S)
+            answer = health_pb2_grpc.HealthStub(channel).Check(request, timeout=HEALTH_TIMEOUT_S)
         except grpc.RpcError as error:
             explained = explain_failure(endpoint, security, from_rpc(error))
             if isinstance(explained, EncryptionError):

@@ -1,4 +1,4 @@
-"""`seatwise ladder`: creates ladders, and shows where everybody stands."""
+"""`seatwise ladder`: creates ladders, and shows their standings."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _configure_create(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Do what the verb says. Raises `SeatwiseError` for what the server refuses."""
+    """Run the verb and return the exit code. Raises `SeatwiseError` if the server refuses the call."""
     stub = ladder_service_pb2_grpc.LadderServiceStub
     with asking.open_service(args, stub, as_admin=args.as_admin) as ask:
         act: Act = args.act
@@ -143,10 +143,11 @@ def _show_ladders(ladders: Sequence[ladder_pb2.Ladder]) -> None:
             " ".join(f"{name}={value}"[:24] for name, value in sorted(each.options.items())),
             " ".join(f"{pace} {ms}" for pace, ms in sorted(each.time_control.free_ms.items())),
             str(each.results),
+            table.format_time(each.create_time),
         ]
         for each in ladders
     ]
-    table.show_table("Ladders", ("ladder", "game", "seats", "options", "free ms", "results"), rows)
+    table.show_table("Ladders", ("ladder", "game", "seats", "options", "free ms", "results", "created"), rows)
 
 
 def _show_standings(ask: Call, args: Namespace) -> int:
@@ -172,14 +173,14 @@ def _show_standings(ask: Call, args: Namespace) -> int:
 
 
 def _why_empty(name: str, results: int) -> str:
-    """The table follows the results within seconds."""
+    """Return why the table is empty. It follows the results within seconds."""
     if results:
         return f"{name} has {results} results, and its first table is being computed: try again in a moment"
     return f"No bot has played on {name} yet. Start one with: seatwise bot FILE.py:CLASS --queue {name}"
 
 
 def _compare_with_results(ask: Call, name: str, standings: Sequence[ladder_pb2.Standing], shown: int) -> int:
-    """The ratings from the results alone; 1 if any of them is another."""
+    """Compute the ratings from the results alone; return 1 if any of them differs."""
     results = [result for result in _list_results(ask, name) if result.seq <= shown]
     found = [
         (bot, rating.mu, rating.sigma, rating.matches)

@@ -1,4 +1,4 @@
-"""A ladder's table and its results, drawn for a terminal."""
+"""Prints a ladder's table and its results on a terminal."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from seatwise.v1 import ladder_pb2
 from seatwise_referee.ending import Ending
 from seatwise_server.cli import table
 
-COLUMNS = ("bot", "#", "matches", "rating", "strength (95 %)", "like", "")
-HISTORY = ("match", "result", "bots", "points", "ranks", "")
+STANDINGS_COLUMNS = ("bot", "#", "matches", "rating", "strength (95 %)", "like", "")
+HISTORY = ("match", "logged", "result", "bots", "points", "ranks", "")
 
 LEGEND = """\
 rating: openskill's rating, which decides the pairing. The table is ordered by the rating
@@ -20,9 +20,9 @@ from the bot."""
 
 
 def show_standings(title: str, standings: Sequence[ladder_pb2.Standing]) -> None:
-    """Print the line of each bot, the best first, and why some are off the ladder."""
+    """Print one line for each bot, the best first, and why some are off the ladder."""
     places = {each.bot: each.place for each in standings}
-    table.show_table(title, COLUMNS, [_standing_row(each, places) for each in standings])
+    table.show_table(title, STANDINGS_COLUMNS, [_standing_row(each, places) for each in standings])
     print(LEGEND)
     for each in standings:
         if each.off_reason:
@@ -65,6 +65,7 @@ def _history_row(each: ladder_pb2.LadderResult) -> list[str]:
     exits = [f"{shorten_bot(bot)} {ending.lower()}" for bot, ending in seats if ending != Ending.COMPLETED]
     return [
         each.match,
+        table.format_time(each.log_time),
         str(each.place),
         " ".join(map(shorten_bot, each.bots)),
         " ".join(map(str, each.points)),

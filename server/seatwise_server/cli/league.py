@@ -1,4 +1,4 @@
-"""`seatwise league`: runs a league from a file, and writes what is published of it."""
+"""`seatwise league`: plays a league from a file, and writes its report, table and bundle."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from seatwise.cli import decks
 from seatwise.cli.command import Command
+from seatwise.cli.exit_codes import FAILED, INTERRUPTED
 from seatwise.cli.security import add_security_arguments, security_of
 from seatwise.defaults import TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from seatwise_server.league.season import SeasonRun
 
-FAILED = 1
-INTERRUPTED = 130
 GOES_ON = "Finished matches are kept; run the same command again to continue."
 DEFAULT_RESULTS = Path("league-results")
 
@@ -85,7 +84,7 @@ def _add_table(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Do what the verb says."""
+    """Run the verb and return the exit code. Raises `SeatwiseError`."""
     return _RUNS[args.verb](args)
 
 
@@ -144,7 +143,7 @@ def _reinstate_entrant(args: Namespace) -> int:
 
 
 def _publish_season(args: Namespace) -> None:
-    """Writes all that is published, and prints the table."""
+    """Write the report, table and bundle, and print the table."""
     from seatwise_server.cli import table
     from seatwise_server.league.publishing import publish_season
     from seatwise_server.league.table import column_heads, row_cells
@@ -156,6 +155,8 @@ def _publish_season(args: Namespace) -> None:
         return
     rows = [[row["name"], str(row["rank"]), *row_cells(standings, row)] for row in standings["rows"]]
     table.show_table(standings["league"], ["entrant", "rank", *column_heads(standings)], rows)
+    if withheld := standings.get("withheld", 0):
+        print(f"Results withheld until their deals are over: {withheld}")
     if published.verdict:
         print(published.verdict)
     print(f"The page is {args.results / 'report.html'}")
@@ -166,7 +167,7 @@ def _publish_season(args: Namespace) -> None:
 
 
 def _read_token(args: Namespace) -> str:
-    """The admin's, for a server that is not our own."""
+    """Return the admin token for a server that another process runs."""
     from seatwise.cli.tokens import token_at
 
     return token_at(args.address or "", args.token)

@@ -1,11 +1,11 @@
-"""`seatwise match`: looks after matches from a terminal."""
+"""`seatwise match`: creates, shows and ends matches from a terminal."""
 
 from __future__ import annotations
 
 import json
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +21,7 @@ from seatwise_referee.games.registry import GAMES
 from seatwise_server.cli import show, table
 from seatwise_server.cli.asking import add_arguments, parse_options
 
-COLUMNS = ("match", "game", "state", "bots", "points", "ranks")
+MATCH_COLUMNS = ("match", "created", "game", "state", "bots", "points", "ranks")
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -59,6 +59,7 @@ def configure(parser: ArgumentParser) -> None:
         metavar="N",
         help="number of matches (default: %(default)s)",
     )
+    _add_filters(listing)
     for name, text, act in (
         ("show", "show one match", _show_match),
         ("record", "print the record of a finished match", _print_record),
@@ -84,6 +85,27 @@ def configure(parser: ArgumentParser) -> None:
         )
 
 
+def _add_filters(listing: ArgumentParser) -> None:
+    listing.add_argument(
+        "--bot", help="only matches of this bot: bots/NAME/versions/V, or NAME for version 1"
+    )
+    listing.add_argument("--game", help="only matches of this game, such as ugo")
+    listing.add_argument("--competition", metavar="NAME", help="only matches of ladders/NAME or leagues/NAME")
+    listing.add_argument(
+        "--state",
+        choices=["waiting", "seating", "running", "finished", "voided"],
+        help="only matches in this state",
+    )
+    for option, text in (
+        ("--since", "only matches that were created then or later"),
+        ("--until", "only matches that were created before then"),
+    ):
+        listing.add_argument(
+            option, type=arguments.parse_time, metavar="TIME",
+            help=f"{text}: 2026-11-22, 2026-11-22T18:00 (local time), or 30m, 12h or 7d ago",
+        )  # fmt: skip
+
+
 def _add_verb(verbs: Any, name: str, text: str) -> ArgumentParser:
     parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
     add_arguments(parser)
@@ -91,14 +113,14 @@ def _add_verb(verbs: Any, name: str, text: str) -> ArgumentParser:
 
 
 def run(args: Namespace) -> int:
-    """Do what the verb says."""
+    """Run the verb and return the exit code. Raises `SeatwiseError`."""
     with _open_client(args) as client:
         return int(args.act(client, args))
 
 
 @contextmanager
 def _open_client(args: Namespace) -> Iterator[Client]:
-    """An admin token is shown to no other machine's server."""
+    """Open a client. This machine's admin token is not sent to a server on another machine."""
     token = token_at(args.address, args.token)
     with Client(args.address, token=token, **security_of(args)) as client:
         yield client
@@ -124,8 +146,18 @@ def _parse_deal_set(text: str) -> match_pb2.DealSet:
 def _list_matches(client: Client, args: Namespace) -> int:
     matches: list[match_pb2.Match] = []
     token = ""
+    bot = args.bot if not args.bot or "/" in args.bot else f"bots/{args.bot}/versions/1"
     while len(matches) < args.count:
-        page = client.list_matches(min(args.count - len(matches), 1000), token)
+        page = client.list_matches(
+            min(args.count - len(matches), 1000),
+            token,
+            bot=bot or "",
+            game=args.game or "",
+            competition=args.competition or "",
+            state=args.state or "",
+            created_from=args.since,
+            created_before=args.until,
+        )
         matches += page
         token = page.next_page_token
         if not token:
@@ -134,9 +166,11 @@ def _list_matches(client: Client, args: Namespace) -> int:
         for match in matches:
             print(json.dumps(_to_dict(match)))
     elif matches:
-        table.show_table("Matches, newest first", COLUMNS, [_match_row(match) for match in matches])
+        table.show_table("Matches, newest first", MATCH_COLUMNS, [_match_row(match) for match in matches])
+        _print_withheld(matches)
     else:
-        print("There are no matches yet.")
+        filters = (args.bot, args.game, args.competition, args.state, args.since, args.until)
+        print("No match fits." if any(filters) else "There are no matches yet.")
     return 0
 
 
@@ -158,9 +192,11 @@ def _show_set(client: Client, args: Namespace) -> int:
     if args.json:
         print(json.dumps(_to_dict(found)))
         return 0
-    table.show_table(args.set, COLUMNS, [_match_row(client.get_match(name)) for name in found.matches])
-    state = "is over" if found.over else "is not over, so its matches are withheld"
+    matches = [client.get_match(name) for name in found.matches]
+    table.show_table(args.set, MATCH_COLUMNS, list(map(_match_row, matches)))
+    state = "is over" if found.over else "is not over, so its records are withheld"
     print(f"{len(found.matches)} of {found.size} matches were created; the set {state}.")
+    _print_withheld(matches)
     return 0
 
 
@@ -209,8 +245,13 @@ def _print_match(match: match_pb2.Match, args: Namespace) -> int:
     if args.json:
         print(json.dumps(_to_dict(match)))
     else:
-        table.show_table(match.name, COLUMNS, [_match_row(match)])
+        table.show_table(match.name, MATCH_COLUMNS, [_match_row(match)])
     return 0
+
+
+def _print_withheld(matches: Sequence[match_pb2.Match]) -> None:
+    if withheld := sum(match.result_withheld for match in matches):
+        print(f"Results withheld until their deal sets are over: {withheld}")
 
 
 def _to_dict(message: Any) -> dict[str, Any]:
@@ -219,13 +260,15 @@ def _to_dict(message: Any) -> dict[str, Any]:
 
 def _match_row(match: match_pb2.Match) -> list[str]:
     state = match_pb2.Match.State.Name(match.state).removeprefix("STATE_").lower()
+    unknown = "withheld" if match.result_withheld else "-"
     return [
         match.name,
+        table.format_time(match.create_time),
         match.game.removeprefix("games/"),
         f"{state} ({match.void_reason})" if match.void_reason else state,
         " ".join(bot.removeprefix("bots/").replace("/versions/", ":") for bot in match.bots),
-        " ".join(map(str, match.result.points)) or "-",
-        " ".join(map(str, match.result.ranks)) or "-",
+        " ".join(map(str, match.result.points)) or unknown,
+        " ".join(map(str, match.result.ranks)) or unknown,
     ]
 
 

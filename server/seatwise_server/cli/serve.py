@@ -6,16 +6,24 @@ import asyncio
 import os
 import signal
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from ipaddress import ip_network
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from seatwise.cli import arguments, decks
 from seatwise.cli.command import Command, program_name
-from seatwise.defaults import DATA_VARIABLE, PORT, data_folder
+from seatwise.defaults import DATA_VARIABLE, HTTP_PORT, PORT, WS_PORT, data_folder
 from seatwise.link.endpoint import is_local_address
-from seatwise_server.config import KEEP_RECORDS_S, ROLES, Config, address_from_here
+from seatwise_server.config import (
+    KEEP_RECORDS_S,
+    ROLES,
+    Config,
+    HttpSettings,
+    address_from_here,
+)
+from seatwise_server.memory import LEAST_MEMORY, MemoryLimitPassed, default_limit
 from seatwise_server.tls.self_signed import self_signed_files
 from seatwise_server.tls.tls_files import TlsError, TlsFiles
 
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
     from seatwise_server.embedded import EmbeddedRedis
 
 DAY_S = 24 * 3600
+START_AGAIN = 75
+"""The exit code of a server that has stopped only to be started again: EX_TEMPFAIL of sysexits.h."""
 PLAIN_TEXT = (
     "This server speaks plain text. Bots on other machines refuse to send their tokens in clear: turn TLS on with "
     "--tls-cert and --tls-key, or with --tls auto."
@@ -33,6 +43,8 @@ REDIS_VARIABLE = "SEATWISE_REDIS"
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments."""
     _add_listening(parser)
+    _add_http(parser)
+    _add_websockets(parser)
     _add_encryption(parser)
     _add_keeping(parser)
     _add_work(parser)
@@ -40,7 +52,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def _add_listening(parser: ArgumentParser) -> None:
-    """Where it listens, and is found."""
+    """Add the arguments for the addresses: where the server listens, and where bots find it."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument(
         "--port",
@@ -54,12 +66,73 @@ def _add_listening(parser: ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _add_http(parser: ArgumentParser) -> None:
+    """Add the arguments for the REST API and its callers."""
+    group = parser.add_argument_group("HTTP", "the REST API of a gateway; it has the same certificate")
+    group.add_argument(
+        "--http-host", metavar="HOST", help="address that HTTP listens on (default: that of --host)"
+    )
+    group.add_argument(
+        "--http-port", type=arguments.parse_port, metavar="PORT",
+        help=f"port of HTTP; 0 takes a free port (default: {HTTP_PORT} if it is free, or a free port with --port 0)",
+    )  # fmt: skip
+    group.add_argument("--no-http", action="store_true", help="serve no HTTP")
+    group.add_argument(
+        "--http-cors", action="append", default=[], type=_parse_cors_origin, metavar="ORIGIN",
+        help="let pages of this origin call from a browser, e.g. https://example.org; * for all; may be repeated",
+    )  # fmt: skip
+    group.add_argument(
+        "--http-lobby", type=arguments.parse_address, metavar="HOST:PORT",
+        help="the lobby for bots that come over HTTP (default: this process, if it is a lobby)",
+    )  # fmt: skip
+    group.add_argument(
+        "--http-proxy", action="append", default=[], type=_parse_network, metavar="ADDRESS",
+        help="address or network of a proxy, whose X-Forwarded-For says who calls, and whose WebSockets are not limited as those "
+        "of one address; may be repeated",
+    )  # fmt: skip
+
+
+def _parse_cors_origin(text: str) -> str:
+    """Return an origin, or * for all."""
+    return text if text == "*" else arguments.parse_origin(text)
+
+
+def _parse_network(text: str) -> str:
+    """Return an IP address, or a network such as 10.0.0.0/8."""
+    try:
+        ip_network(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} is not an IP address or network: {error}") from None
+    return text
+
+
+def _add_websockets(parser: ArgumentParser) -> None:
+    """Add the arguments for bots that use WebSocket."""
+    group = parser.add_argument_group("bots by WebSocket")
+    group.add_argument(
+        "--ws-port", type=arguments.parse_port, metavar="PORT",
+        help=f"port for WebSockets; 0 takes a free port (default: {WS_PORT} if it is free, or a free port with --port 0)",
+    )  # fmt: skip
+    group.add_argument(
+        "--ws-host", default="", metavar="HOST", help="address that it listens on (default: --host)"
+    )
+    group.add_argument(
+        "--ws-address", type=arguments.parse_ws_address, metavar="URL",
+        help="where bots reach it, as in wss://play.example.org/referee-1 behind a proxy (default: where it listens)",
+    )  # fmt: skip
+    group.add_argument(
+        "--ws-origin", type=arguments.parse_origin, action="append", default=[], dest="ws_origins", metavar="ORIGIN",
+        help="let pages of this origin connect, as in https://example.org; may be repeated (default: its own host only)",
+    )  # fmt: skip
+    group.add_argument("--no-ws", action="store_true", help="take no WebSockets")
+
+
 def _add_encryption(parser: ArgumentParser) -> None:
-    """Whether it speaks TLS, and with which key."""
+    """Add the arguments for TLS and its keys."""
     group = parser.add_argument_group("encryption")
     group.add_argument(
         "--tls", choices=["auto"],
-        help="auto makes a certificate that signs itself, for a LAN, and prints the pin of its key",
+        help="auto makes a self-signed certificate, for a LAN, and prints the pin of its key",
     )  # fmt: skip
     group.add_argument(
         "--tls-cert", type=Path, metavar="FILE",
@@ -68,12 +141,12 @@ def _add_encryption(parser: ArgumentParser) -> None:
     group.add_argument("--tls-key", type=Path, metavar="FILE", help="private key of the certificate, as PEM")
     group.add_argument(
         "--tls-client-ca", type=Path, metavar="FILE",
-        help="CAs of the clients, as PEM: a client without a certificate of theirs is refused",
+        help="CAs of the clients, as PEM: a client without a certificate of one of them is refused",
     )  # fmt: skip
 
 
 def _add_keeping(parser: ArgumentParser) -> None:
-    """What it keeps, and where."""
+    """Add the arguments for the store and the data folder."""
     parser.add_argument(
         "--data", type=Path, default=data_folder(), metavar="FOLDER",
         help="folder of the embedded Redis and the admin token (default: %(default)s)",
@@ -102,7 +175,7 @@ def _add_keeping(parser: ArgumentParser) -> None:
 
 
 def _add_work(parser: ArgumentParser) -> None:
-    """What it does."""
+    """Add the arguments for roles, tables and house bots."""
     parser.add_argument(
         "--role", choices=["all", *ROLES], action="append", dest="roles",
         help="role of this process; may be repeated (default: all)",
@@ -114,6 +187,11 @@ def _add_work(parser: ArgumentParser) -> None:
         metavar="N",
         help="maximum number of matches at once (default: %(default)s)",
     )
+    parser.add_argument(
+        "--max-memory", type=_parse_memory, metavar="SIZE",
+        help="stop in order above this memory, such as 900M, with exit code 75, to be started again; 0 for no limit "
+        "(default: 60%% of the memory of the machine or container)",
+    )  # fmt: skip
     decks.add_to(parser)
     parser.add_argument(
         "--no-house-bots",
@@ -123,10 +201,10 @@ def _add_work(parser: ArgumentParser) -> None:
 
 
 def _add_telling(parser: ArgumentParser) -> None:
-    """What it tells those who run it."""
+    """Add the arguments for health checks, metrics and the log."""
     parser.add_argument(
         "--health-port", type=arguments.parse_port, metavar="PORT",
-        help="answer health checks on this port too, always in plain text, for probes that speak no TLS",
+        help="answer health checks on this port too, always in plain text, for probes that do not support TLS",
     )  # fmt: skip
     parser.add_argument(
         "--metrics-host",
@@ -146,13 +224,25 @@ def _add_telling(parser: ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _parse_memory(text: str) -> int:
+    size = arguments.parse_size(text)
+    if 0 < size < LEAST_MEMORY:
+        raise ArgumentTypeError(f"{text!r} is too little: the server needs {LEAST_MEMORY // 2**20}M")
+    return size
+
+
 def config_of(args: Namespace) -> Config:
-    """Return the configuration that the arguments ask for."""
+    """Return the configuration for the arguments. Raises `TlsError` for options of TLS that do not fit together."""
     return Config(
         host=args.host,
         port=args.port,
         roles=_parse_roles(args),
         address=args.address or "",
+        ws_port=_ws_port(args),
+        is_ws_port_default=args.ws_port is None,
+        ws_host=args.ws_host,
+        ws_address=args.ws_address or "",
+        ws_origins=tuple(args.ws_origins),
         tls=_tls_files(args),
         is_tls_auto=args.tls == "auto",
         data=args.data,
@@ -161,11 +251,39 @@ def config_of(args: Namespace) -> Config:
         wait_replicas=args.wait_replicas,
         keep_records_s=max(1, int(args.keep_records * DAY_S)),
         most_tables=args.tables,
+        max_memory=default_limit() if args.max_memory is None else args.max_memory,
         house_bots=not args.no_house_bots,
         health_port=args.health_port,
+        http=_http_settings(args),
+        ws_proxies=tuple(args.http_proxy),
         metrics_host=args.metrics_host,
         metrics_port=args.metrics_port,
         gone_for_good_s=args.gone_for_good,
+        has_read_process={"gateway", "referee"} <= _parse_roles(args),
+        decks=tuple(os.path.abspath(deck) for deck in args.deck),
+        log_level=args.log_level,
+    )
+
+
+def _ws_port(args: Namespace) -> int | None:
+    if args.no_ws:
+        return None
+    if args.ws_port is not None:
+        return int(args.ws_port)
+    return WS_PORT if args.port else 0
+
+
+def _http_settings(args: Namespace) -> HttpSettings | None:
+    if args.no_http or "gateway" not in _parse_roles(args):
+        return None
+    usual = HTTP_PORT if args.port else 0
+    return HttpSettings(
+        host=args.http_host or args.host,
+        port=usual if args.http_port is None else args.http_port,
+        is_port_default=args.http_port is None,
+        cors_origins=tuple(args.http_cors),
+        lobby=args.http_lobby or "",
+        trusted_proxies=tuple(args.http_proxy),
     )
 
 
@@ -175,7 +293,7 @@ def _parse_roles(args: Namespace) -> frozenset[str]:
 
 
 def _tls_files(args: Namespace) -> TlsFiles | None:
-    """The files that the arguments name, or those of the pair that `--tls auto` makes. Raises `TlsError`."""
+    """Return the files that the arguments name, or those that `--tls auto` makes. Raises `TlsError`."""
     if bool(args.tls_cert) != bool(args.tls_key):
         raise TlsError("a certificate needs its key: name both --tls-cert and --tls-key")
     if args.tls and args.tls_cert:
@@ -211,6 +329,9 @@ def run(args: Namespace) -> int:
         config = config_of(args)
         embedded = embedded_redis(config)
         asyncio.run(_serve_until_stopped(config, embedded))
+    except MemoryLimitPassed as error:
+        print(f"seatwise serve: {error}; start it again, its matches wait", file=sys.stderr)
+        return START_AGAIN
     except (EmbeddedRedisError, StoreError, StoreLost, PortBusy, TlsError, ValueError) as error:
         print(f"seatwise serve: {error}", file=sys.stderr)
         return 1
@@ -237,6 +358,10 @@ async def _serve_until_stopped(config: Config, embedded: EmbeddedRedis | None) -
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with running(config, embedded) as server:
         _say_where(config, server.address, server.pin)
+        if server.http_address:
+            print(f"REST API: {server.http_address}/v1/docs", flush=True)
+        if server.ws_address:
+            print(f"Bots by WebSocket: {server.ws_address}", flush=True)
         told = asyncio.create_task(stop.wait())
         either: list[asyncio.Future[Any]] = [told, server.stopped]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
@@ -246,7 +371,7 @@ async def _serve_until_stopped(config: Config, embedded: EmbeddedRedis | None) -
 
 
 def _say_where(config: Config, address: str, pin: str) -> None:
-    """For a person on standard output; programs read the log."""
+    """Print the address for a person, on standard output. Programs read it from the log."""
     where = "" if config.data == data_folder() else f"{DATA_VARIABLE}={quote(str(config.data))} "
     if "gateway" in config.roles:
         print(f"Seatwise listens on {address}. Admin token: {config.admin_token_file}", flush=True)
@@ -264,7 +389,7 @@ def _say_where(config: Config, address: str, pin: str) -> None:
 
 
 def _connection_options(address: str, pin: str) -> str:
-    """What reaches this server from this machine, as options of `seatwise bot`."""
+    """Return the options of `seatwise bot` that reach this server from this machine."""
     here = address_from_here(address)
     if is_local_address(here):
         return here

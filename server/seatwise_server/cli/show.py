@@ -1,4 +1,4 @@
-"""Ubongo for people: the layouts of a match as text, side by side where there is room."""
+"""Draws Ubongo as text: the layouts of a match, side by side if the terminal is wide enough."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GAP = "   "
 
 
 def final_layouts(record: dict[str, Any]) -> str:
-    """Draw what each seat had laid in the last round, with its points, as wide as the terminal."""
+    """Draw the layout of each seat at the end of the last round, with its points, as wide as the terminal."""
     deal = record["deals"][-1]
     symbols = {Card.parse(card): each for card, each in deal["symbols"].items()}
     bots = [seat["bot"].removeprefix("bots/").partition("/")[0] for seat in record["seats"]]
@@ -27,13 +27,13 @@ def final_layouts(record: dict[str, Any]) -> str:
 
 
 def _last_layouts(record: dict[str, Any]) -> list[Layout]:
-    """The entry that closes a round carries every seat's layout."""
+    """Return every seat's layout from the entry that closes the last round."""
     closing = [entry["layouts"] for entry in record["entries"] if "layouts" in entry]
     return [layout_from_json(layout) for layout in closing[-1]]
 
 
 def rows_of(parts: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
-    """Yield rows of drawings, each under its head: as many side by side as there is room for."""
+    """Yield rows of drawings, each under its head: as many side by side as fit into `width` characters."""
     row: list[list[str]] = []
     for head, drawn in parts:
         column = [head, *drawn.splitlines()]

@@ -1,25 +1,28 @@
-"""Tables and progress bars: rich on a terminal that has it, plain lines elsewhere."""
+"""Prints tables and progress bars: with rich on a terminal if it is installed, and as plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC
 from typing import TYPE_CHECKING, TypeAlias
 
-if TYPE_CHECKING:  # a bot's author who looks at a ladder need not have it
+from google.protobuf.timestamp_pb2 import Timestamp
+
+if TYPE_CHECKING:  # rich is optional: authors of bots need not install it
     from rich.table import Table
 
 Advance: TypeAlias = Callable[[int], None]
-"""So many more are done."""
+"""Takes how many more have been done."""
 
 WIDEST = 10_000
-"""Wider than any terminal: how much room a frame needs, not how much it would be given."""
+"""More characters than any terminal has: with it, rich measures the room that a table needs, not what it would get."""
 
 
 @contextmanager
 def show_progress(what: str, total: int) -> Iterator[Advance]:
-    """Show a progress bar on a terminal; elsewhere print a line at the end."""
+    """Show a progress bar on a terminal. Elsewhere print one line at the end."""
     if not sys.stderr.isatty():
         yield lambda _: None
         print(f"{what}: {total} of {total}", file=sys.stderr)
@@ -33,8 +36,15 @@ def show_progress(what: str, total: int) -> Iterator[Advance]:
         yield lambda done: bar.advance(task, done)
 
 
+def format_time(time: Timestamp) -> str:
+    """Write a time to the second, in local time; empty for a time that is not known."""
+    if not time.seconds:
+        return ""
+    return time.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: the first column left, numbers right; plain lines if a frame has no room."""
+    """Print a table, with the first column left and numbers right. Without room for a frame, print plain lines."""
     drawn = _draw_table(title, columns, rows) if sys.stdout.isatty() else None
     if drawn is None:
         _print_plain(columns, rows)
@@ -49,7 +59,10 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def _draw_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table | None:
-    """In a frame; nothing is cut short, above all not the names, for they are typed again. `None` without rich."""
+    """Return a table with a frame; `None` without rich.
+
+    No cell is cut short, above all no name, because users type names again.
+    """
     try:
         from rich.table import Table
     except ModuleNotFoundError:

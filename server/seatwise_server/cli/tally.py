@@ -1,4 +1,4 @@
-"""What a set of records says about each bot."""
+"""Computes totals of each bot from a set of records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Row:
 
 
 class Tally:
-    """By bot, the best mean points first."""
+    """Points, ranks, timeouts and charged time by bot, with the best mean of points first."""
 
     COLUMNS: ClassVar = ("bot", "matches", "mean points", "mean rank", "timeouts", "charged ms/move")
 

@@ -9,12 +9,12 @@ from typing import Any
 from seatwise_referee.ending import Ending
 
 FORFEIT_ENDINGS = frozenset(Ending) - {Ending.COMPLETED, Ending.RESIGNED}
-"""The endings of a bot that is broken. Resigning is not among them: a bot that resigns still answers."""
+"""The endings that show that a bot is broken. Resigning is not one of them: a bot that resigns still answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedResult:
-    """One match that counts, as it stands in the result log. Void matches are never in it."""
+    """One match that counts, as the result log holds it. Void matches are never in it."""
 
     seq: int
     """The number of the result in its log, from 1."""
@@ -36,11 +36,11 @@ class LoggedResult:
     deal: str = ""
     """The name of the duplicate deal that several matches share. Empty for a deal that is played once."""
     par: tuple[float, ...] = ()
-    """The score of the house's par bot at each seat of this deal, if it is known."""
+    """The score of the par bot at each seat of this deal, if it is known."""
 
     @property
     def compares_bots(self) -> bool:
-        """Whether the match says how bots do against each other: there are at least two, and none of them sits twice."""
+        """Whether the match compares bots: there are at least two, and none of them sits twice."""
         return len(self.bots) > 1 and len(set(self.bots)) == len(self.bots)
 
     def to_json(self) -> dict[str, Any]:

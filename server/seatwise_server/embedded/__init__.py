@@ -1,4 +1,4 @@
-"""A private Redis of our own: started on a data folder, kept alive, and never left behind."""
+"""A private Redis: started on a data folder, restarted when it dies, and ended with the server."""
 
 from seatwise_server.embedded.binary import find_server_binary
 from seatwise_server.embedded.errors import (

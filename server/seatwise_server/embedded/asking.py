@@ -1,4 +1,4 @@
-"""What is asked of the server behind a socket, once and without waiting long."""
+"""Requests to a Redis server behind a UNIX socket, made once and with a short timeout."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ def _client(socket: Path | None) -> redis.Redis:
     return redis.Redis(unix_socket_path=str(socket), socket_timeout=1.0, retry=Retry(NoBackoff(), 0))
 
 
-def answers(socket: Path | None) -> bool:
-    """Whether it is there and has loaded its data."""
+def is_ready(socket: Path | None) -> bool:
+    """Returns whether the server runs and has loaded its data."""
     client = _client(socket)
     try:
         return bool(client.ping())
-    except redis.RedisError:  # not there yet, or loading
+    except redis.RedisError:  # it is not there yet, or it loads its data
         return False
     finally:
         client.close()
 
 
 def shut_down(socket: Path | None) -> bool:
-    """Asks it to end; whether it has heard. One that stands still has not."""
+    """Asks the server to end, and returns whether it answered. A process that is stopped does not answer."""
     client = _client(socket)
     try:
         client.shutdown(nosave=True, now=True, force=True)  # the append-only file has everything

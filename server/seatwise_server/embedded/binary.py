@@ -1,4 +1,4 @@
-"""Finds a Redis or Valkey to start."""
+"""Finds a Redis or Valkey server to start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seatwise_server.embedded.errors import NoServerBinary
 
 
 def find_server_binary() -> Path:
-    """The valkey-server that came with the `embedded` extra, else one on PATH; raises NoServerBinary."""
+    """Returns the valkey-server of the `embedded` extra, else one on PATH. Raises NoServerBinary."""
     for binary in (_packaged_binary(), *_binaries_on_path()):
         if binary is not None and _is_new_enough(binary):
             return binary

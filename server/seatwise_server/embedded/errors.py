@@ -1,19 +1,19 @@
-"""What can go wrong with the private Redis, in words for whoever starts the server."""
+"""Errors of the private Redis, in words for the operator that starts the server."""
 
 from __future__ import annotations
 
 
 class EmbeddedRedisError(Exception):
-    """Root of what can go wrong with the private Redis."""
+    """The base of all errors of the private Redis."""
 
 
 class NoServerBinary(EmbeddedRedisError):
-    """There is no Redis or Valkey to start."""
+    """No Redis or Valkey server was found."""
 
 
 class DataFolderBusy(EmbeddedRedisError):
-    """Another Seatwise server works on this data folder."""
+    """Another Seatwise server uses this data folder."""
 
 
 class RedisKeepsDying(EmbeddedRedisError):
-    """The private Redis does not stay up; the text ends with what it said last."""
+    """The private Redis dies repeatedly; the text ends with the last lines of its log."""

@@ -1,4 +1,4 @@
-"""The data folder: who has it, and what lies in it."""
+"""The data folder: its lock, the path of its socket, and its private files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from pathlib import Path
 from seatwise_server.embedded.errors import DataFolderBusy, EmbeddedRedisError
 
 LONGEST_SOCKET_PATH = 103
-"""Bytes that a UNIX socket's path may have on every system we run on."""
+"""The most bytes that the path of a UNIX socket may have on every supported system."""
 
 
 def lock_folder(folder: Path) -> int:
-    """The open lock file; the kernel lets go of it when we end, however we end."""
+    """Locks the folder, and returns the descriptor of the lock file.
+
+    The kernel releases the lock when the process ends. Raises DataFolderBusy if another server holds the lock.
+    """
     path = folder / "lock"
     lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -23,7 +26,7 @@ def lock_folder(folder: Path) -> int:
         holder = os.pread(lock, 20, 0).decode(errors="replace").strip()
         os.close(lock)
         raise DataFolderBusy(
-            f"Another Seatwise server (process {holder or 'unknown'}) works on the data folder {folder}. "
+            f"Another Seatwise server (process {holder or 'unknown'}) uses the data folder {folder}. "
             "Stop that one, or give this one a data folder of its own with --data FOLDER."
         ) from None
     os.ftruncate(lock, 0)
@@ -31,23 +34,27 @@ def lock_folder(folder: Path) -> int:
     return lock
 
 
-def socket_path(folder: Path) -> Path:
-    """In the data folder where the path is short enough, else in a new private folder of the system's."""
-    wanted = folder / "redis.sock"
+def socket_path(folder: Path, name: str = "redis.sock") -> Path:
+    """Returns a path for the socket: in the data folder if it is short enough, else in a new temporary folder.
+
+    Raises EmbeddedRedisError if both are too long.
+    """
+    wanted = folder / name
     if len(os.fsencode(wanted)) <= LONGEST_SOCKET_PATH:
         return wanted
     for parent in (None, "/tmp"):
-        short = Path(tempfile.mkdtemp(prefix="seatwise-", dir=parent)) / "redis.sock"
+        short = Path(tempfile.mkdtemp(prefix="seatwise-", dir=parent)) / name
         if len(os.fsencode(short)) <= LONGEST_SOCKET_PATH:
             return short
         short.parent.rmdir()
     raise EmbeddedRedisError(
-        f"There is no folder with a path short enough for a socket; {folder} is too long."
+        f"The path of a socket may have {LONGEST_SOCKET_PATH} bytes, and {folder} is too long, as is the temporary "
+        "folder. Name a shorter one with --data FOLDER."
     )
 
 
 def write_private(path: Path, text: str) -> None:
-    """Whole or not at all, readable by us alone."""
+    """Writes a file completely or not at all, readable by this user alone."""
     fresh = path.with_suffix(path.suffix + ".new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

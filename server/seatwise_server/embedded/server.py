@@ -1,4 +1,4 @@
-"""The server itself: starts it, keeps it alive, ends it."""
+"""The private Redis server: starts it, restarts it when it dies, and ends it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from urllib.parse import quote
 
 import structlog
 
-from seatwise_server.embedded.asking import answers, shut_down
+from seatwise_server.embedded.asking import is_ready, shut_down
 from seatwise_server.embedded.binary import find_server_binary
 from seatwise_server.embedded.errors import RedisKeepsDying
 from seatwise_server.embedded.folder import lock_folder, socket_path, write_private
-from seatwise_server.embedded.processes import GRACE_S, command_line, end_process, leashed
+from seatwise_server.embedded.processes import PROCESS_END_S, command_line, end_process, with_death_signal
 
 START_WITHIN_S = 60.0
-"""A long append-only file takes a while to load."""
+"""Seconds until it must answer: a long append-only file takes a while to load."""
 
 LONG_S = 10.0
-"""How long one that has heard may take to write what it has."""
+"""Seconds that a server that has acknowledged the shutdown may take to write its data."""
 
 DEATHS = 5
 WITHIN_S = 30.0
-"""More deaths than this in this time, and starting again is no cure."""
+"""`DEATHS` deaths within this time, in seconds, show that another start is no remedy."""
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -50,14 +50,14 @@ class EmbeddedRedis:
 
     @property
     def url(self) -> str:
-        """Where clients connect; raises RuntimeError before `start`."""
+        """The URL for clients. Raises RuntimeError before `start`."""
         if self._socket is None:
             raise RuntimeError("the embedded Redis is not started")
         return f"unix://{quote(str(self._socket))}"
 
     @property
     def pid(self) -> int | None:
-        """The process id, None while there is no process."""
+        """The process id; None while there is no process."""
         return self._child.pid if self._child and self._child.poll() is None else None
 
     def __enter__(self) -> Self:
@@ -68,10 +68,10 @@ class EmbeddedRedis:
         self.stop()
 
     def start(self) -> None:
-        """Takes the folder and returns when Redis answers.
+        """Locks the folder, starts Redis, and returns when it answers.
 
-        Raises DataFolderBusy, NoServerBinary or RedisKeepsDying. Call it from the main thread: the leash
-        of a child on Linux follows the thread that started it.
+        Raises DataFolderBusy, NoServerBinary or RedisKeepsDying. Call it from the main thread: on Linux the child
+        ends with the thread that started it.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._lock = lock_folder(self.folder)
@@ -85,7 +85,7 @@ class EmbeddedRedis:
             raise
 
     def stop(self) -> None:
-        """Ends Redis in order and gives the folder back; nothing happens when it is not started."""
+        """Ends Redis in order and unlocks the folder. Nothing happens if it is not started."""
         if self._child is not None:
             self._end_child(self._child)
             self._child = None
@@ -95,9 +95,9 @@ class EmbeddedRedis:
             self._lock = None
 
     def ensure_running(self) -> bool:
-        """Starts Redis again if it has died, and says whether it had; clients retry until it answers.
+        """Starts Redis again if it has died, and returns whether it had. Clients retry until it answers.
 
-        Raises RedisKeepsDying when that happens too often to be worth another try.
+        Raises RedisKeepsDying if it has died too often.
         """
         if self._child is None or self._child.poll() is None:
             return False
@@ -107,7 +107,7 @@ class EmbeddedRedis:
         return True
 
     async def supervise(self, every_s: float = 0.1) -> None:
-        """Keeps Redis running until cancelled; raises RedisKeepsDying when it will not stay up."""
+        """Keeps Redis running until cancelled. Raises RedisKeepsDying if it dies too often."""
         while True:
             await asyncio.sleep(every_s)
             self.ensure_running()
@@ -119,7 +119,7 @@ class EmbeddedRedis:
         if len(self._deaths) >= DEATHS:
             raise RedisKeepsDying(
                 f"The private Redis in {self.folder} died {len(self._deaths)} times in {WITHIN_S:.0f} s. "
-                f"It said last: {self._last_words()}"
+                f"The end of its log: {self._end_of_log()}"
             )
 
     def _spawn_process(self) -> None:
@@ -128,22 +128,22 @@ class EmbeddedRedis:
         self._binary = self._binary or find_server_binary()
         try:
             self._start_child(self._binary)
-        except OSError as error:  # the disk is full, or somebody took the folder away
+        except OSError as error:  # the disk is full, or the folder was removed
             raise RedisKeepsDying(
                 f"The private Redis in {self.folder} cannot be started: {error.strerror}. Nothing that was "
-                "acknowledged is lost; mend that and start again."
+                "acknowledged is lost; correct this and start again."
             ) from error
 
     def _start_child(self, binary: Path) -> None:
         write_private(self._conf, self._write_configuration())
         self._child = subprocess.Popen(
-            leashed([str(binary), str(self._conf)]),
+            with_death_signal([str(binary), str(self._conf)]),
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             umask=0o077,
-            start_new_session=True,  # Ctrl-C in a terminal is for us; Redis goes when we have finished
+            start_new_session=True,  # the server handles Ctrl-C, and ends Redis when it has finished
         )
         write_private(self._state, f"{self._child.pid}\n{self._socket}\n")
 
@@ -157,7 +157,7 @@ class EmbeddedRedis:
                 f"logfile {_quoted(self._log_file)}",
                 "daemonize no",
                 "databases 1",
-                "set-proc-title no",  # an orphan is recognised by this file's name on its command line
+                "set-proc-title no",  # `_is_ours` finds this file's name on the command line of an orphan
                 "appendonly yes",
                 "appendfsync always",
                 "no-appendfsync-on-rewrite no",
@@ -175,16 +175,16 @@ class EmbeddedRedis:
         while time.monotonic() < deadline:
             if self.pid is None:
                 raise RedisKeepsDying(
-                    f"The private Redis in {self.folder} did not start: {self._last_words()}"
+                    f"The private Redis in {self.folder} did not start: {self._end_of_log()}"
                 )
-            if answers(self._socket):
+            if is_ready(self._socket):
                 return
             time.sleep(0.005)
         raise RedisKeepsDying(f"The private Redis in {self.folder} did not answer in {START_WITHIN_S:.0f} s.")
 
     def _end_child(self, child: subprocess.Popen[bytes]) -> None:
         has_heard = child.poll() is None and shut_down(self._socket)
-        for patience_s, end in ((LONG_S if has_heard else 0.0, child.terminate), (GRACE_S, child.kill)):
+        for patience_s, end in ((LONG_S if has_heard else 0.0, child.terminate), (PROCESS_END_S, child.kill)):
             try:
                 child.wait(patience_s)
                 return
@@ -193,7 +193,10 @@ class EmbeddedRedis:
         child.wait()
 
     def _end_orphan(self) -> None:
-        """Ends a Redis that outlived the server which owned this folder; we hold the lock, so it is nobody's."""
+        """Ends a Redis that outlived the server that started it.
+
+        This process holds the lock, so no other server uses it.
+        """
         try:
             pid_line, socket_line = self._state.read_text().splitlines()
             pid, self._socket = int(pid_line), Path(socket_line)
@@ -205,7 +208,7 @@ class EmbeddedRedis:
         self._forget_socket()
 
     def _is_ours(self, pid: int) -> bool:
-        """Whether the process runs with our configuration file: process ids are used again."""
+        """Returns whether the process runs with this server's configuration file: the system reuses process ids."""
         return str(self._conf) in command_line(pid)
 
     def _forget_socket(self) -> None:
@@ -217,7 +220,7 @@ class EmbeddedRedis:
         self._state.unlink(missing_ok=True)
         self._socket = None
 
-    def _last_words(self) -> str:
+    def _end_of_log(self) -> str:
         try:
             return " | ".join(self._log_file.read_text(errors="replace").splitlines()[-3:]) or "nothing"
         except OSError:

@@ -1,4 +1,4 @@
-"""The form of a version, which the log tells beside its rating: its last opponents, its seats, and its forfeits."""
+"""The form of a version, computed from the log like its rating: its last opponents, its seats, and its forfeits."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from seatwise_server.competition.logged_result import FORFEIT_ENDINGS, LoggedResult
 
 REMEMBERED_OPPONENTS = 12
-"""So many of the last opponents are kept. No pairing looks further back."""
+"""The number of last opponents to keep. No pairing needs more."""
 FORFEITS_IN_A_ROW = 3
-"""So many forfeits in a row take a version off the ladder."""
+"""The number of forfeits in a row that takes a version off the ladder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +19,14 @@ class BotForm:
 
     matches: int = 0
     recent_opponents: tuple[str, ...] = ()
-    """The last opponents, the latest first. One that it met twice is in it twice."""
+    """The last opponents, the latest first. An opponent that it met twice is in the list twice."""
     seat_counts: tuple[int, ...] = (0, 0, 0, 0)
-    """How often it has sat at each seat."""
+    """How often it has sat at each seat, by seat."""
     forfeits: tuple[tuple[str, str], ...] = ()
-    """Match and ending of each forfeit since it last finished a match."""
+    """The match and the ending of each forfeit since the version last finished a match."""
 
     def after_result(self, result: LoggedResult, seat: int) -> BotForm:
-        """Return the form after one more match, in which it had this seat."""
+        """Return the form after one more match, which it played at this seat."""
         ending = result.endings[seat]
         others = tuple(bot for bot in result.bots if bot != result.bots[seat])
         return BotForm(
@@ -38,13 +38,13 @@ class BotForm:
 
     @property
     def is_on_trial(self) -> bool:
-        """Whether it has finished no match yet, or did not finish its last one."""
+        """Whether it has not finished any match yet, or did not finish its last one."""
         return not self.matches or bool(self.forfeits)
 
     def off_reason(self, limit: int = FORFEITS_IN_A_ROW) -> str:
-        """Return why it is off the ladder, as its owner is told.
+        """Return the reason why it is off the ladder, in words for its owner; empty if it is on it.
 
-        Empty if it is not. Resigning is no forfeit: the bot answered.
+        Resigning is no forfeit, because the bot answered.
         """
         if len(self.forfeits) < limit:
             return ""
@@ -64,7 +64,7 @@ class BotForms:
         return self._forms.get(bot, BotForm())
 
     def apply_result(self, result: LoggedResult) -> None:
-        """Add one more result. A result that is in already changes nothing."""
+        """Add one more result. A result that was added before changes nothing."""
         if result.seq <= self.seq:
             return
         self.seq = result.seq
@@ -82,7 +82,7 @@ class BotForms:
 
 
 def compute_forms(results: Iterable[LoggedResult]) -> BotForms:
-    """Return the forms from a whole log."""
+    """Compute the forms from a whole log."""
     found = BotForms()
     for result in results:
         found.apply_result(result)

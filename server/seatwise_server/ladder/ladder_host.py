@@ -1,7 +1,7 @@
-"""Host ladders: each ladder is kept up to date by one process, which holds its lease.
+"""Hosts ladders: each ladder is kept up to date by one process, which holds its lease.
 
-Two processes may believe that they hold a lease for a moment. That does no harm: both compute the same state, a script takes
-bots off the queue, and an older table never replaces a newer one.
+Two processes may believe for a moment that they hold a lease. That does no harm: both compute the same state, a
+script takes bots off the queue, and an older table never replaces a newer one.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ import structlog
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.ladder.ladder_settings import Ladder, ladder_lease
 from seatwise_server.ladder.ladder_state import LadderState
-from seatwise_server.ladder.published_table import build_table, encode_table
+from seatwise_server.ladder.published_table import LadderRow, build_table, encode_table
+from seatwise_server.ladder.standings_history import encode_point
 from seatwise_server.ladder.strength_client import StrengthClient, StrengthsFailed
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.timings import LADDER_CHECK_S, LADDER_LEASE_S
 
 REST_FACTOR = 10
-"""A table that took a second to compute is not computed again for so many seconds."""
+"""The pause after a table, as a multiple of the time that it took to compute."""
 LEAST_REST_S = 1.0
+HISTORY_CHECK_S = 60.0
+"""The least time between two attempts to add a point to the history of a ladder."""
 
 log = structlog.get_logger()
 
@@ -36,11 +39,13 @@ class HostedLadder:
     ladder: Ladder
     state: LadderState
     published_off: dict[str, str] | None = None
-    """The bots that are published as off the ladder, and why. `None` before the first publication."""
+    """The bots that are published as off the ladder, each with its reason. `None` before the first publication."""
     published_revision: int = -1
     """The revision of the state in the published table."""
     publish_at: float = 0.0
-    """The table is not computed again before this time of the event loop."""
+    """The time of the event loop before which the table is not computed again."""
+    next_point_at: float = 0.0
+    """No point is added to the history before this time of the event loop."""
     open_tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The bots of matches that were paired here and have no result yet."""
     _until: dict[str, float] = field(default_factory=dict)
@@ -154,6 +159,13 @@ class LadderHost:
         if is_free and hosted.published_revision != hosted.state.revision and now >= hosted.publish_at:
             self._publishing[hosted.ladder.name] = asyncio.create_task(self._publish_table(hosted))
 
+    async def _add_history_point(self, hosted: HostedLadder, results: int, rows: Sequence[LadderRow]) -> None:
+        """Adds a point if one is due; the store decides, because another process may have hosted the ladder before."""
+        now = asyncio.get_running_loop().time()
+        if now >= hosted.next_point_at:
+            await self._store.ladders.add_history_point(hosted.ladder.name, encode_point(results, rows))
+            hosted.next_point_at = now + HISTORY_CHECK_S
+
     async def _publish_table(self, hosted: HostedLadder) -> None:
         loop, state = asyncio.get_running_loop(), hosted.state
         began, revision, results = loop.time(), state.revision, state.seq
@@ -161,9 +173,10 @@ class LadderHost:
         try:
             order = [bot for bot, _ in rated]
             strengths = await self._strength_client.fetch_strengths(hosted.ladder.name, results, order)
-            table = encode_table(build_table(rated, strengths, off))
-            await self._store.ladders.publish_table(hosted.ladder.name, results, table)
+            rows = build_table(rated, strengths, off)
+            await self._store.ladders.publish_table(hosted.ladder.name, results, encode_table(rows))
+            await self._add_history_point(hosted, results, rows)
             hosted.published_revision = revision
         except (StoreUnavailable, StrengthsFailed) as failed:
-            log.warning("table_not_shown", ladder=hosted.ladder.name, why=str(failed))
+            log.warning("ladder_table_not_published", ladder=hosted.ladder.name, why=str(failed))
         hosted.publish_at = loop.time() + max(LEAST_REST_S, REST_FACTOR * (loop.time() - began))

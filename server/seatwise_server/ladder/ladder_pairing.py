@@ -1,8 +1,10 @@
-"""Pair the bots of a ladder: one pass over the attending bots, a pure function of what is known about them.
+"""Pairs the bots of a ladder: one pass over the attending bots, a pure function of what is known about them.
 
-Bots are served in the order in which they have waited. Each gets the bots nearest in rating that may sit with it. Distance
-counts in places of the table, not in points. At the top of a ladder ratings are far apart, and there the next places are as
-near as in the middle. The longer a bot has waited, the wider its range, and the sooner it meets an opponent again. After
+Bots are served in the order of their waiting times. Each gets the bots nearest in rating that may sit with it.
+Distance is counted in places of the table, not in points: at the top of a ladder ratings are far apart, and yet
+the next places are as near as in the middle.
+
+The longer a bot has waited, the wider is its range, and the sooner it may meet an opponent again. After
 `RATING_PATIENCE_S` it plays the bots that have waited longest, at any rating, so that no bot waits forever.
 """
 
@@ -17,17 +19,17 @@ from itertools import combinations, islice, pairwise
 from operator import attrgetter
 
 PLACES_PER_SEAT = 4
-"""A bot that has just come considers so many places up and down for each other seat of its table."""
+"""The range of a bot that has just come, in places up and down for each other seat of its table."""
 RANGE_DOUBLES_S = 3.0
-"""Its range doubles each time that it has waited so many seconds."""
+"""Seconds of waiting after which the range doubles, and doubles again."""
 MEMORY_HALVES_S = 10.0
-"""It avoids half as many recent opponents each time that it has waited so many seconds."""
+"""Seconds of waiting after which the number of recent opponents to avoid is halved, and halved again."""
 RATING_PATIENCE_S = 20.0
-"""After so many seconds its rating no longer counts."""
+"""Seconds of waiting after which the rating does not count any more."""
 FIRST_BOTS_PER_SEAT = 3
-"""If there is not room for all bots, tables are first formed of those that have waited longest: so many for each free seat."""
+"""Bots for each free seat that are paired first if there is not room for all: those that have waited longest."""
 MOST_CANDIDATES = 40
-"""So many candidates are considered for one table at most, so that a thousand bots of one owner do not hold up a pass."""
+"""The most candidates for one table, so that a thousand bots of one owner do not delay a pass."""
 
 PairedTable = tuple[str, ...]
 """The names of the bots by seat."""
@@ -39,47 +41,47 @@ class AttendingBot:
 
     bot: str
     rating: float
-    """The middle of its rating, `Rating.mu`. So a newcomer is among the others, not below them."""
+    """The mean of its rating, `Rating.mu`. With it a newcomer starts among the others, not below them."""
     waited_s: float = 0.0
-    """Seconds since it could have been given the next seat."""
+    """Seconds since it could have got its next seat."""
     owner: str = ""
-    """Empty for bots of the house, which may sit with all others."""
+    """The owner's name; empty for house bots, which may sit with all others."""
     recent_opponents: tuple[str, ...] = ()
     """Its last opponents, the latest first."""
     seat_counts: tuple[int, ...] = (0, 0, 0, 0)
-    """How often it has sat at each seat."""
+    """How often it has sat at each seat, by seat."""
     free_matches: int = 1
-    """How many more matches it would take now. A bot with 0 only counts among the attending bots."""
+    """The number of matches that it would take now. A bot with 0 counts only as attending."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairingRules:
-    """The rules that a ladder has for its tables."""
+    """The rules by which a ladder forms its tables."""
 
     seats: int
     owners_apart: bool = True
     """Whether bots of one owner never share a table of three or four, where they could help each other."""
     memory: int = 9
-    """No bot meets one of its last so many opponents again, if enough others attend."""
+    """A bot does not meet any of its last `memory` opponents again, if enough others attend."""
 
     def pair_tables(self, attending: Sequence[AttendingBot], room: int) -> list[PairedTable]:
-        """Return at most `room` tables. Each bot is at one of them at most."""
+        """Return at most `room` tables. Each bot is at one table at most."""
         if room <= 0:
             return []
         this_pass = _PairingPass(self, sorted(attending, key=attrgetter("rating", "bot")))
         return this_pass.pair_tables(room)
 
     def memory_among(self, attending: int) -> int:
-        """Return how many opponents to avoid, so that enough bots remain even if all their tables end at once."""
+        """Return how many opponents to avoid, such that enough bots remain even if all their tables end at once."""
         return max(0, min(self.memory, (attending - self.seats) // (self.seats - 1)))
 
     def keeps_apart(self) -> bool:
-        """Tell whether the tables of this ladder keep bots of one owner apart."""
+        """Return whether the tables of this ladder keep bots of one owner apart."""
         return self.owners_apart and self.seats > 2
 
 
 class _PairingPass:
-    """One pass. Bots are numbers here, by their places in the order of ratings. The free ones form a linked list."""
+    """One pass. Bots are numbers here: their positions in the order of ratings. The free ones form a linked list."""
 
     def __init__(self, rules: PairingRules, bots: Sequence[AttendingBot]) -> None:
         self.rules = rules
@@ -93,7 +95,7 @@ class _PairingPass:
         self.down: list[int] = []
 
     def pair_tables(self, room: int) -> list[PairedTable]:
-        """Return at most `room` tables: first by rating, and then for bots whose patience is over."""
+        """Return at most `room` tables: first by rating, then for bots that have waited for `RATING_PATIENCE_S`."""
         waiting = [number for number, free in enumerate(self.is_free) if free]
         waiting.sort(key=self.waited.__getitem__, reverse=True)
         first = self._longest_waiting(waiting, FIRST_BOTS_PER_SEAT * room * self.rules.seats)
@@ -103,14 +105,14 @@ class _PairingPass:
         return tables + self._pair_overdue(waiting, room - len(tables))
 
     def _longest_waiting(self, waiting: Sequence[int], count: int) -> Sequence[int]:
-        """Return so many bots, and all that have waited as long as the last of them."""
+        """Return the `count` bots that have waited longest, and all that have waited as long as the last of them."""
         if count >= len(waiting):
             return waiting
         least = self.waited[waiting[count - 1]]
         return [number for number in waiting if self.waited[number] >= least]
 
     def _pair_by_rating(self, waiting: Sequence[int], room: int) -> list[PairedTable]:
-        """Form tables of some of the waiting bots. The one that has waited longest comes first."""
+        """Form tables of some of the waiting bots, beginning with the one that has waited longest."""
         self._link_free_bots(waiting)
         tables: list[PairedTable] = []
         for first in waiting:
@@ -121,7 +123,7 @@ class _PairingPass:
         return tables
 
     def _link_free_bots(self, waiting: Iterable[int]) -> None:
-        """Set the next free bot above and below each free one. -1 and the number of bots are the ends."""
+        """Link each free bot to the next free one above and below it. The ends are -1 and the number of bots."""
         count, among = len(self.bots), set(waiting)
         self.up, self.down = [count] * (count + 1), [-1] * (count + 1)
         chain = [-1, *(number for number, free in enumerate(self.is_free) if free and number in among), count]
@@ -129,7 +131,7 @@ class _PairingPass:
             self.up[below], self.down[above] = above, below
 
     def _find_table(self, first: int) -> list[int] | None:
-        """Return a bot and the nearest that may sit with it. `None` if there are not enough within its range."""
+        """Return a bot and the nearest bots that may sit with it. `None` if there are not enough within its range."""
         bots, anchor, seats = self.bots, self.bots[first], self.rules.seats
         reach = PLACES_PER_SEAT * (seats - 1) << min(int(anchor.waited_s / RANGE_DOUBLES_S), 30)
         memory = self.memory >> min(int(anchor.waited_s / MEMORY_HALVES_S), 30)
@@ -151,7 +153,7 @@ class _PairingPass:
         return None
 
     def _nearest_free_bots(self, first: int, reach: int) -> Iterator[int]:
-        """Yield the free bots at most so many places away, the nearest in rating first."""
+        """Yield the free bots that are at most `reach` places away, the nearest in rating first."""
         ratings, up, down, rating = self.ratings, self.up, self.down, self.ratings[first]
         lowest, highest = max(first - reach, 0), min(first + reach, len(ratings) - 1)
         below, above = down[first], up[first]
@@ -168,13 +170,13 @@ class _PairingPass:
                 return
 
     def _pair_overdue(self, waiting: Iterable[int], room: int) -> list[PairedTable]:
-        """Form tables of bots whose patience is over and those that have waited longest.
+        """Form tables that begin with a bot whose patience is over, and take those that have waited longest.
 
         Only bots of one owner are kept apart.
         """
         tables: list[PairedTable] = []
         queues = self._queue_by_owner(waiting)
-        heads = [(queue[0][0], owner) for owner, queue in queues.items()]  # by place: already a heap
+        heads = [(queue[0][0], owner) for owner, queue in queues.items()]  # in waiting order, so it is a heap
         while len(tables) < room and len(heads) >= self.rules.seats:
             called = [heappop(heads) for _ in range(self.rules.seats)]
             table = [queues[owner].popleft()[1] for _, owner in called]
@@ -187,7 +189,7 @@ class _PairingPass:
         return tables
 
     def _queue_by_owner(self, waiting: Iterable[int]) -> dict[object, deque[tuple[int, int]]]:
-        """Return by owner the queue of free bots, as (place in the order of waiting, number)."""
+        """Return the queue of free bots of each owner, as (position in the order of waiting, number)."""
         queues: dict[object, deque[tuple[int, int]]] = defaultdict(deque)
         for place, number in enumerate(waiting):
             if self.is_free[number]:
@@ -205,7 +207,7 @@ class _PairingPass:
 
 
 def assign_rarest_seats(bots: Iterable[AttendingBot]) -> PairedTable:
-    """Return the bots by seat, each where it has sat least. Two swap seats while that makes their counts more even."""
+    """Return the bots by seat, each where it has sat least. Two bots swap seats as long as that evens out their counts."""
     order = list(bots)
     pairs = _seat_pairs(len(order))
     changes = True

@@ -12,26 +12,26 @@ from seatwise_referee.time_control import TimeControl
 from seatwise_server.ladder.ladder_pairing import PairingRules
 
 LADDER_PREFIX = "ladders/"
-"""The names of all ladders begin with it."""
+"""The prefix of the names of all ladders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """One ladder. Its settings never change, because ratings by other rules would be other ratings."""
+    """One ladder. Its settings never change, because ratings under other rules cannot be compared."""
 
     name: str
     """Format: `ladders/{id}`. The queue of its waiting bots has the same name."""
     game: str
     seats: int
     options: Options
-    """Complete, as `Game.options` returns them."""
+    """The complete options, as `Game.complete_options` returns them."""
     time_control: TimeControl
     owners_together: bool = False
     """Whether two bots of one owner may sit at the same table of three or four."""
 
     @property
     def pairing_rules(self) -> PairingRules:
-        """The rules about which bots may share a table."""
+        """The rules by which its tables are formed."""
         return PairingRules(self.seats, owners_apart=not self.owners_together)
 
     def to_bytes(self) -> bytes:

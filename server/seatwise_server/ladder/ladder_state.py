@@ -1,4 +1,4 @@
-"""The state of a ladder that follows from its result log and events: ratings, forms, and the bots that are off it."""
+"""The state of a ladder, computed from its result log and events: ratings, forms, and the bots that are off it."""
 
 from __future__ import annotations
 
@@ -13,52 +13,52 @@ from seatwise_server.ladder.bot_form import BotForms
 from seatwise_server.store import Event, Store
 
 RESULTS_PER_READ = 500
-"""So many results are read from the store at once."""
+"""The number of results that are read from the store at once."""
 RESULTS_PER_YIELD = 25
-"""So many results are applied before the event loop gets a turn: some milliseconds."""
+"""The number of results that are applied before the event loop gets a turn. They take some milliseconds."""
 
 log = structlog.get_logger()
 
 
 class LadderState:
-    """The ratings, forms and exclusions that follow from a ladder's log and events, the same in every process."""
+    """The ratings, forms and exclusions that follow from a ladder's log and events. They are the same in every process."""
 
     def __init__(self, store: Store, name: str) -> None:
         self._store = store
         self.name = name
         self.revision = 0
-        """Rises with every change."""
+        """A number that rises with every change."""
         self._reading = asyncio.Lock()
         self._reset_state()
 
     def _reset_state(self) -> None:
         self.seq = 0
-        """The number of the last result that is in the state."""
+        """The number of the last result that was applied."""
         self.ended_matches: set[str] = set()
-        """Matches whose results were read. The reader of this set takes them out."""
+        """Matches whose results were applied. The reader of this set empties it."""
         self.ratings, self.forms = OpenskillRatings(), BotForms()
         self.off_reasons: dict[str, str] = {}
-        """The bots that may not be paired, and why."""
+        """The bots that may not be paired, each with its reason."""
         self.reinstated: set[str] = set()
         """Bots that were reinstated at some time."""
         self._events: deque[Event] = deque()
-        """Events that were read and are not due yet: some results before them have not been read."""
+        """Events that were read but not applied: some results before them have not been read."""
         self._last_event = "0-0"
 
     async def catch_up(self) -> None:
-        """Read and apply what is new. Raises `StoreUnavailable`."""
-        async with self._reading:  # the task that pairs asks for it, and the one that publishes the table
+        """Read and apply all new results and events. Raises `StoreUnavailable`."""
+        async with self._reading:  # both the pairing task and the publishing task call it
             while await self._read_batch():
                 pass
 
     async def _read_batch(self) -> bool:
         """Read results before events, so that every result before an event that was read has been read too.
 
-        Tell whether there may be more.
+        Return whether there may be more.
         """
         if await self._store.results.count_results(self.name) < self.seq:
             # a failover of Redis has lost results
-            log.warning("results_forgotten", ladder=self.name, known=self.seq)
+            log.warning("ladder_results_lost", ladder=self.name, known=self.seq)
             self._reset_state()
         results = await self._store.results.read_results(self.name, self.seq, RESULTS_PER_READ)
         events = await self._store.ladders.read_events(self.name, self._last_event)

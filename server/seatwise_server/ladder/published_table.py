@@ -1,4 +1,4 @@
-"""The table of a ladder, as everybody sees it."""
+"""The published table of a ladder."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from seatwise_server.ladder.strength_worker import StrengthsByBot
 
 @dataclass(frozen=True, slots=True)
 class LadderRow:
-    """One bot. Ratings order the table and pair its bots. The strength is the estimate that the table publishes."""
+    """One bot. The rating orders the table and decides the pairing. The strength is the estimate that the table shows."""
 
     bot: str
     mu: float
     sigma: float
     matches: int
     strength: float
-    """In Elo points, with its interval from `low` to `high`."""
+    """The strength in Elo points; its interval is `low` to `high`."""
     low: float
     high: float
     provisional: bool
     peers: tuple[str, ...]
-    """The bots near it in the table that its results do not tell apart from it."""
+    """The neighbours in the table that the results do not distinguish from the bot."""
     off: str
-    """Why it is off the ladder. Empty if it is on it."""
+    """Why the bot is off the ladder; empty if it is on it."""
 
 
 def build_table(
     rated: Sequence[tuple[str, Rating]], strengths: StrengthsByBot, off: Mapping[str, str]
 ) -> list[LadderRow]:
-    """Return the rows in the order of the ratings. A bot without an estimated strength is provisional at 0."""
+    """Return the rows in the order of the ratings. A bot without an estimated strength gets a provisional 0."""
     unknown = [0.0, 0.0, 0.0, True, []]
     lines = []
     for bot, rating in rated:

@@ -1,4 +1,4 @@
-"""Ask `strength_worker` for strengths, and start it again if it has died."""
+"""Asks `strength_worker` for strengths, and starts it again if it has died."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from seatwise_server.ladder.strength_worker import StrengthsByBot
 from seatwise_server.store import ResultLogs
 
 RESULTS_PER_LINE = 200
-"""So many results go into one line. Writing them takes some milliseconds."""
+"""The number of results in one line. Writing it takes some milliseconds."""
 MOST_ANSWER_BYTES = 2**26
-"""The longest answer that is read."""
+"""The longest answer that is read, in bytes."""
 
 
 class StrengthsFailed(Exception):
-    """The process died. The next request starts another one."""
+    """The worker process died, or its answer cannot be used. The next request starts another one."""
 
 
 class StrengthClient:
-    """One worker process, started with the first request."""
+    """One worker process, started by the first request."""
 
     def __init__(self, results: ResultLogs) -> None:
         self._results = results
         self._process: asyncio.subprocess.Process | None = None
         self._results_sent: dict[str, int] = {}
-        """By ladder, how many results the process knows."""
+        """How many results the process has of each ladder."""
         self._one_at_a_time = asyncio.Lock()
 
     async def fetch_strengths(self, ladder: str, results: int, order: Sequence[str]) -> StrengthsByBot:
@@ -44,11 +44,11 @@ class StrengthClient:
                 await self._end_process()
                 raise StrengthsFailed(str(error)) from error
             except asyncio.CancelledError:
-                await self._end_process()  # its answer would be taken for the answer to the next request
+                await self._end_process()  # its answer would be read as the answer to the next request
                 raise
 
     def kill_process(self) -> None:
-        """Kill the process, which has nothing that could be lost."""
+        """Kill the process. It has no data that could be lost."""
         if self._process and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.kill()

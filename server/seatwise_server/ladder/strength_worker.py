@@ -1,9 +1,8 @@
-"""Fit strengths in a process of its own, because that takes seconds for a hundred bots or more, and no event loop may wait
-so long.
+"""Fits strengths in a process of its own: for a hundred bots it takes seconds, too long for an event loop.
 
-Each line of standard input is JSON. {"ladder", "after", "results"} adds results after the first `after`. {"ladder", "order"}
-asks for the strengths, and for the neighbours in this order that cannot be told apart. When the server dies in any way, the
-pipe closes, and this process ends.
+Each line of standard input is JSON. {"ladder", "after", "results"} adds results after the first `after`.
+{"ladder", "order"} asks for the strengths, and for the neighbours in this order that cannot be distinguished. When
+the server ends for whatever reason, the pipe closes, and this process ends.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import Strength, StrengthFit, fit_strengths
 
 PEER_PLACES = 10
-"""A bot is compared with so many neighbours in the table on each side."""
+"""The number of neighbours in the table, on each side, with which a bot is compared."""
 WORKER_NICENESS = 10
-"""The process gives way to the server."""
+"""The niceness of the process, so that the server has priority."""
 
 StrengthsByBot = dict[str, list[Any]]
 """By bot: strength, low, high, provisional, peers."""
@@ -30,7 +29,7 @@ StrengthsByBot = dict[str, list[Any]]
 
 def main() -> None:
     """Answer requests until standard input closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the pipe
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C, and then closes the pipe
     os.nice(WORKER_NICENESS)
     with suppress(BrokenPipeError):
         _serve_requests()
@@ -57,7 +56,7 @@ def strengths_by_bot(log: Sequence[LoggedResult], order: Sequence[str]) -> Stren
 
 
 def _indistinct_neighbours(fitted: StrengthFit, rows: Sequence[Strength], place: int) -> list[str]:
-    """Return the neighbours in the table that the results do not tell apart from this bot."""
+    """Return the neighbours in the table that the results do not distinguish from this bot."""
     near = [*rows[max(0, place - PEER_PLACES) : place], *rows[place + 1 : place + 1 + PEER_PLACES]]
     differences = ((other.bot, fitted.strength_difference(rows[place].bot, other.bot)) for other in near)
     return [bot for bot, found in differences if found.low <= 0 <= found.high]

@@ -1,1 +1,1 @@
-"""A league from a file to its table: what to play, playing it, and what is published of it."""
+"""A league, from its file to its table: reads the file, plays the matches, and publishes the results."""

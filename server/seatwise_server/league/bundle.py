@@ -1,4 +1,4 @@
-"""Writes what is published of a season: the bundle, from which anybody can work the table out again."""
+"""Writes the bundle of a season, from which anyone can recompute the table."""
 
 from __future__ import annotations
 
@@ -29,17 +29,22 @@ def write_season_bundle(folder: Path, league: League, season: Season, standings:
         _write_lines(files["entrants.jsonl"], map(entrant_change_line, season.entrant_changes))
         with files["records.jsonl"].open("w", encoding="ascii") as out:
             out.writelines(f"{season.records[result.match]}\n" for result in season.results.values())
+        if season.draws:
+            files[bundles.DRAWS] = Path(drafts) / bundles.DRAWS
+            _write_lines(
+                files[bundles.DRAWS], (season.draws[number].to_json() for number in sorted(season.draws))
+            )
         files["standings.json"].write_text(format_json(standings))
         return bundles.write_bundle(folder / BUNDLE, files)
 
 
 def format_json(value: Mapping[str, Any]) -> str:
-    """Return JSON for people and programs, always the same for the same value."""
+    """Return the value as indented JSON, always the same text for the same value."""
     return json.dumps(value, indent=2, sort_keys=True) + "\n"
 
 
 def entrant_change_line(change: EntrantChange) -> dict[str, Any]:
-    """Return a change of the entrants as it is published."""
+    """Return a change of the entrants in its published form."""
     kind = "let_back" if change.is_back else "given_up"
     return {"player": change.player, "kind": kind, "why": change.why, "results": change.results}
 

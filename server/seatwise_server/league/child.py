@@ -1,9 +1,9 @@
-"""Runs a module as a process that does not outlive the one that started it, however that one ends.
+"""Runs a module as a process that ends when the process that started it ends, for whatever reason.
 
-    python -m seatwise_server.league.child MODULE ARGUMENT ...
+Usage: `python -m seatwise_server.league.child MODULE ARGUMENT ...`
 
-The parent holds the other end of our standard input. When it is gone, killed or not, that end closes.
-No signal of the system does this everywhere, and the one that Linux has follows a thread.
+The parent holds the other end of this process's standard input. When the parent ends, that end closes. No signal
+does this on every system, and the one that Linux has follows a thread, not a process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import threading
 import time
 
 END_PATIENCE_S = 5.0
-"""From the request to end until the process is killed."""
+"""Seconds between the request to end and the kill."""
 
 
 def _end_with_parent(pipe: int) -> None:
@@ -24,11 +24,11 @@ def _end_with_parent(pipe: int) -> None:
         pass
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(END_PATIENCE_S)
-    os.killpg(0, signal.SIGKILL)  # and whatever it has started
+    os.killpg(0, signal.SIGKILL)  # with all processes that it has started
 
 
 def main() -> None:
-    """Become the module; what it reads from standard input is empty."""
+    """Run the module named in the arguments. Its standard input is empty."""
     pipe = os.dup(sys.stdin.fileno())
     os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
     threading.Thread(target=_end_with_parent, args=(pipe,), daemon=True).start()

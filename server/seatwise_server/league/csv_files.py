@@ -1,4 +1,4 @@
-"""The same tables for spreadsheets."""
+"""Writes the tables of a season for spreadsheets."""
 
 from __future__ import annotations
 

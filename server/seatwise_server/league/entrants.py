@@ -1,4 +1,4 @@
-"""Who takes part, as the league file says it."""
+"""Reads the entrants of a league file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FEWEST_ENTRANTS = 2
 
 
 def read_entrants(top: TableReader, game: str, folder: Path) -> tuple[Entrant, ...]:
-    """Read all entrants, each with a name of its own. Raises `LeagueFileError`."""
+    """Read all entrants and check that their names differ. Raises `LeagueFileError`."""
     tables = top.read_tables("entrants")
     entrants = tuple(_read_entrant(table, game, folder) for table in tables)
     if len(entrants) < FEWEST_ENTRANTS:
@@ -63,7 +63,7 @@ def _read_player(table: TableReader, name: str) -> str:
 
 
 def _named_after(bot: str) -> str:
-    """Return a name for the bot: of a class MyBot my-bot."""
+    """Return a name made from that of the bot: the class MyBot becomes my-bot."""
     from seatwise.cli.load import bot_name
     from seatwise.cli.tokens import slug_of
 
@@ -86,7 +86,7 @@ def _check_names(tables: list[TableReader], entrants: tuple[Entrant, ...]) -> No
 
 
 def _locate_bot(table: TableReader, bot: str, game: str, folder: Path) -> str:
-    """Return the bot as the runner is to start it, with the absolute path of its file."""
+    """Return the bot in the form in which the runner starts it, with the absolute path of its file."""
     if bot in SAMPLES[game]:
         return bot
     file, colon, cls = bot.rpartition(":")
@@ -101,7 +101,7 @@ def _locate_bot(table: TableReader, bot: str, game: str, folder: Path) -> str:
 
 
 def _names_in(table: TableReader, path: Path) -> set[str]:
-    """List what the file defines, as far as can be seen without running it."""
+    """List the names that the file defines, as far as they can be seen without running it."""
     try:
         tree = ast.parse(path.read_bytes(), filename=str(path))
     except OSError as error:

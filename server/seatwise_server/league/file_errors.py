@@ -1,4 +1,4 @@
-"""Finds the line of a key in a league file, so that an error can name it."""
+"""Finds the line of a key in a league file, so that an error can state it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _KEY = re.compile(r"\s*([A-Za-z0-9_\"'-]+)\s*(?:\.|=)")
 
 
 class LeagueFileError(UsageError):
-    """A league file that cannot be played; the text names file, line and key, what is wrong, what would be right."""
+    """A league file that cannot be played. The text states file, line and key, the mistake, and a correct form."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeagueFileText:
-    """The text of a league file; the parser of TOML keeps no line numbers, so they are looked up here."""
+    """The text of a league file. The TOML parser keeps no line numbers, so they are searched for here."""
 
     path: str
     text: str
@@ -38,7 +38,7 @@ class LeagueFileText:
         return found or lines.get((table, "")) or lines.get((parent, name)) or 0
 
     def _find_lines(self) -> dict[tuple[str, str], int]:
-        """The first line of each key of each table; a table's own has no key."""
+        """Return the line of each key by (table, key), and that of each table itself by (table, "")."""
         lines: dict[tuple[str, str], int] = {}
         here, counts = "", dict[str, int]()
         for number, line in enumerate(self.text.splitlines(), start=1):
@@ -51,7 +51,7 @@ class LeagueFileText:
 
 
 def _name_table(header: re.Match[str], counts: dict[str, int]) -> str:
-    """`entrants[2]` for the third [[entrants]]."""
+    """Return the name of a table: `entrants[2]` for the third [[entrants]]."""
     name = header[2].strip("\"'")
     if header[1] == "[":
         return name

@@ -1,4 +1,4 @@
-"""Reads a league file: each error message says where the mistake is and what would be right."""
+"""Reads a league file. Each error message states where the mistake is, and a correct form."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from seatwise_server.competition.schedules.schedule import BadSchedule
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 from seatwise_server.league.entrants import read_entrants
 from seatwise_server.league.file_errors import LeagueFileError, LeagueFileText
-from seatwise_server.league.rules import MOST_ROUNDS, NAMES, schedule_of
-from seatwise_server.league.settings import DEALS, FORMATS, Entrant, League, Trial
+from seatwise_server.league.rules import FILE_SETTING_NAMES, LARGEST_TABLE, MOST_ROUNDS, schedule_of
+from seatwise_server.league.settings import DEAL_KINDS, LEAGUE_FORMATS, Entrant, League, Trial
 from seatwise_server.league.table_reader import TableReader
 
 TESTED = 2
-LARGEST_TABLE = 4
 
 
 def read_league(path: Path) -> League:
@@ -47,7 +46,7 @@ def _read_text(path: Path) -> str:
 
 def _read_settings(top: TableReader, folder: Path) -> League:
     game = top.read_choice("game", GAMES)
-    form = top.read_choice("format", FORMATS, "round-robin")
+    form = top.read_choice("format", LEAGUE_FORMATS, "round-robin")
     entrants = read_entrants(top, game, folder)
     league = League(
         name=_read_name(top),
@@ -56,7 +55,7 @@ def _read_settings(top: TableReader, folder: Path) -> League:
         seats=_read_seats(top, game, form, entrants),
         entrants=entrants,
         rounds=top.read_integer("rounds", 0, least=0, most=MOST_ROUNDS),
-        deals=top.read_choice("deals", DEALS, "rotation" if form == "ab-test" else "travelling"),
+        deals=top.read_choice("deals", DEAL_KINDS, "rotation" if form == "ab-test" else "travelling"),
         is_trusted=top.read_flag("trust", False),
         seed=top.read_text("seed", "1", example='"summer 2026"'),
         tie_breaks=_read_tie_breaks(top, form),
@@ -75,7 +74,7 @@ def _read_settings(top: TableReader, folder: Path) -> League:
 def _read_name(top: TableReader) -> str:
     name = top.read_text("name", example='"summer"')
     try:
-        bot_name_for(name, "1")  # a league is called as bots are
+        bot_name_for(name, "1")  # a league's name has the form of a bot's name
     except BadBotName:
         raise top.make_error(
             "name", f"is {name!r}; at most 40 of a-z, 0-9 and -, the first one a letter"
@@ -196,8 +195,8 @@ def _check_rotation(top: TableReader, league: League) -> None:
     if league.is_fresh and others:
         raise top.make_error(
             "deals",
-            f'with "rotation" a bot meets a deal again, and only what the runner starts can be started afresh: '
-            f'{", ".join(others)} cannot. Write deals = "travelling", or trust = true if you trust them all',
+            f'with "rotation" a bot meets a deal again, so it must be restarted for each match. The runner cannot restart '
+            f'{", ".join(others)}. Write deals = "travelling", or trust = true if you trust them all',
         )
 
 
@@ -206,4 +205,4 @@ def _check_schedule(top: TableReader, league: League) -> None:
         schedule_of(league)
     except BadSchedule as bad:
         setting, _, what = str(bad).partition(": ")
-        raise top.make_error(NAMES.get(setting, setting), what) from None
+        raise top.make_error(FILE_SETTING_NAMES.get(setting, setting), what) from None

@@ -1,6 +1,6 @@
-"""What the house's par bot scores at every seat of a record's deals: played here, by the referee's own rules.
+"""Computes par: the score of the game's par bot at every seat of a record's deals, played by the referee's rules.
 
-The par bot is published with the SDK and draws no lots, so that anybody who has the record finds the same numbers.
+The par bot is published with the SDK and makes no random choice, so anyone with the record gets the same numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import NO_NONCE
 
 PAR_BOTS: Final = {"ugo": "greedy"}
-"""By game. Ubongo has none: its points are how many cards one lays, and every seat can lay seven."""
+"""The par bot by game. Ubongo has none: points there are the number of cards laid, and every seat can lay seven."""
 
 
 def par_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:

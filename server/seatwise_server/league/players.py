@@ -1,4 +1,4 @@
-"""Keeps the league's bots at play: starts them, starts them again, and gives up those that do not stay."""
+"""Keeps the league's bots running: starts them, restarts them, and gives up those that fail repeatedly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seatwise_server.league.settings import Entrant, League
 from seatwise_server.league.substitute import run_substitute
 
 MOST_FAILURES = 4
-"""So many starts in a row that came to nothing; after that a substitute resigns the entrant's matches."""
+"""The number of failed starts in a row after which a substitute resigns the entrant's matches."""
 WAITS_S = (0.2, 1.0, 2.0, 4.0)
 
 
@@ -28,16 +28,16 @@ class Players:
     league: League
     address: str
     tokens: Mapping[str, str]
-    """By player."""
+    """The tokens by player."""
     season_log: SeasonLog
     logs: Path
-    """The folder of their logs, a file each."""
+    """The folder of their logs, with one file for each."""
     tables: int
-    """How many matches a bot may have at once."""
+    """The most matches that a bot may have at once."""
     tell: Callable[[str], None] = lambda _: None
-    """What an operator should know."""
+    """Shows a message to the operator."""
     security: Security = field(default_factory=Security)
-    """How the bots reach the server."""
+    """How the bots' connections to the server are protected."""
 
     def __post_init__(self) -> None:
         self._failures: Counter[str] = Counter()
@@ -55,9 +55,9 @@ class Players:
         await self.stop_players(list(self._tasks))
 
     def start_players(self, players: Iterable[str], *, is_for_one: bool = False) -> None:
-        """Start those of the players that are ours, until they are stopped or for one match.
+        """Start the local ones among the players, until they are stopped or for one match.
 
-        With `is_for_one`, a player that is named several times has so many seats at that match.
+        With `is_for_one`, a player that is named several times has that many seats in the match.
         """
         for player, seats in Counter(players).items():
             if player in self._local and player not in self._tasks:
@@ -81,12 +81,12 @@ class Players:
                 self._failures.pop(player, None)
 
     async def start_again(self, players: Iterable[str]) -> None:
-        """End the processes of players that do not attend. It counts as a failure, and they are started again."""
+        """Stop the processes of players that do not attend. It counts as a failure, and they are started again."""
         running = [self._running[player] for player in players if player in self._running]
         await asyncio.gather(*(process.stop() for process in running))
 
     async def give_up(self, players: Iterable[str], why: str) -> None:
-        """From now on let a substitute resign for those of the players that are ours."""
+        """Give up the local ones among the players: from now on a substitute resigns their matches."""
         for player in players:
             if player not in self._local or player in self.season_log.season.given_up:
                 continue
@@ -100,7 +100,7 @@ class Players:
         return player in self._local
 
     async def _keep_attending(self, entrant: Entrant, seats: int) -> None:
-        """Until cancelled, or until its seats at one match are played."""
+        """Keep a process of the entrant running until cancelled, or until its `seats` seats in one match are played."""
         player = entrant.player
         while player not in self.season_log.season.given_up:
             code = await self._run_process(entrant, seats)
@@ -111,7 +111,7 @@ class Players:
         await run_substitute(self.address, self.tokens[player], self.security)
 
     async def _run_process(self, entrant: Entrant, seats: int) -> int:
-        """One process from its start to its end; its exit code."""
+        """Run one process until it ends, and return its exit code."""
         process = self._running[entrant.player] = await start_bot(
             self.league, entrant, self.address, self.tokens[entrant.player], self._log_of(entrant),
             security=self.security, most=seats or self.tables * self.league.seats, matches=seats,
@@ -120,14 +120,14 @@ class Players:
             return await process.wait_for_end()
         finally:
             del self._running[entrant.player]
-            # What is given up is not asked twice, of one match that is over there is nothing to wind up, and what has
-            # ended may have left others behind.
+            # A process that is given up is not asked twice, one whose only match is over has no work to finish,
+            # and one that has ended may have left child processes: these three are killed.
             is_given_up = entrant.player in self.season_log.season.given_up
             await (process.kill() if is_given_up or seats or process.has_ended else process.stop())
 
     def _note_failure(self, entrant: Entrant, code: int) -> None:
         self._failures[entrant.player] += 1
-        why = f"its process ended with {code}: {last_line(self._log_of(entrant))}"
+        why = f"its process ended with exit code {code}: {last_line(self._log_of(entrant))}"
         times = self._failures[entrant.player]
         self.tell(f"{entrant.name}: {why} ({times} of {MOST_FAILURES} times in a row)")
         if times >= MOST_FAILURES:

@@ -1,4 +1,4 @@
-"""The processes of a league: its server, if it has one of its own, and the bots that it starts."""
+"""The processes of a league: the bots that it starts, and its own server if it has one."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from seatwise.link.security import Security
 from seatwise_server.league import time_reports
 from seatwise_server.league.settings import Entrant, League
 
-END_S = 6.0
+CHILD_END_S = 6.0
 START_S = 30.0
 _ON_OTHERS = "SEATWISE_"
-"""What of our environment a bot does not get: an admin's token, above all."""
+"""The prefix of environment variables that a bot does not inherit, above all the admin token."""
 
 
 class Process:
-    """A process that ends when we do."""
+    """A process that ends when this one ends."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -44,7 +44,7 @@ class Process:
             return (await self._process.stdout.readline()).decode()
 
     async def stop(self) -> None:
-        """Ask the process to end, and kill it if that takes too long. What it has started itself ends with it."""
+        """Ask the process to end, and kill it if that takes too long. The processes that it started end with it."""
         if self.has_ended:
             return
         try:
@@ -53,7 +53,7 @@ class Process:
             await self.kill()
 
     async def kill(self) -> None:
-        """Kill the process at once, with what it has started."""
+        """Kill the process at once, with all processes that it started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
@@ -61,15 +61,18 @@ class Process:
     async def _ask_to_stop(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):  # then it is killed
-            async with asyncio.timeout(END_S):
+        with contextlib.suppress(TimeoutError):  # it is killed then
+            async with asyncio.timeout(CHILD_END_S):
                 await self._process.wait()
 
 
 async def start_command(
     *command: str, log: Path, variables: Mapping[str, str] | None = None, is_heard: bool = False
 ) -> Process:
-    """Start `seatwise COMMAND ...` as a process of its own; its error messages go to the log."""
+    """Start `seatwise COMMAND ...` as a process. Its error messages go to the log file.
+
+    With `is_heard` its standard output can be read; otherwise that goes to the log file too.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_ON_OTHERS)}
     with log.open("ab") as out:
         return Process(
@@ -77,13 +80,13 @@ async def start_command(
                 sys.executable, "-m", "seatwise_server.league.child", "seatwise", *command,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE if is_heard else out, stderr=out,
                 env={**kept, **(variables or {})},
-                start_new_session=True,  # Ctrl-C is for us; we tell the others
+                start_new_session=True,  # this process handles Ctrl-C, and then ends the others
             )
         )  # fmt: skip
 
 
 class OwnServer:
-    """A server on that folder, started again where it was if it dies: it finds all that the last one acknowledged."""
+    """A server on the given folder, restarted at the same address if it dies. It finds all that the last one acknowledged."""
 
     def __init__(self, folder: Path, decks: Sequence[str] = ()) -> None:
         self._decks = [word for deck in decks for word in ("--deck", deck)]
@@ -102,7 +105,7 @@ class OwnServer:
         assert self._keeper
         assert self._server
         self._keeper.cancel()
-        await asyncio.gather(self._keeper, return_exceptions=True)  # callers know already
+        await asyncio.gather(self._keeper, return_exceptions=True)  # callers have noticed: their calls failed
         await self._server.stop()
 
     async def _start_server(self) -> None:
@@ -114,6 +117,7 @@ class OwnServer:
             "--data",
             str(self._folder),
             "--no-house-bots",
+            "--no-http",
             "--log-level",
             "warning",
         )
@@ -127,11 +131,11 @@ class OwnServer:
         self.address = line.partition("listens on ")[2].split(". ")[0]
 
     async def _keep_running(self) -> None:
-        """Start the server again where it was; its clients call again until it answers."""
+        """Restart the server at the same address. Its clients retry until it answers."""
         while True:
             assert self._server
             await self._server.wait_for_end()
-            await self._server.kill()  # what it has left behind holds the folder
+            await self._server.kill()  # processes that it left behind lock the folder
             await self._start_server()
 
 
@@ -139,7 +143,7 @@ async def start_bot(
     league: League, entrant: Entrant, address: str, token: str, log: Path,
     *, security: Security, most: int, matches: int = 0,
 ) -> Process:  # fmt: skip
-    """Start the entrant as a process; it learns its token from the environment, where nobody can list it."""
+    """Start the entrant as a process. It gets its token through the environment, which other users cannot read."""
     command = ["bot", entrant.bot, "--game", league.game, "--address", address, "--no-queue", "--quiet"]
     command += ["--max-matches", str(most)]
     command += ["--matches", str(matches)] if matches else []
@@ -150,7 +154,7 @@ async def start_bot(
 
 
 async def check_bot_file(league: League, entrant: Entrant) -> None:
-    """Import the bot in a process of its own. Raises `UsageError` with the message if that fails."""
+    """Import the bot in a process of its own. Raises `UsageError` with its error message if that fails."""
     code = "import sys; from seatwise.cli.load import load_bot; load_bot(*sys.argv[1:])"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, entrant.bot, league.game,
@@ -168,7 +172,7 @@ async def check_bot_file(league: League, entrant: Entrant) -> None:
 
 
 def _extract_reason(said: str, entrant: Entrant) -> str:
-    """What load_bot complained of, without the way to it."""
+    """Return the message of load_bot's error, without the traceback."""
     _, found, text = said.partition("UsageError: ")
     return text.strip() if found else f"{entrant.bot}: cannot be imported\n{said.strip()}"
 
@@ -176,4 +180,4 @@ def _extract_reason(said: str, entrant: Entrant) -> str:
 def last_line(log: Path) -> str:
     """Return the last line of a process's log."""
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "its log is empty"

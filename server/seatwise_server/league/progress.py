@@ -1,4 +1,4 @@
-"""Shows how far a league is, and when it will be over: a bar on a terminal, a line now and then anywhere else."""
+"""Shows the progress of a league and the remaining time: a bar on a terminal, and lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from seatwise_server.league.runner import Runner
 
-EVERY_S = 5.0
-"""Between two lines,"""
+PROGRESS_EVERY_S = 5.0
+"""Seconds between two lines of progress."""
 BAR_EVERY_S = 0.2
-"""and between two looks of the bar: how long a season is takes milliseconds to find out where it has thousands of matches."""
+"""Seconds between two updates of the bar. In a season of thousands of matches, computing its length takes milliseconds."""
 KNOWN_AFTER = 4
-"""Matches of this run, after which its pace says something about the rest."""
+"""The number of matches of this run after which its pace is used for an estimate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Where an operator sees what goes on."""
+    """Shows an operator the progress of a league."""
 
     show: Callable[[Runner], None]
-    """How far it is."""
+    """Shows the progress."""
     tell: Callable[[str], None]
-    """A message to the operator."""
+    """Shows a message."""
 
 
 class Pace:
-    """How quick this run is. What was played before it says nothing: another day, another machine."""
+    """The pace of this run. Matches of earlier runs are not counted, because they may have run on another machine."""
 
     def __init__(self) -> None:
         self._began = monotonic()
 
     def per_s(self, played: int) -> float:
-        """Return the matches of this run in a second."""
+        """Return the matches per second of this run."""
         return played / max(monotonic() - self._began, 0.001)
 
     def describe_progress(self, runner: Runner) -> str:
-        """Return one line: how far the season is, how fast it goes, and how long it will take."""
+        """Return one line: the progress of the season, its pace, and the estimated time left."""
         done, total = count_done(runner), runner.schedule.expected_matches(runner.so_far)
         parts = [f"{done} of {total} matches", f"{self.per_s(runner.played):.2f} a second"]
         if runner.played >= KNOWN_AFTER and done < total:
@@ -52,13 +52,13 @@ class Pace:
 
 
 def count_done(runner: Runner) -> int:
-    """Count the matches of the season that count, in this run or an earlier one."""
+    """Return the number of matches with a result, in this run or an earlier one."""
     return len(runner.season_log.season.results)
 
 
 @contextmanager
 def show_progress(is_quiet: bool) -> Iterator[Screen]:
-    """Show the progress on standard error while the context lasts."""
+    """Show the progress on standard error inside the context."""
     if is_quiet:
         yield Screen(lambda _: None, _print_line)
     elif sys.stderr.isatty():
@@ -74,11 +74,13 @@ def _print_line(told: str) -> None:
 
 def _make_line_display() -> Callable[[Runner], None]:
     pace = Pace()
-    return _limit_rate(EVERY_S, lambda runner: _print_line(pace.describe_progress(runner)))
+    return _limit_rate(PROGRESS_EVERY_S, lambda runner: _print_line(pace.describe_progress(runner)))
 
 
 def _limit_rate(every_s: float, show: Callable[[Runner], None]) -> Callable[[Runner], None]:
-    """Not before so long, and after each time not before as long again."""
+    """Return a function that calls `show` at most once in `every_s` seconds, and not before the first of these
+    spans is over.
+    """
     due_s = monotonic() + every_s
 
     def show_now_and_then(runner: Runner) -> None:

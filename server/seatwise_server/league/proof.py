@@ -1,4 +1,4 @@
-"""Works a published season out again: that what was played is what the settings say, and the table what follows."""
+"""Checks a published season: that its matches are those of the settings, and that its table follows from the results."""
 
 from __future__ import annotations
 
@@ -6,40 +6,45 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from seatwise.season import BadSeason, Bundle, fault_at
+from seatwise.season import DRAWS, BadSeason, Bundle, fault_at
 from seatwise_server.competition.designs.cyclic_design import cycle_length
 from seatwise_server.competition.logged_result import LoggedResult
-from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar, attempt_ids
+from seatwise_server.competition.schedules.schedule import (
+    RoundDraw,
+    Schedule,
+    ScheduledMatch,
+    SoFar,
+    attempt_ids,
+)
+from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.league.bundle import format_json
 from seatwise_server.league.par import par_of
-from seatwise_server.league.rules import MOST_ROUNDS, is_repeat, schedule_of, started_by
+from seatwise_server.league.rules import LARGEST_TABLE, MOST_ROUNDS, is_repeat, schedule_of, started_by
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import standings_of
 
-LARGEST_TABLE = 4
-"""Of any game."""
 LONGEST_TABLE_ID = 64
-"""In characters; a schedule's own are like r12-t3.2."""
+"""The most characters of a table's id. A schedule's own ids look like r12-t3.2."""
 VOIDS_FOR_A_RESULT, MOST_VOIDS = 3, 1_000
-"""Void matches for each match that counts, and besides. They have no record, so that any number of them is quickly forged."""
+"""The most void matches: the first number for each match that counts, plus the second number.
+
+Void matches have no record, so any number of them is quickly forged.
+"""
 
 
 def check_table(bundle: Bundle) -> None:
-    """Raise `BadSeason` for the first thing that does not follow from what came before it."""
+    """Recompute the season. Raises `BadSeason` for the first thing that does not follow from what precedes it."""
     league = _read_league(bundle)
     results = dict(_read_results(bundle))
     _check_pars(bundle, results.values())
     voids = _read_voids(bundle, len(results))
     _check_length(league, len(results) + len(voids))
-    try:
-        _check_played(_make_schedule(league), results, voids)
-        _check_voids(league, results, voids)
-        _check_entrant_changes(league, bundle, len(results))
-        right = standings_of(league, results, voids)
-    except RecursionError:
-        raise BadSeason(
-            f"settings.json: {len(league.entrants)} entrants are more than this program can draw a schedule for"
-        ) from None
+    schedule = _make_schedule(league)
+    draws = _read_draws(bundle, league, schedule)
+    _check_played(schedule, results, voids, draws)
+    _check_voids(league, results, voids)
+    _check_entrant_changes(league, bundle, len(results))
+    right = standings_of(league, results, voids)
     _check_standings(bundle.read_json("standings.json"), right)
 
 
@@ -47,41 +52,44 @@ def _read_league(bundle: Bundle) -> League:
     try:
         return League.from_json(bundle.read_json("settings.json"))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise BadSeason(f"settings.json: these are no settings of a league: {error!r}") from None
+        raise BadSeason(f"settings.json: these are not settings of a league: {error!r}") from None
 
 
 def _make_schedule(league: League) -> Schedule:
     try:
         return schedule_of(league)
-    except ValueError as bad:  # `BadSchedule` among them
+    except ValueError as bad:  # including `BadSchedule`
         raise BadSeason(f"settings.json: {bad}") from None
 
 
 def _check_length(league: League, matches: int) -> None:
-    """Before a schedule is made of it: what is forged may be as long as it likes, and a schedule takes long to make.
+    """Check that the season is not too short for its settings, before the schedule is computed.
 
-    Each entrant plays a match at least, or sits out where a table is not full. Each round takes a match at least; of a
-    round robin and of Swiss, as many as there are full tables.
+    A forged season may have any settings, and a long schedule takes long to compute. Each entrant plays at least
+    one match, or sits out where a table is not full. Each round takes at least one match; in round robin and Swiss
+    it takes as many as there are full tables.
     """
     entrants, most = len(league.entrants), matches + 1
     if entrants > LARGEST_TABLE * most:
-        raise BadSeason(f"settings.json: there are {entrants} entrants, and {matches} matches were played")
+        raise BadSeason(
+            f"settings.json: there are {entrants} entrants, too many for {matches} played matches"
+        )
     if league.format == "ab-test":
         most = MOST_ROUNDS
     elif league.format in ("round-robin", "swiss"):
         most = most // max(1, entrants // max(1, league.seats)) + 1
     rounds = league.rounds or (cycle_length(entrants, league.seats) if _is_cycle(league) else 0)
     if not 0 <= rounds <= most:
-        raise BadSeason(f"settings.json: rounds is {rounds}, and {matches} matches were played")
+        raise BadSeason(f"settings.json: rounds is {rounds}, which does not fit {matches} played matches")
 
 
 def _is_cycle(league: League) -> bool:
-    """Whether 0 rounds are as many as it takes until all have met."""
+    """Return whether 0 rounds mean as many as it takes until all have met."""
     return league.format == "round-robin" and league.seats > 0
 
 
 def _read_voids(bundle: Bundle, results: int) -> set[str]:
-    """The attempts that counted for nobody, by table."""
+    """Return the tables of the void attempts."""
     voids: set[str] = set()
     for number, void in enumerate(bundle.read_json_lines("voids.jsonl"), start=1):
         voids.add(_table_in(void, "voids.jsonl", number))
@@ -112,7 +120,7 @@ def _read_results(bundle: Bundle) -> Iterator[tuple[str, LoggedResult]]:
 
 
 def _check_pars(bundle: Bundle, results: Collection[LoggedResult]) -> None:
-    """Anybody with the record finds what the par bot scores: the bot is published, and it draws no lots."""
+    """Check the par scores. Anyone with the record can compute them: the par bot is published and makes no random choice."""
     if not any(result.par for result in results):
         return
     for result, line in zip(results, bundle.read_lines("records.jsonl"), strict=True):
@@ -125,10 +133,31 @@ def _check_pars(bundle: Bundle, results: Collection[LoggedResult]) -> None:
             )
 
 
-def _check_played(schedule: Schedule, results: Mapping[str, LoggedResult], voids: set[str]) -> None:
-    """Goes through the season as it was due; all of it was played, and nothing else."""
+def _read_draws(bundle: Bundle, league: League, schedule: Schedule) -> dict[int, RoundDraw]:
+    """The stored draw of each round of a Swiss tournament. It is checked by its rules, and never drawn here."""
+    draws: dict[int, RoundDraw] = {}
+    for number, line in enumerate(bundle.read_json_lines(DRAWS) if bundle.has_draws else (), start=1):
+        try:
+            draws[number] = RoundDraw.from_json(line, len(league.entrants))
+        except ValueError as error:
+            raise fault_at(DRAWS, number, str(error)) from None
+        if draws[number].round != number:
+            raise fault_at(DRAWS, number, f"round is {draws[number].round}")
+    wanted = schedule.rounds if isinstance(schedule, Swiss) else 0
+    if len(draws) != wanted:
+        raise BadSeason(f"{DRAWS}: there are draws of {len(draws)} rounds, and the schedule stores {wanted}")
+    return draws
+
+
+def _check_played(
+    schedule: Schedule,
+    results: Mapping[str, LoggedResult],
+    voids: set[str],
+    draws: Mapping[int, RoundDraw],
+) -> None:
+    """Follow the season in the order in which its matches were due: all of them were played, and no others."""
     known: dict[str, LoggedResult] = {}
-    while due := schedule.due_matches(SoFar(known, voids)):
+    while due := schedule.due_matches(SoFar(known, voids, draws=draws)):
         played = [match for match in due if match.id in results]
         if not played:
             raise BadSeason(
@@ -137,6 +166,8 @@ def _check_played(schedule: Schedule, results: Mapping[str, LoggedResult], voids
         for match in played:
             _check_match(match, results[match.id])
             known[match.id] = results[match.id]
+    if isinstance(schedule, Swiss) and (fault := schedule.find_draw_fault(SoFar(known, voids, draws=draws))):
+        raise BadSeason(f"{DRAWS}: {fault}")
     under_way = {match.id: match for match in started_by(schedule, len(results))}
     for table, result in results.items():
         if table not in known:
@@ -144,18 +175,18 @@ def _check_played(schedule: Schedule, results: Mapping[str, LoggedResult], voids
 
 
 def _check_voids(league: League, results: Mapping[str, LoggedResult], voids: set[str]) -> None:
-    """A void match was played again until it counted, or was given up; a test may be decided before that."""
+    """Check that each void match was repeated until it counted, or was given up. A test may be decided before that."""
     for void in sorted(voids):
         match = void.partition(".")[0]
         attempts = attempt_ids(match)
         place = attempts.index(void) if void in attempts else len(attempts)
         is_settled = any(each in results for each in attempts[place + 1 :]) or set(attempts) <= voids
         if void in results or not (is_settled or league.format == "ab-test"):
-            raise BadSeason(f"voids.jsonl: {void} is no match of the schedule that was void")
+            raise BadSeason(f"voids.jsonl: {void} is not a void match of the schedule")
 
 
 def _check_entrant_changes(league: League, bundle: Bundle, results: int) -> None:
-    """An entrant may be given up and then let back, any number of times."""
+    """Check that an entrant is given up before it is let back. Both may happen any number of times."""
     before, is_out = 0, dict.fromkeys(league.players, False)
     for number, change in enumerate(bundle.read_json_lines("entrants.jsonl"), start=1):
         player, kind, at_result = change.get("player"), change.get("kind"), change.get("results")
@@ -188,7 +219,10 @@ def _check_match(match: ScheduledMatch, result: LoggedResult) -> None:
 
 
 def _check_deal(match: ScheduledMatch, result: LoggedResult) -> None:
-    """A void match that was its deal's last is played again with cards of its own: the old ones are known."""
+    """Check the deal of a match.
+
+    A void match that was the last of its deal is repeated with cards of its own, because the old ones are known.
+    """
     wanted = match.deal.set if match.deal else ""
     if result.deal.endswith(f"-{wanted}") if wanted else not result.deal:
         return
@@ -206,12 +240,12 @@ def _check_standings(published: Any, right: Mapping[str, Any]) -> None:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Not `==`, to which `true` is 1."""
+    """Compare two values as JSON. `==` would not do, because to it `true` is 1."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _first_difference(published: Any, right: Any, where: str) -> str:
-    """Where two values differ first, and how."""
+    """Return the first difference of two values, in words."""
     if isinstance(published, dict) and isinstance(right, dict) and published.keys() == right.keys():
         pairs = [(f"{where}.{key}".strip("."), published[key], right[key]) for key in right]
     elif isinstance(published, list) and isinstance(right, list) and len(published) == len(right):
@@ -220,13 +254,15 @@ def _first_difference(published: Any, right: Any, where: str) -> str:
             for place, (one, other) in enumerate(zip(published, right, strict=True))
         ]
     else:
-        return f"{where or 'all of it'} is {_shorten_json(published)}; from the results follows {_shorten_json(right)}"
+        return (
+            f"{where or 'all of it'} is {_shorten_json(published)}; the results give {_shorten_json(right)}"
+        )
     return next(
         _first_difference(one, other, place) for place, one, other in pairs if not _is_same(one, other)
     )
 
 
 def _shorten_json(value: Any) -> str:
-    """The beginning of the value as JSON."""
+    """Return the first 120 characters of the value as JSON."""
     text = json.dumps(value, sort_keys=True)
     return text if len(text) <= 120 else f"{text[:120]}..."

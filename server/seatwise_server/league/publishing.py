@@ -1,4 +1,4 @@
-"""Publishes a season: report, tables and bundle, all worked out from the season log."""
+"""Publishes a season: report, tables and bundle, all computed from the season log."""
 
 from __future__ import annotations
 
@@ -19,34 +19,36 @@ from seatwise_server.league.table import describe_verdict, standings_of
 
 @dataclass(frozen=True, slots=True)
 class PublishedSeason:
-    """What is in the folder now."""
+    """The published files of a season."""
 
     standings: dict[str, Any]
     digest: str
-    """Of the bundle; empty while the season goes on, for then there is none."""
+    """The digest of the bundle; empty while the season goes on, because there is no bundle before its end."""
     verdict: str
-    """What a test of A against B has come to; empty for any other format."""
+    """The verdict of an A-against-B test; empty for any other format."""
 
 
 def publish_season(folder: Path) -> PublishedSeason:
     """Write report, tables and bundle again. Raises `UsageError` if the folder holds no league."""
-    settings, season = season_log.read_season(folder)
+    settings, complete = season_log.read_season(folder)
     league = league_in(folder, settings)
+    season = complete.without_running_deals()
     voids = {void.table for void in season.voids}
     standings = standings_of(league, season.results, voids)
+    if withheld := len(complete.results) - len(season.results):
+        standings |= {"withheld": withheld}
     (folder / "standings.json").write_text(format_json(standings))
     write_csv(folder, standings, season)
     schedule = schedule_of(league)
-    digest = write_season_bundle(folder, league, season, standings) if is_over(schedule, season) else ""
-    page = render_report(
-        league, season, schedule, standings, digest, time_reports.read_time_reports(folder / "logs", league)
-    )
+    digest = write_season_bundle(folder, league, season, standings) if is_over(schedule, complete) else ""
+    reports = time_reports.read_time_reports(folder / "logs", league)
+    page = render_report(league, season, schedule, standings, digest, reports)
     (folder / "report.html").write_text(page, encoding="utf-8")
     return PublishedSeason(standings, digest, describe_verdict(league, standings))
 
 
 def league_in(folder: Path, settings: dict[str, Any]) -> League:
-    """Return the league as its season log describes it. Raises `UsageError` if another version wrote that."""
+    """Return the league as its season log describes it. Raises `UsageError` if the log is of another version."""
     try:
         return League.from_json(settings)
     except (KeyError, TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Lets an entrant back into a league that gave it up. What it has lost stays lost: no result is touched."""
+"""Readmits an entrant that a league gave up. Its lost matches stay lost: no result is changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from seatwise_server.league.settings import League
 
 
 def reinstate_entrant(folder: Path, name: str, why: str) -> None:
-    """Note in the season log that the entrant is let back; the next run starts it. Raises `UsageError` if that cannot be."""
+    """Log that the entrant is readmitted; the next run starts it.
+
+    Raises `UsageError` if it was not given up, or if the season is over.
+    """
     settings, season = season_log.read_season(folder)
     league = league_in(folder, settings)
     with closing(season_log.open_season_log(folder, league, season.league)) as book:
@@ -22,7 +25,7 @@ def reinstate_entrant(folder: Path, name: str, why: str) -> None:
 
 
 def _given_up(league: League, season: season_log.Season, name: str) -> str:
-    """Return the player of that name, for which a substitute resigns."""
+    """Return the player of the entrant with this name, which was given up."""
     out = {each.name: each.player for each in league.entrants if each.player in season.given_up}
     if name not in out:
         there = f"given up: {', '.join(out)}" if out else "no entrant is given up"

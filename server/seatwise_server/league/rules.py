@@ -1,4 +1,4 @@
-"""A league's settings as the arithmetic of competition/ wants them."""
+"""Turns the settings of a league into the schedule and the criteria of competition/."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from seatwise_server.competition.schedules.schedule import (
     SoFar,
 )
 from seatwise_server.competition.schedules.swiss import Swiss
+from seatwise_server.competition.schedules.swiss_version_1 import SwissVersion1
 from seatwise_server.competition.standings.tie_breaks import BY_POINTS, BY_SCORE
 from seatwise_server.competition.statistics.sprt import PointsTest
-from seatwise_server.league.settings import FORMATS, League
+from seatwise_server.league.settings import LEAGUE_FORMATS, League
 
-NAMES = {"table_size": "seats", "deals": "rounds", "most_units": "rounds", "field": "entrants"}
-"""What a setting of competition/ is called in a league file, where that differs."""
+FILE_SETTING_NAMES = {"table_size": "seats", "deals": "rounds", "most_units": "rounds", "field": "entrants"}
+"""The names that settings of competition/ have in a league file, where they differ."""
 MOST_UNITS = 1000
+LARGEST_TABLE = 4
+"""The most seats of any game."""
 MOST_ROUNDS = 100_000
 
 
@@ -33,9 +36,13 @@ def schedule_of(league: League) -> Schedule:
     match league.format:
         case "swiss":
             rounds = league.rounds or _usual_rounds(len(players))
-            return Swiss(players, rounds, league.seats, duplicate, league.seed)
+            swiss = SwissVersion1 if league.schedule_version == 1 else Swiss
+            return swiss(players, rounds, league.seats, duplicate, league.seed)
         case "knockout":
-            return Knockout(players, league.seats, league.advance, league.rounds or 1, duplicate, league.seed)
+            deals = league.rounds or 1
+            return Knockout(
+                players, league.seats, league.advance, deals, duplicate, league.seed, league.schedule_version
+            )
         case "gauntlet":
             sides = _split_sides(league)
             return Gauntlet(*sides, league.seats, league.rounds, duplicate, league.seed)
@@ -44,40 +51,42 @@ def schedule_of(league: League) -> Schedule:
             most = league.rounds or MOST_UNITS
             return ABTest(a, b, league.seats, _make_test(league), most_units=most, duplicate=duplicate)
         case "round-robin":
-            return RoundRobin(players, league.seats, league.rounds, duplicate, league.seed)
-    raise BadSchedule(f"format: {league.format!r} is none of {', '.join(FORMATS)}")
+            return RoundRobin(
+                players, league.seats, league.rounds, duplicate, league.seed, league.schedule_version
+            )
+    raise BadSchedule(f"format: {league.format!r} is none of {', '.join(LEAGUE_FORMATS)}")
 
 
 def criteria_of(league: League) -> tuple[str, ...]:
-    """Return the tie-breaks of the league's table, the first one first; none for a knockout, which goes by its bracket."""
+    """Return the tie-breaks of the league's table in order; none for a knockout, which its bracket orders."""
     if league.format == "knockout":
         return ()
     return league.tie_breaks or (BY_SCORE if league.format == "swiss" else BY_POINTS)
 
 
 def started_by(schedule: Schedule, results: int) -> tuple[ScheduledMatch, ...]:
-    """Return the matches that may have been under way when a season with so many results was decided."""
+    """Return the matches that may have been under way when a season with this number of results was decided."""
     if not isinstance(schedule, ABTest):
         return ()
     return replace(schedule, units_at_once=max(1, min(schedule.most_units, results))).due_matches(SoFar())
 
 
 def is_repeat(match: str) -> bool:
-    """Return whether that id is of a match that was void before."""
+    """Return whether the id is that of a repeated match: its first attempt was void."""
     return "." in match
 
 
 def _usual_rounds(entrants: int) -> int:
-    """Enough that one of them could win all."""
+    """Return how many rounds it takes until only one entrant can have won all its matches."""
     return max(1, (entrants - 1).bit_length())
 
 
 def _split_sides(league: League) -> tuple[tuple[str, ...], tuple[str, ...]]:
     challengers = [each.player for each in league.entrants if each.name in league.challengers]
-    return tuple(challengers), _without(league.players, challengers)
+    return tuple(challengers), _other_players(league.players, challengers)
 
 
-def _without(players: Sequence[str], some: Sequence[str]) -> tuple[str, ...]:
+def _other_players(players: Sequence[str], some: Sequence[str]) -> tuple[str, ...]:
     return tuple(player for player in players if player not in some)
 
 

@@ -1,8 +1,8 @@
-"""Plays a league: asks the schedule what is due, has it played, and writes down what came of it.
+"""Plays a league: plays the matches that the schedule says are due, and logs their results.
 
-Nothing here has to be remembered. The schedule says the same matches again, under the same ids; the id of
-a match is in the request that creates it, so that the server gives the same match again; and the season log holds
-what is over. A run that is killed at any point starts again and goes on.
+A run needs no memory of an earlier one. The schedule gives the same matches again, with the same ids. The request
+that creates a match contains its id, so the server returns the same match again. The season log holds the matches
+that are over. So a run that is killed at any point can be started again.
 """
 
 from __future__ import annotations
@@ -21,27 +21,30 @@ from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMa
 from seatwise_server.league.naming import id_without_deal, request_id_of
 from seatwise_server.league.players import Players
 from seatwise_server.league.rules import is_repeat
-from seatwise_server.league.season_log import SeasonLog, Void
+from seatwise_server.league.season_log import SeasonLog, Void, find_due_matches
 from seatwise_server.league.settings import League
 from seatwise_server.logged_results import decode_logged_result
 
 SHORTEST_POLL_S = 0.03
 POLL_SHARE = 0.05
-"""A match is looked at again after this share of the time that it has taken so far: late by so much at the most."""
+"""A match is checked again after this share of the time that it has taken so far.
+
+So its end is noticed with at most that delay.
+"""
 LONGEST_POLL_S = 2.0
 FULL_RETRY_S = 1.0
 ABSENT_S = 20.0
-"""A match that waits so long for bots of ours has them started again: they do not attend."""
-TWICE = "did not sit down at a table, nor when the match was repeated"
+"""Seconds that a match waits for local bots before they are restarted, because they do not attend."""
+TWICE = "did not sit down in a match, nor when it was repeated"
 ABSENT_PATIENCE_S = 600.0
-"""So long a match waits for a bot that others run; then it is void."""
+"""Seconds that a match waits for a bot that others run; then it is void."""
 
 Progress = Callable[["Runner"], None]
 
 
 @dataclass
 class Runner:
-    """One run of one league, until the season is over or it is told to stop."""
+    """One run of one league, until the season is over or until it must stop."""
 
     league: League
     schedule: Schedule
@@ -49,31 +52,30 @@ class Runner:
     client: AsyncClient
     players: Players
     tables: int
-    """How many matches at once."""
+    """The most matches at once."""
     on_progress: Progress = lambda _: None
     patience_s: float = ABSENT_PATIENCE_S
     is_stopping: bool = False
     played: int = 0
-    """Matches that this run has seen end."""
+    """Matches that ended in this run."""
     moves: int = 0
-    """In the records that have come."""
+    """Moves in the records that have arrived."""
     waits_for: set[str] = field(default_factory=set)
-    """Bots of others that do not attend."""
+    """Bots of other owners that do not attend."""
     _open: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
     _waiting: list[ScheduledMatch] = field(default_factory=list)
-    """What was due when the schedule was asked last; it is asked again when all of it is under way, or one was void."""
+    """Due matches that are not started. The schedule is asked again when the list is empty, and after a void match."""
     _unrecorded: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """By deal, matches that count and whose records are not here yet."""
+    """By deal, the matches that count and whose records have not arrived."""
 
     @property
     def so_far(self) -> SoFar:
-        """The results and void matches so far, as the schedule needs them."""
-        season = self.season_log.season
-        return SoFar(season.results, {void.table for void in season.voids})
+        """The season so far, in the form that the schedule needs."""
+        return self.season_log.season.so_far
 
     async def run(self) -> bool:
-        """Play what is due; return whether the season is over and all its records are here."""
+        """Play the due matches. Return whether the season is over and all its records have arrived."""
         season = self.season_log.season
         for result in season.results.values():
             if result.match not in season.records:
@@ -93,10 +95,12 @@ class Runner:
         return is_played and not self._unrecorded
 
     def _start_due(self) -> bool:
-        """Starts as many as there is room for; whether any is open."""
+        """Start as many matches as there is room for, and return whether any is open."""
         if not self._waiting and not self.is_stopping:
             self._waiting = [
-                match for match in self.schedule.due_matches(self.so_far) if match.id not in self._open
+                match
+                for match in find_due_matches(self.schedule, self.season_log)
+                if match.id not in self._open
             ]
         while len(self._open) < self.tables and (match := self._next_match()) is not None:
             self._open[match.id] = asyncio.create_task(self._play_match(match))
@@ -104,14 +108,14 @@ class Runner:
         return bool(self._open)
 
     def _next_match(self) -> ScheduledMatch | None:
-        """Taken from those that wait, the first that need not wait longer."""
+        """Take the first waiting match that can start now. None if there is none."""
         if self.is_stopping:
             return None
         place = next((at for at, match in enumerate(self._waiting) if not self._must_wait(match)), None)
         return None if place is None else self._waiting.pop(place)
 
     def _must_wait(self, match: ScheduledMatch) -> bool:
-        """A bot that is started afresh for each match plays one at a time."""
+        """Return whether a bot of the match is busy: bots that are restarted for each match play one at a time."""
         return self.league.is_fresh and not self._busy.isdisjoint(match.bots)
 
     async def _wait_for_one(self) -> None:
@@ -134,7 +138,7 @@ class Runner:
         self.on_progress(self)
 
     async def _create_match(self, scheduled: ScheduledMatch) -> Match:
-        """The same match for the same id, however often it is asked for."""
+        """Create the match. The same id always gives the same match."""
         season = self.season_log.season
         request_id = request_id_of(season.league, scheduled.id)
         while True:
@@ -159,7 +163,7 @@ class Runner:
         )
 
     async def _wait_for_end(self, match: Match) -> Match:
-        """Waits for its end, and sees to it that it has a beginning."""
+        """Wait for the end of the match. If it does not start, restart absent bots, or abort it after too long."""
         loop = asyncio.get_running_loop()
         began = acted = loop.time()
         while not match.HasField("end_time"):
@@ -182,7 +186,7 @@ class Runner:
         if others and is_too_long:
             await self.client.abort_match(match.name)
 
-    # What came of it
+    # The outcome
 
     async def _write_down(self, scheduled: ScheduledMatch, match: Match) -> None:
         if match.state == Match.STATE_VOIDED:
@@ -199,12 +203,12 @@ class Runner:
         await self._fetch_records(result.deal)
 
     async def _fetch_records(self, deal: str) -> None:
-        """Of all matches of one deal, unless others may still play it."""
+        """Fetch the records of all matches of one deal, unless other bots may still play it."""
         while matches := self._unrecorded.get(deal):
-            match = matches.pop()  # ours until it is here: others may ask for the rest meanwhile
+            match = matches.pop()  # another task may fetch the rest meanwhile
             try:
                 record = await self.client.get_record(match)
-            except WrongStateError:  # SET_RUNNING
+            except WrongStateError:  # the reason is SET_RUNNING
                 matches.append(match)
                 return
             self.season_log.append_record(match, record)
@@ -212,23 +216,29 @@ class Runner:
         self._unrecorded.pop(deal, None)
 
     async def _close_deal(self, deal: str) -> None:
-        """A test was decided, and this run interrupted, before all of the deal was played: nobody will play the rest of it."""
+        """Close the deal set of a deal whose other matches are never played.
+
+        That happens if a test was decided, and this run interrupted, before all matches of the deal were played.
+        """
         await self.client.close_deal_set(deal)
         await self._fetch_records(deal)
 
 
 def without_deal(scheduled: ScheduledMatch) -> ScheduledMatch:
-    """Return the match without its deal, to be played again where the deal is known because its other matches are over."""
+    """Return the match without its deal.
+
+    It is played again with other cards if the deal is known, because its set is over.
+    """
     return ScheduledMatch(id_without_deal(scheduled.id), scheduled.round, scheduled.bots)
 
 
 def deal_name(league: str, deal: str) -> str:
-    """Return what the server calls the deal: no deal of another league has this name."""
+    """Return the name of the deal's set on the server. No deal of another league has this name."""
     return f"sets/{league.removeprefix('leagues/')}-{deal}"
 
 
 def logged_result_in(match: Match, seq: int) -> LoggedResult:
-    """Return what counts of a finished match; `seq` is its place in the season."""
+    """Return the logged result of a finished match; `seq` is its number in the season."""
     return decode_logged_result(
         match.result, match=match.name, bots=match.bots, deal=match.deal_set.name, seq=seq
     )

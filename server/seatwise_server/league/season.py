@@ -1,4 +1,4 @@
-"""One run of a league from its file to its season, with all that has to be up meanwhile and is ended after."""
+"""Runs a league from its file to its season, and starts and stops the server and the bots that it needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seatwise.async_client import AsyncClient
 from seatwise.bot_errors import UsageError
 from seatwise.errors import AlreadyExistsError, NotFoundError
 from seatwise.link.security import Security, SecurityOptions
-from seatwise_server.competition.schedules.schedule import Schedule, SoFar
+from seatwise_server.competition.schedules.schedule import Schedule
 from seatwise_server.league import season_log
 from seatwise_server.league.players import Players
 from seatwise_server.league.processes import OwnServer, check_bot_file
@@ -27,41 +27,45 @@ from seatwise_server.league.runner import Runner
 from seatwise_server.league.settings import Entrant, League
 
 SERVER_PATIENCE_S = 30.0
-"""A server that is started again is waited for so long."""
+"""Seconds to wait for a server that restarts."""
 TABLES_A_CORE = 4
-"""UGO! is all waiting for one another: more matches than cores keep the cores busy."""
+"""Matches at once for each core. In UGO! most time is spent waiting, so more matches than cores keep the cores busy."""
 LONGEST_NAME = 30
 
 
 @dataclass(frozen=True, slots=True)
 class SeasonRun:
-    """What a run has come to."""
+    """The outcome of a run."""
 
     is_over: bool
     matches: int
-    """Played in this run."""
+    """The matches that were played in this run."""
     moves: int
-    """Of these, as far as their records are here."""
+    """The moves of these matches, as far as their records have arrived."""
     seconds: float
-    """From the first match to the last."""
+    """The time from the first match to the last, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeagueServer:
-    """The server that plays it."""
+    """The server on which the league is played."""
 
     address: str = ""
-    """Empty for one of the league's own."""
+    """host:port, with or without a scheme; empty for a server that the league starts itself."""
     token: str = ""
-    """An admin's, where it is not our own."""
+    """The admin token; not needed for the league's own server."""
     decks: tuple[str, ...] = ()
-    """Files that our own server is to know."""
+    """Deck files for the league's own server."""
     security: SecurityOptions = field(default_factory=SecurityOptions)
-    """How the way to it is kept secret."""
+    """The options of TLS for connections to it."""
 
 
 async def play_league(league: League, results: Path, where: LeagueServer, screen: Screen) -> SeasonRun:
-    """Play what has not been played yet. Ctrl-C lets open matches end; a second one ends the run at once."""
+    """Play the matches that are left. Ctrl-C lets open matches end; a second one ends the run at once.
+
+    Raises `UsageError`, and `SeatwiseError` if the server refuses a call.
+    """
+    league = season_log.keep_schedule_version(results, league)
     schedule = schedule_of(league)
     await asyncio.gather(*(check_bot_file(league, each) for each in league.entrants if each.is_local))
     new_name = f"leagues/{league.name[:LONGEST_NAME].rstrip('-')}-{secrets.token_hex(3)}"
@@ -91,14 +95,13 @@ async def play_league(league: League, results: Path, where: LeagueServer, screen
 
 
 def is_over(schedule: Schedule, season: season_log.Season) -> bool:
-    """Return whether all is played and every record is here."""
-    voids = {void.table for void in season.voids}
+    """Return whether all matches have been played and every record has arrived."""
     has_records = all(result.match in season.records for result in season.results.values())
-    return has_records and not schedule.due_matches(SoFar(season.results, voids))
+    return has_records and not schedule.due_matches(season.so_far)
 
 
 def usual_tables(league: League) -> int:
-    """Return how many matches to play at once. In a race against the clock no bot has to share its core."""
+    """Return how many matches to play at once. In Ubongo, a race against the clock, no bot must share its core."""
     cores = os.cpu_count() or 1
     return max(1, cores // league.seats) if league.game == "ubongo" else TABLES_A_CORE * cores
 
@@ -135,7 +138,10 @@ async def _open_client(results: Path, where: LeagueServer) -> AsyncIterator[_Ser
 
 
 async def _obtain_token(admin: AsyncClient, league: League, entrant: Entrant) -> str:
-    """That of an entrant that we start, who is registered if need be; of another one none, but it must be there."""
+    """Return the token of a local entrant, which is registered if necessary.
+
+    For an entrant that others run it is empty, but the bot must be registered.
+    """
     if not entrant.is_local:
         await _check_registered(admin, entrant)
         return ""
@@ -145,7 +151,7 @@ async def _obtain_token(admin: AsyncClient, league: League, entrant: Entrant) ->
         return (await admin.register_bot(name, version, f"league {league.name}", request_id)).token
     except AlreadyExistsError:
         raise UsageError(
-            f"{entrant.player} belongs to somebody else on this server; give {entrant.name} another name or version in the league "
+            f"{entrant.player} has another owner on this server; give {entrant.name} another name or version in the league "
             f'file, or write registered = "{entrant.player}" if its owner is to run it'
         ) from None
 
@@ -161,7 +167,7 @@ async def _check_registered(admin: AsyncClient, entrant: Entrant) -> None:
 
 @contextmanager
 def _ending_in_order(runner: Runner) -> Iterator[None]:
-    """The first signal lets open matches end, the second one ends us."""
+    """Handle SIGINT and SIGTERM: the first one lets open matches end, and the second one ends the run."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task
 
@@ -175,7 +181,7 @@ def _ending_in_order(runner: Runner) -> Iterator[None]:
     try:
         yield
     except asyncio.CancelledError:
-        raise KeyboardInterrupt from None  # who asked for it knows why
+        raise KeyboardInterrupt from None  # the person who pressed Ctrl-C needs no traceback
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)

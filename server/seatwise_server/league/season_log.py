@@ -1,7 +1,7 @@
-"""The log of a season on disk: a line is there as a whole or not at all, and is never lost.
+"""The log of a season on disk. Each line is written completely or not at all, and is never lost.
 
-The first line says which league it is, and each further one what has happened. A run that starts again reads
-them all, and goes on from there.
+The first line describes the league, and each further line one event. A run that starts again reads all lines and
+continues from there.
 """
 
 from __future__ import annotations
@@ -9,30 +9,50 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from seatwise.bot_errors import UsageError
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.schedules.schedule import RoundDraw, Schedule, ScheduledMatch, SoFar
+from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.league.settings import League
 
-FORMAT = "seatwise.league/1"
+SEASON_LOG_FORMAT = "seatwise.league/1"
 
 
 @dataclass(slots=True)
 class Season:
-    """All that has happened."""
+    """All events of a season so far."""
 
     league: str
-    """`leagues/<id>`: ours on the server."""
+    """`leagues/<id>`: the name of the league on the server."""
     results: dict[str, LoggedResult] = field(default_factory=dict)
-    """By table, in the order in which they came."""
+    """The results by table, in the order in which they came."""
     voids: list[Void] = field(default_factory=list)
     records: dict[str, str] = field(default_factory=dict)
-    """By match: one line each."""
+    """The records by match, each one line."""
     entrant_changes: list[EntrantChange] = field(default_factory=list)
-    """The entrants that were given up or let back, in the order of these changes."""
+    """The changes of entrants that were given up or let back, in their order."""
+    draws: dict[int, RoundDraw] = field(default_factory=dict)
+    """By round, of a Swiss tournament."""
+
+    @property
+    def so_far(self) -> SoFar:
+        """The season as the schedule needs it."""
+        return SoFar(self.results, {void.table for void in self.voids}, draws=self.draws)
+
+    def without_running_deals(self) -> Season:
+        """Return the season as it may be published: without results whose deals may yet be played.
+
+        A deal without any record so far is still running: the server gives its records when it is over.
+        """
+        over = {result.deal for result in self.results.values() if result.match in self.records}
+        shown = {
+            table: result for table, result in self.results.items() if not result.deal or result.deal in over
+        }
+        return replace(self, results=shown)
 
     @property
     def given_up(self) -> dict[str, str]:
@@ -43,7 +63,7 @@ class Season:
 
 @dataclass(frozen=True, slots=True)
 class Void:
-    """A void match: it does not count."""
+    """A void match, which does not count."""
 
     table: str
     match: str
@@ -52,24 +72,24 @@ class Void:
 
 @dataclass(frozen=True, slots=True)
 class EntrantChange:
-    """An entrant was given up, or let back. What it has lost in between stays lost."""
+    """An entrant was given up or let back. The matches that it lost in between stay lost."""
 
     player: str
     is_back: bool
     why: str
     results: int
-    """How many there were by then."""
+    """The number of results at that time."""
 
 
 class SeasonLog:
-    """The file. One process at a time writes it."""
+    """The season log. One process at a time writes it."""
 
     def __init__(self, file: IO[bytes], season: Season) -> None:
         self._file = file
         self.season = season
 
     def append_result(self, table: str, result: LoggedResult) -> None:
-        """Log a match that counts; once for each table."""
+        """Log a match that counts. Each table has one result."""
         assert table not in self.season.results, f"{table} has a result already"
         self._append_line({"kind": "result", "table": table, **result.to_json()})
         self.season.results[table] = result
@@ -84,12 +104,17 @@ class SeasonLog:
         self._append_line({"kind": "record", "match": match, "record": record})
         self.season.records[match] = record
 
+    def append_draw(self, draw: RoundDraw) -> None:
+        """Log the draw of a round, before the round is played."""
+        self._append_line({"kind": "draw", **draw.to_json()})
+        self.season.draws[draw.round] = draw
+
     def give_up_entrant(self, player: str, why: str) -> None:
-        """Log that an entrant is not started again."""
+        """Log that an entrant is given up: it is not started again."""
         self._append_change("given_up", player, why)
 
     def let_entrant_back(self, player: str, why: str) -> None:
-        """Log that an entrant which was given up is started again from now on."""
+        """Log that an entrant is let back: it is started again from now on."""
         self._append_change("let_back", player, why)
 
     def _append_change(self, kind: str, player: str, why: str) -> None:
@@ -99,7 +124,7 @@ class SeasonLog:
         )
 
     def close(self) -> None:
-        """Close the file, so that another process can go on."""
+        """Close the file, so that another process can write it."""
         self._file.close()
 
     def _append_line(self, line: dict[str, Any]) -> None:
@@ -108,10 +133,30 @@ class SeasonLog:
         os.fsync(self._file.fileno())
 
 
-def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
-    """Open the league's season log in that folder; begin one if there is none.
+def find_due_matches(schedule: Schedule, book: SeasonLog) -> tuple[ScheduledMatch, ...]:
+    """Return the matches that are due. If their round was only drawn for this, log the draw first."""
+    so_far = book.season.so_far
+    draw = schedule.current_draw(so_far) if isinstance(schedule, Swiss) else None
+    if draw and draw.round not in so_far.draws:
+        book.append_draw(draw)
+    return schedule.due_matches(so_far)
 
-    Raises `UsageError` if the folder holds another league's, or if another process writes it just now.
+
+def keep_schedule_version(folder: Path, league: League) -> League:
+    """Return the league with the version of the schedule with which the season in that folder began, if one did."""
+    try:
+        with (folder / "season.jsonl").open("rb") as file:
+            head = next(_parse_lines(file.readline()), {})
+    except OSError:
+        return league
+    begun = head.get("settings", {}).get("schedule_version", 1) if head else league.schedule_version
+    return replace(league, schedule_version=begun)
+
+
+def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
+    """Open the league's season log in that folder, or begin one if there is none.
+
+    Raises `UsageError` if the folder holds the log of another league, or if another process writes it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     file = (folder / "season.jsonl").open("a+b")
@@ -129,8 +174,8 @@ def read_season(folder: Path) -> tuple[dict[str, Any], Season]:
         lines = list(_parse_lines((folder / "season.jsonl").read_bytes()))
     except OSError as error:
         raise UsageError(f"{folder} holds no league: season.jsonl: {error.strerror}") from None
-    if not lines or lines[0].get("format") != FORMAT:
-        raise UsageError(f"{folder}/season.jsonl: the first line is not of the format {FORMAT}")
+    if not lines or lines[0].get("format") != SEASON_LOG_FORMAT:
+        raise UsageError(f"{folder}/season.jsonl: the first line is not of the format {SEASON_LOG_FORMAT}")
     return lines[0]["settings"], _replay_lines(lines)
 
 
@@ -149,24 +194,25 @@ def _read_or_begin(file: IO[bytes], folder: Path, league: League, new_name: str)
     file.seek(0)
     text = file.read()
     whole = text[: text.rfind(b"\n") + 1]
-    if len(whole) < len(text):  # we died in the middle of a line: it was never acknowledged
+    if len(whole) < len(text):  # the process died while it wrote a line, which was never acknowledged
         file.truncate(len(whole))
     lines = list(_parse_lines(whole))
     if not lines:
         return _begin_season(file, league, new_name)
-    if lines[0].get("format") != FORMAT or lines[0]["settings"] != league.to_json():
+    if lines[0].get("format") != SEASON_LOG_FORMAT or lines[0]["settings"] != league.to_json():
         raise UsageError(_explain_other_league(folder, lines[0], league))
     return _replay_lines(lines)
 
 
 def _begin_season(file: IO[bytes], league: League, new_name: str) -> Season:
     diary = SeasonLog(file, Season(new_name))
-    diary._append_line({"format": FORMAT, "league": new_name, "settings": league.to_json()})
+    diary._append_line({"format": SEASON_LOG_FORMAT, "league": new_name, "settings": league.to_json()})
     return diary.season
 
 
 def _replay_lines(lines: list[dict[str, Any]]) -> Season:
     season = Season(lines[0]["league"])
+    entrants = len(lines[0]["settings"]["entrants"])
     for line in lines[1:]:
         match line["kind"]:
             case "result":
@@ -175,6 +221,8 @@ def _replay_lines(lines: list[dict[str, Any]]) -> Season:
                 season.voids.append(Void(line["table"], line["match"], line["reason"]))
             case "record":
                 season.records[line["match"]] = line["record"]
+            case "draw":
+                season.draws[line["round"]] = RoundDraw.from_json(line, entrants)
             case "given_up" | "let_back" as kind:
                 is_back, results = kind == "let_back", len(season.results)
                 season.entrant_changes.append(EntrantChange(line["player"], is_back, line["why"], results))

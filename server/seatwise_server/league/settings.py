@@ -1,4 +1,4 @@
-"""What a league is, once its file has been read: all of it is fixed before the first match."""
+"""The settings of a league after its file has been read. They are all fixed before the first match."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from seatwise_referee.time_control import TimeControl
 from seatwise_server.competition.schedules.schedule import Duplicate
 from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 
-FORMATS = ("round-robin", "swiss", "knockout", "gauntlet", "ab-test")
-DEALS = tuple(str(each) for each in Duplicate)
+LEAGUE_FORMATS = ("round-robin", "swiss", "knockout", "gauntlet", "ab-test")
+DEAL_KINDS = tuple(str(each) for each in Duplicate)
+SCHEDULE_VERSIONS = (1, 2)
+"""The rules by which a knockout, a Swiss or a round robin is drawn: those of old seasons, and those of new ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """A bot that takes part."""
+    """A bot that takes part in the league."""
 
     name: str
-    """As the report calls it."""
+    """The name in the report."""
     player: str
-    """`bots/<name>/versions/<version>`."""
+    """The bot's resource name, `bots/<name>/versions/<version>`."""
     bot: str = ""
     """The sample or FILE.py:CLASS that the runner starts; empty for a bot that others run."""
 
@@ -37,24 +39,24 @@ class Entrant:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The question that an A-against-B test answers."""
+    """The parameters of an A-against-B test."""
 
     least_points: float = 2.0
-    """The smallest difference of mean points a match that would matter."""
+    """The smallest difference of mean points per match that matters."""
     alpha: float = 0.05
-    """How often a difference may be claimed where there is none."""
+    """How often the test may claim a difference where there is none."""
     beta: float = 0.05
-    """How often one of `least_points` may be missed."""
+    """How often the test may miss a difference of `least_points`."""
     least_units: int = 16
-    """Before so many there is no verdict."""
+    """The fewest units before a verdict."""
 
     def to_json(self) -> dict[str, str]:
-        """Return the values as texts, for canonical JSON has no fractions."""
+        """Return the values as texts, because canonical JSON has no fractions."""
         return {key: str(value) for key, value in asdict(self).items()}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, str]) -> Trial:
-        """Make it from what `to_json` returned."""
+        """Return the trial that `to_json` has written."""
         points, alpha, beta = (float(plain[key]) for key in ("least_points", "alpha", "beta"))
         return cls(points, alpha, beta, int(plain["least_units"]))
 
@@ -69,41 +71,48 @@ class League:
     seats: int
     entrants: tuple[Entrant, ...]
     rounds: int = 0
-    """What the format takes for a round; 0 is as many as it needs."""
+    """The number of rounds, in the sense of the format; 0 for as many as it needs."""
     deals: str = "travelling"
     is_trusted: bool = False
-    """With rotation: the operator declares that no bot keeps a deal in mind from one match to the next."""
+    """Only with rotation: the operator declares that no bot remembers a deal from one match to the next."""
     seed: str = "1"
-    """Draws whatever the format leaves open."""
+    """The seed of all draws that the format makes."""
     tie_breaks: tuple[str, ...] = ()
-    """In the order in which they are asked."""
+    """The tie-breaks, in the order in which they are applied."""
     challengers: tuple[str, ...] = ()
-    """Of a gauntlet, by name: the entrants that meet all others."""
+    """In a gauntlet the names of the entrants that meet all others."""
     advance: int = 1
-    """Of a knockout: how many of a table go on."""
+    """In a knockout the number of bots of a table that advance."""
     trial: Trial = field(default_factory=Trial)
     options: Mapping[str, int | str] = field(default_factory=dict)
-    """Of the game, complete."""
+    """The complete options of the game."""
     time: TimeControl = field(default_factory=TimeControl)
+    schedule_version: int = SCHEDULE_VERSIONS[-1]
+    """The rules by which the schedule is drawn. A season keeps the version with which it began."""
 
     @property
     def players(self) -> tuple[str, ...]:
-        """The entrants as the server knows them."""
+        """The resource names of the entrants."""
         return tuple(each.player for each in self.entrants)
 
     @property
     def is_fresh(self) -> bool:
-        """Whether every entrant is started again for each match."""
+        """Whether every entrant is restarted for each match."""
         return self.deals == "rotation" and not self.is_trusted
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the settings: the same for the same league, and for no other."""
+        """The SHA-256 of the settings: the same for the same league, and different for any other."""
         return hashlib.sha256(canonical_json(self.to_json())).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values, from which `from_json` makes the same league again."""
+        """Return plain values, from which `from_json` makes the same league again.
+
+        Version 1 of the schedule has no key, because settings of that version were published before versions were counted.
+        """
         plain = asdict(self)
+        if self.schedule_version == 1:
+            del plain["schedule_version"]
         return plain | {
             "entrants": [asdict(each) for each in self.entrants],
             "tie_breaks": list(self.tie_breaks),
@@ -114,7 +123,7 @@ class League:
         }
 
     def to_published_json(self) -> dict[str, Any]:
-        """Return the same without the folders in which our bots lie."""
+        """Return the same values without the folders of the bots' files."""
         plain = self.to_json()
         for entrant in plain["entrants"]:
             entrant["bot"] = PurePath(entrant["bot"]).name
@@ -122,8 +131,9 @@ class League:
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> League:
-        """Make a league from plain values. Raises `KeyError`, `TypeError` or `ValueError` if they are none."""
+        """Return the league of plain values. Raises `KeyError`, `TypeError` or `ValueError` if they describe none."""
         given: dict[str, Any] = {key: value for key, value in plain.items() if key != "rules_version"}
+        given.setdefault("schedule_version", 1)
         if plain["rules_version"] != GAMES[plain["game"]].rules_version:
             raise ValueError(f"rules_version is {plain['rules_version']!r}, which this program does not know")
         given["entrants"] = tuple(Entrant(**each) for each in plain["entrants"])
@@ -136,10 +146,10 @@ class League:
 
 
 def _check_types(league: League) -> None:
-    """What came from JSON may be anything."""
+    """Check the types of all values, because JSON may hold any. Raises `ValueError`."""
     kinds = {
         str: ("name", "game", "format", "deals", "seed"),
-        int: ("seats", "rounds", "advance"),
+        int: ("seats", "rounds", "advance", "schedule_version"),
         bool: ("is_trusted",),
     }
     for kind, names in kinds.items():
@@ -149,8 +159,10 @@ def _check_types(league: League) -> None:
     texts = [text for each in league.entrants for text in (each.name, each.player, each.bot)]
     for text in (*texts, *league.tie_breaks, *league.challengers, league.name, league.seed):
         if not isinstance(text, str) or not text.isprintable():
-            raise ValueError(f"{text!r:.60} is no name")
+            raise ValueError(f"{text!r:.60} is not a printable text")
     if strange := set(league.tie_breaks) - set(TIE_BREAKS):
         raise ValueError(f"there is no tie-break {min(strange)!r:.60}")
-    if league.deals not in DEALS or league.format not in FORMATS:
-        raise ValueError(f"format is {league.format!r}, and deals are {league.deals!r}")
+    if league.schedule_version not in SCHEDULE_VERSIONS:
+        raise ValueError(f"schedule_version is {league.schedule_version}, which this program does not know")
+    if league.deals not in DEAL_KINDS or league.format not in LEAGUE_FORMATS:
+        raise ValueError(f"format {league.format!r} or deals {league.deals!r} is unknown")

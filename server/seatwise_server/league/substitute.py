@@ -1,4 +1,4 @@
-"""Takes the seats of a bot that does not play, and resigns: the bot loses its matches, and nobody waits for it."""
+"""Takes the seats of a bot that does not play, and resigns them: the bot loses its matches, and no other bot waits for it."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Write: TypeAlias = Callable[[PlayRequest], Awaitable[None]]
 MAX_MATCHES = 1000
 RECONNECT_S = 1.0
 NONCE = bytes(32)
-"""It wants no say in the deal."""
+"""A nonce that adds no randomness to the deal."""
 
 
 async def run_substitute(address: str, token: str, security: Security) -> None:
-    """Take every seat that the bot is offered, and resign there. Runs until cancelled."""
+    """Take every seat that the bot is offered, and resign it. Runs until cancelled."""
     while True:
         try:
             async with asyncio.TaskGroup() as group:
                 await _attend_lobby(GrpcWire(address, token, security=security), group)
-                raise _LinkLost  # ends what was begun at the tables
+                raise _LinkLost  # ends the streams to the referees too
         except* (SeatwiseError, _LinkLost):
             await asyncio.sleep(RECONNECT_S)
 
 
-class _LinkLost(Exception):  # not a fault: it begins anew
+class _LinkLost(Exception):  # not an error: the substitute connects again
     pass
 
 
@@ -50,17 +50,20 @@ async def _attend_lobby(wire: GrpcWire, group: asyncio.TaskGroup) -> None:
 
 
 class _SubstituteSeats:
-    """All seats at one referee: there is one stream for them, and it has one writer."""
+    """All seats at one referee. They share one stream, which has one writer."""
 
     def __init__(self) -> None:
         self._outbox: asyncio.Queue[PlayRequestItem] = asyncio.Queue()
 
     def take_seat(self, offer: SeatOffer) -> None:
-        """Sit down: a bot that never sits forfeits too, but only after the set-up time, and a match of two is void then."""
+        """Sit down, so that the seat can resign.
+
+        A bot that never sits forfeits too, but only after the set-up time, and a match of two is then void.
+        """
         self._outbox.put_nowait(PlayRequestItem(match=offer.match, seat=offer.seat, sit=Sit(nonce=NONCE)))
 
     async def run_stream(self, wire: GrpcWire, address: str) -> None:
-        """Send what is queued, and resign as soon as the first update says that the cards are dealt."""
+        """Send what is queued, and resign a seat at its first update, which comes after the deal."""
         async with wire.play(address) as stream, asyncio.TaskGroup() as group:
             writer = group.create_task(self._write_requests(stream.write))
             while (response := await stream.read()) is not None:

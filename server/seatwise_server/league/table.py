@@ -1,4 +1,4 @@
-"""The table of a season, as it is published."""
+"""Builds the published table of a season."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from seatwise_server.league.rules import criteria_of, schedule_of
 from seatwise_server.league.settings import League
 
 DIGITS = 6
-"""Further ones may differ from one version of Python to the next."""
+"""The number of decimal places. Further digits may differ between versions of Python."""
 
 Row: TypeAlias = dict[str, Any]
-"""One entrant's, as plain values."""
+"""The row of one entrant, as plain values."""
 
 
 def standings_of(
@@ -43,7 +43,7 @@ def rows_of(league: League, schedule: Schedule, so_far: SoFar) -> list[Row]:
 
 
 def league_digest(league: League) -> str:
-    """Return the digest of the settings as they are published."""
+    """Return the digest of the settings in their published form."""
     return League.from_json(league.to_published_json()).digest
 
 
@@ -70,7 +70,7 @@ def _published_row(line: StandingsRow, name: str) -> Row:
 
 
 def _verdict_values(schedule: Schedule, so_far: SoFar) -> dict[str, Any]:
-    """What an A-against-B test has come to."""
+    """Return the verdict of an A-against-B test with its figures; empty for any other format."""
     if not isinstance(schedule, ABTest):
         return {}
     differences = schedule.unit_differences(so_far)
@@ -79,15 +79,15 @@ def _verdict_values(schedule: Schedule, so_far: SoFar) -> dict[str, Any]:
     return {"verdict": str(verdict), "units": len(ratios), "log_likelihood_ratio": ratio}
 
 
-# For people
+# Texts for people
 
-COLUMNS = {"matches": "matches", "points": "mean points", "score": "ahead of", "wins": "wins"}
+LEAGUE_COLUMNS = {"matches": "matches", "points": "mean points", "score": "ahead of", "wins": "wins"}
 RARE = {"byes": "byes", "forfeits": "forfeits", "resigned": "resigned"}
-"""Shown only where somebody has one."""
+"""Columns that are shown only if an entrant has a value other than 0."""
 
 
 def describe_verdict(league: League, standings: Mapping[str, Any]) -> str:
-    """Say in words what an A-against-B test has come to; "" for any other format."""
+    """Return the verdict of an A-against-B test as a sentence; empty for any other format."""
     if "verdict" not in standings:
         return ""
     (a, b), points, units = league.entrants, league.trial.least_points, standings["units"]
@@ -100,8 +100,8 @@ def describe_verdict(league: League, standings: Mapping[str, Any]) -> str:
 
 
 def column_heads(standings: Mapping[str, Any]) -> list[str]:
-    """Return the heads of the columns behind rank and name."""
-    return [*COLUMNS.values(), *(RARE[key] for key in _rare_columns(standings))]
+    """Return the heads of the columns after rank and name."""
+    return [*LEAGUE_COLUMNS.values(), *(RARE[key] for key in _rare_columns(standings))]
 
 
 def row_cells(standings: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:

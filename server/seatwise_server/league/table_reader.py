@@ -1,4 +1,4 @@
-"""Reads the values of one TOML table and checks each of them; a key that is left over is an error."""
+"""Reads the values of one TOML table and checks each of them. A key that is not read is an error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REQUIRED: Any = object()
 
 
 class TableReader:
-    """One table of the file."""
+    """One table of the league file."""
 
     def __init__(self, source: LeagueFileText, name: str, values: Mapping[str, Any]) -> None:
         self._source = source
@@ -76,7 +76,7 @@ class TableReader:
             if value not in names:
                 raise self.make_error(key, f"there is no {value!r}; {_suggest_name(str(value), names)}")
         if len(set(values)) != len(values):
-            raise self.make_error(key, "names one of them twice")
+            raise self.make_error(key, "names one of its values twice")
         return tuple(values)
 
     def read_table(self, key: str) -> TableReader:
@@ -92,12 +92,12 @@ class TableReader:
         return [TableReader(self._source, f"{key}[{place}]", each) for place, each in enumerate(values)]
 
     def take_rest(self) -> dict[str, Any]:
-        """Take all values that have not been read yet, unchecked."""
+        """Remove and return all values that have not been read yet, without checks."""
         rest, self._values = self._values, {}
         return rest
 
     def has_key(self, key: str) -> bool:
-        """Return whether the key is there and has not been read."""
+        """Return whether the table has the key and it has not been read."""
         return key in self._values
 
     def check_all_read(self) -> None:
@@ -112,7 +112,7 @@ class TableReader:
                 raise self.make_error(key, f"is missing; {_as_in(key, example)}")
             return default
         value = self._values.pop(key)
-        if type(value) is not kind:  # `true` is an int to isinstance
+        if type(value) is not kind:  # `isinstance` takes `true` for an int
             wanted = KINDS.get(kind, "a number")
             raise self.make_error(key, f"is {_format_value(value)}; {wanted} is needed")
         return value
@@ -125,7 +125,7 @@ def _as_in(key: str, example: str) -> str:
 def _suggest_name(value: str, names: Iterable[str]) -> str:
     names = tuple(names)
     close = get_close_matches(value, names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there is {', '.join(names)}"
+    return f"did you mean {close[0]!r}?" if close else f"the choices are {', '.join(names)}"
 
 
 def _format_value(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What the league's bots say that they took for their answers: a file each, which is the bot's own and may hold anything."""
+"""Reads the times that the league's bots report for their answers. Each file is written by a bot and may hold anything."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from seatwise_server.league.settings import League
 REPORT_SUFFIX = ".times"
 
 LONGEST_REPORT = 1000
-"""A report is shorter."""
+"""The most characters of a line that are read. A report is shorter."""
 
 
 def read_time_reports(logs: Path, league: League) -> dict[tuple[str, str, int], float]:
     """Read the reports: milliseconds by bot, match and prompt.
 
-    A line that is no report is passed over, such as the last line of a bot that was killed.
+    A line that is not a report is skipped, such as the last line of a bot that was killed.
     """
     found = {}
     for entrant in league.entrants:

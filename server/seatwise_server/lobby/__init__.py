@@ -1,1 +1,1 @@
-"""Who is present, who waits, and who is seated with whom."""
+"""The lobby role: attendance of bots, waiting in queues, pairing and seating."""

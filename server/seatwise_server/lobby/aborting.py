@@ -1,4 +1,4 @@
-"""Ends a match that is to count for nobody, wherever it is in its life."""
+"""Aborts a match, so that it ends without a result, in whatever state it is."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from seatwise_server.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Aborting:
-    """For all doors through which it may be asked."""
+    """Aborts matches; used by all operations that can abort one."""
 
     store: Store
     seating: Seating
 
     async def abort_match(self, match: str, why: str = "") -> None:
-        """Notes it for whoever owns the match next, and tells the owner there is; a new match gets an owner.
-
-        It leaves the queue last: whoever dies before that has left the match to somebody who will end it.
+        """Marks the match for its next owner, and notifies the present one; without an owner it gets one.
+        It leaves the queue last: if this process dies before that, another one still gives the match to a
+        referee, which aborts it.
         """
         await self.store.matches.ask_abort(match, why)
         fence = await self.store.journal.read_fence(match)

@@ -1,4 +1,4 @@
-"""One bot's presence: what the lobby has to tell it, and the limit it set."""
+"""The presence of one bot: the messages that the lobby has for it, and the limit that the bot has set."""
 
 from __future__ import annotations
 
@@ -7,49 +7,52 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable
 
 from seatwise.v1 import lobby_service_pb2 as pb
-from seatwise_server.refusal import LAST_WORD_S, Refusal
+from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
 from seatwise_server.store import SeatOf
 
+FIRST_REQUEST_S = 10.0
+"""Seconds that a stream may stay open without a first request."""
+
 MOST_UNREAD = 1024
-"""Responses that a bot may leave unread before its stream is ended."""
+"""The most responses that a bot may leave unread before its stream is ended."""
 
 
 class AttendanceStream:
-    """As long as one Attend stream lasts."""
+    """The lobby's side of one Attend stream."""
 
     def __init__(self, bot: str, queues: tuple[str, ...], max_matches: int) -> None:
         self.bot = bot
         self.attend_id = secrets.token_hex(8)
         self.turn = 0
-        """Among the streams of this bot; the store gives it."""
+        """The number of this stream among all streams of the bot; the store assigns it."""
         self.is_written = False
-        """Whether the store knows of it, so that what the store says may be about it."""
+        """Whether the store knows this attendance, so that notices of the store may concern it."""
         self.queues = queues
         self.max_matches = max_matches
         self.told: dict[tuple[str, int], int] = {}
         """The epoch of the last offer of each open seat."""
         self.looking = asyncio.Lock()
-        """Held by whoever looks which of its offers stand, until it is told."""
+        """Held from the reading of the bot's offers until they are queued."""
         self.places: dict[str, int] = {}
-        """What was told last of each queue in which the bot waits."""
+        """The last place that the bot was told in each queue in which it waits."""
         self.to_note: list[SeatOf] = []
-        """Seats that were offered, which the store has to know as soon as they are handed over."""
+        """Offered seats that the store must know of as soon as the offers are delivered."""
         self.off: dict[str, pb.TakenOff] = {}
-        """What the bot was told of the queues and ladders that it is off."""
+        """The last message for each queue and ladder that the bot is off."""
         self._unread: asyncio.Queue[pb.AttendResponse | None] = asyncio.Queue(MOST_UNREAD)
         self._ending: Refusal | None = None
         self._is_ending = False
         self._writer: asyncio.Task[object] | None = None
 
     def queue_response(self, response: pb.AttendResponse) -> None:
-        """Puts a response in; a bot that does not read loses its stream, not the lobby its memory."""
+        """Queues a response. A bot that does not read loses its stream, so that the memory of the lobby is bounded."""
         try:
             self._unread.put_nowait(response)
         except asyncio.QueueFull:
             self.end(Refusal("SLOW_READER", f"{MOST_UNREAD} responses were left unread"))
 
     def queue_offer(self, offer: pb.SeatOffer) -> None:
-        """Offers a seat, unless this stream has told it already."""
+        """Queues an offer, unless this stream has already told it."""
         seat = (offer.match, offer.seat)
         if self.told.get(seat, 0) < offer.epoch:
             self.told[seat] = offer.epoch
@@ -58,21 +61,21 @@ class AttendanceStream:
 
     @property
     def is_open(self) -> bool:
-        """Whether what is told is handed over: the stream has a writer, which waits for nothing but the bot's reading."""
+        """Whether responses are delivered: the stream has a writer, which only waits for the bot to read."""
         return self._writer is not None and not self._is_ending
 
     @property
     def was_ended_by_us(self) -> bool:
-        """Whether the stream ends for a reason that is not the bot's doing."""
+        """Whether the server ends the stream for a reason that the bot did not cause."""
         return self._ending is not None and self._ending.reason != "SLOW_READER"
 
     def close_seat(self, match: str, seat: int) -> None:
-        """Tells that an offered seat is closed."""
+        """Queues the notice that an offered seat is closed."""
         if self.told.pop((match, seat), None) is not None:
             self.queue_response(pb.AttendResponse(closed=pb.SeatClosed(match=match, seat=seat)))
 
     def wait_at(self, queue: str, place: int | None) -> None:
-        """The bot stands there in the queue, or not any more; told when that is news."""
+        """Records the bot's place in the queue, None if it does not wait there; tells the bot if it has changed."""
         if place is None:
             self.places.pop(queue, None)
         elif self.places.get(queue) != place:
@@ -80,27 +83,31 @@ class AttendanceStream:
             self.queue_response(pb.AttendResponse(queued=pb.Queued(queue=queue, place=place)))
 
     def take_off(self, off: Iterable[pb.TakenOff]) -> None:
-        """The bot is off these queues and ladders and no other; told when that is news."""
+        """Records the queues and ladders that the bot is off; `off` has all of them. Tells the bot about each
+        that is new.
+        """
         before, self.off = self.off, {each.queue: each for each in off}
         for queue, taken_off in self.off.items():
             if before.get(queue) != taken_off:
                 self.queue_response(pb.AttendResponse(taken_off=taken_off))
 
     def end(self, why: Refusal | None) -> None:
-        """Ends the stream, when what was told is written, if that is read soon."""
+        """Ends the stream after the queued responses were written, or after `REFUSAL_DELIVERY_S`."""
         if not self._is_ending:
             self._is_ending, self._ending = True, why
             if self._unread.full():
                 self._unread.get_nowait()
             self._unread.put_nowait(None)
-            asyncio.get_running_loop().call_later(LAST_WORD_S, self._stop_writing)
+            asyncio.get_running_loop().call_later(REFUSAL_DELIVERY_S, self._stop_writing)
 
     def _stop_writing(self) -> None:
         if self._writer:
             self._writer.cancel()
 
     async def write_all(self, write: Callable[[pb.AttendResponse], Awaitable[object]]) -> Refusal | None:
-        """Writes what is told until the stream is to end; says why it ends. The only writer."""
+        """Writes queued responses until the stream is to end, and returns the reason for its end. The only
+        writer of the stream.
+        """
         self._writer = asyncio.current_task()
         try:
             while response := await self._unread.get():

@@ -1,4 +1,4 @@
-"""How many more matches the referees can take: bots wait in their queues, not at closed doors."""
+"""The number of matches that the referees can still take, so that bots wait in their queues until there is a table."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from seatwise_server.store import Heartbeat, Store, now_ms
 from seatwise_server.timings import REFEREE_SILENT_MS
 
 FRESH_S = 0.5
-"""How old may be what is known of the referees; the matches are counted anew each time."""
+"""The longest age of the facts about referees, in seconds. The waiting jobs are counted again each time."""
 
 
 class Capacity:
-    """As one lobby sees it: all tables of all who live, less all matches, wherever these are."""
+    """The capacity as one lobby sees it: all tables of all live referees, less all unfinished jobs."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -20,7 +20,7 @@ class Capacity:
         self._until = 0.0
 
     async def count_free_tables(self) -> int:
-        """Tables that nobody has, and no match that was handed over waits for."""
+        """Returns the number of tables without a match, less the matches that wait for a referee."""
         now = asyncio.get_running_loop().time()
         if now >= self._until:
             beats = await self._store.processes.read_heartbeats()
@@ -30,6 +30,6 @@ class Capacity:
 
 
 def count_tables(beats: list[Heartbeat], now_ms: int) -> int:
-    """Of all referees that live, taken or free."""
+    """Returns the number of tables, used or free, of all live referees."""
     living = [beat for beat in beats if not beat.has_left and now_ms - beat.beat_ms < REFEREE_SILENT_MS]
     return sum(beat.tables + beat.free for beat in living)

@@ -1,4 +1,4 @@
-"""The pairing of ladders: by rating, in place of first come, first served. The path after it is the same."""
+"""The pairing of ladders: by rating instead of first come, first served. Seating is the same as for queues."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from seatwise_server.match_names import new_match_name
 from seatwise_server.store import Proposal, Store, Waiting, now_ms
 
 SHARE = 20
-"""Passes take at most one part in so many of the process's time."""
+"""Passes use at most one part in `SHARE` of the process's time."""
 FORGOTTEN_S = 900.0
-"""A match whose result has not come by then was voided."""
+"""The time without a result, in seconds, after which a match counts as voided."""
 
 log = structlog.get_logger()
 
 
 class LadderPairing:
-    """The pairing of those ladders that this process holds."""
+    """The pairing of the ladders that this process hosts."""
 
     def __init__(
         self, store: Store, ladder_host: LadderHost, proposals: Proposals, capacity: Capacity
@@ -36,11 +36,11 @@ class LadderPairing:
         self._proposals = proposals
         self._capacity = capacity
         self._owners: dict[str, str] = {}
-        """Of the bots that were seen here; they never change."""
+        """The owners of the bots that were seen here; they never change."""
         self._rests_until = 0.0
 
     async def pair(self) -> None:
-        """One pass over each ladder, unless the last one took so long that others must have their turn."""
+        """Pairs each ladder once, unless the last pass took so long that other work must go first."""
         if loop_time() < self._rests_until:
             return
         busy_s = 0.0
@@ -49,7 +49,7 @@ class LadderPairing:
         self._rests_until = loop_time() + SHARE * busy_s
 
     async def take_up_unfinished(self) -> None:
-        """Proposals that a lobby left when it died."""
+        """Adopts and seats the proposals of lobbies that died."""
         for hosted in list(self._ladder_host.hosted.values()):
             name = hosted.ladder.name
             for left in await self._store.queues.unfinished_proposals(name):
@@ -57,24 +57,25 @@ class LadderPairing:
                     await self._seat(hosted.ladder, proposal)
 
     async def _pair(self, hosted: HostedLadder) -> float:
-        """The seconds that it took to lay the tables."""
+        """Pairs one ladder; returns the seconds that choosing its tables took."""
         began = perf_counter()
-        waiting = await self._who_waits(hosted)
+        waiting = await self._read_playable_bots(hosted)
         room = await self._capacity.count_free_tables() if len(waiting) >= hosted.ladder.seats else 0
         if room <= 0:
             return 0.0
         await self._learn_owners([each.bot for each in waiting])
         at_ms = await now_ms(self._store.client)
-        attending = self._attending(hosted, waiting, at_ms)
+        attending = self._attending_bots(hosted, waiting, at_ms)
         tables = hosted.ladder.pairing_rules.pair_tables(attending, room)
         took_s = perf_counter() - began
-        await gather_limited(self._call(hosted, table) for table in tables)
+        await gather_limited(self._seat_table(hosted, table) for table in tables)
         return took_s
 
-    async def _who_waits(self, hosted: HostedLadder) -> list[Waiting]:
-        """Without those who are off the ladder, who leave the queue, and those on trial that sit at a table of it.
+    async def _read_playable_bots(self, hosted: HostedLadder) -> list[Waiting]:
+        """Returns the bots that wait, without those that may not play now.
 
-        First the queue is read and then the log: who waits is free, so its last result is there.
+        Bots that are off the ladder leave the queue. Bots on trial that sit at a table of the ladder are left
+        out. The queue is read before the log: a bot that waits is free, so the log already has its last result.
         """
         name = hosted.ladder.name
         waiting = await self._store.queues.waiting_bots(name)
@@ -88,15 +89,16 @@ class LadderPairing:
         return [each for each in waiting if each.bot not in off and each.bot not in busy]
 
     async def _busy_on_trial(self, hosted: HostedLadder, bots: Sequence[str]) -> set[str]:
-        """Bots that have never seen a match through, or not their last one, play one at a time.
+        """Returns the busy bots on trial: bots that have never finished a match, or not their last one, play
+        one at a time.
 
-        So one that is broken does not spoil a hundred tables before it is found out.
+        So a broken bot does not spoil a hundred matches before that is noticed.
         """
         seated = {bot for table in hosted.open_tables.values() for bot in table}
         found = set()
         for bot in seated.intersection(bots):
             if hosted.state.forms.form_of(bot).is_on_trial:
-                seats = await self._store.seats.held_seats(bot)  # of a match that was voided nobody tells
+                seats = await self._store.seats.held_seats(bot)  # no notice tells of a voided match
                 if any(seat.match in hosted.open_tables for seat in seats):
                     found.add(bot)
         return found
@@ -105,18 +107,22 @@ class LadderPairing:
         unknown = [bot for bot in bots if bot not in self._owners]
         self._owners.update(await self._store.bots.owners_of(unknown))
 
-    def _attending(self, hosted: HostedLadder, waiting: Sequence[Waiting], at_ms: int) -> list[AttendingBot]:
-        """Those who wait, and those at tables: they are among the others when it comes to whom one meets again."""
-        free = [self._one(hosted, each.bot, (at_ms - each.since_ms) / 1000, 1) for each in waiting]
+    def _attending_bots(
+        self, hosted: HostedLadder, waiting: Sequence[Waiting], at_ms: int
+    ) -> list[AttendingBot]:
+        """Returns the bots that wait, and those at tables: the latter count among the opponents that a bot can
+        meet again.
+        """
+        free = [self._attending_bot(hosted, each.bot, (at_ms - each.since_ms) / 1000, 1) for each in waiting]
         names = {each.bot for each in waiting}
         busy = (
             {bot for bots in hosted.open_tables.values() for bot in bots}
             - names
             - hosted.state.off_reasons.keys()
         )
-        return free + [self._one(hosted, bot, 0.0, 0) for bot in sorted(busy)]
+        return free + [self._attending_bot(hosted, bot, 0.0, 0) for bot in sorted(busy)]
 
-    def _one(self, hosted: HostedLadder, bot: str, waited_s: float, free: int) -> AttendingBot:
+    def _attending_bot(self, hosted: HostedLadder, bot: str, waited_s: float, free: int) -> AttendingBot:
         form = hosted.state.forms.form_of(bot)
         rating = hosted.state.ratings.rating_of(bot).mu
         owner = self._owners.get(bot, "")
@@ -124,8 +130,8 @@ class LadderPairing:
             bot, rating, max(0.0, waited_s), owner, form.recent_opponents, form.seat_counts, free
         )
 
-    async def _call(self, hosted: HostedLadder, table: Sequence[str]) -> None:
-        """Takes these off the queue, if all of them are still there, and seats them in this order."""
+    async def _seat_table(self, hosted: HostedLadder, table: Sequence[str]) -> None:
+        """Takes these bots off the queue, if all of them still wait, and seats them in this order."""
         match = new_match_name()
         proposal = await self._store.queues.take_these(hosted.ladder.name, match, table)
         if proposal and await self._seat(hosted.ladder, proposal):

@@ -24,20 +24,20 @@ from seatwise_server.store.notices import LobbyNotice, lobby_notices
 from seatwise_server.timings import ATTENDANCE_LEASE_MS, LOBBY_HEARTBEAT_S
 
 GATHER_S = 0.01
-"""What changes for a bot within so long is looked at together."""
+"""The time, in seconds, for which changes are collected before they are handled together."""
 MOST_PRESENT = 20_000
-"""Bots that one lobby looks after."""
+"""The most bots that attend at one lobby."""
 LOBBY_FULL_RETRY_AFTER_S = "5"
 MOST_QUEUES = 32
-"""Queues and ladders that a bot may wait in at once."""
+"""The most queues and ladders that a bot may name."""
 MOST_MATCHES = 1000
-"""The highest limit a bot may set."""
+"""The highest limit that a bot may set."""
 
 log = structlog.get_logger()
 
 
 class Lobby:
-    """One for each process."""
+    """The lobby of one process."""
 
     def __init__(
         self, name: str, store: Store, pairing: Pairing, has_broken_links: Callable[[], bool] = lambda: False
@@ -46,28 +46,28 @@ class Lobby:
         self._store = store
         self._pairing = pairing
         self._has_broken_links = has_broken_links
-        """Whether this process has just stood still for so long that bots have given it up."""
+        """Whether this process has just stalled for so long that bots have dropped their connections."""
         self._present: dict[str, AttendanceStream] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._changed: defaultdict[str, set[SeatOf]] = defaultdict(set)
-        """Bots to be looked after, and their seats of which was heard."""
+        """The bots with a change, and for each the seats that were named by notices."""
         self._doubtful: set[str] = set()
-        """Those among them that may attend elsewhere by now."""
+        """Those of them that may attend elsewhere by now."""
         self._news = asyncio.Event()
 
     async def known_queues(self, named: list[str]) -> tuple[str, ...]:
-        """The queues and ladders, each once; `Refusal` if there is none of that name, or if they are too many."""
+        """Returns the queues and ladders, each once. Raises `Refusal` if one does not exist, or if there are too many."""
         queues = tuple(dict.fromkeys(named))
         if len(queues) > MOST_QUEUES:
             raise Refusal(
-                "INVALID_ARGUMENT", f"{len(queues)} queues are named; it must be {MOST_QUEUES} or less"
+                "INVALID_ARGUMENT", f"{len(queues)} queues are named; at most {MOST_QUEUES} are allowed"
             )
         for queue in queues:
             if not await self._is_known(queue):
                 known = ", ".join(sorted(QUEUES))
                 raise Refusal(
                     "NOT_FOUND",
-                    f"there is no queue {queue[:80]!r}; there are {known}, and ladders as in ladders/main",
+                    f"there is no queue {queue[:80]!r}; the queues are {known}, and ladders such as ladders/main",
                     queue=queue[:80],
                 )
         return queues
@@ -82,7 +82,10 @@ class Lobby:
 
     @asynccontextmanager
     async def attend_lobby(self, attendance: AttendanceStream) -> AsyncIterator[None]:
-        """As long as this lasts the bot is present through this stream; an older one is replaced."""
+        """Keeps the bot present through this stream while the context lasts; replaces an older stream.
+
+        Raises `Refusal` SERVER_FULL if too many bots attend here.
+        """
         bot = attendance.bot
         older = self._present.get(bot)
         if older is None and len(self._present) >= MOST_PRESENT:
@@ -94,7 +97,7 @@ class Lobby:
         by_itself = True
         try:
             await self._register_attendance(attendance)
-            self._look_soon(attendance)
+            self._schedule_update(attendance)
             yield
         except StoreUnavailable:
             by_itself = False
@@ -103,10 +106,10 @@ class Lobby:
             if self._present.get(bot) is attendance:
                 del self._present[bot]
                 by_itself = by_itself and not (attendance.was_ended_by_us or self._has_broken_links())
-                await self._leave_for_certain(attendance, by_itself)
+                await self._leave_shielded(attendance, by_itself)
 
     async def set_limit(self, attendance: AttendanceStream, max_matches: int) -> None:
-        """The bot takes so many matches at once from now on; 0 drains."""
+        """Sets how many matches at once the bot takes from now on; 0 drains."""
         attendance.max_matches = check_limit(max_matches)
         if await self._renew_attendance(attendance):
             await self._wait_in_queues(attendance)
@@ -130,14 +133,16 @@ class Lobby:
             before = await self._store.queues.position_of(queue, attendance.bot)
             attendance.wait_at(queue, None if before is None else before + 1)
 
-    def _look_soon(self, attendance: AttendanceStream) -> None:
-        """Offers that were told on arrival are handed over when the stream has its writer."""
+    def _schedule_update(self, attendance: AttendanceStream) -> None:
+        """Schedules a second look at offers that were queued on arrival: they are delivered only when the
+        stream has its writer.
+        """
         if attendance.to_note:
             self._changed[attendance.bot].update(())
             self._news.set()
 
-    async def _leave_for_certain(self, attendance: AttendanceStream, by_itself: bool) -> None:
-        """Even if the call is cancelled meanwhile, as gRPC does when a bot hangs up."""
+    async def _leave_shielded(self, attendance: AttendanceStream, by_itself: bool) -> None:
+        """Removes the attendance even if the call is cancelled meanwhile, as gRPC does when a bot disconnects."""
         leaving = asyncio.create_task(self._remove_attendance(attendance, by_itself))
         self._leaving.add(leaving)
         leaving.add_done_callback(self._leaving.discard)
@@ -156,7 +161,7 @@ class Lobby:
         return Presence(self.name, it.attend_id, it.max_matches, it.queues, it.turn)
 
     async def _renew_attendance(self, attendance: AttendanceStream) -> bool:
-        """Lengthens its lease; ends the stream of a bot that attends at another lobby now."""
+        """Extends the lease; ends the stream if the bot attends at another lobby now."""
         kept = await self._store.attendances.renew_attendance(
             attendance.bot, self._stored_attendance(attendance), ATTENDANCE_LEASE_MS
         )
@@ -165,21 +170,21 @@ class Lobby:
         return kept
 
     async def _wait_in_queues(self, attendance: AttendanceStream) -> None:
-        """Each bot that has a place free waits, once, in each queue it named."""
+        """Enters the bot in each queue in which it may take a seat, and removes it from the others."""
         room = await self._room_in_queues(attendance)
         has_room = {queue for queue, free in zip(attendance.queues, room, strict=True) if free}
-        await self._tell_what_it_is_off(attendance, has_room)
+        await self._tell_off_queues(attendance, has_room)
         for queue in attendance.queues:
             if queue in has_room and queue not in attendance.off:
                 await self._store.queues.enter_queue(queue, attendance.bot)
             else:
                 await self._store.queues.leave_queue(queue, attendance.bot)
-        if attendance.bot not in self._present:  # it has gone meanwhile
+        if attendance.bot not in self._present:  # it has left meanwhile
             await self._leave_queues(attendance.bot, attendance.queues)
         self._pairing.wake_pairing()
 
     async def _room_in_queues(self, attendance: AttendanceStream) -> list[int]:
-        """How many seats more the bot may take in each queue; its lease may have run out while Redis was away."""
+        """Returns how many more seats the bot may take in each queue. Renews a lease that ran out while Redis was away."""
         bot, queues = attendance.bot, attendance.queues
         room = await self._store.seats.room_in(bot, queues)
         if any(room) or not queues or await self._store.attendances.present_bots([bot]):
@@ -187,8 +192,8 @@ class Lobby:
         await self._renew_attendance(attendance)
         return await self._store.seats.room_in(bot, queues)
 
-    async def _tell_what_it_is_off(self, attendance: AttendanceStream, has_room: Collection[str]) -> None:
-        """The ladders and the queues that it named and may not play in. A bot that is off the queues has no room there."""
+    async def _tell_off_queues(self, attendance: AttendanceStream, has_room: Collection[str]) -> None:
+        """Tells the bot which of its ladders and queues it is off. A bot that is off the queues has no room in them."""
         off: list[pb.TakenOff] = []
         if any(queue.startswith(LADDER_PREFIX) for queue in attendance.queues):
             ladders = await self._store.ladders.ladders_off(attendance.bot)
@@ -206,9 +211,11 @@ class Lobby:
     async def _tell_open_seats(
         self, attendance: AttendanceStream, only: Collection[SeatOf] | None = None
     ) -> None:
-        """All offers that stand, or those of these seats; what was offered and stands no more is closed.
+        """Offers all open seats, or only those of `only`; closes the seats that were offered and are not open
+        any more.
 
-        One look after the other: an answer that is older than what was told last would close what is open.
+        Only one call runs at a time: an older answer of the store would close a seat that a newer one has
+        opened.
         """
         async with attendance.looking:
             standing = await self._read_offers(attendance.bot, only)
@@ -216,24 +223,24 @@ class Lobby:
         await self._note_told(attendance)
 
     async def _note_told(self, attendance: AttendanceStream) -> None:
-        """Notes the offers that were handed to the stream; those of a stream without a writer wait for it.
+        """Notes in the store which offers were delivered to the stream; without a writer they are noted later.
 
-        A bot that does not read is told all the same: its offers stand in line behind what it has not read.
+        A bot that does not read counts as told, because its offers are queued behind what it has not read.
         """
         if attendance.to_note:
-            await asyncio.sleep(0)  # the writer has its turn first
+            await asyncio.sleep(0)  # let the writer run first
         if attendance.to_note and attendance.is_open:
             seats, attendance.to_note = attendance.to_note, []
             await self._store.no_shows.note_told(attendance.bot, seats)
 
     async def _read_offers(self, bot: str, only: Collection[SeatOf] | None) -> list[SeatOffer]:
-        """A bot may have a thousand seats of which one has changed."""
+        """Reads all offers of the bot, or only those of these seats, because a bot may have a thousand seats."""
         if only is None:
             return await self._store.seats.open_offers(bot)
         return await self._store.seats.offers_of(bot, only) if only else []
 
     async def renew_attendances(self) -> None:
-        """Keeps attendances alive, and catches what a lost notice would have told. Runs until cancelled."""
+        """Renews all attendances, and finds changes whose notice was lost. Runs until cancelled."""
         while True:
             await asyncio.sleep(LOBBY_HEARTBEAT_S)
             try:
@@ -249,14 +256,15 @@ class Lobby:
                 await self._tell_places(attendance)
 
     def _written_attendances(self) -> list[AttendanceStream]:
-        """Those that the store knows.
+        """Returns the attendances that the store knows.
 
-        Until an attendance is written an older one may hold the bot's lease; the store would say that the newer is replaced.
+        Until an attendance is written, an older one may hold the bot's lease, and the store would report the
+        newer one as replaced.
         """
         return [attendance for attendance in self._present.values() if attendance.is_written]
 
     async def listen_for_notices(self) -> None:
-        """Hears whose offers change, wherever their referee is, and who attends elsewhere. Runs until cancelled."""
+        """Listens for changed offers, from all referees, and for bots that attend elsewhere. Runs until cancelled."""
         while True:
             try:
                 async for notice in lobby_notices(self._store.client):
@@ -265,7 +273,7 @@ class Lobby:
                 await asyncio.sleep(LOBBY_HEARTBEAT_S)
 
     def _note_notice(self, notice: LobbyNotice) -> None:
-        """A notice may be late: whether a bot attends elsewhere by now only the store knows."""
+        """Records a notice. It may be late: only the store knows whether the bot attends elsewhere by now."""
         attendance = self._present.get(notice.bot)
         if attendance and attendance.is_written:
             if notice.attend_id not in ("", attendance.attend_id):
@@ -273,7 +281,7 @@ class Lobby:
             self._changed[notice.bot].update([notice.seat] if notice.seat else [])
             self._news.set()
 
-    async def _look_again(
+    async def _update_bot(
         self, attendance: AttendanceStream, seats: Collection[SeatOf], is_doubtful: bool
     ) -> None:
         if not is_doubtful or await self._renew_attendance(attendance):
@@ -281,25 +289,25 @@ class Lobby:
             await self._wait_in_queues(attendance)
 
     async def look_after_changed(self) -> None:
-        """Looks after those who were heard of. Runs until cancelled.
+        """Updates the bots that had a notice. Runs until cancelled.
 
-        However often a bot's offers change while others are looked after, it is looked after once.
+        All changes of a bot that arrive during one pass are handled together in the next pass.
         """
         while True:
             await self._news.wait()
             await asyncio.sleep(GATHER_S)
             self._news.clear()
             try:
-                await self._look_after_changed_once()
+                await self._update_changed_bots()
             except StoreUnavailable:
                 log.debug("lobby_paused")
 
-    async def _look_after_changed_once(self) -> None:
+    async def _update_changed_bots(self) -> None:
         changed, self._changed = self._changed, defaultdict(set)
         doubtful, self._doubtful = self._doubtful, set()
         written = [each for each in self._written_attendances() if each.bot in changed]
         await gather_limited(
-            self._look_again(each, changed[each.bot], each.bot in doubtful)
+            self._update_bot(each, changed[each.bot], each.bot in doubtful)
             for each in sorted(written, key=lambda attendance: attendance.bot)
         )
 
@@ -307,7 +315,7 @@ class Lobby:
 def _tell_seats(
     attendance: AttendanceStream, standing: Iterable[SeatOffer], asked: Collection[tuple[str, int]]
 ) -> None:
-    """Offers what stands and has not been told; of the seats asked for, closes what was told and stands no more."""
+    """Offers the seats that were not told yet; closes those asked for that were told and are not open any more."""
     for each in standing:
         if each.epoch > attendance.told.get((each.match, each.seat), 0):
             attendance.queue_offer(pb.SeatOffer.FromString(each.offer))
@@ -325,7 +333,7 @@ def _confirm_attendance(attendance: AttendanceStream) -> None:
 
 
 def check_limit(max_matches: int) -> int:
-    """The limit, or a `Refusal`."""
+    """Returns the limit; raises `Refusal` if it is out of range."""
     if not 0 <= max_matches <= MOST_MATCHES:
         raise Refusal("INVALID_ARGUMENT", f"max_matches is {max_matches}; it must be 0 to {MOST_MATCHES}")
     return max_matches

@@ -1,4 +1,4 @@
-"""Who plays whom: queues first come, first served, and matches that were created by name."""
+"""Pairing: queues first come, first served, and matches that were created by name."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.queues import Proposal
 
 PASS_S = 0.2
-"""A pass at least so often,"""
+"""The longest time between two passes, in seconds."""
 REST_S = 0.02
-"""and at most: much that changes at the same time is one change."""
+"""The shortest time between two passes: changes at the same time are handled together."""
 UNFINISHED_S = 1.0
-"""How often is looked for what dead lobbies have left: nobody may take it up for much longer."""
+"""The time between two searches for proposals of lobbies that died. `PROPOSAL_ADOPT_MS` is much longer anyway."""
 LOOK_AHEAD = 10_000
-"""How many created matches one pass looks at: a match whose bots are busy does not block the next."""
+"""How many created matches one pass looks at, so that a match whose bots are busy does not block the next."""
 SIDE_BY_SIDE = 4 * MOST_AWAITED_AT_ONCE
-"""Among how many of them those are looked for that can be seated together."""
+"""How many of them are searched for matches that can be seated together."""
 FOR_EVER_MS = 10**15
 
 log = structlog.get_logger()
 
 
 class Pairing:
-    """The pairing of one lobby; several may run against one Redis."""
+    """The pairing of one lobby; several lobbies may run against one Redis."""
 
     def __init__(
         self, store: Store, seating: Seating, house: Mapping[str, Sequence[str]], ladder_host: LadderHost
@@ -44,22 +44,22 @@ class Pairing:
         self._store = store
         self._seating = seating
         self._house = house
-        """By game, the names of the house's bots that fill free places."""
+        """For each game the names of the house bots, which fill free seats."""
         self._created: dict[str, tuple[str, ...]] = {}
-        """The bots of the matches that wait for them, as far as they have been read."""
+        """The bots of each created match that waits for them and was read before."""
         self._capacity = Capacity(store)
         self._proposals = Proposals(store, seating)
         self._ladders = LadderPairing(store, ladder_host, self._proposals, self._capacity)
         self._wake = asyncio.Event()
         self._unfinished_at = loop_time()
-        """When to look next for what others have left."""
+        """The loop time of the next search for unfinished proposals."""
 
     def wake_pairing(self) -> None:
-        """Something has changed: look at once."""
+        """Starts a pass at once, because something has changed."""
         self._wake.set()
 
     async def run_pairing(self) -> None:
-        """Passes over everything, again and again. Runs until cancelled."""
+        """Repeats passes over all queues. Runs until cancelled."""
         while True:
             self._wake.clear()
             is_more = False
@@ -73,9 +73,10 @@ class Pairing:
                 await self._wait_for_change()
 
     async def _run_pass(self) -> bool:
-        """Once over everything; whether there may be more to do in a queue.
+        """Makes one pass; returns whether there may be more to do in a queue.
 
-        Matches by name and ladders come before each wave: who waits in a queue too has all places taken there.
+        Matches by name and ladders come before each wave of the queues. Otherwise the queues would take all places
+        of a bot that waits in them too.
         """
         await self._pair_created()
         await self._ladders.pair()
@@ -91,7 +92,7 @@ class Pairing:
             return
 
     async def take_up_unfinished(self) -> None:
-        """Proposals that a lobby left when it died are seated now, by one of those who find them."""
+        """Adopts and seats the proposals of lobbies that died. Of several lobbies that find one, only one adopts it."""
         self._unfinished_at = loop_time() + UNFINISHED_S
         for queue in QUEUES.values():
             for left in await self._store.queues.unfinished_proposals(queue.name):
@@ -103,9 +104,9 @@ class Pairing:
                 await self._proposals.seat_created(proposal, await self._bots_of(left.match))
 
     async def _pair_queue(self, queue: Queue) -> bool:
-        """As many tables as there are bots for; whether the queue is shorter now.
+        """Seats as many tables as there are bots for; returns whether the queue is shorter now.
 
-        Where the house cannot help out, patience does not end.
+        Without enough house bots, a table waits for all its bots without a limit.
         """
         count = await self._store.queues.count_waiting(queue.name)
         if not count:
@@ -115,24 +116,24 @@ class Pairing:
         tables = min(
             await self._capacity.count_free_tables(), MOST_AWAITED_AT_ONCE, max(1, count // queue.seats)
         )
-        seated = await gather_limited(self._take_from_queue(queue, patience_ms) for _ in range(tables))
+        seated = await gather_limited(self._seat_from_queue(queue, patience_ms) for _ in range(tables))
         return bool(seated) and all(seated)
 
-    async def _take_from_queue(self, queue: Queue, patience_ms: int) -> bool:
-        """Whether bots were seated; if not, there is no use in trying again at once."""
+    async def _seat_from_queue(self, queue: Queue, patience_ms: int) -> bool:
+        """Returns whether bots were seated; if not, a repeat at once is useless."""
         match = new_match_name()
         proposal = await self._store.queues.propose_first(queue.name, queue.seats, patience_ms, match)
         return proposal is not None and await self._seat_proposal(queue, proposal)
 
     async def _seat_proposal(self, queue: Queue, proposal: Proposal) -> bool:
-        """Where they sit is left to chance."""
+        """Seats the bots of a proposal, and house bots for free seats, in random order."""
         bots = [waiting.bot for waiting in proposal.bots]
         bots += self._house.get(queue.game, ())[: queue.seats - len(bots)]
         secrets.SystemRandom().shuffle(bots)
         return await self._proposals.seat_proposal(queue.kind, proposal, bots)
 
     async def _pair_created(self) -> None:
-        """Matches by name, oldest first. Bots that are busy or absent keep theirs waiting, nobody else's."""
+        """Seats matches by name, oldest first. Busy or absent bots delay only their own matches."""
         busy: set[str] = set()
         waiting = await self._waiting_by_name()
         while waiting and (room := await self._capacity.count_free_tables()) > 0:
@@ -141,7 +142,7 @@ class Pairing:
             busy.update(filter(None, missing))
 
     async def _waiting_by_name(self) -> list[str]:
-        """Created matches, oldest first; of each new one the bots are read."""
+        """Returns the created matches, oldest first, after reading the bots of each new one."""
         waiting = await self._store.queues.front_of(CREATED, LOOK_AHEAD)
         unknown = [match for match in waiting if match not in self._created]
         found = await gather_limited(self._bots_of(match) for match in unknown)
@@ -150,9 +151,9 @@ class Pairing:
         return waiting
 
     def _choose_wave(self, waiting: Sequence[str], busy: Set[str], most: int) -> tuple[list[str], list[str]]:
-        """The matches that can be seated together, and those that come after them.
+        """Returns the matches that can be seated together, and those that come after them.
 
-        No two share a bot, and nobody's older match is left behind: a bot's last free place is the oldest's.
+        No two of a wave share a bot. The last free place of a bot goes to its oldest match.
         """
         wave: list[str] = []
         later: list[str] = []
@@ -166,9 +167,10 @@ class Pairing:
         return wave, [*later, *waiting[SIDE_BY_SIDE:]]
 
     async def _seat_waiting(self, match: str) -> str | None:
-        """The bot that is not to be had; none if another lobby has taken the match.
+        """Returns the bot that is missing; None if the match was seated, or if another lobby has taken it.
 
-        It is looked for first: seats that were taken for nothing are given back with a notice, which asks for another pass.
+        The missing bot is looked for first: releasing seats that were reserved in vain publishes a notice,
+        which triggers another pass.
         """
         bots = self._created[match]
         if missing := await self._seating.missing_bot(bots):
@@ -179,7 +181,7 @@ class Pairing:
         return await self._proposals.seat_created(proposal, bots)
 
     async def _bots_of(self, match: str) -> tuple[str, ...]:
-        """Read once for each match; none if it is not known any more."""
+        """Returns the bots of a match, which are read only once; empty if the match is not known any more."""
         if match in self._created:
             return self._created[match]
         setup = await self._seating.setup_of(match)

@@ -1,4 +1,4 @@
-"""From bots taken off a queue to a match that is a referee's. Every step may be repeated after a crash."""
+"""The way from bots taken off a queue to a match that a referee owns. Every step may be repeated after a crash."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ log = structlog.get_logger()
 
 
 class Proposals:
-    """Those of one lobby."""
+    """The proposals of one lobby."""
 
     def __init__(self, store: Store, seating: Seating) -> None:
         self._store = store
         self._seating = seating
 
     async def seat_proposal(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
-        """Seats these, in this order; if one is not to be had those who are present go back to where they stood.
+        """Seats these bots, in this order; if one is missing, the present ones go back to their places in the
+        queue.
 
-        Whether the queue is shorter now; else there is no use in trying again at once.
+        Returns whether the queue is shorter now; if not, a repeat at once is useless.
         """
         try:
             return await self._try_to_seat(kind, proposal, bots)
@@ -38,18 +39,18 @@ class Proposals:
     async def _try_to_seat(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> bool:
         try:
             missing = await self._reserve_seats(kind, proposal, bots)
-        except MatchRetired:  # it was dropped by a lobby that died before it put the bots back
+        except MatchRetired:  # a lobby dropped it and died before it put the bots back
             return await self._give_up(kind.queue, proposal, "")
         if missing:
             return await self._give_up(kind.queue, proposal, missing)
         await asyncio.gather(
             self._hand_over(kind.queue, proposal, bots),
-            self._wait_on(kind.queue, [waiting.bot for waiting in proposal.bots]),
+            self._requeue_bots(kind.queue, [waiting.bot for waiting in proposal.bots]),
         )
         return True
 
     async def seat_created(self, proposal: Proposal, bots: Sequence[str]) -> str | None:
-        """The same for a match by name; the bot that is not to be had, for whom it goes on waiting where it stood."""
+        """Seats a match by name; returns the bot that is missing, for which the match keeps its place in the queue."""
         try:
             return await self._seat_created(proposal, bots)
         except ProposalExpired:
@@ -68,7 +69,7 @@ class Proposals:
         return missing
 
     async def _give_up(self, queue: str, proposal: Proposal, missing: str) -> bool:
-        """Puts all bots but the missing one back, if they are present. Whether the queue is shorter now."""
+        """Puts all bots except the missing one back, if they are present. Returns whether the queue is shorter now."""
         if not await self._seating.drop_unowned(proposal.match, _until_ms(proposal)):
             await self._close_proposal(queue, proposal)
             return False
@@ -78,41 +79,41 @@ class Proposals:
         return len(back) < len(proposal.bots)
 
     async def adopt_proposal(self, queue: str, match: str) -> Proposal | None:
-        """A proposal that another lobby has left, to be seated; None if it is too new, gone, or closed now."""
+        """Adopts a proposal that another lobby has left, to be seated; None if it is too new, gone, or closed now."""
         proposal = await self._store.queues.adopt_proposal(queue, match, PROPOSAL_ADOPT_MS)
         if proposal and await self.close_if_handed_over(queue, proposal):
             return None
         return proposal
 
     async def close_if_handed_over(self, queue: str, proposal: Proposal) -> bool:
-        """Closes the proposal if its match is, or was, a referee's: its lobby died before its last step."""
+        """Closes the proposal if its match was handed over: its lobby died before its last step."""
         if not await self._seating.is_handed_over(proposal.match):
             return False
         await self._close_proposal(queue, proposal)
         return True
 
     async def _close_proposal(self, queue: str, proposal: Proposal) -> None:
-        """Touches no seat: those of a match that was handed over are its referee's to free."""
-        if queue != CREATED:  # there a match waits, and no bot
-            await self._wait_on(queue, [waiting.bot for waiting in proposal.bots])
+        """Frees no seat: the seats of a match that was handed over belong to its referee."""
+        if queue != CREATED:  # there matches wait, not bots
+            await self._requeue_bots(queue, [waiting.bot for waiting in proposal.bots])
         await self._store.queues.close_proposal(queue, proposal.match)
         log.info("proposal_closed", match=proposal.match, queue=queue)
 
-    async def _wait_on(self, queue: str, bots: Sequence[str]) -> None:
-        """Who has places left waits on: its lobby, which sees to that too, hears only when the seat is offered."""
+    async def _requeue_bots(self, queue: str, bots: Sequence[str]) -> None:
+        """Puts bots with free places back into the queue. Their lobby does it too, but only after a notice of the offer."""
         room = await self._store.seats.free_places(bots, queue)
         await self._store.queues.enter_all(queue, [bot for bot, free in zip(bots, room, strict=True) if free])
 
     async def _hand_over(self, queue: str, proposal: Proposal, bots: Sequence[str]) -> None:
-        """All seats are held: the match is a referee's from now on."""
+        """Hands the match to a referee, now that all its seats are reserved."""
         await self._seating.hand_to_referee(proposal.match, _until_ms(proposal))
         await self._store.queues.close_proposal(queue, proposal.match)
         log.info("match_paired", match=proposal.match, queue=queue, bots=list(bots))
 
     async def _reserve_seats(self, kind: Kind, proposal: Proposal, bots: Sequence[str]) -> str | None:
-        """Writes the match down before its seats are taken, so that no seat is held for a match unknown.
+        """Writes the match before its seats are reserved, so that no seat belongs to an unknown match.
 
-        The bot that is not to be had, or none. Raises MatchRetired if the match was dropped.
+        Returns the bot that is missing, or None. Raises MatchRetired if the match was dropped.
         """
         match, until_ms = proposal.match, _until_ms(proposal)
         args = (match, kind.game, bots, kind.options, kind.time_control, kind.competition)
@@ -126,10 +127,10 @@ class Proposals:
 
 
 def _until_ms(proposal: Proposal) -> int:
-    """On Redis's clock."""
+    """Returns the time until which this lobby may seat the proposal, in milliseconds of Redis's clock."""
     return proposal.taken_ms + PROPOSAL_OWN_MS
 
 
 def loop_time() -> float:
-    """When an attempt begins."""
+    """Returns the time of the event loop, in seconds."""
     return asyncio.get_running_loop().time()

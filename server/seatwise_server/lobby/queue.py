@@ -1,4 +1,4 @@
-"""The queues of the house: what is played there, and how long somebody waits alone."""
+"""The queues: the kind of match that each one has, and how long a bot waits before house bots help out."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from seatwise_referee.games.registry import default_time_control
 from seatwise_referee.time_control import TimeControl
 
 CREATED = "~created"
-"""The queue of matches that were created by name and wait for their bots; no bot can ask for it."""
+"""The queue of matches that were created by name and wait for their bots; no bot can name it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What the matches of a queue, or of a ladder, have in common."""
+    """The common properties of all matches of a queue, or of a ladder."""
 
     queue: str
     game: str
     options: Options
     time_control: TimeControl
     competition: str = ""
-    """What their results count for."""
+    """The competition that their results count for; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Where bots wait for a match of one kind."""
+    """A queue, in which bots wait for a match of one kind."""
 
     name: str
     game: str
     seats: int
     options: Options = field(default_factory=dict)
     time_control: Mapping[str, int] = field(default_factory=dict)
-    """What differs from the default time control."""
+    """The differences from the default time control."""
     patience_ms: int = 3000
-    """After this the free places go to house bots, if they play its game."""
+    """After this time free seats go to house bots, if there are any for the game."""
 
     @property
     def kind(self) -> Kind:
-        """What is played there."""
+        """The kind of match that is played."""
         limits = default_time_control(self.game, **self.time_control)
         return Kind(self.name, self.game, self.options, limits)
 
@@ -54,4 +54,4 @@ QUEUES = {
         Queue("casual-ubongo", "ubongo", seats=4),
     )
 }
-"""By name."""
+"""All queues, by name."""

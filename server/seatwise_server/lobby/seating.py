@@ -1,4 +1,4 @@
-"""Brings a match from a proposal to a job for a referee. Every step may be repeated after a crash."""
+"""Creates matches, reserves their seats and hands them to referees. Every step may be repeated after a crash."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_referee.shuffle import SEED_BYTES
 from seatwise_referee.time_control import TimeControl
 from seatwise_server.store import Reservation, Store
+from seatwise_server.store.match_filters import facets_of
 from seatwise_server.store.matches import WAITED_SINCE
 
 log = structlog.get_logger()
 
 
 class Seating:
-    """Seats bots at new tables."""
+    """Seats bots in new matches."""
 
     def __init__(self, store: Store, durability: str) -> None:
         self._store = store
@@ -37,7 +38,7 @@ class Seating:
         time_control: TimeControl,
         competition: str = "",
     ) -> Setup:
-        """A match with a new seed. `BadOptions` if the game cannot be played so."""
+        """Returns the setup of a match with a new seed. Raises `BadOptions` if the game does not have these options."""
         rules = GAMES[game]
         return Setup(
             match=match,
@@ -59,10 +60,10 @@ class Seating:
         until_ms: int | None = None,
         since_ms: Mapping[str, int] | None = None,
     ) -> bool:
-        """Writes the match down; False if it stands already: then its first seed stays.
+        """Writes the match to the store; returns False if it exists already: then its first seed stays.
 
-        `since_ms` says since when its bots have waited, in a queue in which no-shows count. Raises MatchRetired if the match
-        was dropped, and ProposalExpired at `until_ms` of Redis's clock or later.
+        `since_ms` tells since when its bots have waited, in a queue in which no-shows count. Raises
+        MatchRetired if the match was dropped, and ProposalExpired at `until_ms` of Redis's clock or later.
         """
         meta: dict[str, bytes | str | int] = {
             "format": JOURNAL_FORMAT,
@@ -72,10 +73,11 @@ class Seating:
         }
         if since_ms:
             meta[WAITED_SINCE] = json.dumps(since_ms)
-        return await self._store.matches.create_match(setup.match, meta, until_ms)
+        return await self._store.matches.create_match(setup.match, meta, until_ms, facets_of(setup))
 
     async def drop_unowned(self, match: str, until_ms: int) -> bool:
-        """Takes back what `create` wrote of a match that came to nothing; False if it has had an owner.
+        """Drops a match that `create_match` wrote and that was not seated; returns False if it has had an
+        owner.
 
         Raises ProposalExpired at `until_ms` of Redis's clock or later.
         """
@@ -84,14 +86,14 @@ class Seating:
     async def is_handed_over(self, match: str) -> bool:
         """Whether the match has a job, or has had one that a referee took.
 
-        The job is looked for first: when it is done, its referee has left a fence.
+        The job is read first: when it is done, its referee has already left a fence.
         """
         return (
             await self._store.jobs.is_open(match) or await self._store.journal.read_fence(match) is not None
         )
 
     async def missing_bot(self, bots: Sequence[str]) -> str | None:
-        """A bot that has not as many places free as it has seats among these; none if all could be seated."""
+        """Returns a bot that has fewer free places than it has seats among these; None if all of them could be seated."""
         room = await self._store.seats.free_places(bots)
         found = zip(bots, room, strict=True)
         return min((bot for bot, free in found if free < bots.count(bot)), default=None)
@@ -99,11 +101,13 @@ class Seating:
     async def reserve_seats(
         self, match: str, bots: Sequence[str], until_ms: int, queued: Collection[str] = ()
     ) -> str | None:
-        """Reserves all seats, or none: gives back what it has and names the bot that is not to be had.
+        """Reserves all seats or none: if a bot is missing, releases the other seats and returns that bot.
 
-        In the order of the bots' names, so that of two lobbies that want the same bots one gets them. The `queued` bots come
-        from a queue in which no-shows count. Raises ProposalExpired at `until_ms` of Redis's clock or later: then the seats
-        are another lobby's to reserve and to give back.
+        Seats are reserved in the order of the bots' names, so that of two lobbies that want the same bots one
+        succeeds. The `queued` bots come from a queue in which no-shows count.
+
+        Raises ProposalExpired at `until_ms` of Redis's clock or later: then another lobby may reserve and
+        release these seats.
         """
         wanted = sorted((bot, seat) for seat, bot in enumerate(bots))
         answers = await self._store.seats.reserve_all(match, wanted, until_ms, queued)
@@ -115,22 +119,24 @@ class Seating:
         if missing is None:
             return None
         await self._store.seats.release_all(match, bots, until_ms)
-        log.debug("seat_not_to_be_had", match=match, bot=missing, why=dict(answered)[missing].name)
+        log.debug("seat_not_reserved", match=match, bot=missing, why=dict(answered)[missing].name)
         return missing
 
     async def _absent_bot(self, bots: Sequence[str]) -> str | None:
-        """One of these that is not present: its seat was reserved by a lobby that died, and it has left since."""
+        """Returns one of these bots that is not present. A lobby that died reserved its seat, and the bot has
+        left since.
+        """
         if not bots:
             return None
         present = await self._store.attendances.present_bots(bots)
         return next((bot for bot in bots if bot not in present), None)
 
     async def hand_to_referee(self, match: str, until_ms: int | None = None) -> None:
-        """From here on the match is a referee's. Raises ProposalExpired at `until_ms` of Redis's clock or later."""
+        """Hands the match to a referee. Raises ProposalExpired at `until_ms` of Redis's clock or later."""
         await self._store.jobs.push_job(match, until_ms)
 
     async def setup_of(self, match: str) -> Setup | None:
-        """The match as it was created, or `None`."""
+        """Returns the setup with which the match was created; None if the match is not known."""
         meta = await self._store.matches.get_meta(match)
         if meta is None or "setup" not in meta.fields:
             return None

@@ -1,4 +1,4 @@
-"""Waits for the store many times at once: one after the other each would wait for a turn of the loop."""
+"""Many requests to the store at the same time. One after the other, each would wait for a turn of the event loop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_AWAITED_AT_ONCE = 32
 
 
 async def gather_limited(work: Iterable[Awaitable[T]]) -> list[T]:
-    """All results, in order; the first failure is raised when nothing runs any more."""
+    """Returns all results, in order. After a failure it waits for the rest, and raises the first error."""
     turn = asyncio.Semaphore(MOST_AWAITED_AT_ONCE)
 
     async def one(each: Awaitable[T]) -> T:

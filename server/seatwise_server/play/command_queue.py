@@ -1,4 +1,4 @@
-"""Runs the commands of one match one after the other; nobody is told of one before the journal has it."""
+"""Runs the commands of one match one after the other. No effect of a command is shown before the journal has it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from seatwise_server.counts import COUNTS
 from seatwise_server.store.group_commit.writer import AppendResult
 
 MOST_WAITING_COMMANDS = 8
-"""Commands of one seat that may wait in the queue."""
+"""The most commands of one seat that may wait in the queue."""
 
 Command: TypeAlias = Callable[[int], list[Effect]]
-"""What is asked of a match. It takes the match's time, in milliseconds, and returns the effects."""
+"""A command for a match. It takes the match's time, in milliseconds, and returns the effects."""
 
 
 class MatchJournal(Protocol):
-    """Where entries go; see `Flusher`."""
+    """The journal that entries are appended to; see `Flusher`."""
 
     @property
     def healthy(self) -> bool:
@@ -35,12 +35,12 @@ class MatchJournal(Protocol):
         entries: list[bytes],
         done: Callable[[AppendResult], None],
     ) -> None:
-        """Queues the entries; `done` is called once, on the loop."""
+        """Queues the entries; `done` is called once, in the event loop."""
         ...
 
 
 class CommandOwner(Protocol):
-    """The match whose commands these are."""
+    """The match whose commands are queued."""
 
     name: str
     epoch: int
@@ -55,11 +55,11 @@ class CommandOwner(Protocol):
         ...
 
     def on_kept(self, effects: list[Effect], entries: Sequence[bytes]) -> None:
-        """The journal has these entries: now their effects may be told."""
+        """Called when the journal has these entries: now their effects may be shown."""
         ...
 
     def lose_ownership(self, answer: AppendResult) -> None:
-        """The journal has refused: the match is another referee's."""
+        """Called when the journal has refused: the match is another referee's."""
         ...
 
 
@@ -83,20 +83,20 @@ class CommandQueue:
         self._journal = journal
         self._loop = asyncio.get_running_loop()
         self._commands: list[tuple[int | None, Command, float]] = []
-        """A list, for it is short and mostly empty: an empty deque takes 760 bytes, and there are many tables."""
+        """A list, because it is short and mostly empty: an empty deque takes 760 bytes, and there are many tables."""
         self._waiting = [0] * seats
-        """How many commands of each seat wait."""
+        """The number of commands that wait, for each seat."""
         self._held: list[Effect] | None = None
-        """The effects that wait for the journal's answer."""
+        """The effects that wait for the journal's answer; None if nothing was appended."""
         self._entries: list[bytes] = []
-        """What the journal was asked to keep."""
+        """The entries that were appended last."""
         self._asked_s = 0.0
-        """When the journal was asked, on the clock of the loop."""
+        """The time of that append, on the clock of the loop."""
         self._is_closed = False
 
     @property
     def is_writing(self) -> bool:
-        """Whether the journal has yet to answer."""
+        """Whether the journal has not answered yet."""
         return self._held is not None
 
     def has_room(self, seat: int) -> bool:
@@ -104,7 +104,7 @@ class CommandQueue:
         return self._waiting[seat] < MOST_WAITING_COMMANDS
 
     def add_command(self, seat: int | None, command: Command, at: float) -> None:
-        """Adds a command of a seat, or of the house, that came at `at`, and runs what can be run."""
+        """Adds a command of a seat, or of the server itself, that came at `at`, and runs what can be run."""
         if not self._is_closed:
             if seat is not None:
                 self._waiting[seat] += 1
@@ -112,7 +112,7 @@ class CommandQueue:
             self.run_commands()
 
     def put_first(self, command: Command) -> None:
-        """Adds a command of the house that goes before all that wait, and runs what can be run."""
+        """Adds a command of the server itself that goes before all that wait, and runs what can be run."""
         self._commands.insert(0, (None, command, self._loop.time()))
         self.run_commands()
 
@@ -125,12 +125,12 @@ class CommandQueue:
             self._append_effects(self._owner.decide(command, at))
 
     def close_queue(self) -> None:
-        """Drops what waits and takes nothing more. An answer of the journal that is due is still reported."""
+        """Drops the commands that wait and accepts no more. An outstanding answer of the journal is still reported."""
         self._is_closed = True
         self._commands.clear()
 
     def forget_journal(self) -> None:
-        """Reports no answer of the journal any more: the match is let go of."""
+        """Ignores any outstanding answer of the journal too, because the match is given up."""
         self.close_queue()
         self._held = None
 
@@ -147,7 +147,7 @@ class CommandQueue:
         )
 
     def _on_appended(self, answer: AppendResult) -> None:
-        """The journal has answered: only now may anybody know."""
+        """Handles the journal's answer: only now may the effects be shown."""
         effects, self._held = self._held, None
         if effects is None:
             return
@@ -161,5 +161,5 @@ class CommandQueue:
     def _count_entries(self, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, WriteEntry):
-                COUNTS.entry(effect.entry)
-        COUNTS.appended(self._loop.time() - self._asked_s)
+                COUNTS.count_entry(effect.entry)
+        COUNTS.count_append(self._loop.time() - self._asked_s)

@@ -1,4 +1,4 @@
-"""What follows the last journal entry of a match. Every step may be repeated; a crash repeats them all."""
+"""The steps after the last journal entry of a match. Each step may be repeated; after a crash all of them are."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from seatwise_server.store.group_commit.writer import AppendResult
 
 @dataclass(frozen=True, slots=True)
 class MatchEnd:
-    """A match that is over, as all are to be told."""
+    """The end of a match, as everyone is told."""
 
     message: pb.MatchEnded
     record: bytes
     """One line; empty for a voided match."""
     state: MatchState
     absence: MissedSeats = NOBODY
-    """Who did not sit down, if that decided how it was played, or that it was not."""
+    """The seats whose bots did not sit down, if that influenced the play or voided the match."""
 
 
 def end_of(setup: Setup, journal: Sequence[bytes]) -> MatchEnd:
-    """The end of a match whose journal is complete.
+    """Returns the end of a match whose journal is complete.
 
-    Of a match that was voided because its journal cannot be read, only the last entry is looked at.
+    For a match that was voided because its journal cannot be read, only the last entry is read.
     """
-    seed = b"" if setup.deal_set else setup.seed  # others may play the same deals yet
+    seed = b"" if setup.deal_set else setup.seed  # others may still play the same deals
     last = decode_entry(journal[-1])
     if isinstance(last, Finished):
         written = record.write_record(setup, journal)
@@ -53,21 +53,23 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> MatchEnd:
 
 
 def logged_result_of(setup: Setup, end: pb.MatchEnded) -> LoggedResult:
-    """Return what counts of a finished match; its place in the log is not known yet."""
+    """Return the result of a finished match as it is logged; its place in the log is not known yet."""
     deal = setup.deal_set.name if setup.deal_set else ""
     return decode_logged_result(end.result, match=setup.match, bots=setup.bots, deal=deal)
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Brings a finished match to where it is kept, and frees its bots."""
+    """Stores the record of a finished match, logs its result, and frees its bots."""
 
     store: Store
     keep_s: int
-    """How long a record is kept."""
+    """For how many seconds a record is kept."""
 
     async def end_for(self, match: str, bot: str, seat: int) -> pb.MatchEnded | None:
-        """The end of a match that is not here, if it is over; NotYourSeat if the seat is not the bot's."""
+        """Returns the end of a match without a table here, None if it is not over. Raises NotYourSeat if the
+        seat is not the bot's.
+        """
         meta = await self.store.matches.get_meta(match)
         if meta is None or "setup" not in meta.fields:
             raise NotYourSeat
@@ -78,14 +80,14 @@ class Delivery:
         return pb.MatchEnded.FromString(result) if result else None
 
     async def deliver_match(self, setup: Setup, epoch: int, owner: str, end: MatchEnd) -> bool:
-        """Keeps the record and frees the bots; False if the match belongs to somebody else now."""
-        await self._note_absence(setup, end)  # before the journal goes, from which it is known
+        """Stores the record and frees the bots; returns False if the match belongs to another owner now."""
+        await self._note_absence(setup, end)  # before its source, the journal, is dropped
         answer = await self.store.journal.retire_match(
             setup.match, epoch, owner, end.record, end.message.SerializeToString(), self.keep_s, end.state
         )
         if answer is AppendResult.FENCED:
             return False
-        await self.store.matches.forget_later(setup.match, self.keep_s)
+        await self.store.matches.forget_later(setup.match, self.keep_s, end.state)
         await self._conclude_match(setup, end.message)
         return True
 
@@ -97,18 +99,20 @@ class Delivery:
             await self.store.ladders.note_absence(setup.competition, setup.match, absent)
 
     async def conclude_delivery(self, setup: Setup) -> None:
-        """What an owner may have left undone that died after it had delivered the record."""
+        """Repeats the last steps for a match whose owner died after it had stored the record."""
         meta = await self.store.matches.get_meta(setup.match)
         if meta and "result" in meta.fields:
-            await self.store.matches.forget_later(setup.match, self.keep_s)
+            await self.store.matches.forget_later(setup.match, self.keep_s, meta.state)
             await self._conclude_match(setup, pb.MatchEnded.FromString(meta.fields["result"]))
         else:
             await self.store.seats.release_all(setup.match, setup.bots)
 
     async def _conclude_match(self, setup: Setup, end: pb.MatchEnded) -> None:
-        """What is due once the record is kept; each step may be repeated. Last the bots are free for another match.
+        """Does what follows the storing of the record; each step may be repeated. The last ones free the bots
+        for other matches.
 
-        Bots that sat down in a match that is void for others wait where they stood before it.
+        If the match was void because other bots were absent, the bots that sat down get their places in the
+        queue back.
         """
         if setup.competition:
             await self._append_result(setup, end)
@@ -120,7 +124,7 @@ class Delivery:
             await NoShowNotes(self.store).seat_partners_again(setup, end.absent_seats)
 
     async def _append_result(self, setup: Setup, end: pb.MatchEnded) -> None:
-        """A void match counts for nobody; but a league plays it again, so which they were has to be known."""
+        """Logs the result. A void match has none, but a league plays it again, so it must know which matches were void."""
         if not end.void_reason:
             await self.store.results.append_result(setup.competition, logged_result_of(setup, end))
         elif not setup.competition.startswith(LADDER_PREFIX):

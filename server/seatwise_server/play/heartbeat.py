@@ -1,4 +1,4 @@
-"""Shows that this referee lives, makes sure of its matches after it was silent, and obeys orders."""
+"""Sends the heartbeats of this referee, confirms its matches after it was silent, and receives orders."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from seatwise_server.timings import REFEREE_HEARTBEAT_S
 BEAT_RETRY_S = 0.2
 ORDERS_BLOCK_MS = 1000
 CONFIRMATIONS_AT_ONCE = 64
-"""Fences that are confirmed at the same time."""
+"""The most fences that are confirmed at the same time."""
 
 log = structlog.get_logger()
 
 
 class HeartbeatOwner(Protocol):
-    """A referee, as its presence sees it."""
+    """The referee, as far as its heartbeat needs it."""
 
     @property
     def name(self) -> str:
-        """Unique to this process."""
+        """The name of the referee, unique to this process."""
         ...
 
     @property
     def address(self) -> str:
-        """Where bots reach it."""
+        """The address at which bots reach the referee."""
         ...
 
     @property
     def is_draining(self) -> bool:
-        """It takes no new matches."""
+        """Whether the referee takes no new matches."""
         ...
 
     @property
     def free_tables(self) -> int:
-        """How many more matches it takes."""
+        """The number of further matches that the referee can take."""
         ...
 
     def obey_order(self, order: str) -> None:
-        """An order has come."""
+        """Executes an order."""
         ...
 
 
 class HeartbeatSender:
-    """One for each referee process."""
+    """Sends the heartbeats of one referee process."""
 
     def __init__(self, owner: HeartbeatOwner, ownership: MatchOwnership, store: Store, lease: Lease) -> None:
         self._owner = owner
@@ -60,7 +60,7 @@ class HeartbeatSender:
         self._regaining: asyncio.Task[None] | None = None
 
     async def run_heartbeat(self) -> None:
-        """A heartbeat a second. Runs until cancelled."""
+        """Sends a heartbeat every second. Runs until cancelled."""
         try:
             while True:
                 began = self._lease.now
@@ -71,7 +71,7 @@ class HeartbeatSender:
                 self._regaining.cancel()
 
     async def send_heartbeat(self) -> None:
-        """Shows that we live; if we were silent, begins to find out whether we may speak again."""
+        """Sends one heartbeat. If the lease was lost, starts to confirm all matches, after which it holds again."""
         owner, sent = self._owner, self._lease.now
         try:
             await self._store.processes.write_heartbeat(
@@ -85,20 +85,18 @@ class HeartbeatSender:
             log.debug("heartbeat_missed")
             return
         self._lease.note_confirmed(sent)
-        if self._lease.holds():
-            self._ownership.on_beat_confirmed()
-        elif self._regaining is None or self._regaining.done():
+        if not self._lease.holds() and (self._regaining is None or self._regaining.done()):
             self._regaining = asyncio.create_task(self._regain())
 
     async def _regain(self) -> None:
-        """Asks of every match whether it is still ours, those that come in between too; then speaks again."""
+        """Confirms every match, also those opened meanwhile, and then renews the lease."""
         breaks, sure = self._lease.breaks, set[tuple[str, int]]()
         try:
             while unsure := self._ownership.owned_matches().items() - sure:
                 await self._confirm_fences(unsure)
                 sure |= unsure
         except StoreUnavailable:
-            return  # the next heartbeat begins anew
+            return  # the next heartbeat tries again
         if breaks == self._lease.breaks and self._lease.renew_lease():
             log.info("lease_held", matches=len(self._ownership.owned_matches()))
             self._ownership.on_lease_regained()
@@ -115,7 +113,7 @@ class HeartbeatSender:
         await asyncio.gather(*[ask(*each) for each in matches])
 
     async def listen_for_orders(self) -> None:
-        """Obeys orders as they come. Runs until cancelled."""
+        """Executes orders as they come. Runs until cancelled."""
         last = "0"
         while True:
             try:

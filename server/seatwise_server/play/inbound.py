@@ -1,4 +1,4 @@
-"""Takes the items that bots send, and passes those that make sense on to the tables."""
+"""Handles the items that bots send, and passes valid ones on to the tables."""
 
 from __future__ import annotations
 
@@ -18,28 +18,34 @@ from seatwise_server.play.table import Table
 from seatwise_server.store.errors import StoreUnavailable
 
 LONGEST_REQUEST_ID = 64
-"""Characters of a `request_id`, in an item of a stream as in a unary request."""
+"""The most characters of a `request_id`, in an item of a stream as in a unary request."""
 MOST_LOOKUPS = 64
-"""Questions of one stream to the store that may be open: after a restart a bot asks for all its seats at once."""
+"""The most lookups in the store that one stream may have open. After a restart a bot asks about all its seats at once."""
 FIRST_GAME_FIELD = 16
-"""In `SubmitMove.move`; what is below belongs to the envelope."""
+"""The lowest number of a game's field in `SubmitMove.move`; lower numbers belong to the envelope."""
 
 Ended = Callable[[str, str, int], Awaitable[pb.MatchEnded | None]]
-"""Match, bot and seat to the end of the match, if it is over and the seat is the bot's."""
+"""Looks up the end of a match, by match, bot and seat. Returns None if it is not over; raises NotYourSeat."""
 
 
 class InboundItems:
-    """One for each referee process."""
+    """Handles the inbound items of one referee process."""
 
     def __init__(self, tables: Mapping[str, Table], ended: Ended) -> None:
         self._tables = tables
         self._ended = ended
         self._lookups = BackgroundTasks()
 
-    def dispatch_item(self, stream: PlayStream, item: pb.PlayRequestItem | None, at: float) -> None:
-        """One item that arrived at `at`. Whatever is wrong with it is answered, and harms nobody else."""
+    def dispatch_item(
+        self, stream: PlayStream, item: pb.PlayRequestItem | None, at: float, fault: str = ""
+    ) -> None:
+        """Handles one item that arrived at `at`. A bad item is rejected, and does not affect other bots or matches.
+
+        `fault` says why the item is None, where its reader knows.
+        """
         if item is None:
-            _reject_item(stream, pb.PlayRequestItem(), "MALFORMED", "these bytes are no PlayRequestItem")
+            fault = fault or "these bytes are not a PlayRequestItem"
+            _reject_item(stream, pb.PlayRequestItem(), "MALFORMED", fault)
             return
         action = item.WhichOneof("action")
         if action == "pong":
@@ -94,10 +100,12 @@ class InboundItems:
             table.submit_move(item.seat, asked.prompt, asked.request_id, move, at)
 
     def _look_up_match(self, stream: PlayStream, item: pb.PlayRequestItem) -> None:
-        """No table here: the match may be over, elsewhere, or nobody's. Only the store knows."""
+        """Looks up a match that has no table here: only the store knows whether it is over, elsewhere, or
+        without an owner.
+        """
         if stream.lookups >= MOST_LOOKUPS:
             _reject_item(
-                stream, item, "TOO_MANY", f"more than {MOST_LOOKUPS} questions about other matches are open"
+                stream, item, "TOO_MANY", f"more than {MOST_LOOKUPS} lookups of other matches are open"
             )
             return
         stream.lookups += 1
@@ -109,7 +117,7 @@ class InboundItems:
         except NotYourSeat:
             _reject_not_yours(stream, item)
         except StoreUnavailable:
-            _reject_item(stream, item, "NOT_HERE", "the store does not answer just now; ask again")
+            _reject_item(stream, item, "NOT_HERE", "the store does not answer now; try again")
         else:
             _answer_end(stream, item, end)
         finally:
@@ -121,7 +129,7 @@ class WrongGame(ValueError):
 
 
 class NotYourSeat(ValueError):
-    """No such match or seat, or it is not the bot's."""
+    """There is no such match or seat, or the seat is not the bot's."""
 
 
 def _decode_move(asked: pb.SubmitMove, game: str) -> Any:
@@ -129,11 +137,11 @@ def _decode_move(asked: pb.SubmitMove, game: str) -> Any:
     field = asked.WhichOneof("move")
     if field == codec.field:
         return codec.decode_move(getattr(asked, field))
-    unknown: Iterable[Any] = UnknownFieldSet(asked)  # type: ignore[assignment]  # its stubs forget __iter__
+    unknown: Iterable[Any] = UnknownFieldSet(asked)  # type: ignore[assignment]  # its stubs lack __iter__
     later_games = (each.field_number >= FIRST_GAME_FIELD for each in unknown)
     if field is not None or any(later_games):
         raise WrongGame
-    raise MalformedMove("there is no move in it")
+    raise MalformedMove("the item has no move")
 
 
 def _answer_end(stream: PlayStream, item: pb.PlayRequestItem, end: pb.MatchEnded | None) -> None:

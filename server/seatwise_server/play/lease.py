@@ -1,8 +1,9 @@
-"""Whether this referee may speak: as long as nobody can have taken over what it owns.
+"""The lease of a referee: while it holds, no other referee can have taken over its matches, so it may send
+messages.
 
-Others call a process dead when its heartbeat stood still for the whole lease, as they saw it. So we are
-certain of our matches until the lease, less a margin, has passed since the last heartbeat that Redis has
-confirmed was *sent*. After that nothing is said until a heartbeat is confirmed again, and after it every fence.
+Other processes call this one dead if they saw no change of its heartbeat for the whole lease. So its matches
+are certainly its own until the lease, less a margin, has passed since its last confirmed heartbeat was *sent*.
+After that it sends nothing until a heartbeat is confirmed again, and then every fence.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections.abc import Callable
 from seatwise_server.timings import REFEREE_LEASE_MARGIN_S, REFEREE_LEASE_S
 
 STORE_RETRY_S = 0.5
-"""When the store gives no answer, the referee asks again after this time, in seconds."""
+"""After no answer of the store, the referee asks again after this time, in seconds."""
 
 
 class Lease:
-    """One for each referee process. It holds from its first `renew` on."""
+    """The lease of one referee process. It holds from the first `renew_lease` on."""
 
     def __init__(self, clock: Callable[[], float], lease_s: float = REFEREE_LEASE_S) -> None:
         self._clock = clock
@@ -24,24 +25,26 @@ class Lease:
         self._until = clock()
         self._holds = False
         self.lapses = 0
-        """How often it was lost."""
+        """The number of times that it was lost."""
         self.breaks = 0
-        """How often heartbeats came too late to follow on the one before, while we spoke or while we were silent."""
+        """The number of heartbeats that were confirmed only after the one before had expired, whether the lease
+        was held or lost.
+        """
         self.silent_since = clock()
         """When it was lost the last time, on its clock."""
 
     @property
     def now(self) -> float:
-        """On its clock."""
+        """The present time on its clock."""
         return self._clock()
 
     @property
     def is_held(self) -> bool:
-        """As far as is known; `holds` makes sure."""
+        """Whether it holds, as far as is known; `holds` makes sure."""
         return self._holds and self._clock() < self._until
 
     def holds(self) -> bool:
-        """Whether we may speak. Once lost it is lost until `renew`, whatever heartbeats say."""
+        """Whether the lease holds. Once lost it stays lost until `renew_lease`, whatever heartbeats are confirmed."""
         if self._holds and self._clock() >= self._until:
             self._holds = False
             self.lapses += 1
@@ -49,19 +52,19 @@ class Lease:
         return self._holds
 
     def note_confirmed(self, sent: float) -> None:
-        """A heartbeat that was sent then has been confirmed."""
-        self.holds()  # what was lost before is not to be found again by this alone
+        """Notes that a heartbeat was confirmed that had been sent at `sent`."""
+        self.holds()  # a heartbeat alone must not restore a lost lease
         self.breaks += self._clock() >= self._until
         self._until = max(self._until, sent + self._certain_s)
 
     def give_up(self) -> None:
-        """Others may have what we owned, from now on: nothing is said any more."""
+        """Gives the lease up, because others may now take the matches: nothing is sent any more."""
         if self.holds():
             self._holds = False
             self.lapses += 1
             self.silent_since = self._clock()
 
     def renew_lease(self) -> bool:
-        """All fences are confirmed to be ours; False when the lease is too old again meanwhile."""
+        """Restores the lease after all fences were confirmed; returns False if it has expired again meanwhile."""
         self._holds = self._clock() < self._until
         return self._holds

@@ -1,4 +1,4 @@
-"""Makes a match ours: first the fence, then the journal, never the other way round."""
+"""Claims matches for this referee: first the fence, then the journal, never in the other order."""
 
 from __future__ import annotations
 
@@ -23,71 +23,74 @@ from seatwise_server.store import Death, Flusher, MatchMeta, Store
 from seatwise_server.store.errors import FenceLost, MatchRetired
 
 MOST_DEATHS = 3
-"""A match with which owners died so often soon after they had it, and that got nowhere in between, is taken for the cause."""
+"""If so many owners died soon after they claimed a match, and it made no progress in between, the match is the cause."""
 MOST_DEATHS_IN_ALL = 12
-"""The same, whenever they died: who kills many servers at random must not be taken for a match that does."""
+"""The same for all deaths of owners. It is higher because a failure that kills servers at random must not void matches."""
 IDLE_ENTRIES = (TakenOver, Frozen, Rejected)
-"""Entries with which a match gets nowhere."""
+"""The kinds of entries that are no progress."""
 
 log = structlog.get_logger()
 
 
 class UnknownFormat(Exception):
-    """The match was written by another version: for a referee that knows it."""
+    """The match was written by another version; a referee of that version must have it."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedMatch:
-    """A match that is ours."""
+    """A match that this referee owns."""
 
     match: Match
     epoch: int
     void: VoidReason | None
-    """Why it is not to be played on."""
+    """The reason for which it must be voided; None if it can be played."""
     journal: Sequence[bytes]
-    """All that is written of it."""
+    """All entries of the journal."""
     is_queued: bool = False
     """Whether a queue in which no-shows count has seated its bots."""
 
     @property
     def is_new(self) -> bool:
-        """Nothing has happened in it yet."""
+        """Whether the match has no entries yet."""
         return self.match.position.seq == 0
 
 
 @dataclass(frozen=True, slots=True)
 class MatchClaims:
-    """How one referee comes by its matches."""
+    """Claims and replays the matches of one referee."""
 
     owner: str
     store: Store
     flusher: Flusher
     delivery: Delivery
 
-    async def claim_match(self, estate: UnownedMatch) -> OwnedMatch | None:
-        """The match, ours from now on; None if it is not to be had. Raises UnknownFormat, and changes nothing."""
-        job = estate.job
+    async def claim_match(self, unowned: UnownedMatch) -> OwnedMatch | None:
+        """Claims the match; returns None if another owner has it, or if it is over or unknown.
+
+        Raises UnknownFormat without changing anything.
+        """
+        job = unowned.job
         meta = await self.store.matches.get_meta(job.match)
         if meta is None or "setup" not in meta.fields:
             log.warning("job_dropped", match=job.match)
             await self.store.jobs.finish_job(job.job_id)
             return None
         setup = _parse_setup(meta)
-        epoch = await self._set_fence(setup, estate)
+        epoch = await self._set_fence(setup, unowned)
         if epoch is None:
             return None
         journal = await self._read_journal(setup.match, epoch)
-        is_poisoned = await self._is_poisoned(estate, epoch, journal)
+        is_poisoned = await self._is_poisoned(unowned, epoch, journal)
         owned = self._replay(setup, epoch, journal, _void_reason("abort" in meta.fields, is_poisoned))
         return replace(owned, is_queued=bool(meta.waited_since))
 
-    async def _set_fence(self, setup: Setup, estate: UnownedMatch) -> int | None:
-        """The new epoch; None if the match is another's, or over."""
-        job, fence = estate.job, estate.fence
+    async def _set_fence(self, setup: Setup, unowned: UnownedMatch) -> int | None:
+        """Returns the new epoch; None if the match is another owner's, or over."""
+        job, fence = unowned.job, unowned.fence
         expected, confirmed = (fence.epoch, fence.confirmed) if fence else (0, None)
         claim = self.store.journal.claim_match
         try:
-            return await claim(job.match, self.owner, expected, confirmed, estate.death)
+            return await claim(job.match, self.owner, expected, confirmed, unowned.death)
         except MatchRetired:
             await self.delivery.conclude_delivery(setup)
             await self.store.jobs.finish_job(job.job_id)
@@ -95,15 +98,15 @@ class MatchClaims:
             log.info("match_belongs_to_another", match=job.match, owner=lost.owner)
         return None
 
-    async def _is_poisoned(self, estate: UnownedMatch, epoch: int, journal: list[bytes]) -> bool:
-        """Whether too many owners have died with the match since it last got on."""
-        fence = estate.fence
+    async def _is_poisoned(self, unowned: UnownedMatch, epoch: int, journal: list[bytes]) -> bool:
+        """Whether too many owners have died with the match since it last made progress."""
+        fence = unowned.fence
         if fence is None:
             return False
-        deaths = fence.deaths + (estate.death is not Death.NONE)
-        late = fence.late + (estate.death is Death.LATE)
+        deaths = fence.deaths + (unowned.death is not Death.NONE)
+        late = fence.late + (unowned.death is Death.LATE)
         if deaths > 1 and _has_progressed(journal, fence.epoch):
-            await self.store.journal.clear_deaths(estate.job.match, epoch, self.owner)
+            await self.store.journal.clear_deaths(unowned.job.match, epoch, self.owner)
             return False
         died_at_it = deaths - late >= MOST_DEATHS and _takeovers_without_progress(journal) >= MOST_DEATHS - 1
         return died_at_it or deaths >= MOST_DEATHS_IN_ALL
@@ -122,7 +125,9 @@ class MatchClaims:
             return OwnedMatch(_unplayable_match(setup, len(journal)), epoch, VoidReason.UNPLAYABLE, journal)
 
     async def reclaim_match(self, setup: Setup, epoch: int) -> OwnedMatch | None:
-        """A match that was ours at this epoch until Redis forgot it, whole again; None if it is another's by now."""
+        """Restores a match that was ours at this epoch until Redis forgot it; None if it belongs to another
+        owner by now.
+        """
         entries = self.flusher.tail_entries(setup.match)
         try:
             fresh = await self.store.journal.reclaim_match(setup.match, self.owner, epoch)
@@ -138,32 +143,34 @@ class MatchClaims:
 def _parse_setup(meta: MatchMeta) -> Setup:
     written = meta.fields.get("format", JOURNAL_FORMAT.encode()).decode()
     if written != JOURNAL_FORMAT:
-        raise UnknownFormat(f"its journal is written as {written}")
+        raise UnknownFormat(f"its journal has the unknown format {written}")
     setup = Setup.from_json(json.loads(meta.fields["setup"]))
     game = GAMES.get(setup.game)
     if game is None or game.rules_version != setup.rules_version:
-        raise UnknownFormat(f"it plays {setup.game} by the rules of version {setup.rules_version}")
+        raise UnknownFormat(
+            f"it is {setup.game} with rules version {setup.rules_version}, which is unknown here"
+        )
     try:
         game.complete_options(setup.options)
     except BadOptions as unknown:
-        raise UnknownFormat(f"it is played with what is not here: {unknown}") from None
+        raise UnknownFormat(f"it has options that are unknown here: {unknown}") from None
     return setup
 
 
 def _has_progressed(journal: Sequence[bytes], epoch: int) -> bool:
-    """Whether the owner at that epoch brought the match any further: then the deaths before that were not its doing."""
+    """Whether the owner at that epoch made progress with the match: then the match did not cause the earlier deaths."""
     opened = (entry.epoch for entry in _decode_backwards(journal) if isinstance(entry, TakenOver))
     return not _takeovers_without_progress(journal) and next(opened, 1) == epoch
 
 
 def _takeovers_without_progress(journal: Sequence[bytes]) -> int:
-    """How many owners have taken the match over since it last got on."""
+    """Returns how many owners have taken the match over since it last made progress."""
     since = takewhile(lambda entry: isinstance(entry, IDLE_ENTRIES), _decode_backwards(journal))
     return sum(isinstance(entry, TakenOver) for entry in since)
 
 
 def _decode_backwards(journal: Sequence[bytes]) -> Iterator[Entry]:
-    """What stands in it, from its end to the last entry that nobody can read."""
+    """Yields the entries from the end of the journal back to the last one that cannot be read."""
     with suppress(BadEntry):
         yield from map(decode_entry, reversed(journal))
 
@@ -175,5 +182,5 @@ def _void_reason(is_aborted: bool, is_poisoned: bool) -> VoidReason | None:
 
 
 def _unplayable_match(setup: Setup, seq: int) -> Match:
-    """A match that can only be voided, for its journal cannot be replayed."""
+    """Returns a match that can only be voided, because its journal cannot be replayed."""
     return Match(setup, first_position(setup)._replace(seq=seq))

@@ -1,4 +1,4 @@
-"""Who did not sit down in the set-up of a match, whether that counts, and what becomes of those who did."""
+"""Finds the bots that did not sit down in the set-up of a match, decides whether that counts, and requeues the others."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class MissedSeats:
-    """What the journal says of the set-up."""
+    """The seats that were not taken in the set-up, according to the journal."""
 
     seats: tuple[int, ...] = ()
-    """Whose bot did not sit down."""
+    """The seats whose bots did not sit down."""
     is_excused: bool = False
-    """A referee died or was stopped in the set-up: bots may have lost their way through our fault."""
+    """Whether a referee died or stopped during the set-up, so that it may be our fault that the bots are absent."""
 
 
 NOBODY = MissedSeats()
 
 
 def absence_of(setup: Setup, journal: Sequence[bytes]) -> MissedSeats:
-    """The absence in a match whose set-up is over."""
+    """Returns the missed seats of a match whose set-up is over."""
     taken: set[int] = set()
     is_excused = False
     for entry in map(decode_entry, journal):
@@ -44,14 +44,16 @@ def absence_of(setup: Setup, journal: Sequence[bytes]) -> MissedSeats:
 
 @dataclass(frozen=True, slots=True)
 class NoShowNotes:
-    """Tells the store of the bots that queues seated. Every step may be repeated."""
+    """Notes in the store what happened to bots that queues seated. Every step may be repeated."""
 
     store: Store
 
     async def note_absence(self, setup: Setup, absence: MissedSeats) -> None:
-        """Notes the no-shows of a match whose set-up is over; nothing happens for a match that no queue has seated.
+        """Notes the no-shows of a match whose set-up is over; nothing happens for a match that no queue has
+        seated.
 
-        They count only where they kept another bot of the queue waiting: where nobody could sit down the fault may be ours.
+        They only count if they kept another bot of the queue waiting. If no bot sat down, the fault may be
+        ours.
         """
         meta = await self.store.matches.get_meta(setup.match) if absence.seats else None
         if meta is None or not meta.waited_since:
@@ -63,7 +65,7 @@ class NoShowNotes:
             _log_no_show(setup.match, bot, what)
 
     async def seat_partners_again(self, setup: Setup, absent: Sequence[int]) -> None:
-        """Puts the bots that sat down in a void match back to where they stood in their queue."""
+        """Puts the bots that sat down in a void match back to their old places in the queue."""
         meta = await self.store.matches.get_meta(setup.match)
         partners = _partners(setup, meta, absent) if meta else []
         if meta and partners:
@@ -73,7 +75,7 @@ class NoShowNotes:
 
 
 def _partners(setup: Setup, meta: MatchMeta, absent: Sequence[int]) -> list[str]:
-    """The bots that came from the queue and sat down; the house's own bots are not among them."""
+    """Returns the bots that came from the queue and sat down, without house bots."""
     queued = meta.waited_since
     return [bot for seat, bot in enumerate(setup.bots) if seat not in absent and bot in queued]
 

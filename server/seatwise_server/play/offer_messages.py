@@ -9,13 +9,16 @@ from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import commitment_to
 
 
-def encode_offer(setup: Setup, seat: int, epoch: int, address: str) -> lobby_service_pb2.SeatOffer:
-    """Return the offer of a seat. It holds the commitment of the match's seed, and never the seed."""
+def encode_offer(
+    setup: Setup, seat: int, epoch: int, address: str, ws_address: str = ""
+) -> lobby_service_pb2.SeatOffer:
+    """Return the offer of a seat. It has the commitment of the match's seed, and never the seed."""
     return lobby_service_pb2.SeatOffer(
         match=setup.match,
         seat=seat,
         epoch=epoch,
         address=address,
+        ws_address=ws_address,
         game=f"games/{setup.game}",
         commitment=commitment_to(setup.seed),
         bots=setup.bots,

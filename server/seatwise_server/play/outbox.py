@@ -1,66 +1,72 @@
-"""What waits to be written to one bot: the latest view of each seat, and a bounded number of answers.
+"""The messages that wait to be written to one bot: the latest view of each seat, and a bounded number of
+answers.
 
-Many put in, exactly one writer takes out. A prompt or a rejection leaves at once; acceptances and
-unasked views ride with the next message or wait for a sweep.
+Several tables add to it, and exactly one writer empties it. Prompts and rejections are written at once.
+Acceptances and views without a prompt are written with the next message, or after `SWEEP_S`.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 SWEEP_S = 0.1
 MOST_ANSWERS = 256
-"""With more than this unwritten, the reader of the same stream stops."""
+"""At this number of unwritten answers the reader of the same stream stops."""
 
 
 class UpdateSource(Protocol):
-    """A table as the writer sees it."""
+    """A table, as far as the writer needs it."""
 
     def encode_update(self, seat: int) -> tuple[bytes, int]:
-        """The seat's update as of now, and its open prompt (0 if the seat is not asked)."""
+        """Returns the present update of the seat, and the number of its open prompt (0 if the seat is not asked)."""
         ...
 
     def on_prompt_delivered(self, seat: int, prompt: int, allowance_ms: int | None) -> None:
-        """The prompt has been given to the transport; `None` if its round trip is not known yet."""
+        """Called when the prompt was given to the transport; `allowance_ms` is None if the round trip is not known yet."""
         ...
 
     def on_round_trip(self, seat: int, allowance_ms: int) -> None:
-        """The first round trip is known."""
+        """Called when the first round trip was measured."""
         ...
 
     def drop_link(self, seat: int, outbox: Outbox) -> None:
-        """The stream of this outbox is gone."""
+        """Called when the stream of this outbox is gone."""
         ...
 
 
 @dataclass(slots=True)
 class Draft:
-    """One message to be written, and what is to be told when it was."""
+    """One message to write, and the prompts that count as delivered once it is written."""
 
     items: list[bytes] = field(default_factory=list)
     prompts: list[tuple[UpdateSource, int, int]] = field(default_factory=list)
 
 
 class Outbox:
-    """Between the tables of one bot and the writer of its stream."""
+    """The queue between the tables of one bot and the writer of its stream."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_due: Callable[[], None] | None = None) -> None:
         self._loop = loop
+        self._on_due = on_due
+        """Called when something is to be written, for a writer that is not a task; often more than once."""
         self._answers: list[bytes] = []
         self._views: dict[tuple[UpdateSource, int], None] = {}
         self._ends: dict[tuple[UpdateSource, int], bytes] = {}
         self.seats: dict[tuple[UpdateSource, int], None] = {}
-        """Where the bot sits through here, as long as those tables are open."""
+        """The seats at which the bot sits through this stream, while their tables are open."""
         self._is_swept = False
-        """A sweep is coming. It is not called off when all is written before: most are, and timers cost."""
+        """Whether a sweep is scheduled. It is not cancelled if everything is written before: that is frequent,
+        and timers cost time.
+        """
         self._due = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
 
     def add_answer(self, item: bytes, *, at_once: bool) -> None:
-        """Puts an answer in. The reader keeps the number bounded by waiting for `room`."""
+        """Adds an answer. The reader bounds their number with `wait_for_room`."""
         self._answers.append(item)
         if len(self._answers) >= MOST_ANSWERS:
             self._room.clear()
@@ -68,50 +74,50 @@ class Outbox:
         self._schedule_write(at_once)
 
     def mark_view_due(self, table: UpdateSource, seat: int, *, at_once: bool) -> None:
-        """The seat's view is due. Views that were not written yet are replaced by the newer one."""
+        """Notes that the seat's view must be written. A newer view replaces one that was not written yet."""
         self._views[table, seat] = None
         self._schedule_write(at_once)
 
     def add_match_end(self, table: UpdateSource, seat: int, item: bytes) -> None:
-        """The match is over: the seat's last view, then the end."""
+        """Adds the seat's last view and then the end of the match."""
         self._views[table, seat] = None
         self._ends[table, seat] = item
         self._schedule_write(True)
 
     def forget_seat(self, table: UpdateSource, seat: int, *, may_show: bool) -> None:
-        """The table closes. What is due of a match that is over may still be shown, of any other not."""
+        """Removes a seat whose table closes. Its unwritten view is kept only if the match is over (`may_show`)."""
         self.seats.pop((table, seat), None)
         if not may_show:
             self._views.pop((table, seat), None)
 
     def discard_all(self) -> None:
-        """Forgets all that is unwritten; a bot that sits down again is told what matters."""
+        """Drops everything unwritten; a bot that sits down again is told everything that it needs."""
         self._answers, self._views, self._ends = [], {}, {}
         self._room.set()
 
     def hold_writes(self) -> None:
-        """Nothing may be written now; `wake` when it may."""
+        """Stops writing until `wake_writer` is called."""
         self._due.clear()
 
     def wake_writer(self) -> None:
-        """Lets the writer look around although there is nothing to write."""
-        self._due.set()
+        """Wakes the writer even if there is nothing to write."""
+        self._note_due()
 
     @property
     def is_full(self) -> bool:
-        """Whether the reader is to wait for `room`."""
+        """Whether the reader must wait for room."""
         return not self._room.is_set()
 
     async def wait_for_room(self) -> None:
-        """Returns when there is room for answers."""
+        """Waits until there is room for answers."""
         await self._room.wait()
 
     async def wait_until_due(self) -> None:
-        """Returns when something is to be written."""
+        """Waits until something is to be written."""
         await self._due.wait()
 
     def take_draft(self) -> Draft:
-        """Takes out all there is; views are made now, from what is in the journal now."""
+        """Takes everything that is unwritten; views are encoded now, from the journal's present state."""
         self._due.clear()
         draft = Draft(items=self._answers)
         self._answers = []
@@ -128,7 +134,7 @@ class Outbox:
 
     def _schedule_write(self, at_once: bool) -> None:
         if at_once:
-            self._due.set()
+            self._note_due()
         elif not self._is_swept:
             self._is_swept = True
             self._loop.call_later(SWEEP_S, self._on_sweep)
@@ -136,4 +142,10 @@ class Outbox:
     def _on_sweep(self) -> None:
         self._is_swept = False
         if self._answers or self._views:
+            self._note_due()
+
+    def _note_due(self) -> None:
+        if self._on_due is None:
             self._due.set()
+        else:
+            self._on_due()

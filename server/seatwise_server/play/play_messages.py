@@ -1,8 +1,8 @@
 """Builds the items that a referee sends, as bytes.
 
-An item is put together from parts that are serialised once and kept (its head; the public half of a
-view), because writing is half of what a move costs. Protobuf allows it: the bytes of a message are
-its fields one after the other.
+An item is put together from parts that are serialised once and kept: its head, and the public half of a view.
+The reason is that writing is half of the cost of a move. Protobuf allows it: the bytes of a message are its
+fields one after the other.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REJECTION_NUMBERS = {name.removeprefix("REASON_"): number for name, number in pb
 _ITEM = pb.PlayResponse.ITEMS_FIELD_NUMBER
 _UPDATE = pb.PlayResponseItem.UPDATE_FIELD_NUMBER
 _ACCEPTED = pb.PlayResponseItem.MOVE_ACCEPTED_FIELD_NUMBER
-_REJECTED = pb.PlayResponseItem.MOVE_REJECTED_FIELD_NUMBER
+_REJECTED_FIELD = pb.PlayResponseItem.MOVE_REJECTED_FIELD_NUMBER
 _ENDED = pb.PlayResponseItem.MATCH_ENDED_FIELD_NUMBER
 
 _PROMPT = encode_number_key(pb.Update.PROMPT_FIELD_NUMBER)
@@ -51,17 +51,17 @@ _ACCEPTED_RECEIPT = encode_length_key(pb.MoveAccepted.RECEIPT_FIELD_NUMBER)
 
 
 def encode_head(match: str, seat: int, epoch: int) -> bytes:
-    """The beginning of each item of one seat."""
+    """Returns the bytes with which each item of one seat begins."""
     return pb.PlayResponseItem(match=match, seat=seat, epoch=epoch).SerializeToString()
 
 
 def encode_response(items: Iterable[bytes]) -> bytes:
-    """One message with these items."""
+    """Returns one message with these items."""
     return b"".join([encode_field(_ITEM, item) for item in items])
 
 
 def encode_update(head: bytes, game: str, told: SeatUpdate, receipt: bytes) -> bytes:
-    """What a seat sees and is asked."""
+    """Returns the item with the view and the prompt of a seat."""
     view = b""
     if told.view is not None:
         codec = CODECS[game]
@@ -77,7 +77,7 @@ def encode_update(head: bytes, game: str, told: SeatUpdate, receipt: bytes) -> b
 
 
 def _encode_time(told: SeatUpdate) -> bytes:
-    """As `pb.Update.time`, in a third of the time that protobuf takes; proto3 leaves noughts out."""
+    """Encodes `pb.Update.time` in a third of the time that protobuf takes; proto3 leaves zeros out."""
     times = b"".join((
         _MOVE_MS + encode_varint(told.move_ms) if told.move_ms else b"",
         _BANK_MS + encode_varint(told.bank_ms) if told.bank_ms else b"",
@@ -89,7 +89,7 @@ def _encode_time(told: SeatUpdate) -> bytes:
 
 
 def encode_accepted(head: bytes, request_id: str, charged_ms: int, receipt: bytes) -> bytes:
-    """The move stands."""
+    """Returns the item for a move that was accepted."""
     charged = _ACCEPTED_CHARGED_MS + encode_varint(charged_ms) if charged_ms else b""
     body = b"%b%b%b%c%b" % (
         encode_field(_ACCEPTED_ID, request_id.encode()),
@@ -102,22 +102,22 @@ def encode_accepted(head: bytes, request_id: str, charged_ms: int, receipt: byte
 
 
 def encode_rejected(head: bytes, request_id: str, reason: str, message: str) -> bytes:
-    """Something does not stand."""
+    """Returns the item for a request that was rejected, and counts it."""
     COUNTS.rejections[reason] += 1
     body = pb.MoveRejected(request_id=request_id, reason=REJECTION_NUMBERS[reason], message=message)  # type: ignore[arg-type]
-    return head + encode_field(_REJECTED, body.SerializeToString())
+    return head + encode_field(_REJECTED_FIELD, body.SerializeToString())
 
 
 def encode_ended(head: bytes, end: pb.MatchEnded) -> bytes:
-    """The match is over."""
+    """Returns the item for the end of the match."""
     return head + encode_field(_ENDED, end.SerializeToString())
 
 
 def encode_ping(number: int) -> bytes:
-    """Measures the round trip."""
+    """Returns the item that measures the round trip."""
     return pb.PlayResponseItem(ping=pb.Ping(number=number)).SerializeToString()
 
 
 def receipt_key(seed: bytes) -> bytes:
-    """The key of a match's receipts: the same for every owner, known to no bot."""
+    """Returns the key of a match's receipts: the same for every owner, known to no bot."""
     return hmac.digest(seed, b"receipt", "sha256")

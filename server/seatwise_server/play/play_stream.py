@@ -7,30 +7,35 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from seatwise_server.play import play_messages
-from seatwise_server.play.outbox import Outbox
-from seatwise_server.refusal import LAST_WORD_S, Refusal
+from seatwise_server.play.outbox import Draft, Outbox
+from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
 
 PING_S = 2.0
 ROUND_TRIPS = 8
-"""The allowance is the least of this many."""
+"""The number of recent round trips of which the allowance is the shortest."""
 BLOCKED_S = 10.0
-"""A write that takes longer ends the stream: the bot does not read."""
+"""A write that takes longer than this ends the stream, because the bot does not read."""
 
 
 class PlayStream:
-    """All seats of one bot at this referee, as long as one stream lasts."""
+    """All seats of one bot at this referee, for the duration of one stream."""
 
-    def __init__(self, bot: str, may_speak: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        bot: str,
+        may_speak: Callable[[], bool] = lambda: True,
+        on_due: Callable[[], None] | None = None,
+    ) -> None:
         self.bot = bot
         self._may_speak = may_speak
-        """While it is false nothing is written; when it is true again somebody wakes the outbox."""
-        self.outbox = Outbox(asyncio.get_running_loop())
+        """Whether messages may be written now; when that becomes true again, the outbox is woken."""
+        self.outbox = Outbox(asyncio.get_running_loop(), on_due)
         self.lookups = 0
-        """Questions to the store that are under way for this stream."""
+        """The number of open lookups in the store for this stream."""
         self._loop = asyncio.get_running_loop()
         self.is_ending = False
         self.refusal: Refusal | None = None
-        """Why the stream is ended by us."""
+        """The reason for which the server ends the stream."""
         self._writer: asyncio.Task[object] | None = None
         self._write_began: float | None = None
         self._pings: dict[int, float] = {}
@@ -39,11 +44,13 @@ class PlayStream:
 
     @property
     def allowance_ms(self) -> int | None:
-        """The bot's measured round trip; `None` as long as there is none."""
+        """The shortest recent round trip of the bot in ms; None if none was measured."""
         return min(self._round_trips, default=None)
 
     async def write_all(self, write: Callable[[bytes], Awaitable[object]]) -> Refusal | None:
-        """Writes what the outbox holds until the stream is to end; says why it ends. The only writer."""
+        """Writes the outbox until the stream is to end, and returns the reason for its end. The only writer of
+        the stream.
+        """
         self._writer = asyncio.current_task()
         try:
             while not self.is_ending:
@@ -67,19 +74,22 @@ class PlayStream:
         self._write_began = self._loop.time()
         await write(play_messages.encode_response(draft.items))
         self._write_began = None
+        self._note_delivered(draft)
+
+    def _note_delivered(self, draft: Draft) -> None:
         for table, seat, prompt in draft.prompts:
             table.on_prompt_delivered(seat, prompt, self.allowance_ms)
 
     def end(self, why: Refusal | None) -> None:
-        """Lets the writer write what there is, if that is read soon; `None` when the bot says no more."""
+        """Ends the stream after the unwritten messages, if they are read soon; `why` is None if the bot has ended it."""
         if not self.is_ending:
             self.is_ending, self.refusal = True, why
             self.outbox.wake_writer()
             if why:
-                self._loop.call_later(LAST_WORD_S, self._stop_writing)
+                self._loop.call_later(REFUSAL_DELIVERY_S, self._stop_writing)
 
     def cut_off(self, why: Refusal) -> None:
-        """Ends it without a word of what is still unwritten."""
+        """Ends the stream and drops its unwritten messages."""
         self.outbox.discard_all()
         self.end(why)
 
@@ -88,7 +98,7 @@ class PlayStream:
             self._writer.cancel()
 
     def check_reader(self) -> None:
-        """To be called every `PING_S`: measures the round trip, and ends a stream that is not read."""
+        """Measures the round trip, and ends a stream that is not read. Call it every `PING_S` seconds."""
         now = self._loop.time()
         if self._write_began is not None and now - self._write_began > BLOCKED_S:
             self.end(Refusal("SLOW_READER", f"nothing was read for {BLOCKED_S:.0f} s"))
@@ -97,7 +107,7 @@ class PlayStream:
             self._send_ping(now)
 
     def ping_first(self) -> None:
-        """The bot sits down somewhere: its round trip is wanted before it answers anything."""
+        """Sends the first ping when the bot sits down, so that the round trip is known before its first answer."""
         if not self._ping_number:
             self._send_ping(self._loop.time())
 
@@ -107,7 +117,7 @@ class PlayStream:
         self.outbox.add_answer(play_messages.encode_ping(self._ping_number), at_once=True)
 
     def on_pong(self, number: int, at: float) -> None:
-        """The bot has answered a ping; an answer to no ping counts for nothing."""
+        """Handles the answer to a ping; an answer to no ping is ignored."""
         sent = self._pings.pop(number, None)
         if sent is not None:
             self._pings = {each: when for each, when in self._pings.items() if each > number}

@@ -1,9 +1,9 @@
-"""What proves to a match's owner that its journal has lost what a bot was told.
+"""Receipts: they prove to a match's owner that its journal has lost entries that a bot was told of.
 
-Each entry has a mark: a keyed hash of it and of all before it that every seat may know of. A receipt is the mark of the
-last entry that a seat may know of, under a seal that nobody can make without the match's key. So one that is sealed, and
-whose mark the journal does not have, is of an entry that was there once. Its place alone would prove less: where entries
-were lost, others stand by now, if only that the match was taken over.
+Each entry has a mark: a keyed hash of the entry and of all earlier entries that every seat may know of. A
+receipt is the mark of the last entry that a seat may know of, with a seal that requires the match's key. So a
+receipt with a valid seal, whose mark is not in the journal, belongs to an entry that once existed. The number
+of the entry would prove less: lost entries are replaced by others, at least by the one about the takeover.
 """
 
 from __future__ import annotations
@@ -15,37 +15,39 @@ from hashlib import blake2b
 MARK_BYTES = 8
 SEAL_BYTES = 8
 
-_REJECTED = b'"kind":"rejected"'
-"""In an entry that one seat alone may know of. No text in an entry can look so: its quotes would be escaped."""
+_REJECTED_ENTRY = b'"kind":"rejected"'
+"""Part of an entry that only one seat may know of. No text in an entry can contain it, because its quotes would
+be escaped.
+"""
 
 
 class Receipts:
-    """Of one match, as one owner has it."""
+    """The receipts of one match, as one owner has them."""
 
     __slots__ = ("_behind", "_key", "_last", "_marks", "_public")
 
     def __init__(self, key: bytes, journal: Iterable[bytes] = (), seq: int = 0) -> None:
         self._key = key
         self._marks = bytearray(MARK_BYTES)
-        """One after the other; the first is of no entry at all."""
+        """All marks, one after the other; the first one belongs to no entry."""
         self._public = bytes(MARK_BYTES)
-        """Of the last entry that every seat may know of."""
+        """The mark of the last entry that every seat may know of."""
         for entry in journal:
             self.add_entry(entry)
         self._behind = max(0, seq + 1 - len(self._marks) // MARK_BYTES)
-        """Entries up to `seq` that are not known; none, unless a match is begun in its midst."""
+        """The number of entries up to `seq` that are not known: 0, unless the receipts begin in the middle of a match."""
         self._last = (-1, b"")
-        """The last receipt that was given, and of which entry: a move's is asked for by several."""
+        """The entry and the bytes of the last receipt, because several seats need the receipt of the same move."""
 
     def add_entry(self, entry: bytes) -> None:
-        """One more is in the journal."""
+        """Adds the next entry of the journal."""
         mark = blake2b(self._public + entry, key=self._key, digest_size=MARK_BYTES).digest()
         self._marks += mark
-        if _REJECTED not in entry:
+        if _REJECTED_ENTRY not in entry:
             self._public = mark
 
     def receipt_of(self, seq: int) -> bytes:
-        """Proves that entry `seq` was in the journal, and tells nothing else: not even the number."""
+        """Returns a proof that entry `seq` was in the journal. It reveals nothing else, not even the number."""
         if self._last[0] != seq:
             at = max(0, seq - self._behind) * MARK_BYTES
             mark = bytes(self._marks[at : at + MARK_BYTES])
@@ -53,7 +55,9 @@ class Receipts:
         return self._last[1]
 
     def prove_loss(self, receipt: bytes) -> bool:
-        """Whether it is of an entry that is not in the journal (any more). What is no receipt of ours proves nothing."""
+        """Whether the receipt is of an entry that is not in the journal (any more); False for a receipt with a
+        wrong seal.
+        """
         mark, seal = receipt[:MARK_BYTES], receipt[MARK_BYTES:]
         return hmac.compare_digest(seal, self._seal_mark(mark)) and not self._has_mark(mark)
 

@@ -1,4 +1,4 @@
-"""The referee role: takes match jobs, owns their tables, sees them through to their delivery."""
+"""The referee role: takes match jobs, owns the tables of their matches, and plays them until they are delivered."""
 
 from __future__ import annotations
 
@@ -23,33 +23,36 @@ from seatwise_server.play.seat_offers import LOBBY_LOOK_S, SeatOffers
 from seatwise_server.play.stream_registry import PlayStreams
 from seatwise_server.play.table import Table
 from seatwise_server.play.takeover import UnownedMatch
+from seatwise_server.play.transport_lag import TransportLag
 from seatwise_server.store import AppendResult, Fence, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 
 TAKE_BLOCK_MS = 1000
 MOST_AT_ONCE = 64
-FAREWELL_S = 1.0
-"""A store that is gone need not hear that we go."""
+DEREGISTER_TIMEOUT_S = 1.0
+"""The longest time to deregister at the store when this referee stops, in seconds; the store may be gone."""
 ANSWER_S = 0.01
-"""About what the journal takes to answer."""
+"""About as long as the journal takes to answer, in seconds."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class RefereeIdentity:
-    """Who this referee is."""
+    """The identity of this referee."""
 
     name: str
     """Unique to this process; the owner in fences."""
     address: str
-    """host:port for bots; empty where lobby and referee are one server."""
+    """host:port for bots; empty if lobby and referee are one server."""
     most_tables: int
+    ws_address: str = ""
+    """ws://host:port for bots that come by WebSocket; empty as `address`, or where there is no such port."""
 
 
 class LeasedJournal:
-    """The journal, which counts as away while the lease does not hold: so nobody's time runs out then."""
+    """The journal, which counts as away while the lease does not hold, so that no bot's time runs out then."""
 
     def __init__(self, journal: MatchJournal, lease: Lease) -> None:
         self._journal = journal
@@ -63,14 +66,14 @@ class LeasedJournal:
 
 
 class Referee:
-    """One for each process."""
+    """The referee of one process."""
 
     def __init__(
         self, place: RefereeIdentity, store: Store, flusher: Flusher, lag: EventLoopLag, delivery: Delivery
     ) -> None:
         self.place = place
         self.is_draining = False
-        """It takes no new matches."""
+        """Whether it takes no new matches."""
         self.is_stopping = False
         self._loop = asyncio.get_running_loop()
         self.lease = Lease(self._loop.time)
@@ -81,45 +84,47 @@ class Referee:
         self._flusher = flusher
         self._journal = LeasedJournal(flusher, self.lease)
         self._lag = lag
+        self.transport_lag = TransportLag(lag)
+        """How far gRPC is behind, as far as somebody measures it."""
         self._delivery = delivery
         self._jobs: dict[str, Job] = {}
         self._opening: set[str] = set()
         self._leaving: dict[str, asyncio.Task[None]] = {}
-        """Matches of another version, which are about to be given back."""
+        """Matches of another version, whose jobs are about to be given back."""
         self._claims = MatchClaims(place.name, store, flusher, delivery)
-        self._offers = SeatOffers(place.name, place.address, store)
+        self._offers = SeatOffers(place.name, place.address, store, place.ws_address)
         self._work = BackgroundTasks()
-        """What must be done before this referee may go."""
-        self._waits = BackgroundTasks()
-        """What nobody waits for."""
-        self.ownership = MatchOwnership(self.tables, self.streams, self.lease, lag)
+        """Tasks that must finish before this referee stops."""
+        self._optional_work = BackgroundTasks()
+        """Tasks that need not finish."""
+        self.ownership = MatchOwnership(self.tables, self.streams, self.lease)
 
     @property
     def name(self) -> str:
-        """Unique to this process."""
+        """The name of this referee, unique to this process."""
         return self.place.name
 
     @property
     def address(self) -> str:
-        """Where bots reach it."""
+        """The address at which bots reach it."""
         return self.place.address
 
     # Matches
 
     @property
     def free_tables(self) -> int:
-        """How many more matches it takes."""
+        """The number of further matches that it takes."""
         return (
             0 if self.is_draining else max(0, self.place.most_tables - len(self.tables) - len(self._opening))
         )
 
     @property
     def open_matches(self) -> int:
-        """How many are open here, or about to be."""
+        """The number of matches that are open here, or about to be."""
         return len(self.tables.keys() | self._opening)
 
     def has_match(self, match: str) -> bool:
-        """Whether the match is open here, or about to be, or not to be had here."""
+        """Whether the match is open here, or about to be, or cannot be opened here."""
         return match in self.tables or match in self._opening or match in self._leaving
 
     async def take_jobs(self) -> None:
@@ -136,68 +141,66 @@ class Referee:
             await asyncio.sleep(STORE_RETRY_S)
             return
         for job in await self._store.jobs.take_jobs(self.name, min(free, MOST_AT_ONCE), TAKE_BLOCK_MS):
-            if self.is_draining:  # since it asked
+            if self.is_draining:  # an order to drain came while it asked
                 self._work.start_task(self._offers.give_back(job))
                 continue
             fence = await self._store.journal.read_fence(job.match)
             if fence is None or fence.is_retired or fence.owner == self.name:
-                await self.open_match(
-                    UnownedMatch(job, self.name, fence)
-                )  # what else there may be finds its heir
+                await self.open_match(UnownedMatch(job, self.name, fence))  # takeovers find the other jobs
 
-    async def open_match(self, estate: UnownedMatch) -> None:
-        """Opens the match's table here, unless it belongs to somebody else."""
-        match = estate.job.match
+    async def open_match(self, unowned: UnownedMatch) -> None:
+        """Opens the match's table here, unless the match belongs to another owner."""
+        match = unowned.job.match
         if self.has_match(match):
             return
         self._opening.add(match)
         try:
-            await self._claim_and_open(estate)
+            await self._claim_and_open(unowned)
         except UnknownFormat as unknown:
-            self._leave_to_others(estate.job, str(unknown))
+            self._leave_to_other_version(unowned.job, str(unknown))
         finally:
             self._opening.discard(match)
 
-    def _leave_to_others(self, job: Job, why: str) -> None:
-        """For a referee that knows how to go on with it; until it has been given back it is looked at no more."""
+    def _leave_to_other_version(self, job: Job, why: str) -> None:
+        """Leaves a match to a referee of its version. Until its job was given back, it is ignored here."""
         log.warning("match_of_another_version", match=job.match, why=why)
         leaving = self._leaving[job.match] = asyncio.create_task(self._offers.give_back_later(job))
         leaving.add_done_callback(lambda _: self._leaving.pop(job.match))
 
-    async def _claim_and_open(self, estate: UnownedMatch) -> None:
+    async def _claim_and_open(self, unowned: UnownedMatch) -> None:
         lapses = self.lease.lapses
-        owned = await self._claims.claim_match(estate)
+        owned = await self._claims.claim_match(unowned)
         if owned is None:
             return
-        table = self._new_table(owned, estate)
+        table = self._new_table(owned, unowned)
         try:
             is_ours = await self._is_ours(table, lapses)
         except StoreUnavailable:
-            self._release_table(table)  # the fence says that it is ours, so the next look finds it
+            self._release_table(table)  # the fence names this referee, so the next check finds it
             raise
         if is_ours:
-            self._start_table(table, estate, owned)
+            self._start_table(table, unowned, owned)
         else:
             self._release_table(table)
 
     async def _is_ours(self, table: Table, lapses: int) -> bool:
-        """For certain, though we may have been silent since it was claimed."""
+        """Confirms that the match is ours, because the lease may have lapsed since it was claimed."""
         if self.lease.holds() and lapses == self.lease.lapses:
             return True
         return await self._store.journal.confirm_fence(table.name, table.epoch, self.name) is AppendResult.OK
 
-    def _start_table(self, table: Table, estate: UnownedMatch, owned: OwnedMatch) -> None:
-        log_opened(table, estate)
-        self._work.start_task(self._offers.offer_new_owner(table, estate))
+    def _start_table(self, table: Table, unowned: UnownedMatch, owned: OwnedMatch) -> None:
+        log_opened(table, unowned)
+        self._work.start_task(self._offers.offer_new_owner(table, unowned))
         self._loop.call_later(LOBBY_LOOK_S, self._wait_for_lobbies, table.name, table.epoch)
         table.start_clocks()
         if owned.void:
             table.void_match(owned.void)
         else:
-            self._work.start_task(self._heed_abort(table))
+            self._work.start_task(self._check_abort(table))
 
-    async def _heed_abort(self, table: Table) -> None:
-        """Who asked for its end before it was open found nobody to tell; who asks from now on tells us."""
+    async def _check_abort(self, table: Table) -> None:
+        """Voids the match if that was requested before it was open. Later requests arrive as orders."""
         while not (table.is_closed or table.match.is_over):
             with suppress(StoreUnavailable):
                 if await self._store.matches.is_to_be_aborted(table.name):
@@ -205,20 +208,30 @@ class Referee:
                 return
             await asyncio.sleep(STORE_RETRY_S)
 
-    def _new_table(self, owned: OwnedMatch, estate: UnownedMatch) -> Table:
+    def _new_table(self, owned: OwnedMatch, unowned: UnownedMatch) -> Table:
         match, epoch = owned.match, owned.epoch
         told = (self._on_match_over, self._on_dealt)
         on_sit = self._on_sit if owned.is_queued else None
-        table = Table(match, epoch, self.name, self._journal, self._lag, *told, owned.journal, on_sit)
+        table = Table(
+            match,
+            epoch,
+            self.name,
+            self._journal,
+            self._lag,
+            *told,
+            owned.journal,
+            on_sit,
+            self.transport_lag,
+        )
         self.tables[table.name] = table
-        self._jobs[table.name] = estate.job
+        self._jobs[table.name] = unowned.job
         return table
 
     def _wait_for_lobbies(self, match: str, epoch: int) -> None:
-        """Most tables have all their bots by now."""
+        """Starts to wait for lobbies if bots are missing; most tables have all their bots by now."""
         table = self.tables.get(match)
         if table and table.epoch == epoch and table.awaited_bots:
-            self._waits.start_task(self._offers.wait_for_lobbies(table))
+            self._optional_work.start_task(self._offers.wait_for_lobbies(table))
 
     def _on_sit(self, table: Table, seat: int) -> None:
         self._work.start_task(self._offers.note_taken(table, seat))
@@ -229,7 +242,7 @@ class Referee:
             self._work.start_task(self._note_absence(table))
 
     async def _note_absence(self, table: Table) -> None:
-        """At once; the delivery repeats it, in case we do not come to it."""
+        """Notes absent bots at once; the delivery repeats it, in case this fails."""
         setup = table.match.setup
         with suppress(StoreUnavailable):
             absence = absence_of(setup, self._flusher.tail_entries(table.name))
@@ -238,7 +251,7 @@ class Referee:
     # Ends
 
     def _on_match_over(self, table: Table) -> None:
-        """The match's last entry is in the journal, or the match is not ours any more."""
+        """Called when the match's last entry is in the journal, or when the match is not ours any more."""
         if table.is_fenced:
             self.streams.cut_streams(table)
         self._work.start_task(
@@ -246,7 +259,7 @@ class Referee:
         )
 
     async def _reclaim_match(self, table: Table) -> None:
-        """Opens a match anew whose last moves a failover has forgotten: we have them, and write them again."""
+        """Opens a match again whose last moves a failover has forgotten: this process has them, and writes them again."""
         owned: OwnedMatch | None = None
         while not self.is_stopping:
             try:
@@ -258,11 +271,11 @@ class Referee:
         if owned is None:
             self._release_table(table)
             return
-        estate = UnownedMatch(job, self.name, Fence(table.epoch, self.name, is_retired=False))
-        self._start_table(self._new_table(owned, estate), estate, owned)
+        unowned = UnownedMatch(job, self.name, Fence(table.epoch, self.name, is_retired=False))
+        self._start_table(self._new_table(owned, unowned), unowned, owned)
 
     async def _deliver_match(self, table: Table) -> None:
-        """Repeats until it is done: the journal has the result, so nothing can be lost by waiting."""
+        """Delivers the match, and retries until it is done: the journal has the result, so waiting loses nothing."""
         setup, job = table.match.setup, self._jobs.get(table.name)
         end: MatchEnd | None = None
         while job and not table.is_fenced:
@@ -278,7 +291,7 @@ class Referee:
         self._release_table(table)
 
     def _release_table(self, table: Table) -> None:
-        """This table; by now the match may be open again at another one."""
+        """Removes this table; by now the match may be open again at another table."""
         table.close_table()
         if self.tables.get(table.name) is table:
             self._flusher.drop_tail(table.name)
@@ -286,7 +299,9 @@ class Referee:
             self.tables.pop(table.name, None)
 
     async def _wait_for_journal(self) -> None:
-        """What is with the journal is acknowledged before the next owner asks again, if that is soon."""
+        """Waits a short time for the journal's answers, so that its entries are acknowledged before the next
+        owner reads them.
+        """
         until = self._loop.time() + STORE_RETRY_S
         while self._loop.time() < until:
             if all(table.is_closed or table.match.is_over for table in self.tables.values()):
@@ -294,7 +309,7 @@ class Referee:
             await asyncio.sleep(ANSWER_S)
 
     async def _stop_speaking(self) -> None:
-        """What is acknowledged leaves at once; after the farewell not even that may be said."""
+        """Sends all acknowledged entries at once; after the lease is given up even they may not be sent."""
         self.streams.wake_writers()
         await asyncio.sleep(ANSWER_S)
         self.lease.give_up()
@@ -302,7 +317,7 @@ class Referee:
     # Orders
 
     def obey_order(self, order: str) -> None:
-        """What a gateway asks of this referee; what makes no sense (any more) is passed over."""
+        """Executes an order of a gateway; one that does not apply (any more) is ignored."""
         verb, _, match = order.partition(" ")
         log.info("order_obeyed", order=order)
         if verb == "drain":
@@ -311,16 +326,16 @@ class Referee:
             self.tables[match].void_match(VoidReason.ABORTED)
 
     async def hand_over_matches(self) -> None:
-        """Hands all matches over: they wait in the store for their next owner, who hears of it at once."""
+        """Hands all matches over: they wait in the store for their next owner, which is notified at once."""
         self.is_draining = self.is_stopping = True
         for table in list(self.tables.values()):
             table.stop_accepting()
         for leaving in self._leaving.values():
-            leaving.cancel()  # their jobs go to the others with ours
-        self._waits.request_cancel()
+            leaving.cancel()  # their jobs go to other referees with ours
+        self._optional_work.request_cancel()
         await self._wait_for_journal()
         await self._work.wait_for_all(STORE_RETRY_S * 4)
         await self._stop_speaking()
         with suppress(StoreUnavailable, TimeoutError):
-            async with asyncio.timeout(FAREWELL_S):
+            async with asyncio.timeout(DEREGISTER_TIMEOUT_S):
                 await self._store.processes.deregister_process(self.name)

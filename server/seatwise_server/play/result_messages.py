@@ -8,14 +8,14 @@ from seatwise.v1 import match_pb2, play_service_pb2
 from seatwise_referee.ending import Ending
 from seatwise_referee.journal import Finished, Voided
 
-_NUMBERS: Final[dict[Ending, Any]] = {
+_ENDING_NUMBERS: Final[dict[Ending, Any]] = {
     ending: match_pb2.Ending.Value(f"ENDING_{ending.name}") for ending in Ending
 }
 
 
 def encode_ending(ending: Ending) -> match_pb2.Ending:
     """Return the number of an ending in the protocol."""
-    number: match_pb2.Ending = _NUMBERS[ending]
+    number: match_pb2.Ending = _ENDING_NUMBERS[ending]
     return number
 
 

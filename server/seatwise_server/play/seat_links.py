@@ -15,14 +15,14 @@ class SeatLink:
     """One seat, and the stream through which its bot sits there."""
 
     head: bytes
-    """The beginning of each item of this seat."""
+    """The bytes with which each item of this seat begins."""
     outbox: Outbox | None = None
     every_change: bool = False
-    """Whether the bot wants to be shown every change, and not only what it is asked."""
+    """Whether the bot wants to be shown every change, and not only its prompts."""
 
 
 class SeatLinks:
-    """All seats of one match. Whatever is told to a seat that nobody sits at is dropped."""
+    """All seats of one match. Messages for a seat without a stream are dropped."""
 
     __slots__ = ("_source", "links")
 
@@ -35,13 +35,13 @@ class SeatLinks:
         return self.links[seat].outbox is outbox
 
     def link_seat(self, seat: int, outbox: Outbox, every_change: bool) -> None:
-        """Lets the seat's bot sit there through this stream, in place of any other."""
+        """Links the seat to this stream, in place of any other."""
         link = self.links[seat]
         link.outbox, link.every_change = outbox, every_change
         outbox.seats[self._source, seat] = None
 
     def unlink_seat(self, seat: int, outbox: Outbox) -> bool:
-        """Notes that this stream is gone; False where the seat's bot sits there through another one."""
+        """Notes that this stream is gone; returns False if the seat's bot sits there through another one."""
         link = self.links[seat]
         if link.outbox is not outbox:
             return False
@@ -49,11 +49,11 @@ class SeatLinks:
         return True
 
     def seats_without_link(self) -> Iterator[int]:
-        """Lists the seats at which nobody sits just now."""
+        """Lists the seats without a stream."""
         return (seat for seat, link in enumerate(self.links) if link.outbox is None)
 
     def mark_view_due(self, seat: int) -> bool:
-        """Has the seat shown its view at once; False where nobody sits there."""
+        """Has the view of the seat sent at once; returns False if the seat has no stream."""
         outbox = self.links[seat].outbox
         if outbox is None:
             return False
@@ -72,14 +72,14 @@ class SeatLinks:
                 link.outbox.mark_view_due(self._source, seat, at_once=False)
 
     def send_acceptance(self, seat: int, request_id: str, charged_ms: int, receipt: bytes) -> None:
-        """Tells the seat that its move stands, with its next message."""
+        """Tells the seat, with its next message, that its move was accepted."""
         link = self.links[seat]
         if link.outbox:
             item = play_messages.encode_accepted(link.head, request_id, charged_ms, receipt)
             link.outbox.add_answer(item, at_once=False)
 
     def send_rejection(self, seat: int, request_id: str, reason: str, message: str) -> None:
-        """Tells the seat at once that something does not stand."""
+        """Tells the seat at once that its request was rejected."""
         link = self.links[seat]
         if link.outbox:
             item = play_messages.encode_rejected(link.head, request_id, reason, message)
@@ -92,7 +92,7 @@ class SeatLinks:
             link.outbox.add_match_end(self._source, seat, play_messages.encode_ended(link.head, end))
 
     def forget_seats(self, *, may_show: bool) -> None:
-        """Lets go of all streams; what is due is still shown where the match is over (`may_show`)."""
+        """Unlinks all streams; messages that are due are still sent if the match is over (`may_show`)."""
         for seat, link in enumerate(self.links):
             if link.outbox:
                 link.outbox.forget_seat(self._source, seat, may_show=may_show)

@@ -1,4 +1,4 @@
-"""Tells the world whose a match is now: its bots, its job, and the lists."""
+"""Announces the new owner of a match: to its bots, in its job, and in the lists."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 
 LOBBY_LOOK_S = 4.0
-"""By then a lobby that lives has looked after all its bots, and told them of their seats."""
+"""By then every live lobby has checked on all its bots, and told them of their seats."""
 UNHEARD_CHECK_S = 1.0
 MOST_UNHEARD_S = 30.0
-"""A bot of which no lobby knows for so long is gone."""
+"""The time, in seconds, after which a bot that no lobby knows counts as gone."""
 GIVE_BACK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class SeatOffers:
-    """What one referee tells."""
+    """The announcements of one referee."""
 
     owner: str
     address: str
     store: Store
+    ws_address: str = ""
 
-    async def offer_new_owner(self, table: Table, estate: UnownedMatch) -> None:
-        """Offers the seats, and notes whose the match is: until it is done, or there is no need."""
-        is_new = estate.fence is None
+    async def offer_new_owner(self, table: Table, unowned: UnownedMatch) -> None:
+        """Offers the seats and records the new owner; retries until it is done or no longer needed."""
+        is_new = unowned.fence is None
         while not (table.is_closed or table.match.is_over):
             with suppress(StoreUnavailable):
                 await self._offer_seats(table)
-                if estate.holder != self.owner:
-                    await self.store.jobs.move_job(estate.job.job_id, estate.holder, self.owner)
+                if unowned.holder != self.owner:
+                    await self.store.jobs.move_job(unowned.job.job_id, unowned.holder, self.owner)
                 if is_new:
                     await self.store.matches.set_state(
                         table.name, table.epoch, self.owner, MatchState.SEATING
@@ -47,9 +48,10 @@ class SeatOffers:
             await asyncio.sleep(STORE_RETRY_S)
 
     async def wait_for_lobbies(self, table: Table) -> None:
-        """Lets a table wait for bots that cannot know of their seats, because no lobby has looked after them since.
+        """Lets a table wait for bots that cannot know of their seats, because no lobby has checked on them
+        since the offer.
 
-        To be begun `HEARD_S` after the seats were offered.
+        Call it `LOBBY_LOOK_S` after the seats were offered.
         """
         opened_s = asked_s = _now() - LOBBY_LOOK_S
         while table.awaited_bots and not table.is_closed and _now() - opened_s < MOST_UNHEARD_S:
@@ -70,7 +72,9 @@ class SeatOffers:
         ]
 
     async def _news_of_queue(self, table: Table) -> dict[str, SeatNews | None]:
-        """What bots know that a queue has seated; after a takeover none of them may know the new address."""
+        """Returns what the bots of a queue's match know; empty after a takeover, when none of them may know the
+        new address.
+        """
         if table.epoch > 1:
             return {}
         seats = [(bot, seat) for seat, bot in enumerate(table.match.setup.bots) if bot in table.awaited_bots]
@@ -80,28 +84,34 @@ class SeatOffers:
     async def _offer_seats(self, table: Table) -> None:
         setup, epoch = table.match.setup, table.epoch
         offers = [
-            (bot, encode_offer(setup, seat, epoch, self.address).SerializeToString())
+            (bot, encode_offer(setup, seat, epoch, self.address, self.ws_address).SerializeToString())
             for seat, bot in enumerate(setup.bots)
         ]
         await self.store.seats.put_offers(setup.match, epoch, offers)
 
     async def note_running(self, table: Table) -> None:
-        """For lists only: whoever reads the journal knows already."""
+        """Records that the match runs; only lists need it, the journal has it already."""
         with suppress(StoreUnavailable):
             await self.store.matches.set_state(table.name, table.epoch, self.owner, MatchState.RUNNING)
 
     async def note_taken(self, table: Table, seat: int) -> None:
-        """The bot of this seat of a queue's match has sat down; if it is not noted the match's end makes up for it."""
+        """Notes that the bot of this seat of a queue's match has sat down; if that fails, the end of the match
+        makes up for it.
+        """
         with suppress(StoreUnavailable):
             await self.store.no_shows.note_taken(table.match.setup.bots[seat], table.name, seat)
 
     async def give_back_later(self, job: Job) -> None:
-        """For a referee that knows the rules of it; not at once, or this one would take it again and again."""
+        """Gives back a job whose match this version does not know; delayed, so that this referee does not take
+        it at once again.
+        """
         await asyncio.sleep(GIVE_BACK_S)
         await self.give_back(job)
 
     async def give_back(self, job: Job) -> None:
-        """Any other referee may have it; nobody else would see that it is forgotten here."""
+        """Puts the job back for other referees. It retries, because no other process would notice that the job
+        was dropped here.
+        """
         while True:
             with suppress(StoreUnavailable):
                 await self.store.jobs.give_back(job.job_id)
@@ -110,7 +120,7 @@ class SeatOffers:
 
 
 def _is_unheard(news: SeatNews | None, has_no_lobby: bool) -> bool:
-    """Whether the bot cannot know of its seat. One that has left by itself keeps nobody waiting for longer."""
+    """Whether the bot cannot know of its seat. A bot that has left by itself is not waited for."""
     if news in (SeatNews.UNTOLD, SeatNews.LEFT):
         return news is SeatNews.UNTOLD
     return has_no_lobby

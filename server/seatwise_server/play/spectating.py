@@ -1,4 +1,4 @@
-"""Follows a match for spectators by its journal, from any process: not the referee's memory, but what is safe."""
+"""Lets spectators follow a match from any process. It reads the journal, not the referee's memory: only safe entries."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ TAIL_BLOCK_MS = 1000
 
 
 class MatchWatcher:
-    """For any number of spectators, each with a tail of its own."""
+    """Follows matches for any number of spectators, each with a reader of its own."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def follow_match(self, name: str) -> AsyncIterator[pb.WatchMatchResponse]:
-        """The match as it stands, then each change, then its end."""
+        """Yields the present state of the match, then each change, then its end."""
         meta = await self._store.matches.get_meta(name)
         if meta is None:
             return
@@ -50,7 +50,7 @@ class MatchWatcher:
             yield pb.WatchMatchResponse(match=resources.match_resource(last))
 
     async def _wait_for_result(self, name: str) -> MatchMeta | None:
-        """The match with its result; delivery follows the last entry within a moment."""
+        """Waits for the match's result, which follows the last entry within a moment."""
         while True:
             meta = await self._store.matches.get_meta(name)
             if meta is None or "result" in meta.fields:
@@ -58,7 +58,7 @@ class MatchWatcher:
             await asyncio.sleep(TAIL_BLOCK_MS / 1000 / 4)
 
     async def _read_rest(self, name: str, position: Position) -> list[Entry]:
-        """What came so quickly that the journal had given way to the record before it was read."""
+        """Returns the entries that were not read before the journal was replaced by the record."""
         kept = None if position.end else await self._store.matches.get_record(name)
         if not kept:
             return []
@@ -66,9 +66,10 @@ class MatchWatcher:
 
 
 def fold_entries(position: Position, entries: Iterable[Entry], setup: Setup) -> tuple[Position, int | None]:
-    """The position after these entries, and when the last of them happened that a spectator may know of.
+    """Returns the position after these entries, and the time in ms of the last of them that a spectator may
+    know of.
 
-    A rejection is between the referee and its seat; a response that changes nothing would tell of it.
+    A rejection is only for its seat: a response without a change would reveal it.
     """
     news_ms = None
     for entry in entries:
@@ -79,7 +80,7 @@ def fold_entries(position: Position, entries: Iterable[Entry], setup: Setup) -> 
 
 
 def spectator_view(position: Position, setup: Setup, at_ms: int) -> pb.WatchMatchResponse:
-    """What a spectator sees of a position."""
+    """Returns the view that a spectator has of a position."""
     response = pb.WatchMatchResponse(at_ms=at_ms)
     if position.state is not None:
         codec = CODECS[setup.game]

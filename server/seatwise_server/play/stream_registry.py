@@ -1,4 +1,4 @@
-"""The streams of all bots at this referee: one for each."""
+"""The streams of all bots at this referee, one for each bot."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from seatwise_server.play.table import Table
 from seatwise_server.refusal import Refusal
 
 MOST_STREAMS = 20_000
-"""Bots that one referee listens to."""
+"""The most bots that are connected to one referee."""
 
 
 class PlayStreams:
-    """One for each referee process."""
+    """The streams of one referee process."""
 
     def __init__(self) -> None:
         self._streams: dict[str, PlayStream] = {}
@@ -27,15 +27,20 @@ class PlayStreams:
         return bot in self._streams
 
     def get_stream(self, bot: str) -> PlayStream | None:
-        """The bot's stream, if it has one."""
+        """Returns the bot's stream; None if it has none."""
         return self._streams.get(bot)
 
     @contextmanager
     def attach_stream(self, stream: PlayStream) -> Iterator[None]:
-        """As long as this lasts the stream is the bot's at this referee; an older one is replaced."""
+        """Registers the stream as the bot's while the context lasts; replaces an older stream.
+
+        Raises `Refusal` SERVER_FULL if too many bots are connected.
+        """
         older = self._streams.get(stream.bot)
         if older is None and len(self._streams) >= MOST_STREAMS:
-            raise Refusal("SERVER_FULL", f"{MOST_STREAMS} bots are here; try again soon", retry_after="5")
+            raise Refusal(
+                "SERVER_FULL", f"{MOST_STREAMS} bots are connected here; try again soon", retry_after="5"
+            )
         if older:
             older.end(Refusal("REPLACED", "a newer stream of this bot has taken over", bot=stream.bot))
         self._streams[stream.bot] = stream
@@ -55,13 +60,13 @@ class PlayStreams:
                 stream.check_reader()
 
     def wake_writers(self) -> None:
-        """What was held back may be written."""
+        """Wakes all writers, because messages may be written again."""
         for stream in list(self._streams.values()):
             stream.outbox.wake_writer()
 
     def cut_streams(self, table: Table) -> None:
-        """Whoever sat here must not hear what we had yet to say of a match that is another's."""
-        moved = "another referee has a match of this stream; come back for the others"
+        """Ends the streams of a match that another owner has, without sending the messages that are unwritten."""
+        moved = "another referee has a match of this stream; open it again for the other matches"
         for seat, bot in enumerate(table.match.setup.bots):
             stream = self._streams.get(bot)
             if stream and table.sits_through(seat, stream.outbox):

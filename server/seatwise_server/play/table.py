@@ -1,14 +1,14 @@
 """One match at this referee: the shell around `Match`.
 
-A table is an actor without a task of its own. Its commands go through one queue (`command_queue.py`): nobody is
-told of anything before the journal has it. All methods are called on the event loop and none of them waits.
+A table is an actor without a task of its own. Its commands go through one queue (`command_queue.py`), so
+nothing is sent before the journal has it. All methods are called in the event loop, and none of them waits.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -24,12 +24,25 @@ from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.outbox import Outbox
 from seatwise_server.play.receipts import Receipts
 from seatwise_server.play.seat_links import SeatLinks
+from seatwise_server.play.transport_lag import TransportLag
 from seatwise_server.store.group_commit.writer import AppendResult
 
 TIMER_MARGIN_MS = 0.1
-"""Timers are set this much later: floats and the loop round, and a timer that is early rings again at once."""
+"""Timers are set this much later, in ms: floats and the loop round, and a timer that is too early would fire
+again at once.
+"""
 
 log = structlog.get_logger()
+
+
+class AskedPrompt(NamedTuple):
+    """The prompt that was sent last."""
+
+    number: int
+    sent_at: float
+    """When it was sent first, on the clock of the loop."""
+    taken_off_ms: int = 0
+    """The delay of gRPC that was taken off its charges so far."""
 
 
 class Table:
@@ -46,6 +59,7 @@ class Table:
         on_deal: Callable[[Table], None],
         written: Sequence[bytes] = (),
         on_sit: Callable[[Table, int], None] | None = None,
+        transport: TransportLag | None = None,
     ) -> None:
         self.match = match
         self.name = match.setup.match
@@ -53,11 +67,11 @@ class Table:
         self.owner = owner
         self.is_closed = False
         self.is_fenced = False
-        """Another referee owns the match."""
+        """Whether another referee owns the match."""
         self.is_forgotten = False
-        """Redis has forgotten that we own the match; we have not."""
+        """Whether Redis has forgotten, in a failover, that this referee owns the match."""
         self._is_stopping = False
-        """It takes nothing more, and waits for the journal's last answer."""
+        """Whether it accepts no more commands, and only waits for the journal's last answer."""
         self._lag = lag
         self._on_end = on_end
         self._on_deal = on_deal
@@ -65,6 +79,8 @@ class Table:
         self._loop = asyncio.get_running_loop()
         self._opened_s = self._loop.time() - match.position.at_ms / 1000
         self._stalled_s = lag.note_stall(self._loop.time())
+        self._transport = transport
+        self._asked = AskedPrompt(0, self._opened_s)
         self._timer: asyncio.TimerHandle | None = None
         self._ended: pb.MatchEnded | None = None
         self._receipts = Receipts(play_messages.receipt_key(match.setup.seed), written, match.position.seq)
@@ -73,7 +89,7 @@ class Table:
         self._links = SeatLinks(self, self.name, seats, epoch)
         self._log = log.bind(match=self.name, epoch=epoch)
 
-    # From the bots
+    # Called for bots
 
     def is_seat_of(self, bot: str, seat: int) -> bool:
         """Whether the bot plays this seat."""
@@ -87,7 +103,7 @@ class Table:
     def sit_down(
         self, seat: int, nonce: bytes, every_change: bool, outbox: Outbox, at: float, receipt: bytes = b""
     ) -> None:
-        """The bot sits down, or down again through another stream."""
+        """Sits the bot down, or again through another stream."""
         if receipt and self._receipts.prove_loss(receipt):
             self._log.error("journal_lost", seat=seat, seq=self.match.position.seq)
             self.void_match(VoidReason.JOURNAL_LOST)
@@ -101,26 +117,26 @@ class Table:
             self._queue.add_command(seat, lambda now: self.match.sit(Seat(seat), nonce or None, now), at)
 
     def submit_move(self, seat: int, prompt: int, request_id: str, move: Any, at: float) -> None:
-        """The bot answers a prompt; `at` is when the answer came."""
+        """Queues the answer of a bot to a prompt; `at` is when the answer came."""
         if self._has_room(seat, request_id):
             self._queue.add_command(
                 seat, lambda now: self.match.submit_move(Seat(seat), prompt, request_id, move, now), at
             )
 
     def resign_seat(self, seat: int, at: float) -> None:
-        """The bot gives up."""
+        """Queues the resignation of a seat."""
         if self._has_room(seat, ""):
             self._queue.add_command(seat, lambda now: self.match.resign(Seat(seat), now), at)
 
     def drop_link(self, seat: int, outbox: Outbox) -> None:
-        """The stream through which the bot sat is gone. Its clock runs on, unless that is our doing."""
+        """Handles the loss of a bot's stream. The clock of the bot runs on, unless the loss was our fault."""
         if self._links.unlink_seat(seat, outbox):
             if self._lag.broke_links():
                 self.match.await_return(Seat(seat), self._match_ms(self._loop.time()))
             else:
                 self._start_clock_of_absent(seat)
 
-    # From the writer of a stream
+    # Called by the writer of a stream
 
     def encode_update(self, seat: int) -> tuple[bytes, int]:
         """See `UpdateSource`."""
@@ -131,6 +147,8 @@ class Table:
 
     def on_prompt_delivered(self, seat: int, prompt: int, allowance_ms: int | None) -> None:
         """See `UpdateSource`."""
+        if prompt > self._asked.number:
+            self._asked = AskedPrompt(prompt, self._loop.time())
         self.perform_effects(
             self.match.note_delivery(Seat(seat), prompt, self._match_ms(self._loop.time()), allowance_ms)
         )
@@ -139,10 +157,10 @@ class Table:
         """See `UpdateSource`."""
         self.perform_effects(self.match.note_allowance(Seat(seat), allowance_ms))
 
-    # From the house
+    # Called by the referee
 
     def start_clocks(self) -> None:
-        """Starts the clocks; after a takeover the journal says so first."""
+        """Starts the clocks; after a takeover an entry in the journal comes first."""
         if self.match.is_over:
             self._on_end(self)
         elif self.epoch > 1:
@@ -156,11 +174,11 @@ class Table:
 
     @property
     def awaited_bots(self) -> list[str]:
-        """Bots that have yet to sit down here."""
+        """The bots that have not sat down here yet."""
         return [self.match.setup.bots[seat] for seat in sorted(self.match.awaited_seats)]
 
     def wait_for_bots(self, bots: Collection[str], ms: int) -> None:
-        """In the last `ms` nobody could tell these bots to sit down here."""
+        """Notes that in the last `ms` no lobby could tell these bots to sit down here."""
         seats = [Seat(seat) for seat, bot in enumerate(self.match.setup.bots) if bot in bots]
         if not self.is_closed and not self.match.is_over:
             self._queue.add_command(
@@ -168,40 +186,51 @@ class Table:
             )
 
     def void_match(self, reason: VoidReason) -> None:
-        """Ends the match; it counts for nobody."""
+        """Voids the match, so that it does not count."""
         self._queue.add_command(None, lambda now: self.match.void_match(reason, now), self._loop.time())
 
     def resume_after_gap(self, gap_s: float) -> None:
-        """The store is back after a gap: nobody is charged for it."""
+        """Continues after an outage of the store, which is charged to no bot."""
         if self.is_closed or self._is_stopping:
             return
-        gap_ms = int(gap_s * 1000)
-        # Before the answers that came meanwhile: they are not late for it.
+        gap_ms = int((gap_s - self._count_stalls_as_gap(gap_s)) * 1000)
+        # Before the answers that came meanwhile, so that these are not late because of the outage.
         self._queue.put_first(lambda now: self._note_standstill(gap_ms, "STORE", now))
         self._on_timer()
 
+    def _count_stalls_as_gap(self, gap_s: float) -> float:
+        """Leaves the stalls in an outage that ends now to the outage, so that no time is taken off twice.
+
+        Returns how much of them is in the journal already, in seconds.
+        """
+        now = self._loop.time()
+        pending_s = self._lag.note_stall(now) - self._stalled_s
+        within_s = self._lag.stalled_since(now - gap_s)
+        self._stalled_s += min(pending_s, within_s)
+        return max(0.0, within_s - pending_s)
+
     def announce_end(self, end: pb.MatchEnded) -> None:
-        """Tells all who sit here, or will, that the match is over."""
+        """Tells all bots that sit here, or will, that the match is over."""
         self._ended = end
         for seat in range(len(self._links.links)):
             self._links.send_end(seat, end)
 
     def lose_ownership(self, answer: AppendResult) -> None:
-        """The match is another's, or Redis has forgotten that it is ours."""
+        """Closes the table, because the match is another owner's, or Redis has forgotten that it is ours."""
         self._log.warning("match_fenced", answer=answer.name)
         self.is_fenced, self.is_forgotten = True, answer is AppendResult.LOST
         self.close_table()
         self._on_end(self)
 
     def stop_accepting(self) -> None:
-        """Takes nothing more, and lets go of the match as soon as the journal has answered."""
+        """Accepts no more commands, and closes the table as soon as the journal has answered."""
         self._is_stopping = True
         self._queue.close_queue()
         if not self._queue.is_writing:
             self.close_table()
 
     def close_table(self) -> None:
-        """Lets go of the match: from now on this table does nothing."""
+        """Closes the table: from now on it does nothing."""
         self.is_closed = True
         self._queue.forget_journal()
         if self._timer:
@@ -214,20 +243,21 @@ class Table:
         return max(0, int((at - self._opened_s) * 1000))
 
     def _has_room(self, seat: int, request_id: str) -> bool:
-        """Whether one more command of this seat may wait; if not, the seat is told."""
+        """Whether one more command of this seat may wait; if not, rejects it."""
         if self._queue.has_room(seat):
             return True
-        message = f"more than {MOST_WAITING_COMMANDS} of this seat are waiting"
+        message = f"more than {MOST_WAITING_COMMANDS} requests of this seat are waiting"
         self._send_rejection(seat, request_id, "TOO_MANY", message)
         return False
 
-    # From the queue of commands
+    # Called by the queue of commands
 
     def decide(self, command: Command, at: float) -> list[Effect]:
-        """Returns the effects of a command. An error of ours voids this match, and harms no other."""
+        """Returns the effects of a command. An internal error voids this match, and affects no other."""
         now = self._match_ms(at)
         try:
-            stalls = self._stall_effects()  # an entry of its own, and before what came meanwhile
+            # entries of their own, before the command that came meanwhile
+            stalls = [*self._stall_effects(), *self._transport_effects()]
             effects = command(now)
             return [*stalls, *effects] if stalls else effects
         except Exception:
@@ -236,7 +266,7 @@ class Table:
             return self.match.void_match(VoidReason.UNPLAYABLE, now)
 
     def _stall_effects(self) -> list[Effect]:
-        """What we stood still since the last command is charged to nobody, whenever that was."""
+        """Takes stalls since the last command off the charges of all bots, whenever they were."""
         now = self._loop.time()
         stalled_s, self._stalled_s = self._lag.note_stall(now) - self._stalled_s, self._lag.stalled_s
         self.match.note_lag(self._lag.recent_ms(now))
@@ -244,12 +274,30 @@ class Table:
             return []
         return self._note_standstill(int(stalled_s * 1000), "STALL", self._match_ms(self._lag.stalled_until))
 
+    def _transport_effects(self) -> list[Effect]:
+        """Takes off what gRPC was behind when the open prompt was sent, and is now. Each prompt has this once."""
+        now = self._loop.time()
+        prompt = self.match.position.prompt
+        if not (
+            self._transport
+            and self._transport.is_known(now)
+            and prompt
+            and prompt.number == self._asked.number
+        ):
+            return []
+        behind_ms = int(self._transport.exchange_delay_s(self._asked.sent_at, now) * 1000)
+        more_ms = behind_ms - self._asked.taken_off_ms
+        if more_ms <= 0:
+            return []
+        self._asked = self._asked._replace(taken_off_ms=behind_ms)
+        return self._note_standstill(more_ms, "STALL", self._match_ms(now))
+
     def _note_standstill(self, ms: int, why: str, now: int) -> list[Effect]:
-        """Tell the match, of a standstill that began before the match was opened only the rest."""
+        """Tells the match of a standstill; if it began before the match was opened, only of the rest."""
         return self.match.note_standstill(min(ms, now), why, now)
 
     def on_kept(self, effects: list[Effect], entries: Sequence[bytes]) -> None:
-        """The journal has these entries: performs their effects, and shows what they have changed."""
+        """Performs the effects of entries that the journal has, and shows what they have changed."""
         for entry in entries:
             self._receipts.add_entry(entry)
         before = self.match.position
@@ -262,7 +310,7 @@ class Table:
             self.close_table()
 
     def _report_set_up(self, before: Position) -> None:
-        """Reports which seats were taken, each once, and that the cards are dealt."""
+        """Reports each seat that was taken, once, and that the cards are dealt."""
         position = self.match.position
         if self._on_sit:
             for seat, own in enumerate(position.seats):
@@ -272,7 +320,7 @@ class Table:
             self._on_deal(self)
 
     def perform_effects(self, effects: list[Effect]) -> None:
-        """Performs effects in their order. Those of every move come first: `isinstance` is quicker than patterns."""
+        """Performs effects in their order. The most frequent ones come first; `isinstance` is quicker than patterns."""
         for effect in effects:
             if isinstance(effect, AcceptMove):
                 self._send_acceptance(effect)
@@ -293,7 +341,9 @@ class Table:
             self._start_clock_of_absent(seat)
 
     def _show_news(self, before: Position) -> None:
-        """Shows every change to the bots that want it, but none of another's rejection: that would tell of it."""
+        """Shows every change to the bots that want it, except rejections of other seats: a view without a
+        change would reveal them.
+        """
         for seat in self._links.seats_shown_every_change():
             is_news = self.match.position.seen_seq(Seat(seat)) > before.seen_seq(Seat(seat))
             if is_news:
@@ -321,7 +371,7 @@ class Table:
             self.on_prompt_delivered(seat, prompt.number, 0)
 
     def _set_timer(self, at_ms: int | None) -> None:
-        """One timer a table. Deadlines mostly move back, so a timer that is early enough stays."""
+        """Sets the one timer of the table. Deadlines mostly move back, so a timer that is early enough stays."""
         if at_ms is None:
             return
         when = self._opened_s + (at_ms + TIMER_MARGIN_MS) / 1000
@@ -331,7 +381,7 @@ class Table:
             self._timer = self._loop.call_at(when, self._on_timer)
 
     def _on_timer(self) -> None:
-        """Time has passed. While the store is away nobody's time runs out: `resume_after_gap` comes first."""
+        """Lets time pass in the match. While the store is away no time runs out: `resume_after_gap` comes first."""
         self._timer = None
         if not self.is_closed and not self._queue.is_writing:
             self._queue.add_command(None, lambda now: self.match.tick(now), self._loop.time())

@@ -1,4 +1,4 @@
-"""The outer edge of every RPC: refusals become statuses, details of our own errors stay here, each call is one log line."""
+"""The outermost layer of every RPC: errors become statuses without internal details, and each call is logged in one line."""
 
 from __future__ import annotations
 
@@ -17,13 +17,18 @@ from seatwise_server.rpc.call_context import Context
 from seatwise_server.services.call_log import CallLog
 
 _HANDLER_KINDS = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
-"""The fields of a gRPC method handler; one of them is set."""
+"""The fields of a gRPC method handler, of which one is set."""
+
+UNREADABLE = "these bytes are not the request that this method takes"
 
 RequestCheck: TypeAlias = Callable[[Any], Any]
 
 
 class ErrorInterceptor(grpc.aio.ServerInterceptor):
-    """Wraps every handler: a refusal becomes a status, any other error INTERNAL, and each call one log line."""
+    """Wraps every handler: a refusal becomes its status, any other error becomes INTERNAL, and each call is logged once."""
+
+    def __init__(self, *, logs_calls: bool = True) -> None:
+        self._logs_calls = logs_calls
 
     async def intercept_service(self, continuation: Any, handler_call_details: Any) -> Any:
         """Returns the handler, wrapped. gRPC itself answers calls of unknown methods."""
@@ -33,13 +38,13 @@ class ErrorInterceptor(grpc.aio.ServerInterceptor):
         kind = next(kind for kind in _HANDLER_KINDS if getattr(handler, kind))
         behaviour = getattr(handler, kind)
         wrap = _wrap_stream if isasyncgenfunction(behaviour) else _wrap_call
-        wrapped = wrap(handler_call_details.method, behaviour, _request_check(handler))
+        wrapped = wrap(handler_call_details.method, behaviour, _request_check(handler), self._logs_calls)
         parse = _tolerant_parser(handler.request_deserializer)
         return handler._replace(request_deserializer=parse, **{kind: wrapped})
 
 
 class UnreadableRequest:
-    """Stands for a request that could not be parsed; gRPC itself would tell the caller a class name."""
+    """Stands for a request that could not be parsed. Without it, gRPC would send the caller the name of an internal class."""
 
 
 def _tolerant_parser(parse: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:
@@ -55,19 +60,24 @@ def _tolerant_parser(parse: Callable[[bytes], Any] | None) -> Callable[[bytes], 
     return parsed
 
 
-def _wrap_call(method: str, behaviour: Callable[[Any, Context], Awaitable[Any]], check: RequestCheck) -> Any:
+def _wrap_call(
+    method: str, behaviour: Callable[[Any, Context], Awaitable[Any]], check: RequestCheck, logs_calls: bool
+) -> Any:
     async def wrapped(request: Any, context: Context) -> Any:
-        async with _reporting_errors(method, context):
+        async with _reporting_errors(method, context, logs_calls):
             return await behaviour(check(request), context)
 
     return wrapped
 
 
 def _wrap_stream(
-    method: str, behaviour: Callable[[Any, Context], AsyncIterator[Any]], check: RequestCheck
+    method: str,
+    behaviour: Callable[[Any, Context], AsyncIterator[Any]],
+    check: RequestCheck,
+    logs_calls: bool,
 ) -> Any:
     async def wrapped(request: Any, context: Context) -> AsyncIterator[Any]:
-        async with _reporting_errors(method, context):
+        async with _reporting_errors(method, context, logs_calls):
             async for response in behaviour(check(request), context):
                 yield response
 
@@ -75,12 +85,12 @@ def _wrap_stream(
 
 
 @asynccontextmanager
-async def _reporting_errors(method: str, context: Context) -> AsyncIterator[None]:
-    """Tells the caller of every error inside this block as a refusal, and writes the call's log line."""
+async def _reporting_errors(method: str, context: Context, logs_calls: bool) -> AsyncIterator[None]:
+    """Tells the caller of every error inside this block as a refusal, and writes the call's log line if `logs_calls`."""
     line = CallLog(method)
     try:
         yield
-    except grpc.aio.InternalError:  # a response cannot be written: the caller has hung up
+    except grpc.aio.InternalError:  # a response cannot be written because the caller has gone
         line.code = "CANCELLED"
         raise
     except Exception as error:
@@ -89,20 +99,24 @@ async def _reporting_errors(method: str, context: Context) -> AsyncIterator[None
         line.code = "CANCELLED"
         raise
     finally:
-        line.write_line()
+        if logs_calls:
+            line.write_line()
 
 
 def _request_check(handler: Any) -> RequestCheck:
-    """Returns the check of a request, or of a stream of them, before its handler. Play reads its bytes by itself."""
+    """Returns the check of a request, or of a stream of requests, that runs before its handler.
+
+    Play parses its bytes itself, so it needs no check.
+    """
     if handler.request_deserializer is None:
         return lambda request: request
     return _check_each_request if handler.request_streaming else _check_request
 
 
 def _check_request(request: Any) -> Any:
-    """`Refusal` MALFORMED for a request that could not be parsed."""
+    """Returns the request. Raises `Refusal` MALFORMED if it could not be parsed."""
     if isinstance(request, UnreadableRequest):
-        raise Refusal("MALFORMED", "these bytes are not the request that this method takes")
+        raise Refusal("MALFORMED", UNREADABLE)
     return request
 
 

@@ -14,6 +14,7 @@ from seatwise_server.rpc.error_interceptor import ErrorInterceptor
 from seatwise_server.rpc.health_servicer import HealthServicer
 from seatwise_server.rpc.lobby_servicer import LobbyServicer
 from seatwise_server.rpc.play_servicer import PlayServicer
+from seatwise_server.rpc.read_forwarder import ReadForwarder
 from seatwise_server.rpc.service_handlers import service_handler
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.operations import Operation
@@ -21,6 +22,7 @@ from seatwise_server.services.operations import Operation
 LOBBY = "seatwise.v1.LobbyService"
 PLAY = "seatwise.v1.PlayService"
 GATEWAY = (
+    "seatwise.v1.AccessService",
     "seatwise.v1.AdminService",
     "seatwise.v1.MatchService",
     "seatwise.v1.BotService",
@@ -31,28 +33,45 @@ GATEWAY = (
 SERVICES = (LOBBY, PLAY, *GATEWAY)
 HEALTH = "grpc.health.v1.Health"
 LIVE = "live"
-"""What health calls a process that answers at all: one that does not is to be started anew."""
+"""The health service name that is SERVING as long as the process answers.
+
+A process that does not answer must be restarted.
+"""
 ABLE = "able"
-"""... and one that does its work, though it may have no free table for more."""
+"""The health service name of a process that can work, even if it has no free table for more matches."""
 
 HANDSHAKE_TIMEOUT_MS = 10_000
-"""A connection that has not begun to speak HTTP/2 by then is closed: it holds a place that a bot could have."""
+"""A connection that has not begun to use HTTP/2 by then is closed: it takes a place that a bot could have."""
 
 MOST_PROBES = 64
-"""Connections to the port for health checks."""
+"""The most connections to the port for health checks."""
 
 LARGEST_REQUEST = 256 * 1024
-"""Bytes. The transport itself refuses more, with RESOURCE_EXHAUSTED."""
+"""The most bytes of a request. The transport itself refuses more, with RESOURCE_EXHAUSTED."""
 
-OPTIONS = (
+MOST_CALLS_PER_CONNECTION = 256
+"""The most open calls and streams of one connection. A client of HTTP/2 queues further calls by itself."""
+
+IDLE_CONNECTION_MS = 5 * 60_000
+"""A connection without a call is closed after this time. A client of gRPC reconnects when it makes a call."""
+
+SERVER_OPTIONS = (
     ("grpc.so_reuseport", 0),
-    # Nobody packs what he sends: gRPC up to some version between 1.76 and 1.85 unpacks all of it before it looks at its size.
+    # Requests must not be compressed: gRPC up to a version between 1.76 and 1.85 unpacks a request before it
+    # checks its size.
     ("grpc.compression_enabled_algorithms_bitset", 1),
     ("grpc.max_receive_message_length", LARGEST_REQUEST),
-    # Without these two, bursts of new calls are cancelled without a word.
+    # Without these two, gRPC cancels calls without an error when many arrive at once.
     ("grpc.server.max_pending_requests", 20_000),
     ("grpc.server.max_pending_requests_hard_limit", 30_000),
-    # A link that is half open is noticed within seconds, and bots may do the same.
+    # An attacker's call costs it 15 bytes, and this process 3 to 80 kB. Without this limit one connection made it take
+    # 1 to 2 GB in 5 s, with it 20 to 120 MB.
+    ("grpc.max_concurrent_streams", MOST_CALLS_PER_CONNECTION),
+    # With this protection gRPC still counts calls that have ended, and resets calls of honest clients above the limit:
+    # 1,749 of a burst of 2,000. Without it none is reset, and floods take no more memory.
+    ("grpc.http.overload_protection", 0),
+    ("grpc.max_connection_idle_ms", IDLE_CONNECTION_MS),
+    # The server notices a half-open connection within seconds, and allows bots to check as often.
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.http2.ping_timeout_ms", 5_000),
@@ -63,40 +82,51 @@ OPTIONS = (
 
 
 class GrpcServer:
-    """A gRPC server with the services of the roles that run here; a call to any other is UNIMPLEMENTED."""
+    """A gRPC server with the services of the roles in this process; a call to any other service is UNIMPLEMENTED."""
 
-    def __init__(self, most_connections: int) -> None:
+    def __init__(
+        self, most_connections: int, forwarder: ReadForwarder | None = None, *, logs_calls: bool = True
+    ) -> None:
+        """Makes a server that is not bound yet.
+
+        With a forwarder, reads without a token go through it. `logs_calls` is false for a process to which calls are forwarded.
+        """
+        self._forwarder = forwarder
         limits = (
             ("grpc.max_allowed_incoming_connections", most_connections),
             ("grpc.server_handshake_timeout_ms", HANDSHAKE_TIMEOUT_MS),
         )
-        self.server = grpc.aio.server(interceptors=[ErrorInterceptor()], options=OPTIONS + limits)
+        self.server = grpc.aio.server(
+            interceptors=[ErrorInterceptor(logs_calls=logs_calls)], options=SERVER_OPTIONS + limits
+        )
         self._servers = [self.server]
         self._health = HealthServicer()
         self._services: list[str] = []
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self.server)
 
     def add_lobby(self, lobby: LobbyServicer) -> None:
-        """Serves Attend."""
+        """Serves LobbyService, whose only method is Attend."""
         lobby_service_pb2_grpc.add_LobbyServiceServicer_to_server(lobby, self.server)  # type: ignore[no-untyped-call]  # generated
         self._services.append(LOBBY)
 
     def add_play(self, play: PlayServicer) -> None:
-        """Serves Play."""
+        """Serves PlayService, whose only method is Play."""
         self.server.add_generic_rpc_handlers((play.handler(),))
         self._services.append(PLAY)
 
     def add_operations(self, operations: Iterable[Operation], authenticator: Authenticator) -> None:
-        """Serves every operation of the services layer."""
+        """Serves the operations of the services layer."""
         by_service: dict[str, list[Operation]] = {}
         for operation in operations:
             by_service.setdefault(operation.method.split("/")[1], []).append(operation)
         for service, its in by_service.items():
-            self.server.add_generic_rpc_handlers((service_handler(service, its, authenticator),))
+            self.server.add_generic_rpc_handlers(
+                (service_handler(service, its, authenticator, self._forwarder),)
+            )
         self._services += by_service
 
     def bind(self, where: str, credentials: grpc.ServerCredentials | None) -> int:
-        """Listens at host:port, with TLS if there are credentials; the port, or 0 if it is not to be had."""
+        """Binds host:port, with TLS if there are credentials. Returns the port, or 0 if it cannot be bound."""
         try:
             if credentials is None:
                 return self.server.add_insecure_port(where)
@@ -105,8 +135,10 @@ class GrpcServer:
             return 0
 
     def bind_health(self, where: str) -> int:
-        """Answers health checks, and nothing else, in plain text at host:port too; the port, or 0 as `bind`."""
-        server = grpc.aio.server(options=(*OPTIONS, ("grpc.max_allowed_incoming_connections", MOST_PROBES)))
+        """Binds a second host:port for health checks alone, in plain text. Returns the port, or 0 if it cannot be bound."""
+        server = grpc.aio.server(
+            options=(*SERVER_OPTIONS, ("grpc.max_allowed_incoming_connections", MOST_PROBES))
+        )
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         self._servers.append(server)
         try:
@@ -115,18 +147,18 @@ class GrpcServer:
             return 0
 
     async def start(self) -> None:
-        """Begins to answer; not yet ready, as health says."""
+        """Begins to answer. The health status is not ready until `set_ready`."""
         reflection.enable_server_reflection((*self._services, HEALTH, reflection.SERVICE_NAME), self.server)
         self.set_ready(False)
         for server in self._servers:
             await server.start()
 
     async def stop(self, grace_s: float) -> None:
-        """Ends what is left of open calls after that time."""
+        """Stops the server. Calls that are still open after `grace_s` seconds are cancelled."""
         await asyncio.gather(*(server.stop(grace_s) for server in self._servers))
 
     def set_ready(self, is_ready: bool, *, is_full: bool = False, is_able: bool = True) -> None:
-        """What health says; for the process as a whole, and for Play, a full house is not ready either."""
+        """Sets the health status. With full tables, Play and the process as a whole are not ready; the other services are."""
         said = dict.fromkeys(self._services, is_ready)
         said |= dict.fromkeys(("", PLAY) if PLAY in said else ("",), is_ready and is_able and not is_full)
         said |= {LIVE: True, ABLE: is_ready and is_able}

@@ -1,7 +1,7 @@
-"""grpc.health.v1: whether the server, and each service, takes calls.
+"""grpc.health.v1: whether the server, and each of its services, takes calls.
 
-The servicer of grpcio-health-checking will not do: one watcher who does not read keeps it from telling anybody
-else, and whoever sets a status, from going on; one who leaves takes the others' news away.
+The servicer of grpcio-health-checking cannot be used. There one watcher that does not read blocks the other
+watchers and the code that sets a status, and one watcher that leaves can take updates away from the others.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ Status: TypeAlias = pb.HealthCheckResponse.ServingStatus.ValueType
 
 
 class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # its package has no types
-    """Open to everybody. A watcher who does not read misses what changes meanwhile, and holds up nobody."""
+    """The health service, without authentication. A watcher that does not read misses changes, and blocks no other."""
 
     def __init__(self) -> None:
         self._said: dict[str, Status] = {}
         self._news = asyncio.Event()
-        """That of the next change; each has its own."""
+        """Set at the next change of the status. Each change has an event of its own."""
         self._watchers = StreamQuota(MOST_WATCHERS, "watch the health")
 
     def set_statuses(self, said: Mapping[str, Status]) -> None:
-        """From now on, of each service. Only a change is news."""
+        """Replaces the status of every service. Watchers are notified only of a change."""
         if said != self._said:
             self._said = dict(said)
             self._news.set()
             self._news = asyncio.Event()
 
     async def Check(self, request: pb.HealthCheckRequest, context: Context) -> pb.HealthCheckResponse:  # noqa: ARG002
-        """As the protocol of health checks has it."""
+        """Returns the status of a service. Raises `Refusal` NOT_FOUND if there is no such service."""
         if request.service not in self._said:
             raise Refusal("NOT_FOUND", f"there is no service {request.service[:80]!r}")
         return pb.HealthCheckResponse(status=self._said[request.service])
@@ -49,7 +49,7 @@ class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # i
         request: pb.HealthCheckRequest,
         context: Context,  # noqa: ARG002
     ) -> AsyncIterator[pb.HealthCheckResponse]:
-        """As the protocol of health checks has it."""
+        """Sends the status of a service, and sends it again after each change."""
         last: Status | None = None
         with self._watchers.reserve_stream():
             while True:

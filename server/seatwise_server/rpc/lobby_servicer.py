@@ -1,4 +1,4 @@
-"""LobbyService: one stream for each bot that is present."""
+"""LobbyService: one stream for each bot that attends."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from collections.abc import AsyncIterator
 
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise.v1 import lobby_service_pb2_grpc
-from seatwise_server.lobby.attendance import AttendanceStream
+from seatwise_server.lobby.attendance import FIRST_REQUEST_S, AttendanceStream
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc.call_context import Context, authorize_call
-from seatwise_server.rpc.stream_reader import reading_beside
+from seatwise_server.services.access import ATTEND_METHOD
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
-
-METHOD = "/seatwise.v1.LobbyService/Attend"
-FIRST_REQUEST_S = 10.0
-"""How long a stream may stay without a first request."""
+from seatwise_server.stream_reader import reading_beside
 
 
 class LobbyServicer(lobby_service_pb2_grpc.LobbyServiceServicer):
@@ -29,8 +26,8 @@ class LobbyServicer(lobby_service_pb2_grpc.LobbyServiceServicer):
         self._open_streams = open_streams
 
     async def Attend(self, requests: AsyncIterator[pb.AttendRequest], context: Context) -> None:
-        """One stream, from its first request to its end."""
-        caller = await authorize_call(self._authenticator, METHOD, context)
+        """Serves one stream, from its first request to its end."""
+        caller = await authorize_call(self._authenticator, ATTEND_METHOD, context)
         first = await _first_request(requests)
         queues = await self._lobby.known_queues(list(first.queues))
         attendance = AttendanceStream(caller.bot, queues, check_limit(first.max_matches))
@@ -40,7 +37,7 @@ class LobbyServicer(lobby_service_pb2_grpc.LobbyServiceServicer):
                 with reading_beside(reading, lambda: attendance.end(None)) as reader:
                     refusal = await attendance.write_all(context.write)
                     if reader.done():
-                        await reader  # which may have met what it had to refuse
+                        await reader  # raises the refusal of a later request
         if refusal:
             raise refusal
 

@@ -1,4 +1,4 @@
-"""Refusals as gRPC tells them: a `google.rpc.Status` with exactly one `ErrorInfo`."""
+"""Refusals in gRPC form: a `google.rpc.Status` with exactly one `ErrorInfo`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from google.rpc import error_details_pb2, status_pb2
 
 from seatwise.errors import DETAILS_KEY
 from seatwise_server.counts import COUNTS
-from seatwise_server.refusal import LAST_WORD_S, Refusal
-
-DOMAIN = "seatwise"
+from seatwise_server.refusal import ERROR_DOMAIN, REFUSAL_DELIVERY_S, Refusal
 
 
 def encode_refusal(refusal: Refusal) -> status_pb2.Status:
-    """The refusal as `google.rpc.Status`."""
-    info = error_details_pb2.ErrorInfo(reason=refusal.reason, domain=DOMAIN, metadata=refusal.metadata)
+    """Returns the refusal as a `google.rpc.Status`."""
+    info = error_details_pb2.ErrorInfo(reason=refusal.reason, domain=ERROR_DOMAIN, metadata=refusal.metadata)
     detail = any_pb2.Any()
     detail.Pack(info)
     code = grpc.StatusCode[refusal.code]
@@ -26,11 +24,14 @@ def encode_refusal(refusal: Refusal) -> status_pb2.Status:
 
 
 async def abort_call(context: grpc.aio.ServicerContext[bytes, bytes], refusal: Refusal) -> NoReturn:
-    """Ends the RPC with the refusal; a caller that does not even read that is hung up on."""
+    """Ends the RPC with the refusal.
+
+    Raises CancelledError, which closes the stream, if the caller does not read the refusal in time.
+    """
     COUNTS.refusals[refusal.reason] += 1
     details = ((DETAILS_KEY, encode_refusal(refusal).SerializeToString()),)
     try:
-        async with asyncio.timeout(LAST_WORD_S):
+        async with asyncio.timeout(REFUSAL_DELIVERY_S):
             await context.abort(grpc.StatusCode[refusal.code], refusal.message, trailing_metadata=details)
     except TimeoutError:
         raise asyncio.CancelledError("the caller does not read") from None

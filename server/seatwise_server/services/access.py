@@ -1,64 +1,102 @@
-"""Which method needs which right: the one table that every door asks."""
+"""The right that each method needs: the one table that every door uses."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
 
 class Access(Enum):
-    """Who may call a method."""
+    """The callers that may call a method: all, all with a valid token, or those whose token has the scope of this name."""
 
     PUBLIC = "public"
-    """Everybody. A token that is sent must be good all the same, so that a typing error does not go unnoticed."""
+    """Any caller. A token that is sent must still be valid, so that a typing error is noticed."""
     TOKEN = "token"
-    """Every bot and every admin; the method itself checks which of them."""
-    BOT = "bot"
-    """Bots, each for itself: seats belong to bots."""
+    """Every valid token; the method itself checks which callers may call it."""
+    ATTEND = "attend"
+    """Scope of bots: attend the lobby, each for itself, because seats belong to bots."""
+    PLAY = "play"
+    """Scope of bots: play at a referee."""
+    READ = "read"
+    """Scope of people: read what is not public."""
+    REGISTER = "register"
+    """Scope of people: register bots, and rotate and revoke their tokens."""
+    OPERATE = "operate"
+    """Scope of people: everything that changes matches, ladders, leagues and processes; it includes READ."""
     ADMIN = "admin"
-    """Holders of the admin token."""
+    """Scope of people: access tokens; it includes all scopes of people."""
 
+
+SCOPES_OF_BOTS = frozenset({Access.ATTEND, Access.PLAY})
+SCOPES_OF_PEOPLE = frozenset({Access.READ, Access.REGISTER, Access.OPERATE, Access.ADMIN})
+
+
+def expand_scopes(names: Iterable[str]) -> frozenset[Access]:
+    """Returns the scopes with these names, and those that they include. It ignores names that this version does not know."""
+    known = {it.value: it for it in SCOPES_OF_BOTS | SCOPES_OF_PEOPLE}
+    scopes = {known[name] for name in names if name in known}
+    if Access.ADMIN in scopes:
+        scopes |= SCOPES_OF_PEOPLE
+    if Access.OPERATE in scopes:
+        scopes.add(Access.READ)
+    return frozenset(scopes)
+
+
+ATTEND_METHOD = "/seatwise.v1.LobbyService/Attend"
+PLAY_METHOD = "/seatwise.v1.PlayService/Play"
+"""The two methods with streams in both directions. Each door serves them in its own way."""
 
 _BY_SERVICE: dict[str, dict[str, Access]] = {
-    "LobbyService": {"Attend": Access.BOT},
-    "PlayService": {"Play": Access.BOT},
+    "LobbyService": {"Attend": Access.ATTEND},
+    "PlayService": {"Play": Access.PLAY},
+    "AccessService": {
+        "CreateAccessToken": Access.ADMIN,
+        "ListAccessTokens": Access.ADMIN,
+        "RotateAccessToken": Access.ADMIN,
+        "RevokeAccessToken": Access.ADMIN,
+        "ListAuditEntries": Access.ADMIN,
+        "EraseOwner": Access.ADMIN,
+    },
     "AdminService": {
-        "ListReferees": Access.ADMIN,
-        "ListLiveMatches": Access.ADMIN,
-        "ListLeases": Access.ADMIN,
-        "DrainReferee": Access.ADMIN,
-        "VoidMatch": Access.ADMIN,
-        "ForgiveNoShows": Access.ADMIN,
-        "CheckMatches": Access.ADMIN,
+        "ListReferees": Access.READ,
+        "ListLiveMatches": Access.READ,
+        "ListLeases": Access.READ,
+        "DrainReferee": Access.OPERATE,
+        "VoidMatch": Access.OPERATE,
+        "ForgiveNoShows": Access.OPERATE,
+        "CheckMatches": Access.OPERATE,
     },
     "MatchService": {
-        "CreateMatch": Access.ADMIN,
+        "CreateMatch": Access.OPERATE,
         "GetMatch": Access.PUBLIC,
         "ListMatches": Access.PUBLIC,
         "GetRecord": Access.PUBLIC,
-        "AbortMatch": Access.ADMIN,
+        "AbortMatch": Access.OPERATE,
         "GetDealSet": Access.PUBLIC,
-        "CloseDealSet": Access.ADMIN,
+        "CloseDealSet": Access.OPERATE,
         "WatchMatch": Access.PUBLIC,
     },
     "BotService": {
-        "RegisterBot": Access.ADMIN,
-        "RotateToken": Access.ADMIN,
-        "RevokeToken": Access.ADMIN,
-        "DeleteBot": Access.ADMIN,
+        "RegisterBot": Access.REGISTER,
+        "RotateToken": Access.REGISTER,
+        "RevokeToken": Access.REGISTER,
+        "DeleteBot": Access.OPERATE,
         "GetBot": Access.PUBLIC,
         "ListBots": Access.PUBLIC,
+        "ListOpponents": Access.PUBLIC,
     },
     "GameService": {"ListGames": Access.PUBLIC, "GetGame": Access.PUBLIC},
     "LadderService": {
-        "CreateLadder": Access.ADMIN,
+        "CreateLadder": Access.OPERATE,
         "GetLadder": Access.PUBLIC,
         "ListLadders": Access.PUBLIC,
         "ListStandings": Access.PUBLIC,
+        "ListStandingsHistory": Access.PUBLIC,
         "ListLadderResults": Access.PUBLIC,
         "ReinstateBot": Access.TOKEN,
     },
     "LeagueService": {
-        "CreateLeague": Access.ADMIN,
+        "CreateLeague": Access.OPERATE,
         "GetLeague": Access.PUBLIC,
         "ListLeagues": Access.PUBLIC,
         "ListLeagueStandings": Access.PUBLIC,
@@ -71,4 +109,4 @@ ACCESS = {
     for service, methods in _BY_SERVICE.items()
     for method, access in methods.items()
 }
-"""By method, in the form /seatwise.v1.MatchService/GetMatch. A method that is not here cannot be served."""
+"""The access by method, in the form /seatwise.v1.MatchService/GetMatch. A method that is missing here cannot be served."""

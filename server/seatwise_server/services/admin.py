@@ -1,4 +1,4 @@
-"""AdminService: the processes behind the services, for those who run them."""
+"""AdminService: the processes behind the services, for their operators."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from seatwise_server.timings import REFEREE_LEASE_S, REFEREE_SHOWN_SILENT_MS
 LONGEST_VOID_REASON = 200
 MATCH_LEASE_MS = int(REFEREE_LEASE_S * 1000)
 HOUSE_BOTS = "house-bots"
-"""The work of running the house's bots, which one process does at a time."""
+"""The name of the lease to run the house bots, which one process has at a time."""
 _JOB_ID = re.compile(r"[0-9]{1,19}-[0-9]{1,19}")
-"""Redis has no id with more digits, and an error of its own for one."""
+"""Redis has no ids with more digits, and answers them with an error of its own."""
 
 
 class AdminService:
@@ -97,7 +97,7 @@ class AdminService:
         )
 
     async def _read_work_leases(self) -> list[pb.Lease]:
-        """Returns who runs the house's bots, and who looks after each ladder."""
+        """Returns the leases of the process that runs the house bots, and of the process that hosts each ladder."""
         works = {HOUSE_BOTS: HOUSE_BOTS}
         works |= {ladder: ladder_lease(ladder) for ladder in await self._store.ladders.all_names()}
         held = {what: await self._store.leases.read_holder(work) for what, work in works.items()}

@@ -1,4 +1,4 @@
-"""Puts the services together, as every door serves them."""
+"""Creates all services, in the form in which every door serves them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable, Collection
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.play.spectating import MatchWatcher
+from seatwise_server.services.access_tokens import AccessService
 from seatwise_server.services.admin import AdminService
+from seatwise_server.services.audit_trail import AuditTrail, audit_operation
 from seatwise_server.services.bots import BotService
 from seatwise_server.services.deal_sets import DealSetRegistry
 from seatwise_server.services.games import GameService
@@ -25,18 +27,21 @@ def new_operations(
     keep_records_s: int,
     wake_pairing: Callable[[], None],
     house_bots: Collection[str] = (),
+    trail: AuditTrail | None = None,
 ) -> list[Operation]:
     """Returns every unary and server-streaming operation of the API, working on this store.
 
-    `durability` is what new matches say of the store ("fsync" or "loss-allowed"), `keep_records_s` how long records
-    and deal sets are kept, `wake_pairing` is called when a created match waits for its bots, and `house_bots` are the
-    names of the house's own bots.
+    `durability` is what new matches say of the store ("fsync" or "loss-allowed"). Records and deal sets are kept
+    for `keep_records_s` seconds. `wake_pairing` is called when a created match waits for its bots. `house_bots`
+    are the resource names of the house bots. `trail` writes the audit log.
     """
     seating = Seating(store, durability)
     aborting = Aborting(store, seating)
     sets = DealSetRegistry(store, keep_records_s)
-    return operations_of(
+    trail = trail or AuditTrail(store.audit)
+    operations = operations_of(
         {
+            "seatwise.v1.AccessService": AccessService(store),
             "seatwise.v1.AdminService": AdminService(store, aborting, MatchAudit(store, keep_records_s)),
             "seatwise.v1.MatchService": MatchService(store, seating, wake_pairing, MatchWatcher(store), sets),
             "seatwise.v1.BotService": BotService(store, aborting, frozenset(house_bots)),
@@ -45,3 +50,4 @@ def new_operations(
             "seatwise.v1.LeagueService": LeagueService(store),
         }
     )
+    return [audit_operation(operation, trail) for operation in operations]

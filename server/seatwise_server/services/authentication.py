@@ -1,35 +1,52 @@
-"""Finds out who calls, from the token that was sent, and refuses callers that may not."""
+"""Finds the caller by its token, and refuses callers without the right that a method needs."""
 
 from __future__ import annotations
 
 import hmac
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 import structlog
 
 from seatwise_server.refusal import Refusal
-from seatwise_server.services.access import Access
-from seatwise_server.store import Bots
+from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, SCOPES_OF_PEOPLE, Access, expand_scopes
+from seatwise_server.services.token_uses import TokenUses
+from seatwise_server.store import Credentials
 from seatwise_server.store.errors import TokenRefused
 
 log = structlog.get_logger()
 
 
+LOCAL_ADMIN = "admin"
+"""The name of the holder of the admin token of the local file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A caller whose token was checked, or who sent none."""
+    """The sender of a call: with a token that was checked, or without a token."""
 
     bot: str = ""
-    """Format: bots/{bot}/versions/{version}; empty for an admin and for a caller without a token."""
+    """Format: bots/{bot}/versions/{version}; empty for a person and for a caller without a token."""
     token: str = ""
-    is_admin: bool = False
+    scopes: frozenset[Access] = frozenset()
+    name: str = ""
+    """The bot, or the name of the person; empty for a caller without a token."""
+    left_ms: int = 0
+    """Milliseconds for which the token is still valid; 0 means for ever."""
+    peer: str = field(default="", compare=False)
+    """The address that the transport saw."""
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the caller may see and change what only operators may."""
+        return Access.OPERATE in self.scopes
 
 
 ANONYMOUS = Caller()
 
 
 def read_bearer_token(header: str | None) -> str | None:
-    """Takes the token out of an `authorization` header, whose form is `Bearer <token>`; None where there is no header.
+    """Returns the token of an `authorization` header, whose form is `Bearer <token>`; None without a header.
 
     Raises `Refusal` TOKEN_MISSING for a header of another form.
     """
@@ -41,43 +58,69 @@ def read_bearer_token(header: str | None) -> str | None:
     return token.strip()
 
 
+RefusalListener = Callable[[str, str, str, str], Awaitable[None]]
+"""Takes the method, the name of the caller, its address and the reason."""
+
+
 class Authenticator:
-    """Knows every caller by its token; knows no transport."""
+    """Finds callers by their tokens. It does not depend on a transport."""
 
-    def __init__(self, bots: Bots, admin_token: str) -> None:
-        self._bots = bots
-        self._admin_token = admin_token
+    def __init__(
+        self, credentials: Credentials, read_admin_token: Callable[[], str], uses: TokenUses | None = None
+    ) -> None:
+        self._credentials = credentials
+        self._read_admin_token = read_admin_token
+        self._uses = uses
+        self.on_refusal: RefusalListener | None = None
+        """Is told of each refusal before it is sent."""
 
-    async def authorize(self, access: Access, token: str | None, peer: str = "") -> Caller:
-        """Returns the caller if it may do what needs this access.
+    async def authorize(self, method: str, token: str | None, peer: str = "") -> Caller:
+        """Returns the caller if it may call the method, of the form /seatwise.v1.MatchService/GetMatch.
 
         `peer` is the address that the transport saw; it is logged when a token is refused. Raises `Refusal`
-        TOKEN_MISSING, TOKEN_UNKNOWN, TOKEN_REVOKED or NOT_ALLOWED.
+        TOKEN_MISSING, TOKEN_UNKNOWN, TOKEN_REVOKED, TOKEN_EXPIRED, NOT_ALLOWED or SCOPE_MISSING.
         """
-        if token is None:
-            if access is Access.PUBLIC:
-                return ANONYMOUS
-            raise _token_missing()
-        caller = await self._authenticate_token(token, peer)
-        _check_access(caller, access)
+        access, caller = ACCESS[method], ANONYMOUS
+        if token is None and access is Access.PUBLIC:
+            return caller
+        try:
+            if token is None:
+                raise _token_missing()
+            caller = await self._authenticate_token(token, peer)
+            _check_access(caller, access)
+        except Refusal as refusal:
+            if self.on_refusal:
+                await self.on_refusal(method, caller.name, peer, refusal.reason)
+            raise
         return caller
 
     async def _authenticate_token(self, token: str, peer: str) -> Caller:
-        if hmac.compare_digest(token.encode(), self._admin_token.encode()):
-            return Caller("", token, is_admin=True)
+        admin_token = self._read_admin_token()
+        if admin_token and hmac.compare_digest(token.encode(), admin_token.encode()):
+            return Caller("", token, SCOPES_OF_PEOPLE, LOCAL_ADMIN, peer=peer)
         try:
-            return Caller((await self._bots.authenticate(token)).bot, token)
+            found = await self._credentials.authenticate(token)
         except TokenRefused as refused:
             log.info("token_refused", reason=refused.reason, peer=peer)
-            raise Refusal(f"TOKEN_{refused.reason}", f"this token is {refused.reason.lower()}") from None
+            raise Refusal(f"TOKEN_{refused.reason}", str(refused)) from None
+        if self._uses:
+            self._uses.note_use(found.token_name)
+        return Caller(found.bot, token, expand_scopes(found.scopes), found.holder, found.left_ms, peer)
 
 
 def _check_access(caller: Caller, access: Access) -> None:
-    if access is Access.BOT and caller.is_admin:
+    if access in (Access.PUBLIC, Access.TOKEN) or access in caller.scopes:
+        return
+    if access in SCOPES_OF_BOTS and not caller.bot:
         raise Refusal("NOT_ALLOWED", "this call is for bots; call it with a bot's token, not the admin token")
-    if access is Access.ADMIN and not caller.is_admin:
+    if access in SCOPES_OF_PEOPLE and caller.bot:
         raise Refusal("NOT_ALLOWED", "this call needs the admin token", bot=caller.bot)
+    raise Refusal(
+        "SCOPE_MISSING", f"this call needs a token with the scope {access.value}", scope=access.value
+    )
 
 
 def _token_missing() -> Refusal:
-    return Refusal("TOKEN_MISSING", "send the token as metadata: authorization: Bearer <token>")
+    return Refusal(
+        "TOKEN_MISSING", "send the token as a header (over gRPC as metadata): authorization: Bearer <token>"
+    )

@@ -1,4 +1,4 @@
-"""BotService: which bots may play."""
+"""BotService: registers bots, and manages their tokens."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from seatwise_server.bot_names import BadBotName
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.refusal import Refusal
+from seatwise_server.services.access import Access
 from seatwise_server.services.authentication import Caller
-from seatwise_server.services.paging import page_size
+from seatwise_server.services.opponents import OpponentTables
+from seatwise_server.services.paging import page_size, parse_position
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
 from seatwise_server.store import Bots, RegisteredBot, Store
-from seatwise_server.store.errors import BadPageToken, BotAbsent, BotDeleted, BotExists
+from seatwise_server.store.errors import BadPageToken, BotAbsent, BotDeleted, BotExists, SetsNotBuilt
 
 LONGEST_OWNER = 80
 
@@ -25,7 +27,8 @@ class BotService:
     def __init__(self, store: Store, aborting: Aborting, house_bots: Collection[str]) -> None:
         self._aborting = aborting
         self._house_bots = house_bots
-        """The server runs them itself; their names are not for deletion."""
+        """Names of the bots that the server itself runs. They cannot be deleted."""
+        self._opponents = OpponentTables(store)
         self._queues = store.queues
         self._bots = store.bots
         self._ladders = store.ladders
@@ -34,6 +37,8 @@ class BotService:
 
     async def register_bot(self, caller: Caller, request: pb.RegisterBotRequest) -> pb.RegisterBotResponse:
         """See bot_service.proto."""
+        if not request.bot:
+            raise Refusal("INVALID_ARGUMENT", "bot is required: the name of the bot", field="bot")
         check_text("owner", request.owner, LONGEST_OWNER)
         check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
         try:
@@ -64,10 +69,10 @@ class BotService:
         return pb.RevokeTokenResponse(bot=resources.bot_resource(await self._get_registered(request.name)))
 
     async def delete_bot(self, caller: Caller, request: pb.DeleteBotRequest) -> pb.DeleteBotResponse:
-        """See bot_service.proto. Each step may be repeated, and the open streams end by themselves."""
+        """See bot_service.proto. Each step may be repeated. The bot's open streams end by themselves."""
         name = request.name
         if name in self._house_bots:
-            message = f"name is {name}, a bot of the house; start the server with --no-house-bots instead"
+            message = f"name is {name}, a house bot; start the server with --no-house-bots instead"
             raise Refusal("INVALID_ARGUMENT", message)
         try:
             await self._bots.delete_bot(name)
@@ -80,7 +85,10 @@ class BotService:
 
     async def get_bot(self, caller: Caller, request: pb.GetBotRequest) -> pb.GetBotResponse:
         """See bot_service.proto."""
-        bot = resources.bot_resource(await self._get_registered(request.name))
+        known = await self._get_registered(request.name)
+        bot = resources.bot_resource(known)
+        if known.last_use_ms and Access.READ in caller.scopes:
+            bot.token_last_use_time.CopyFrom(resources.timestamp(known.last_use_ms * 1000))
         bot.attending = bool(await self._attendances.present_bots([bot.name]))
         for ladder, reason in sorted((await self._ladders.ladders_off(bot.name)).items()):
             bot.taken_off.add(ladder=ladder, reason=reason)
@@ -98,12 +106,29 @@ class BotService:
             bots=map(resources.bot_resource, page.bots), next_page_token=page.next_page_token
         )
 
+    async def list_opponents(
+        self, caller: Caller, request: pb.ListOpponentsRequest
+    ) -> pb.ListOpponentsResponse:
+        """See bot_service.proto. A page token is the number of opponents before the page."""
+        start, size = parse_position(request.page_token), page_size(request.page_size)
+        await self._get_registered(request.name)
+        try:
+            table = await self._opponents.get_table(caller, request.name)
+        except SetsNotBuilt as early:
+            raise Refusal("STORE_UNAVAILABLE", str(early)) from None
+        return pb.ListOpponentsResponse(
+            opponents=table.opponents[start : start + size],
+            next_page_token=str(start + size) if len(table.opponents) > start + size else "",
+            matches=table.matches,
+            withheld=table.withheld,
+        )
+
     async def _get_registered(self, name: str) -> RegisteredBot:
         return await find_bot(self._bots, name)
 
 
 async def find_bot(bots: Bots, name: str) -> RegisteredBot:
-    """Returns the bot of that name. Raises the refusal NOT_FOUND for a bot that is not registered."""
+    """Returns the bot of that name. Raises `Refusal` NOT_FOUND for a bot that is not registered."""
     try:
         bot = await bots.get_bot(name)
     except (BadBotName, BotAbsent):

@@ -1,4 +1,4 @@
-"""Sets of duplicate deals: which match may join, and what stays hidden until the last match is over."""
+"""Sets of duplicate deals: which matches may join, and what stays hidden until the last match is over."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from seatwise_server.store import Store
 from seatwise_server.store.errors import SetRefused
 
 LARGEST_SET = 1000
-"""Matches of one set."""
+"""The most matches of one set."""
 
 _NAMES = ResourceName("sets", "set of deals", "deal_set")
 
 
 @dataclass(frozen=True, slots=True)
 class DealSetRegistry:
-    """The deal sets, as the match service needs them."""
+    """The deal sets, as the match service uses them."""
 
     store: Store
     keep_s: int
-    """Seconds that a set is known after its last match: as long as records are kept."""
+    """Seconds that a set is kept after its last match: as long as records are kept."""
 
     async def join_set(self, setup: Setup, wanted: match_pb2.DealSet) -> Setup:
-        """Returns the match as one of the set, with a seed of its own; `Refusal` if it cannot be."""
+        """Adds the match to the set, and returns it with a seed of its own. Raises `Refusal` if it cannot join."""
         _check_place(wanted)
         fresh = secrets.token_bytes(SEED_BYTES)
         args = (wanted.name, wanted.number, setup.match, wanted.size, _deals_kind(setup), fresh)
@@ -42,25 +42,25 @@ class DealSetRegistry:
         return replace(setup, seed=seed_in_set(seed, place.number), deal_set=place)
 
     async def check_is_over(self, match: match_pb2.Match) -> None:
-        """Raises `Refusal` SET_RUNNING if other bots may yet play the deals of this match."""
+        """Raises `Refusal` SET_RUNNING if other bots may still play the deals of this match."""
         name = match.deal_set.name
         if name and not await self.store.sets.is_over(name):
             raise Refusal(
                 "SET_RUNNING",
                 f"{match.name} shares its deals with other matches of {name}; "
-                "what it holds is given when the last of them is over",
+                "it can be read when the last of them is over",
                 deal_set=name,
             )
 
     async def get_set(self, name: str) -> pb.GetDealSetResponse:
-        """Returns the set as it stands; `Refusal` if there is none."""
+        """Returns the present state of the set. Raises `Refusal` NOT_FOUND if there is none."""
         found = await self.store.sets.get_set(name) if _NAMES.is_valid(name) else None
         if found is None:
             raise _NAMES.not_found(name)
         return pb.GetDealSetResponse(size=found.size, matches=found.matches, over=found.is_over)
 
     async def close_set(self, name: str) -> pb.CloseDealSetResponse:
-        """Lets no further match join the set; `Refusal` if there is none."""
+        """Closes the set, so that no more matches can join. Raises `Refusal` NOT_FOUND if there is none."""
         is_over = await self.store.sets.close_set(name, self.keep_s) if _NAMES.is_valid(name) else None
         if is_over is None:
             raise _NAMES.not_found(name)
@@ -78,7 +78,7 @@ def _check_place(wanted: match_pb2.DealSet) -> None:
 
 
 def _deals_kind(setup: Setup) -> str:
-    """Returns what all matches of a set have in common, for the deals depend on it."""
+    """Returns the properties that all matches of a set must share, because the deals depend on them."""
     return canonical_json(
         {
             "game": setup.game,
@@ -98,6 +98,10 @@ def _refusal_to_join(wanted: match_pb2.DealSet, why: SetRefused) -> Refusal:
     if why.reason == "KIND":
         return Refusal("INVALID_ARGUMENT", f"the matches of {name} are all of the kind {why.instead}")
     if why.reason == "TAKEN":
-        message = f"match {wanted.number} of {name} is {why.instead}"
+        message = f"match {wanted.number} of {name} is already {why.instead}"
         return Refusal("ALREADY_EXISTS", message, match=why.instead)
-    return Refusal("SET_OVER", f"{name} is over or closed; its deals are known", deal_set=name)
+    return Refusal(
+        "SET_OVER",
+        f"{name} is over or closed: use another set, because its deals may be public",
+        deal_set=name,
+    )

@@ -1,4 +1,4 @@
-"""GameService: what can be played."""
+"""GameService: lists the games that can be played."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from seatwise_server.services.paging import bad_page_token, page_size
 
 
 class GameService:
-    """See game_service.proto. It tells nothing that the rules do not tell."""
+    """See game_service.proto. Everything that it returns follows from the rules."""
 
     async def list_games(self, caller: Caller, request: pb.ListGamesRequest) -> pb.ListGamesResponse:
         """See game_service.proto. A page token is the name of the last game shown."""

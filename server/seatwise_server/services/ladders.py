@@ -1,17 +1,19 @@
-"""LadderService: creates and shows ladders, and lets a bot back that was taken off one."""
+"""LadderService: creates and shows ladders, and reinstates bots that were taken off a ladder."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
 
 from seatwise.codec.offer import encode_options
 from seatwise.codec.time_control import encode_time_control
 from seatwise.v1 import ladder_pb2
 from seatwise.v1 import ladder_service_pb2 as pb
-from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import Ladder
+from seatwise_server.ladder.standings_history import decode_point
 from seatwise_server.refusal import Refusal
-from seatwise_server.resources import timestamp
+from seatwise_server.resources import optional_timestamp, timestamp
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import bot_not_found
 from seatwise_server.services.ladder_tables import LadderTables
@@ -25,10 +27,14 @@ from seatwise_server.services.match_requests import (
 from seatwise_server.services.paging import page_of_names, page_size, parse_position
 from seatwise_server.services.resource_names import ResourceName
 from seatwise_server.store import LadderMeta, Store
+from seatwise_server.store.results import ResultLogEntry
 
 _NAMES = ResourceName("ladders", "ladder", "ladder")
+MOST_HISTORY_BOTS = 20
+"""The most bots that a call for a ladder's history may name."""
+MOST_SHOWN_UNASKED = 10
 _END_OF_LOG = 2**53
-"""Behind every position of a result log."""
+"""A position after every position of a result log."""
 
 
 class LadderService:
@@ -42,7 +48,10 @@ class LadderService:
         """See ladder_service.proto."""
         wanted = _parse_ladder(request.ladder).to_bytes()
         if await self._store.ladders.create_ladder(request.ladder.name, wanted) != wanted:
-            raise Refusal("ALREADY_EXISTS", f"there is a ladder {request.ladder.name} with other settings")
+            raise Refusal(
+                "ALREADY_EXISTS",
+                f"there is a ladder {request.ladder.name} with other settings; choose another name",
+            )
         return pb.CreateLadderResponse(ladder=await self._get_message(request.ladder.name))
 
     async def get_ladder(self, caller: Caller, request: pb.GetLadderRequest) -> pb.GetLadderResponse:
@@ -68,7 +77,35 @@ class LadderService:
             standings=table.standings[start : start + size],
             next_page_token=str(start + size) if len(table.standings) > start + size else "",
             results=table.results,
+            update_time=optional_timestamp(table.publish_ms),
         )
+
+    async def list_standings_version(self, caller: Caller, request: pb.ListStandingsRequest) -> str:
+        """Returns the number of the table and the page."""
+        await self._get_meta(request.ladder)
+        table = await self._tables.get_table(request.ladder)
+        return f"{table.number}-{page_size(request.page_size)}-{parse_position(request.page_token)}"
+
+    async def list_standings_history(
+        self, caller: Caller, request: pb.ListStandingsHistoryRequest
+    ) -> pb.ListStandingsHistoryResponse:
+        """See ladder_service.proto. A page token is the time of the last point shown, in milliseconds."""
+        await self._get_meta(request.ladder)
+        if len(request.bots) > MOST_HISTORY_BOTS:
+            raise Refusal(
+                "INVALID_ARGUMENT",
+                f"{len(request.bots)} bots are named; at most {MOST_HISTORY_BOTS} are taken",
+            )
+        size = page_size(request.page_size)
+        before_ms = parse_position(request.page_token, _END_OF_LOG)
+        found = await self._store.ladders.read_history(request.ladder, before_ms, size + 1)
+        shown = frozenset(request.bots)
+        points = []
+        for at_ms, point in found[:size]:
+            points.append(_point_message(at_ms, point, shown))
+            await asyncio.sleep(0)  # a long page leaves room for other calls
+        token = str(found[size - 1][0]) if len(found) > size else ""
+        return pb.ListStandingsHistoryResponse(points=points, next_page_token=token)
 
     async def list_ladder_results(
         self, caller: Caller, request: pb.ListLadderResultsRequest
@@ -79,13 +116,13 @@ class LadderService:
         found = await self._read_results(request, size + 1)
         return pb.ListLadderResultsResponse(
             results=map(_result_message, found[:size]),
-            next_page_token=str(found[size - 1].seq) if len(found) > size else "",
+            next_page_token=str(found[size - 1].result.seq) if len(found) > size else "",
         )
 
     async def reinstate_bot(self, caller: Caller, request: pb.ReinstateBotRequest) -> pb.ReinstateBotResponse:
         """See ladder_service.proto."""
-        if not caller.is_admin and caller.bot != request.bot:
-            raise Refusal("NOT_ALLOWED", "an admin may do this, and the bot itself")
+        if not caller.is_operator and (not caller.bot or caller.bot != request.bot):
+            raise Refusal("NOT_ALLOWED", "only the bot itself or an admin may reinstate a bot")
         await self._get_meta(request.ladder)
         if await self._store.bots.get_bot(request.bot) is None:
             raise bot_not_found(request.bot)
@@ -93,12 +130,14 @@ class LadderService:
         await self._store.ladders.let_back(request.bot, request.ladder)
         return pb.ReinstateBotResponse()
 
-    async def _read_results(self, request: pb.ListLadderResultsRequest, count: int) -> Sequence[LoggedResult]:
+    async def _read_results(
+        self, request: pb.ListLadderResultsRequest, count: int
+    ) -> Sequence[ResultLogEntry]:
         log = self._store.results
         if request.newest_first:
             before = parse_position(request.page_token, _END_OF_LOG)
             return await log.read_back(request.ladder, before, count)
-        return await log.read_results(request.ladder, parse_position(request.page_token), count)
+        return await log.read_entries(request.ladder, parse_position(request.page_token), count)
 
     async def _get_meta(self, name: str) -> LadderMeta:
         meta = await self._store.ladders.get_ladder(name) if _NAMES.is_valid(name) else None
@@ -136,7 +175,8 @@ def _parse_ladder(wanted: ladder_pb2.Ladder) -> Ladder:
         )
 
 
-def _result_message(result: LoggedResult) -> ladder_pb2.LadderResult:
+def _result_message(entry: ResultLogEntry) -> ladder_pb2.LadderResult:
+    result = entry.result
     return ladder_pb2.LadderResult(
         place=result.seq,
         match=result.match,
@@ -145,4 +185,12 @@ def _result_message(result: LoggedResult) -> ladder_pb2.LadderResult:
         ranks=result.ranks,
         endings=result.endings,
         chain=bytes.fromhex(result.chain),
+        log_time=optional_timestamp(entry.log_ms),
     )
+
+
+def _point_message(at_ms: int, point: bytes, bots: Collection[str]) -> pb.StandingsPoint:
+    results, rows = decode_point(point)
+    shown = [row for row in rows if row.bot in bots] if bots else rows[:MOST_SHOWN_UNASKED]
+    standings = [ladder_pb2.Standing(**asdict(row)) for row in shown]
+    return pb.StandingsPoint(time=timestamp(at_ms * 1000), results=results, standings=standings)

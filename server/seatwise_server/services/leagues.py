@@ -7,16 +7,17 @@ import json
 from seatwise.v1 import league_pb2
 from seatwise.v1 import league_service_pb2 as pb
 from seatwise_referee.journal import canonical_json
-from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
 from seatwise_server.refusal import Refusal
-from seatwise_server.resources import timestamp
+from seatwise_server.resources import optional_timestamp, timestamp
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.league_tables import LeagueTables, league_of
 from seatwise_server.services.paging import page_of_names, page_size, parse_position
 from seatwise_server.services.resource_names import ResourceName
+from seatwise_server.services.withheld_results import WithheldResults
 from seatwise_server.store import LeagueMeta, Store
+from seatwise_server.store.results import ResultLogEntry
 
 _NAMES = ResourceName("leagues", "league", "league")
 
@@ -26,14 +27,17 @@ class LeagueService:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._tables = LeagueTables(store)
+        self._withheld = WithheldResults(store)
+        self._tables = LeagueTables(store, self._withheld)
 
     async def create_league(self, caller: Caller, request: pb.CreateLeagueRequest) -> pb.CreateLeagueResponse:
         """See league_service.proto."""
         name = request.league.name
         wanted = _parse_settings(request.league)
         if await self._store.leagues.create_league(name, wanted) != wanted:
-            raise Refusal("ALREADY_EXISTS", f"there is a league {name} with other settings")
+            raise Refusal(
+                "ALREADY_EXISTS", f"there is a league {name} with other settings; choose another name"
+            )
         return pb.CreateLeagueResponse(league=await self._get_message(name))
 
     async def get_league(self, caller: Caller, request: pb.GetLeagueRequest) -> pb.GetLeagueResponse:
@@ -52,8 +56,22 @@ class LeagueService:
         self, caller: Caller, request: pb.ListLeagueStandingsRequest
     ) -> pb.ListLeagueStandingsResponse:
         """See league_service.proto."""
-        table = await self._tables.get_table(await self._get_meta(request.league))
-        return pb.ListLeagueStandingsResponse(standings=table.standings, results=table.results)
+        meta = await self._get_meta(request.league)
+        table = await self._tables.get_table(meta, is_complete=caller.is_operator)
+        return pb.ListLeagueStandingsResponse(
+            standings=table.standings,
+            results=table.results,
+            withheld=table.withheld,
+            update_time=optional_timestamp(table.log_ms),
+        )
+
+    async def list_league_standings_version(
+        self, caller: Caller, request: pb.ListLeagueStandingsRequest
+    ) -> str:
+        """Returns how many results and voided matches the table covers, and how many results it leaves out."""
+        meta = await self._get_meta(request.league)
+        table = await self._tables.get_table(meta, is_complete=caller.is_operator)
+        return f"{table.results}-{table.withheld}-{table.voids}"
 
     async def list_league_results(
         self, caller: Caller, request: pb.ListLeagueResultsRequest
@@ -62,9 +80,11 @@ class LeagueService:
         await self._get_meta(request.league)
         size = page_size(request.page_size)
         after = parse_position(request.page_token)
-        found = await self._store.results.read_results(request.league, after, size + 1)
-        token = str(found[size - 1].seq) if len(found) > size else ""
-        return pb.ListLeagueResultsResponse(results=map(_result_message, found[:size]), next_page_token=token)
+        found = await self._store.results.read_entries(request.league, after, size + 1)
+        token = str(found[size - 1].result.seq) if len(found) > size else ""
+        results = list(map(_result_message, found[:size]))
+        withheld = await self._withheld.withhold_logged(caller, results)
+        return pb.ListLeagueResultsResponse(results=results, next_page_token=token, withheld=withheld)
 
     async def _get_meta(self, name: str) -> LeagueMeta:
         meta = await self._store.leagues.get_league(name) if _NAMES.is_valid(name) else None
@@ -86,28 +106,29 @@ class LeagueService:
 
 
 def _parse_settings(wanted: league_pb2.League) -> bytes:
-    """Returns the settings as they are stored: the same bytes for the same league."""
+    """Returns the settings in canonical form, so that the same league is always stored as the same bytes."""
     _NAMES.check_name(wanted.name, "league.name")
     try:
         league = League.from_json(json.loads(wanted.settings))
         schedule_of(league)
         return canonical_json(league.to_json())
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
-        message = f"league.settings are none of a league: {_explain(error)}"
+        message = f"league.settings is not valid: {_explain_error(error)}"
         raise Refusal("INVALID_ARGUMENT", message) from None
 
 
-def _explain(error: Exception) -> str:
-    """Returns what our own checks say; what Python says of the rest would tell of our insides."""
+def _explain_error(error: Exception) -> str:
+    """Returns the text of the server's own checks. Python's texts for other errors would reveal internals."""
     match error:
         case KeyError():
-            return f"{error} is missing, or not known"
+            return f"{error} is missing or unknown"
         case ValueError():
             return str(error)[:200]
-    return "a part of them is of another kind than it must be"
+    return "a part of it has the wrong type"
 
 
-def _result_message(result: LoggedResult) -> league_pb2.LeagueResult:
+def _result_message(entry: ResultLogEntry) -> league_pb2.LeagueResult:
+    result = entry.result
     return league_pb2.LeagueResult(
         place=result.seq,
         match=result.match,
@@ -117,4 +138,5 @@ def _result_message(result: LoggedResult) -> league_pb2.LeagueResult:
         endings=result.endings,
         chain=bytes.fromhex(result.chain),
         deal_set=result.deal,
+        log_time=optional_timestamp(entry.log_ms),
     )

@@ -1,4 +1,4 @@
-"""Restores the entry of a match from its record, where the entry was lost."""
+"""Restores the stored entry of a match from its record, after the entry was lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ from seatwise_server.store.redis.client import Argument
 
 @dataclass(frozen=True, slots=True)
 class LostMatchRestorer:
-    """Everything that an entry says of a finished match is in its record, but its times and what it counted for."""
+    """Writes the lost entry of a finished match.
+
+    The record has everything that the entry holds, except its times and the competition that it counted for.
+    """
 
     store: Store
     traces: MatchTraceReader
@@ -29,31 +32,31 @@ class LostMatchRestorer:
     """How long records are kept, in seconds."""
 
     async def restore(self, it: MatchTraces, competition: str) -> bool:
-        """Writes the entry and lists the match; False if the record is gone or does not verify.
+        """Writes the entry and lists the match. Returns False if the record is gone or does not verify.
 
-        `competition` is the ladder or league that has its result, empty if none has. Its creation is taken to be
-        the moment at which its last referee claimed it.
+        `competition` is the ladder or league that has its result, empty if none has. The time of its creation is
+        lost: the time at which its last referee claimed it takes its place.
         """
         try:
             record = await self.store.matches.get_record(it.match)
-        except zlib.error:  # it is damaged
+        except zlib.error:  # the stored record is damaged
             return False
         if not record or verify_line(record).fault:
             return False
         body = json.loads(record)
         end_ms = await self._end_ms(it)
         claimed_ms = it.fence.since_ms if it.fence else 0
-        fields = _fields(body, replace(setup_of(body), competition=competition), end_ms)
+        fields = _entry_fields(body, replace(setup_of(body), competition=competition), end_ms)
         return await self.traces.restore(it.match, (claimed_ms or end_ms) * 1000, fields)
 
     async def _end_ms(self, it: MatchTraces) -> int:
-        """The record was written so long before it goes."""
+        """Returns the end of the match, computed from the time at which its record expires."""
         if it.kept_until_ms is None:
             return await now_ms(self.store.client)
         return it.kept_until_ms - self.keep_s * 1000
 
 
-def _fields(body: dict[str, Any], setup: Setup, end_ms: int) -> dict[str, Argument]:
+def _entry_fields(body: dict[str, Any], setup: Setup, end_ms: int) -> dict[str, Argument]:
     last = decode_entry(canonical_json(body["entries"][-1]))
     assert isinstance(last, Finished), "a record that verifies ends with a result"
     seed = b"" if setup.deal_set else setup.seed
@@ -63,5 +66,10 @@ def _fields(body: dict[str, Any], setup: Setup, end_ms: int) -> dict[str, Argume
         "state": MatchState.FINISHED,
         "queue": setup.competition or CREATED,
         "result": encode_match_ended(last, seed, bytes.fromhex(body["chain"])).SerializeToString(),
+        "start_ms": end_ms - (last.at_ms - _dealt_at_ms(body)),
         "end_ms": end_ms,
     }
+
+
+def _dealt_at_ms(body: dict[str, Any]) -> int:
+    return next(int(entry["at_ms"]) for entry in body["entries"] if entry["kind"] == "dealt")

@@ -1,4 +1,4 @@
-"""Compares what Redis holds of each match, in lists, entries, records and result logs, and mends what does not fit."""
+"""Compares all that Redis holds of each match (lists, entries, records and result logs), and repairs what does not fit."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ from seatwise_server.play.delivery import logged_result_of
 from seatwise_server.services.lost_match import LostMatchRestorer
 from seatwise_server.services.paging import bad_page_token
 from seatwise_server.store import Store, now_ms
+from seatwise_server.store.match_filters import OVER, sets_of_state
 from seatwise_server.store.match_traces import ListCursor, MatchTraceReader, MatchTraces
 
 LEAGUE_PREFIX = "leagues/"
 PAGE_ENTRIES = 200
 SETTLE_S = 1.0
-"""After so long what looked wrong is looked at once more: it may have been between two steps."""
-LIST, KEPT, LOG = "list", "kept", "log"
-"""What is gone through, in this order: the list of matches, the kept records, and the result logs."""
+"""Seconds after which a fault is checked again: the first check may have come between two steps of a write."""
+LIST, SETS, KEPT, LOG = "list", "sets", "kept", "log"
+"""The stages of an audit, in this order: the list of matches, the notes of their sets, the kept records, and the result logs."""
 
 Mend = Callable[[], Awaitable[bool]]
-"""Whether it is mended now."""
+"""Repairs a fault, and returns whether it is repaired now."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFault:
-    """Something that does not fit."""
+    """One inconsistency of a match."""
 
     match: str
     kind: MatchFault.Kind
@@ -44,7 +45,7 @@ class FoundFault:
 
 @dataclass(frozen=True, slots=True)
 class AuditPage:
-    """What a page of the comparison came to."""
+    """The outcome of one page of the audit."""
 
     faults: tuple[MatchFault, ...]
     checked: int
@@ -52,7 +53,7 @@ class AuditPage:
 
 
 class MatchAudit:
-    """The comparison, page by page. It may run while matches are played."""
+    """The audit, page by page. It may run while matches are played."""
 
     def __init__(self, store: Store, keep_s: int) -> None:
         self._store = store
@@ -60,28 +61,36 @@ class MatchAudit:
         self._restorer = LostMatchRestorer(store, self._traces, keep_s)
 
     async def check_page(self, page_token: str, *, mends: bool) -> AuditPage:
-        """Compares the next entries, and mends what can be mended if `mends`. `Refusal` for a bad token."""
+        """Compares the next entries, and repairs what it can if `mends`. Raises `Refusal` for a bad page token."""
         stage, _, rest = page_token.partition(" ") if page_token else (LIST, "", "")
         if stage == LIST:
-            matches, checked, following = await self._next_of_list(_cursor(rest))
+            matches, checked, following = await self._next_of_list(_parse_cursor(rest))
+        elif stage == SETS:
+            matches, checked, following = await self._next_of_sets(_parse_number(rest or "0"))
         elif stage == KEPT:
-            matches, checked, following = await self._next_of_kept(_cursor(rest))
+            matches, checked, following = await self._next_of_kept(_parse_cursor(rest))
         elif stage == LOG:
-            matches, checked, following = await self._next_of_log(*_log_position(rest))
+            matches, checked, following = await self._next_of_log(*_parse_log_position(rest))
         else:
             raise bad_page_token()
-        faults = await self._settled(matches)
-        return AuditPage(tuple([await _told(each, mends) for each in faults]), checked, following)
+        faults = await self._find_settled_faults(matches)
+        return AuditPage(tuple([await _report_fault(each, mends) for each in faults]), checked, following)
 
-    # What is gone through
+    # The entries of each stage
 
     async def _next_of_list(self, after: ListCursor | None) -> tuple[list[str], int, str]:
         found = await self._traces.page_of_list(after or ListCursor(0, ""), PAGE_ENTRIES)
-        following = f"{LIST} {found[-1].score} {found[-1].match}" if found else KEPT
+        following = f"{LIST} {found[-1].score} {found[-1].match}" if found else SETS
         return [each.match for each in found], len(found), following
 
+    async def _next_of_sets(self, cursor: int) -> tuple[list[str], int, str]:
+        """Returns the matches in sets to which no list and no log leads; the others are compared there."""
+        cursor, found = await self._traces.scan_facets(cursor, PAGE_ENTRIES)
+        following = f"{SETS} {cursor}" if cursor else KEPT
+        return await self._traces.strays_among(found), len(found), following
+
     async def _next_of_kept(self, after: ListCursor | None) -> tuple[list[str], int, str]:
-        """Of the matches whose record is kept those that are not listed; the others have been compared."""
+        """Returns the unlisted matches among those whose record is kept; the listed ones were compared before."""
         start = after or ListCursor(await now_ms(self._store.client), "")
         found = await self._traces.page_of_kept(start, PAGE_ENTRIES)
         following = f"{KEPT} {found[-1].score} {found[-1].match}" if found else LOG
@@ -89,7 +98,7 @@ class MatchAudit:
         return unlisted, len(found), following
 
     async def _next_of_log(self, competition: str, after: int) -> tuple[list[str], int, str]:
-        """Of the matches with results in the log those that no list has; the others have been compared."""
+        """Returns the matches with results in the log that are in no list; the others were compared before."""
         results = (
             await self._store.results.read_results(competition, after, PAGE_ENTRIES) if competition else []
         )
@@ -101,37 +110,36 @@ class MatchAudit:
         return await self._traces.vanished_among([each.match for each in results]), len(results), following
 
     async def _competition_after(self, name: str) -> str:
-        """Ladders come before leagues; empty behind the last."""
+        """Returns the competition after this one; empty after the last. Ladders come before leagues."""
         is_league = name.startswith(LEAGUE_PREFIX)
         ladders = [] if is_league else await self._store.ladders.list_names(name, 1)
         found = ladders or await self._store.leagues.list_names(name if is_league else "", 1)
         return found[0] if found else ""
 
-    async def _settled(self, matches: Sequence[str]) -> list[FoundFault]:
-        """The faults that are still there on a second look."""
-        first = await self._examined(matches)
+    async def _find_settled_faults(self, matches: Sequence[str]) -> list[FoundFault]:
+        """Returns the faults that are still there at a second check."""
+        first = await self._find_faults(matches)
         if not first:
             return []
         await asyncio.sleep(SETTLE_S)
         seen = {(each.match, each.kind) for each in first}
-        again = await self._examined(dict.fromkeys(each.match for each in first))
+        again = await self._find_faults(dict.fromkeys(each.match for each in first))
         return [each for each in again if (each.match, each.kind) in seen]
 
-    async def _examined(self, matches: Iterable[str]) -> list[FoundFault]:
+    async def _find_faults(self, matches: Iterable[str]) -> list[FoundFault]:
         awaited = dict[str, str]()
-        found = await gather_limited(self._examine(match, awaited) for match in matches)
+        found = await gather_limited(self._examine_match(match, awaited) for match in matches)
         return [fault for faults in found for fault in faults]
 
     # One match
 
-    async def _examine(self, match: str, awaited: dict[str, str]) -> list[FoundFault]:
-        """Everything that does not fit about one match, as of now. `awaited` is for `_examine_set`."""
+    async def _examine_match(self, match: str, awaited: dict[str, str]) -> list[FoundFault]:
+        """Returns every fault of one match as of now. `awaited` is passed on to `_examine_set`."""
         it = await self._traces.read(match)
         if not it.is_known:
             return await self._examine_absent(it)
         assert it.meta
-        is_listed = it.listed_us == it.meta.create_us
-        faults = [] if is_listed else [_unlisted(it, self._traces)]
+        faults = [] if _is_listed(it) else [_unlisted_fault(it, self._traces)]
         setup = Setup.from_json(json.loads(it.meta.fields["setup"]))
         if it.meta.state in (MatchState.FINISHED, MatchState.VOIDED):
             return [
@@ -146,16 +154,19 @@ class MatchAudit:
             place = await self._place_in_log(it.match)
             where = f"; its result is number {place[1]} of {place[0]}" if place else ""
             kept = "its record is still kept" if it.has_record else "its record is gone too"
-            text = f"it was played, but there is no entry of it any more, and {kept}{where}"
+            text = f"it was played, but its entry is missing, and {kept}{where}"
             competition = place[0] if place else ""
             mend = (lambda: self._restorer.restore(it, competition)) if it.has_record else None
             return [FoundFault(it.match, MatchFault.KIND_LOST, text, mend)]
+        if it.listed_us is None and it.facets is not None:
+            text = "it is in sets of matches, but there is no such match"
+            return [FoundFault(it.match, MatchFault.KIND_STRAY_ENTRY, text, self._make_unlister(it.match))]
         if it.listed_us is None or it.kept_until_ms is not None:
-            return []  # it is forgotten, or is about to leave the list with those that are
+            return []  # it is forgotten, or is about to leave the list together with forgotten ones
         text = "it is listed, but there is no such match"
-        return [FoundFault(it.match, MatchFault.KIND_STRAY_ENTRY, text, self._unlister(it.match))]
+        return [FoundFault(it.match, MatchFault.KIND_STRAY_ENTRY, text, self._make_unlister(it.match))]
 
-    def _unlister(self, match: str) -> Mend:
+    def _make_unlister(self, match: str) -> Mend:
         async def unlist() -> bool:
             await self._traces.unlist(match)
             return True
@@ -165,19 +176,19 @@ class MatchAudit:
     async def _examine_over(self, it: MatchTraces, setup: Setup) -> list[FoundFault]:
         assert it.meta
         if "result" not in it.meta.fields:
-            return [_incomplete(it.match, "it is over, but it has no result")]
+            return [_incomplete_fault(it.match, "it is over, but it has no result")]
         end = play_service_pb2.MatchEnded.FromString(it.meta.fields["result"])
         faults = []
         if it.meta.state == MatchState.FINISHED and not it.has_record:
-            faults.append(_incomplete(it.match, "it is finished, but its record is gone"))
-        if setup.competition and not it.has_job:  # else its delivery is not over
+            faults.append(_incomplete_fault(it.match, "it is finished, but its record is gone"))
+        if setup.competition and not it.has_job:  # else its delivery is not finished yet
             faults += await self._examine_result(it, setup, end)
         return faults
 
     async def _examine_result(
         self, it: MatchTraces, setup: Setup, end: play_service_pb2.MatchEnded
     ) -> list[FoundFault]:
-        """Whether the log of its ladder or league says the same."""
+        """Compares the result with the log of the match's ladder or league."""
         name = setup.competition
         found = await self._store.results.place_in([name], it.match)
         if end.void_reason:
@@ -186,14 +197,14 @@ class MatchAudit:
         result = logged_result_of(setup, end)
         if found is None:
             text = f"it is finished, but its result is not in the log of {name}"
-            return [FoundFault(it.match, MatchFault.KIND_UNLOGGED, text, self._appender(name, result))]
+            return [FoundFault(it.match, MatchFault.KIND_UNLOGGED, text, self._make_appender(name, result))]
         logged = await self._store.results.read_results(name, found[1] - 1, 1)
-        if list(map(_compared, logged)) != [_compared(result)]:
+        if list(map(_comparison_key, logged)) != [_comparison_key(result)]:
             text = f"its result and number {found[1]} of {name} are not the same"
             return [FoundFault(it.match, MatchFault.KIND_CONTRADICTED, text)]
         return []
 
-    def _appender(self, competition: str, result: LoggedResult) -> Mend:
+    def _make_appender(self, competition: str, result: LoggedResult) -> Mend:
         async def append() -> bool:
             await self._store.results.append_result(competition, result)
             return True
@@ -201,18 +212,25 @@ class MatchAudit:
         return append
 
     async def _examine_open(self, it: MatchTraces, faults: list[FoundFault]) -> list[FoundFault]:
-        """Somebody has to be about to do something with a match that is not over. Who seats it lists it too."""
+        """Reports a match that is not over and that no process will advance. The process that seats a match also lists it."""
         assert it.meta
         queue = it.meta.fields.get("queue", b"").decode()
         if it.has_job:
             return faults
         if it.fence is None and await self._store.queues.is_under_way(queue, it.match):
             return []
-        text = "it is not over, but nobody seats it or looks after it"
-        return [*faults, FoundFault(it.match, MatchFault.KIND_STUCK, text, lambda: self._unstick(it, queue))]
+        text = "it is not over, but no process seats it or plays it"
+        return [
+            *faults,
+            FoundFault(it.match, MatchFault.KIND_STUCK, text, lambda: self._unstick_match(it, queue)),
+        ]
 
-    async def _unstick(self, it: MatchTraces, queue: str) -> bool:
-        """A match that a referee has had, or that is to end, gets one; one by name waits again; another came to nothing."""
+    async def _unstick_match(self, it: MatchTraces, queue: str) -> bool:
+        """Lets a match go on, by what happened to it before.
+
+        A match that a referee had, or that is to be aborted, gets a referee. A created match waits again for its
+        bots. Any other match is deleted, because it never began.
+        """
         assert it.meta
         if it.fence or "abort" in it.meta.fields:
             await self._store.jobs.push_job(it.match)
@@ -223,7 +241,10 @@ class MatchAudit:
         return True
 
     async def _examine_set(self, it: MatchTraces, setup: Setup, awaited: dict[str, str]) -> list[FoundFault]:
-        """Whether the record can ever be given. `awaited` remembers by set the match that is missing, empty for none."""
+        """Reports a record that can never be read, because a match of its set is missing.
+
+        `awaited` remembers the missing match of each set, empty for none.
+        """
         if setup.deal_set is None:
             return []
         name = setup.deal_set.name
@@ -241,57 +262,72 @@ class MatchAudit:
         return next(iter(await self._traces.absent_among(found.awaited)), "")
 
     async def _place_in_log(self, match: str) -> tuple[str, int] | None:
-        """The ladder or league that has the result of the match, and its number there."""
+        """Returns the ladder or league that has the result of the match, and its number there."""
         names, name = list[str](), ""
         while name := await self._competition_after(name):
             names.append(name)
         return await self._store.results.place_in(names, match)
 
 
-def _unlisted(it: MatchTraces, traces: MatchTraceReader) -> FoundFault:
+def _is_listed(it: MatchTraces) -> bool:
+    """Returns whether the match is in the list and in its sets, and a match that is over is in no others."""
     assert it.meta
-    create_us = it.meta.create_us
+    wanted = frozenset(it.meta.facets.split()) | sets_of_state(it.meta.state)
+    is_complete = it.facets == it.meta.facets and wanted <= it.sets
+    return (
+        it.listed_us == it.meta.create_us and is_complete and (it.sets == wanted or it.meta.state not in OVER)
+    )
+
+
+def _unlisted_fault(it: MatchTraces, traces: MatchTraceReader) -> FoundFault:
+    assert it.meta
+    meta = it.meta
 
     async def relist() -> bool:
-        await traces.relist(it.match, create_us)
+        await traces.relist(meta)
         return True
 
-    where = "is not listed" if it.listed_us is None else "is listed at a wrong place"
+    if it.listed_us is None:
+        where = "is not listed"
+    elif it.listed_us != meta.create_us:
+        where = "is listed at the wrong time"
+    else:
+        where = "is not in the right sets of matches, by which lists are filtered"
     return FoundFault(it.match, MatchFault.KIND_UNLISTED, f"it {where}", relist)
 
 
-def _incomplete(match: str, text: str) -> FoundFault:
+def _incomplete_fault(match: str, text: str) -> FoundFault:
     return FoundFault(match, MatchFault.KIND_INCOMPLETE, text)
 
 
-def _compared(result: LoggedResult) -> tuple[object, ...]:
-    """What a log and a match both say; logs of before have no chain."""
+def _comparison_key(result: LoggedResult) -> tuple[object, ...]:
+    """Returns what a log entry and a match have in common. Old logs have no chain."""
     return result.match, result.bots, result.points, result.ranks, result.endings, result.deal
 
 
-async def _told(fault: FoundFault, mends: bool) -> MatchFault:
+async def _report_fault(fault: FoundFault, mends: bool) -> MatchFault:
     is_mended = mends and fault.mend is not None and await fault.mend()
     return MatchFault(match=fault.match, kind=fault.kind, text=fault.text, mended=is_mended)
 
 
-def _cursor(text: str) -> ListCursor | None:
+def _parse_cursor(text: str) -> ListCursor | None:
     if not text:
         return None
     score, _, match = text.partition(" ")
-    return ListCursor(_number(score), match)
+    return ListCursor(_parse_number(score), match)
 
 
-def _log_position(text: str) -> tuple[str, int]:
-    """A competition, and the number of its last result that was compared."""
+def _parse_log_position(text: str) -> tuple[str, int]:
+    """Returns the competition, and the number of its last result that was compared."""
     if not text:
         return "", 0
     number, _, competition = text.partition(" ")
     if not competition.startswith((LADDER_PREFIX, LEAGUE_PREFIX)):
         raise bad_page_token()
-    return competition, _number(number)
+    return competition, _parse_number(number)
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 18):
         raise bad_page_token()
     return int(text)

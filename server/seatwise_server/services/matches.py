@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 
+from cachetools import LRUCache
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from seatwise.v1 import match_pb2
@@ -21,6 +22,7 @@ from seatwise_server.services.authentication import Caller
 from seatwise_server.services.bots import bot_not_found
 from seatwise_server.services.deal_sets import DealSetRegistry
 from seatwise_server.services.league_tables import league_of
+from seatwise_server.services.list_filters import parse_match_filter
 from seatwise_server.services.match_requests import (
     check_seats,
     parse_game,
@@ -31,13 +33,18 @@ from seatwise_server.services.match_requests import (
 from seatwise_server.services.paging import page_size
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
 from seatwise_server.services.stream_quota import StreamQuota
+from seatwise_server.services.withheld_results import WithheldResults
 from seatwise_server.store import MatchMeta, Store
-from seatwise_server.store.errors import BadPageToken
+from seatwise_server.store.errors import BadPageToken, SetsNotBuilt
 
 MOST_WAITING = 10_000
-"""Created matches that wait for bots or tables."""
+"""The most created matches that may wait for bots or tables."""
 MOST_SPECTATORS = 500
-"""Each of them waits on a connection to the store of its own, and of those the referee needs some too."""
+"""The most spectators: each keeps a connection to the store open, and the referee needs some of those too."""
+
+
+MOST_CHAINS = 10_000
+"""Chains of records that are kept in memory."""
 
 
 class MatchService:
@@ -55,15 +62,22 @@ class MatchService:
         self._seating = seating
         self._aborting = Aborting(store, seating)
         self._wake_pairing = wake
-        """Tells the lobby in this process, if there is one, that a match waits."""
+        """Wakes the lobby of this process, if there is one, when a match waits."""
         self._watch = watch
         self._sets = sets
+        self._withheld = WithheldResults(store)
+        self._chains: LRUCache[str, str] = LRUCache(MOST_CHAINS)
+        """Of records that were given, by match."""
         self._spectators = StreamQuota(MOST_SPECTATORS, "watch matches")
 
     async def create_match(self, caller: Caller, request: pb.CreateMatchRequest) -> pb.CreateMatchResponse:
         """See match_service.proto."""
         if await self._store.queues.count_waiting(CREATED) >= MOST_WAITING:
-            raise Refusal("SERVER_FULL", f"{MOST_WAITING} matches wait for their bots", retry_after="10")
+            raise Refusal(
+                "SERVER_FULL",
+                f"{MOST_WAITING} matches wait for their bots already; try again later",
+                retry_after="10",
+            )
         setup = await self._new_setup(request)
         if request.HasField("deal_set") and await self._store.matches.get_meta(setup.match) is None:
             setup = await self._sets.join_set(setup, request.deal_set)
@@ -76,16 +90,24 @@ class MatchService:
 
     async def get_match(self, caller: Caller, request: pb.GetMatchRequest) -> pb.GetMatchResponse:
         """See match_service.proto."""
-        return pb.GetMatchResponse(match=await self._get_message(request.name))
+        match = await self._get_message(request.name)
+        await self._withheld.withhold_from(caller, [match])
+        return pb.GetMatchResponse(match=match)
 
     async def list_matches(self, caller: Caller, request: pb.ListMatchesRequest) -> pb.ListMatchesResponse:
         """See match_service.proto."""
+        wanted, size = parse_match_filter(request), page_size(request.page_size)
         try:
-            page = await self._store.matches.list_page(page_size(request.page_size), request.page_token)
+            page = await self._store.matches.list_page(size, request.page_token, wanted)
         except BadPageToken as bad:
             raise Refusal("INVALID_ARGUMENT", str(bad)) from None
+        except SetsNotBuilt as early:
+            raise Refusal("STORE_UNAVAILABLE", str(early)) from None
         matches = [resources.match_resource(meta) for meta in page.matches]
-        return pb.ListMatchesResponse(matches=matches, next_page_token=page.next_page_token)
+        withheld = await self._withheld.withhold_from(caller, matches)
+        return pb.ListMatchesResponse(
+            matches=matches, next_page_token=page.next_page_token, withheld=withheld
+        )
 
     async def get_record(self, caller: Caller, request: pb.GetRecordRequest) -> pb.GetRecordResponse:
         """See match_service.proto."""
@@ -97,8 +119,22 @@ class MatchService:
         await self._sets.check_is_over(match)
         record = await self._store.matches.get_record(request.name)
         if not record:
-            raise Refusal("MATCH_NOT_OVER", f"{request.name} is not over; its record is given when it is")
+            raise Refusal("MATCH_NOT_OVER", f"{request.name} is not over; its record can be read when it is")
         return pb.GetRecordResponse(record=record.decode().rstrip("\n"))
+
+    async def get_record_version(self, caller: Caller, request: pb.GetRecordRequest) -> str:
+        """Returns the last link of the record's chain; empty where no record is given.
+
+        A record that was given once never changes, and is never withheld again.
+        """
+        chain = self._chains.get(request.name)
+        if chain is None:
+            match = await self._get_message(request.name)
+            await self._sets.check_is_over(match)
+            chain = match.result.chain.hex()
+            if chain:
+                self._chains[request.name] = chain
+        return chain
 
     async def abort_match(self, caller: Caller, request: pb.AbortMatchRequest) -> pb.AbortMatchResponse:
         """See match_service.proto."""
@@ -135,18 +171,18 @@ class MatchService:
         if meta is None or "setup" not in meta.fields:
             raise Refusal(
                 "NOT_FOUND",
-                f"there is no match {name[:80]!r}, or its record is kept no longer",
+                f"there is no match {name[:80]!r}, or it is no longer kept",
                 name=name[:80],
             )
         return meta
 
     async def _new_setup(self, request: pb.CreateMatchRequest) -> Setup:
-        """Returns the match that is asked for, with a new seed; `Refusal` if it cannot be played."""
+        """Returns the setup of the requested match, with a new seed. Raises `Refusal` if it cannot be played."""
         game = parse_game(request.game)
+        check_seats(game, len(request.bots), f"{len(request.bots)} bots are named")
         for bot in request.bots:
             if await self._store.bots.get_bot(bot) is None:
                 raise bot_not_found(bot)
-        check_seats(game, len(request.bots), f"{len(request.bots)} bots are named")
         with refusing_bad_settings():
             return self._seating.new_setup(
                 _match_name(request.request_id),
@@ -158,7 +194,10 @@ class MatchService:
             )
 
     async def _check_league(self, request: pb.CreateMatchRequest) -> str:
-        """Returns the league that the result counts for; `Refusal` if it does not exist or lacks one of the bots."""
+        """Returns the league that the result counts for.
+
+        Raises `Refusal` if it does not exist, or if one of the bots does not take part.
+        """
         if not request.league:
             return ""
         meta = await self._store.leagues.get_league(request.league[:80])

@@ -1,13 +1,13 @@
-"""All methods of the API that are asked and answered once, and those that stream to the caller, as one table.
+"""All unary and server-streaming methods of the API, as one table.
 
 A door needs nothing else: it decodes a request of `request_type`, authorizes the caller for `access`, calls
-`handle`, and encodes what it returns.
+`handle`, and encodes the response.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,13 +30,16 @@ class Operation:
     is_streaming: bool
     """Whether `handle` returns an async iterator of responses instead of an awaitable of one."""
     handle: Callable[[Caller, Any], Any]
+    version: Callable[[Caller, Any], Awaitable[str]] | None = None
+    """Returns a text that changes whenever the response does, and costs less to know; empty if it is not known."""
 
 
 def operations_of(services: Mapping[str, object]) -> list[Operation]:
     """Lists the operations of services, each given by its proto name and the object that implements it.
 
-    The object has a method for each RPC, named in snake case: GetMatch is `get_match(caller, request)`. Raises
-    AttributeError where one is missing, and KeyError where `ACCESS` lacks one.
+    The object has a method for each RPC, named in snake case: GetMatch is `get_match(caller, request)`. Where it has
+    `get_match_version(caller, request)` too, that is the operation's `version`. Raises AttributeError where a method
+    is missing, and KeyError where `ACCESS` lacks one.
     """
     return [operation for name, service in services.items() for operation in _operations(name, service)]
 
@@ -51,6 +54,7 @@ def _operations(name: str, service: object) -> list[Operation]:
             response_type=message_factory.GetMessageClass(method.output_type),
             is_streaming=method.server_streaming,
             handle=getattr(service, snake_case(method.name)),
+            version=getattr(service, f"{snake_case(method.name)}_version", None),
         )
         for method in descriptor.methods
     ]

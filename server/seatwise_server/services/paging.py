@@ -1,4 +1,4 @@
-"""Page sizes and page tokens, the same in every list."""
+"""Page sizes and page tokens, in the same form for every list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ LARGEST_PAGE_SIZE = 1000
 
 
 def page_size(asked: int) -> int:
-    """Returns how many to list: 0 asks for the default, more than the largest for the largest; `Refusal` below 0."""
+    """Returns the size of a page: 0 asks for the default, and more than the largest asks for the largest.
+
+    Raises `Refusal` below 0.
+    """
     if asked < 0:
         message = f"page_size is {asked}; it must be 0 (for {DEFAULT_PAGE_SIZE}) to {LARGEST_PAGE_SIZE}"
         raise Refusal("INVALID_ARGUMENT", message)
@@ -20,7 +23,10 @@ def page_size(asked: int) -> int:
 
 
 def parse_position(token: str, otherwise: int = 0) -> int:
-    """Returns the position in a log that a page token names, `otherwise` for none; `Refusal` for what names none."""
+    """Returns the position in a log that a page token names, or `otherwise` if there is no token.
+
+    Raises `Refusal` for a token that names no position.
+    """
     if not token:
         return otherwise
     if not (token.isascii() and token.isdigit() and len(token) < 15):
@@ -40,5 +46,5 @@ async def page_of_names(
 
 
 def bad_page_token() -> Refusal:
-    """Returns the refusal of a page token that no list has given out."""
-    return Refusal("INVALID_ARGUMENT", "the page token is not one that this list gave out")
+    """Returns the refusal of a page token that no list has returned."""
+    return Refusal("INVALID_ARGUMENT", "page_token is not valid: send the next_page_token of the page before")

@@ -1,4 +1,4 @@
-"""Limits of texts in requests."""
+"""Limits for texts in requests."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ __all__ = ["LONGEST_REQUEST_ID", "check_text"]
 
 
 def check_text(field: str, text: str, longest: int, *, least: int = 0) -> None:
-    """Raises `Refusal` INVALID_ARGUMENT that names the field, unless the text has so many characters, all printable.
+    """Raises `Refusal` INVALID_ARGUMENT, naming the field, for a wrong length or an unprintable character.
 
-    Other characters would be orders to the terminal that shows the text, or would show it in another order.
+    A text has `least` to `longest` characters. Others than printable ones could control the terminal that shows
+    the text, or change the order in which it is shown.
     """
     if not least <= len(text) <= longest:
         wanted = f"{least} to {longest}" if least else f"at most {longest}"
-        raise _refusal(field, f"{field} has {len(text)} characters; {wanted} are taken")
+        raise _refusal(field, f"{field} has {len(text)} characters; {wanted} are allowed")
     place = next((place for place, letter in enumerate(text, 1) if not letter.isprintable()), 0)
     if place:
         raise _refusal(
-            field, f"character {place} of {field} is {text[place - 1]!a}; only printable ones are taken"
+            field,
+            f"character {place} of {field} is {text[place - 1]!a}; only printable characters are allowed",
         )
 
 

@@ -15,20 +15,20 @@ class ResourceName:
     def __init__(self, collection: str, label: str, key: str) -> None:
         self._prefix = f"{collection}/"
         self._label = label
-        """What a caller is told there is none of, e.g. "ladder"."""
+        """The word for the resource in the text of a refusal, e.g. "ladder"."""
         self._key = key
         """The key of the name in the metadata of a refusal."""
 
     def is_valid(self, name: str) -> bool:
-        """Whether the name has the form."""
+        """Returns whether the name has the form."""
         return name.startswith(self._prefix) and bool(_ID.fullmatch(name.removeprefix(self._prefix)))
 
     def check_name(self, name: str, field: str) -> None:
-        """Raises `Refusal` INVALID_ARGUMENT that names the request's field, unless the name has the form."""
+        """Raises `Refusal` INVALID_ARGUMENT, naming the request's field, unless the name has the form."""
         if not self.is_valid(name):
             raise Refusal(
                 "INVALID_ARGUMENT",
-                f"{field} is {name[:80]!r}; it must be {self._prefix} and 1 to 63 of a-z, 0-9 and -",
+                f"{field} is {name[:80]!r}; it must be {self._prefix} followed by 1 to 63 of a-z, 0-9 and -",
             )
 
     def not_found(self, name: str) -> Refusal:

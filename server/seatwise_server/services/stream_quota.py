@@ -1,4 +1,4 @@
-"""Limits streams that are open to everybody: there is no token to count them by."""
+"""Limits calls and streams that need no token, and so cannot be counted by caller."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from seatwise_server.refusal import Refusal
 
 
 class StreamQuota:
-    """At most so many streams of one kind in this process."""
+    """A limit on the number of open streams of one kind in this process."""
 
-    def __init__(self, most: int, doing: str) -> None:
+    def __init__(self, most: int, doing: str, retry_after_s: int = 5) -> None:
         self._most = most
         self._doing = doing
+        self._retry_after_s = retry_after_s
         self._count = 0
 
     @contextmanager
     def reserve_stream(self) -> Iterator[None]:
-        """Counts one stream inside this block; `Refusal` SERVER_FULL where there are as many as there may be."""
+        """Counts one stream inside this block. Raises `Refusal` SERVER_FULL if the limit is reached."""
         if self._count >= self._most:
-            raise Refusal("SERVER_FULL", f"{self._most} {self._doing} here; try again soon", retry_after="5")
+            message = f"{self._most} callers {self._doing} already; try again soon"
+            raise Refusal("SERVER_FULL", message, retry_after=str(self._retry_after_s))
         self._count += 1
         try:
             yield

@@ -1,15 +1,23 @@
-"""Everything of the server that talks to Redis.
+"""All access of the server to Redis.
 
-`Store.of(connect(url))` has all of it; every part says in its docstrings what happens when the thing is not
-there, and raises only StoreError. Fenced appends go through a `Flusher`, one for each process.
+`Store.of(connect(url))` has every part of it. Each part documents what it returns when a thing does not exist.
+All of them raise only StoreError. Fenced appends go through a `Flusher`, of which each process has one.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from seatwise_server.store.access_tokens import (
+    AccessTokenPage,
+    AccessTokens,
+    IssuedAccessToken,
+    StoredAccessToken,
+)
 from seatwise_server.store.attendance import Attendance, Attendances, Replaced
+from seatwise_server.store.audit import AuditEvent, AuditLine, AuditLog
 from seatwise_server.store.bots import BotPage, Bots, IssuedToken, RegisteredBot
+from seatwise_server.store.credentials import Credential, Credentials
 from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
 from seatwise_server.store.jobs import Job, Jobs
 from seatwise_server.store.journal import Death, Fence, Journal
@@ -30,12 +38,19 @@ from seatwise_server.store.seats import Reservation, SeatOf, SeatOffer, Seats
 from seatwise_server.store.sets import DealSets, SetOfDeals
 
 __all__ = [
+    "AccessTokenPage",
+    "AccessTokens",
     "AppendResult",
     "AppendTimeouts",
     "Attendance",
     "Attendances",
+    "AuditEvent",
+    "AuditLine",
+    "AuditLog",
     "BotPage",
     "Bots",
+    "Credential",
+    "Credentials",
     "DealSets",
     "Death",
     "DeathWatch",
@@ -43,6 +58,7 @@ __all__ = [
     "Fence",
     "Flusher",
     "Heartbeat",
+    "IssuedAccessToken",
     "IssuedToken",
     "Job",
     "Jobs",
@@ -77,6 +93,7 @@ __all__ = [
     "SetOfDeals",
     "Shown",
     "Store",
+    "StoredAccessToken",
     "StoredMatchPage",
     "Waiting",
     "check_server",
@@ -94,6 +111,9 @@ class Store:
     journal: Journal
     matches: Matches
     bots: Bots
+    access_tokens: AccessTokens
+    credentials: Credentials
+    audit: AuditLog
     attendances: Attendances
     seats: Seats
     no_shows: NoShows
@@ -108,12 +128,15 @@ class Store:
 
     @classmethod
     def of(cls, client: RedisClient) -> Store:
-        """The store behind this client, which stays the caller's to close."""
+        """Returns the store behind this client. The caller closes the client."""
         return cls(
             client,
             Journal(client),
             Matches(client),
             Bots(client),
+            AccessTokens(client),
+            Credentials(client),
+            AuditLog(client),
             Attendances(client),
             Seats(client),
             NoShows(client),

@@ -1,4 +1,4 @@
-"""Which bots are present: where, for which queues, and for how many matches at once."""
+"""The bots that are present: at which lobby, for which queues, and for how many matches at once."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ class Attendance:
 
     lobby: str
     attend_id: str
-    """A new one for each stream."""
+    """Unique to each stream."""
     max_matches: int
     """How many matches at once the bot takes; 0 while it drains."""
     queues: tuple[str, ...]
     turn: int = 0
-    """Counts the streams of the bot, as `Attendances.turn` gives it: what an older one writes late changes nothing."""
+    """The number of this stream of the bot, from `Attendances.replace_attendance_id`. A late write of an older
+    stream is ignored.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +36,27 @@ class Replaced:
 
 
 LATE_MS = 1000
-"""A bot that is told of a seat so long after the seat was offered has lost set-up time through our fault."""
+"""After this time between offer and notice, the bot was told of its seat too late: it lost set-up time, and
+that was our fault.
+"""
 
 
 class Attendances:
-    """Who is present; a presence ends with its lease."""
+    """The attendances of all bots. An attendance ends with its lease."""
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client
 
     async def replace_attendance_id(self, bot: str) -> int:
-        """For a stream that comes now: higher than that of any before."""
+        """Returns the number of a new stream of the bot: higher than that of any stream before."""
         return int(await call(self._client, "HINCRBY", keys.bot_registration(bot), "streams", 1))
 
     async def write_attendance(self, bot: str, attendance: Attendance, lease_ms: int) -> Replaced | None:
-        """Notes that the bot is present, or with the same attend id what it takes from now on.
+        """Notes that the bot is present; with the same attend id, notes what it takes from now on.
 
-        A newer attendance replaces an older one: that is answered, and published on keys.ATTENDS_CHANNEL. An older
-        one, whose stream was given up before this was done, changes nothing: `keep` says that it was replaced.
+        A newer attendance replaces an older one, which is returned and published on `keys.ATTENDS_CHANNEL`. A
+        write of an older stream, given up in the meantime, changes nothing: `renew_attendance` reports that it
+        was replaced.
         """
         args = (
             attendance.lobby,
@@ -67,7 +72,7 @@ class Attendances:
         return Replaced(before[0].decode(), before[1].decode()) if before else None
 
     async def renew_attendance(self, bot: str, attendance: Attendance, lease_ms: int) -> bool:
-        """Lengthens the lease, with what the bot takes from now on; False when a newer attendance replaced it."""
+        """Extends the lease, with what the bot takes from now on; returns False if a newer attendance replaced it."""
         args = (
             attendance.lobby,
             attendance.attend_id,
@@ -78,16 +83,17 @@ class Attendances:
         return bool(await scripts.run_script(self._client, "attend_keep", [keys.bot_attendance(bot)], *args))
 
     async def remove_attendance(self, bot: str, attend_id: str, *, by_itself: bool = False) -> bool:
-        """Ends the presence; False and nothing changed when it is not this one any more.
+        """Ends the attendance; returns False, and changes nothing, if a newer one replaced it.
 
-        A bot that leaves `by_itself` is held to the seats of queues that it has just been given, told of them or not.
+        A bot that leaves `by_itself` must still take the seats of queues that it was just given, whether it was
+        told of them or not.
         """
         named = [keys.bot_attendance(bot), keys.bot_untaken(bot)]
         args = (attend_id, "1" if by_itself else "", LATE_MS)
         return bool(await scripts.run_script(self._client, "attend_leave", named, *args))
 
     async def get_attendance(self, bot: str) -> Attendance | None:
-        """Where the bot is present, None when it is absent."""
+        """Returns the bot's attendance; None if it is absent."""
         fields = ("lobby", "attend_id", "max_matches", "queues")
         lobby, attend_id, most, queues = await call(self._client, "HMGET", keys.bot_attendance(bot), *fields)
         if lobby is None:
@@ -96,7 +102,9 @@ class Attendances:
         return Attendance(lobby.decode(), attend_id.decode(), int(most), named)
 
     async def kept_ms(self, bots: Collection[str]) -> dict[str, int]:
-        """How long ago a lobby last looked after each of these bots; absent ones are left out."""
+        """Returns how many milliseconds ago a lobby last renewed the attendance of each of these bots, without
+        absent ones.
+        """
         named = list(bots)
         commands = [("PTTL", keys.bot_attendance(bot)) for bot in named]
         answers = await call_many(self._client, commands) if commands else []
@@ -107,7 +115,7 @@ class Attendances:
         }
 
     async def present_bots(self, bots: Collection[str]) -> set[str]:
-        """Which of these bots are present."""
+        """Returns those of these bots that are present."""
         named = list(bots)
         commands = [("EXISTS", keys.bot_attendance(bot)) for bot in named]
         answers = await call_many(self._client, commands) if commands else []

@@ -1,4 +1,4 @@
-"""Registered bots and the tokens that open the door to them."""
+"""Registered bots and their tokens."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from seatwise_server.store import keys
 from seatwise_server.store.errors import BadPageToken, BotAbsent, BotDeleted, BotExists, TokenRefused
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, call, call_many
-from seatwise_server.store.tokens import hash_secret, new_token, split_token
-
-_NO_HASH = bytes(32)
-"""Stands in for an unknown bot's hash, so that the comparison takes as long; nothing hashes to it."""
+from seatwise_server.store.tokens import NO_HASH, hash_secret, new_token, split_token
 
 _REPEATED = 2
 _WAS_DELETED = 3
@@ -24,15 +21,17 @@ _WAS_DELETED = 3
 
 @dataclass(frozen=True, slots=True)
 class RegisteredBot:
-    """A registered bot; nothing of its token."""
+    """A registered bot, without its token."""
 
     bot: str
-    """`bots/<name>/versions/<version>`."""
+    """Format: bots/{bot}/versions/{version}."""
     owner: str
     create_ms: int
     is_revoked: bool
     is_deleted: bool = False
-    """Nothing is left of it but its name, and the hash of a token that is refused."""
+    """Whether the bot was deleted. Then only its name is left, and the hash of a token that is refused."""
+    last_use_ms: int = 0
+    """When its token was last used, in milliseconds of Redis's clock since 1970, to the minute; 0 means never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +40,18 @@ class IssuedToken:
 
     bot: str
     token: str | None
-    """None when this request was answered before. A token is shown once: who lost that answer rotates."""
+    """None for a repeat of an earlier request: a token is shown once. A caller that lost the first answer
+    rotates the token.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class BotPage:
-    """Some bots, by name."""
+    """Some bots, in the order of their names."""
 
     bots: tuple[RegisteredBot, ...]
     next_page_token: str
-    """Empty when there are no more."""
+    """Empty on the last page."""
 
 
 class Bots:
@@ -60,11 +61,11 @@ class Bots:
         self._client = client
 
     async def register_bot(self, name: str, version: str, owner: str, request_id: str) -> IssuedToken:
-        """The new bot with its token, which is shown this once only.
+        """Registers a bot and returns it with its token, which is shown only this once.
 
-        A repeat of the same request registers nothing and shows no token: the first one stays good, and
-        whoever repeats a request without having its answer may be somebody else. Raises BadBotName, BotExists
-        when another request has registered the bot, and BotDeleted when there was a bot of this name.
+        A repeat of the same request registers nothing and shows no token. The first token stays valid, because
+        the sender of the repeat may be somebody else. Raises BadBotName, BotExists if another request has
+        registered the bot, and BotDeleted if a bot of this name was deleted.
         """
         bot = bot_name_for(name, version)
         token, token_hash = new_token(bot)
@@ -78,10 +79,10 @@ class Bots:
         return IssuedToken(bot, None if answer == _REPEATED else token)
 
     async def rotate_token(self, bot: str, request_id: str = "") -> IssuedToken:
-        """A new token for the bot, also for a revoked one; the old token opens nothing any more.
+        """Issues a new token for the bot, also for a revoked one; the old token is no longer valid.
 
-        A repeat of the same request (if it has an id) changes nothing and shows no token. Raises
-        BadBotName and BotAbsent.
+        A repeat of the same request (if it has an id) changes nothing and shows no token. Raises BadBotName and
+        BotAbsent.
         """
         token, token_hash = new_token(bot)
         answer = await scripts.run_script(
@@ -91,13 +92,13 @@ class Bots:
         return IssuedToken(bot, None if answer == _REPEATED else token)
 
     async def revoke_token(self, bot: str) -> None:
-        """Closes the bot's token for good; may be repeated. Raises BadBotName and BotAbsent."""
+        """Revokes the bot's token. Repeatable. Raises BadBotName and BotAbsent."""
         parse_bot_name(bot)
         answer = await scripts.run_script(self._client, "bot_token", [keys.bot_registration(bot)], "", "")
         await self._note_change(bot, answer)
 
     async def delete_bot(self, bot: str) -> None:
-        """Deletes the bot for good, and forgets its owner; may be repeated. Raises BadBotName and BotAbsent."""
+        """Deletes the bot for good, and forgets its owner. Repeatable. Raises BadBotName and BotAbsent."""
         parse_bot_name(bot)
         named = [keys.bot_registration(bot), keys.bot_attendance(bot)]
         answer = await scripts.run_script(self._client, "bot_delete", named)
@@ -105,20 +106,26 @@ class Bots:
         await call(self._client, "ZREM", keys.BOT_INDEX, bot)
 
     async def _note_change(self, bot: str, answer: int) -> None:
-        """Tells everybody to look again, at a repeat too: the first time may have stopped before this."""
+        """Makes all processes check their streams again. A repeat does so too, because the first request may
+        have failed before this.
+        """
         if answer == 0:
             raise BotAbsent(f"{bot} is not registered")
         await call(self._client, "INCR", keys.TOKENS_REVISION)
 
     async def tokens_revision(self) -> int:
-        """Rises with every rotation, revocation and deletion: when it does, ask again whether open streams may stay."""
+        """Returns a number that rises with every rotation, revocation and deletion. When it rises, check again
+        whether open streams may stay.
+        """
         return int(await call(self._client, "GET", keys.TOKENS_REVISION) or 0)
 
     async def authenticate(self, token: str) -> RegisteredBot:
-        """The bot that the token belongs to; raises TokenRefused, with REVOKED only for the right secret."""
+        """Returns the bot that the token belongs to. Raises TokenRefused, with REVOKED only if the secret is
+        the right one.
+        """
         bot, secret = split_token(token)
         found = await self._read_bots(bot)
-        held, registered = found or (_NO_HASH, None)
+        held, registered = found or (NO_HASH, None)
         is_right = hmac.compare_digest(hash_secret(secret), held)
         if registered is None or not is_right:
             raise TokenRefused("UNKNOWN")
@@ -127,54 +134,68 @@ class Bots:
         return registered
 
     async def get_bot(self, bot: str) -> RegisteredBot | None:
-        """The bot, None when it is not registered, or was deleted."""
+        """Returns the bot; None if it is not registered, or was deleted."""
         found = await self._read_bots(bot)
         return found[1] if found and not found[1].is_deleted else None
 
     async def _read_bots(self, bot: str) -> tuple[bytes, RegisteredBot] | None:
-        return _parse_bot(bot, await call(self._client, *_reading(bot)))
+        return _parse_bot(bot, await call(self._client, *_read_command(bot)))
+
+    async def erase_owner(self, bot: str, owner: str) -> bool:
+        """Removes the name of this owner from the bot; returns False if the bot has another owner. Repeatable."""
+        return bool(
+            await scripts.run_script(self._client, "owner_erase", [keys.bot_registration(bot)], owner)
+        )
 
     async def owners_of(self, bots: Sequence[str]) -> dict[str, str]:
-        """Who answers for each of these; who is not registered has nobody."""
+        """Returns the owner of each of these bots; empty for a bot that is not registered."""
         commands = [("HGET", keys.bot_registration(bot), "owner") for bot in bots]
         answers = await call_many(self._client, commands) if commands else []
         return {bot: (owner or b"").decode() for bot, owner in zip(bots, answers, strict=True)}
 
     async def list_page(self, page_size: int, page_token: str = "", prefix: str = "bots/") -> BotPage:
-        """The bots whose resource name starts with the prefix, in the order of their names.
-
-        Raises BadPageToken.
-        """
-        start = f"({_name_in(page_token)}" if page_token else f"[{prefix}"
+        """Returns the bots whose resource name starts with the prefix, in the order of their names. Raises BadPageToken."""
+        start = f"({_parse_page_token(page_token)}" if page_token else f"[{prefix}"
         limits = ("BYLEX", "LIMIT", 0, page_size + 1)
         end = b"(" + prefix.encode() + b"\xff"
         named = [
             name.decode() for name in await call(self._client, "ZRANGE", keys.BOT_INDEX, start, end, *limits)
         ]
         shown = named[:page_size]
-        answers = await call_many(self._client, [_reading(bot) for bot in shown]) if shown else []
+        answers = await call_many(self._client, [_read_command(bot) for bot in shown]) if shown else []
         found = (_parse_bot(bot, answer) for bot, answer in zip(shown, answers, strict=True))
         token = _page_token(shown[-1]) if len(named) > page_size else ""
         return BotPage(tuple(it[1] for it in found if it and not it[1].is_deleted), token)
 
 
-def _reading(bot: str) -> tuple[str, ...]:
-    return ("HMGET", keys.bot_registration(bot), "token_hash", "owner", "create_ms", "revoked", "deleted_ms")
+def _read_command(bot: str) -> tuple[str, ...]:
+    return (
+        "HMGET",
+        keys.bot_registration(bot),
+        "token_hash",
+        "owner",
+        "create_ms",
+        "revoked",
+        "deleted_ms",
+        "last_use_ms",
+    )
 
 
 def _parse_bot(bot: str, answer: list[bytes | None]) -> tuple[bytes, RegisteredBot] | None:
-    token_hash, owner, create_ms, revoked, deleted_ms = answer
+    token_hash, owner, create_ms, revoked, deleted_ms, last_use_ms = answer
     if token_hash is None or owner is None or create_ms is None:
         return None
     is_revoked, is_deleted = revoked is not None, deleted_ms is not None
-    return token_hash, RegisteredBot(bot, owner.decode(), int(create_ms), is_revoked, is_deleted)
+    return token_hash, RegisteredBot(
+        bot, owner.decode(), int(create_ms), is_revoked, is_deleted, int(last_use_ms or 0)
+    )
 
 
 def _page_token(bot: str) -> str:
     return base64.urlsafe_b64encode(bot.encode()).decode()
 
 
-def _name_in(page_token: str) -> str:
+def _parse_page_token(page_token: str) -> str:
     try:
         bot = base64.urlsafe_b64decode(page_token.encode()).decode()
         parse_bot_name(bot)

@@ -1,37 +1,41 @@
-"""What the store raises.
+"""The errors that the store raises.
 
     StoreError
     ├── StoreUnavailable      Redis does not answer, or refuses to write for now: try again later
-    ├── StoreRefused          this Redis could lose what we acknowledge, so we do not start on it
-    ├── FenceLost             somebody else owns the match
-    ├── MatchRetired          the match is over and its journal has given way to the record, or it was dropped
-    ├── ProposalExpired       a lobby comes too late with a step of seating: the proposal may be another's by now
+    ├── StoreRefused          this Redis could lose acknowledged writes, so the server does not start on it
+    ├── FenceLost             another owner has the match
+    ├── MatchRetired          the match is over and its journal was replaced by the record, or it was dropped
+    ├── ProposalExpired       a lobby is too late with a step of seating: another lobby may have the proposal by now
     ├── BotAbsent             no such bot is registered
-    ├── BotExists             that bot is registered already, by another request
+    ├── BotExists             another request has already registered that bot
+    ├── AccessTokenAbsent     there is no such access token, or it is revoked
+    ├── AccessTokenExists     another request of the same id has created an access token
     ├── SetRefused            a match cannot join the set of duplicate deals; `reason` says why
-    ├── BadPageToken          a page token that this list never gave out
-    └── TokenRefused          a token that opens nothing; `reason` says UNKNOWN or REVOKED
+    ├── SetsNotBuilt          the store of an older version has no sets yet, by which lists are filtered
+    ├── BadPageToken          a page token that this list never issued
+    └── TokenRefused          a token that is not valid; `reason` says UNKNOWN, REVOKED or EXPIRED
 
-No gRPC codes here: the doors translate.
+
+There are no gRPC codes here: the doors translate.
 """
 
 from __future__ import annotations
 
 
 class StoreError(Exception):
-    """Root of everything the store raises on purpose."""
+    """Base class of all errors that the store raises on purpose."""
 
 
 class StoreUnavailable(StoreError):
-    """Redis does not answer, or refuses to write for now; the step may have happened or not."""
+    """Redis does not answer, or refuses to write for now. The operation may or may not have been executed."""
 
 
 class StoreRefused(StoreError):
-    """The Redis behind the URL is not fit to keep matches; the text says what would be right."""
+    """The Redis behind the URL is not safe for matches; the text says which setting would be right."""
 
 
 class FenceLost(StoreError):
-    """The fence is not where the claimer expected it: another owner was there first."""
+    """The fence is not at the epoch that the claim expected: another owner was first."""
 
     def __init__(self, match: str, epoch: int, owner: str) -> None:
         super().__init__(f"{match} is at epoch {epoch} and belongs to {owner or 'nobody'}")
@@ -43,7 +47,7 @@ class FenceLost(StoreError):
 
 
 class MatchRetired(StoreError):
-    """The match is over and delivered, or it was dropped; nothing more can be written about it."""
+    """The match is over and delivered, or it was dropped; nothing more can be written to it."""
 
     def __init__(self, match: str) -> None:
         super().__init__(f"{match} is over and its journal is retired, or it was dropped")
@@ -63,11 +67,11 @@ class BotAbsent(StoreError):
 
 
 class BotExists(StoreError):
-    """A bot of that name and version was registered by another request."""
+    """Another request has registered a bot of that name and version."""
 
 
 class BotDeleted(BotExists):
-    """There was a bot of that name and version."""
+    """A bot of that name and version existed and was deleted."""
 
 
 class SetRefused(StoreError):
@@ -82,13 +86,36 @@ class SetRefused(StoreError):
 
 
 class BadPageToken(StoreError):
-    """The page token is not one that this list gave out."""
+    """The page token is not one that this list issued."""
+
+
+class SetsNotBuilt(StoreError):
+    """The sets by which lists are filtered are still being built for a store of an older version: try again later."""
+
+
+class AccessTokenAbsent(StoreError):
+    """There is no such access token, or it is revoked; the text says which."""
+
+
+class AccessTokenExists(StoreError):
+    """Another request with the same id has created an access token."""
 
 
 class TokenRefused(StoreError):
-    """The token opens nothing."""
+    """The token is not valid."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"the token is {reason.lower()}")
+    def __init__(self, reason: str, *, is_mistyped: bool = False) -> None:
+        super().__init__(
+            "this token has a typing error, or a part of it is missing: its checksum does not fit"
+            if is_mistyped
+            else _WHY_REFUSED[reason]
+        )
         self.reason = reason
-        """UNKNOWN or REVOKED."""
+        """UNKNOWN, REVOKED or EXPIRED."""
+
+
+_WHY_REFUSED = {
+    "UNKNOWN": "this token is unknown",
+    "REVOKED": "this token is revoked",
+    "EXPIRED": "this token has expired; ask its issuer for a new one",
+}

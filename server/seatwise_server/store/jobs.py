@@ -1,4 +1,8 @@
-"""Match jobs for referees: a wake-up with an owner on record, not a lease; the fence decides who plays."""
+"""Match jobs for referees.
+
+A job tells referees that a match needs an owner, and names the referee that took it. It is no lease: the fence
+of the match decides who owns it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ _HELD_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A match that wants a referee."""
+    """A match that needs a referee."""
 
     job_id: str
     match: str
@@ -34,9 +38,11 @@ class Jobs:
         self._client = client
 
     async def push_job(self, match: str, until_ms: int | None = None) -> str:
-        """The id of the match's job, made if there is none; a match whose job is done gets a new one.
+        """Returns the id of the match's job, and creates the job if there is none; a match whose job is done
+        gets a new one.
 
-        Raises ProposalExpired when there is none and it is `until_ms`, in milliseconds of Redis's clock, or later.
+        Raises ProposalExpired if there is none and it is `until_ms`, in milliseconds of Redis's clock, or
+        later.
         """
         args = (match,) if until_ms is None else (match, until_ms)
         answer = await scripts.run_script(
@@ -51,9 +57,9 @@ class Jobs:
         return bool(await call(self._client, "HEXISTS", keys.JOB_MARKERS, match))
 
     async def take_jobs(self, consumer: str, count: int, block_ms: int) -> list[Job]:
-        """Jobs that nobody has taken, waiting at most 5 s for the first; empty when none came.
+        """Takes jobs that no referee has taken, waiting at most 5 s for the first; empty if none came.
 
-        A job whose reply was lost on the way is not given out again: `held` finds it.
+        A job whose reply was lost on the way is not given out again: `jobs_of` finds it.
         """
         block = max(1, min(block_ms, LONGEST_BLOCK_MS))
         how = ("COUNT", count, "BLOCK", block, "STREAMS", keys.JOB_STREAM, ">")
@@ -62,33 +68,33 @@ class Jobs:
         return [job for _, found in as_pairs(answer or []) for job in _parse_jobs(found)]
 
     async def count_by_owner(self) -> dict[str, int]:
-        """Consumers that have taken jobs and not done them, and how many."""
+        """Returns the number of unfinished jobs of each consumer that has taken some."""
         summary = await self._in_group(lambda: call(self._client, "XPENDING", keys.JOB_STREAM, GROUP))
         return {row["name"].decode(): int(row["pending"]) for row in summary["consumers"]}
 
     async def list_page(self, count: int, after_id: str = "-") -> list[Job]:
-        """Jobs, taken or not, oldest first, behind the last one of the page before."""
+        """Returns jobs, taken or not, oldest first, after the last one of the previous page."""
         start = after_id if after_id == "-" else f"({after_id}"
         return _parse_jobs(await call(self._client, "XRANGE", keys.JOB_STREAM, start, "+", "COUNT", count))
 
     async def count_waiting(self) -> int:
-        """How many jobs there are, taken or not."""
+        """Returns the number of unfinished jobs, taken or not."""
         return int(await call(self._client, "XLEN", keys.JOB_STREAM))
 
     async def untaken(self) -> int:
-        """How many jobs wait for a referee."""
+        """Returns the number of jobs that no referee has taken."""
         return max(0, await self.count_waiting() - sum((await self.count_by_owner()).values()))
 
     async def jobs_of(self, consumer: str, count: int = _HELD_AT_ONCE, after_id: str = "") -> list[Job]:
-        """Jobs that any consumer has taken and not done, oldest first; they stay its own."""
+        """Returns unfinished jobs that the consumer has taken, oldest first; they stay the consumer's."""
         args = (GROUP, consumer, count, f"({after_id}" if after_id else "-")
         found = await self._in_group(
             lambda: scripts.run_script(self._client, "job_held", [keys.JOB_STREAM], *args)
         )
-        return [Job(job_id.decode(), match.decode()) for job_id, match in _couples(found)]
+        return [Job(job_id.decode(), match.decode()) for job_id, match in _parse_pairs(found)]
 
     async def move_job(self, job_id: str, dead: str, consumer: str) -> bool:
-        """Makes the job of a dead consumer this one's; False when it is done. May be repeated."""
+        """Moves a job from a dead consumer to this one; returns False if the job is done. Repeatable."""
         args = (GROUP, dead, consumer, job_id)
         return bool(
             await self._in_group(
@@ -97,31 +103,31 @@ class Jobs:
         )
 
     async def give_back(self, job_id: str) -> bool:
-        """Leaves the job to others: whoever took it cannot do it. False when it is done."""
+        """Puts the job back for other referees, because its consumer cannot do it. Returns False if it is done."""
         named = [keys.JOB_STREAM, keys.JOB_MARKERS]
         return bool(await scripts.run_script(self._client, "job_return", named, GROUP, job_id))
 
     async def finish_job(self, job_id: str) -> bool:
-        """Ends the job for good; False when it had ended already."""
+        """Finishes the job for good; returns False if it was finished before."""
         named = [keys.JOB_STREAM, keys.JOB_MARKERS]
         return bool(await scripts.run_script(self._client, "job_done", named, GROUP, job_id))
 
     async def _in_group(self, ask: Callable[[], Awaitable[Any]]) -> Any:
-        """The answer, after making the group where there is none yet."""
+        """Calls `ask`; if the consumer group does not exist yet, creates it and calls `ask` again."""
         try:
             return await ask()
         except ResponseError as error:
             if not str(error).startswith("NOGROUP"):
                 raise
-        with contextlib.suppress(ResponseError):  # somebody else was quicker
+        with contextlib.suppress(ResponseError):  # another process created it first
             await call(self._client, "XGROUP CREATE", keys.JOB_STREAM, GROUP, "0", "MKSTREAM")
         return await ask()
 
 
 def _parse_jobs(found: Any) -> list[Job]:
-    """Jobs from a stream's entries; redis-py leaves the fields of a script's answer as they are."""
+    """Parses jobs from a stream's entries; redis-py leaves the fields of a script's answer as they are."""
     return [Job(job_id.decode(), as_pairs(fields)[0][1].decode()) for job_id, fields in found]
 
 
-def _couples(flat: Any) -> list[tuple[Any, Any]]:
+def _parse_pairs(flat: Any) -> list[tuple[Any, Any]]:
     return list(zip(flat[::2], flat[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""A match's journal in Redis: owning it, appending to it, reading it, and swapping it for the record."""
+"""A match's journal in Redis: claim the match, append to the journal, read it, and replace it by the record."""
 
 from __future__ import annotations
 
@@ -11,49 +11,52 @@ from typing import Any
 from seatwise_server.store import keys
 from seatwise_server.store.errors import FenceLost, MatchRetired
 from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
+from seatwise_server.store.match_filters import enter_state
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, RedisClient, call, call_blocking
 
 __all__ = ["AppendResult", "AppendTimeouts", "Death", "Fence", "Flusher", "Journal", "Listeners"]
 
-_COMPRESSION = 3
-"""zlib's level: a record of 25 kB takes 0.3 ms, a third of the default's time, and is 10 % longer."""
+_RECORD_COMPRESSION = 3
+"""The compression level of zlib: for a record of 25 kB it takes 0.3 ms, a third of the default's time. The
+result is 10 % longer.
+"""
 
 
 class Death(StrEnum):
-    """Whether, and when, the owner before a claimer has died."""
+    """Whether the previous owner of a match died, and how long after its claim."""
 
     NONE = ""
     SOON = "soon"
-    """After it had claimed the match."""
+    """Shortly after its claim of the match."""
     LATE = "late"
-    """It had lived with the match for a while."""
+    """After it had owned the match for a while."""
 
 
 FENCE_FIELDS = ("epoch", "owner", "retired", "confirmed", "deaths", "late", "since_ms")
-"""What a fence consists of, as `Fence.from_fields` wants it."""
+"""The fields of a fence in Redis, in the order that `Fence.from_fields` expects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Who may write about a match."""
+    """The owner of a match, and its counters; every write to the match is checked against it."""
 
     epoch: int
     owner: str
     is_retired: bool
-    """The match is delivered; only its record is left."""
+    """Whether the match is delivered; only its record is left."""
     confirmed: int = 0
-    """How often an owner that had been silent has made sure of it; a claimer names what it saw."""
+    """The number of times that a silent owner has confirmed its ownership. A claim names the number that it has read."""
     deaths: int = 0
-    """How many owners have died with the match since it last got on, the one that had brought it there included."""
+    """The number of owners that died since the match last made progress, including the owner that made the progress."""
     late: int = 0
-    """How many of them had lived with it for a while."""
+    """The number of them that had owned the match for a while."""
     since_ms: int = field(default=0, compare=False)
-    """When it was claimed, on Redis's clock."""
+    """The time of the claim, on Redis's clock."""
 
     @classmethod
     def from_fields(cls, answer: Sequence[bytes | None]) -> Fence | None:
-        """The fence from the values of `FENCE_FIELDS`; None when nobody has claimed the match."""
+        """Returns the fence from the values of `FENCE_FIELDS`; None if the match was never claimed."""
         epoch, owner, retired, *counts = answer
         if epoch is None:
             return None
@@ -76,12 +79,13 @@ class Journal:
         confirmed: int | None = None,
         death: Death = Death.NONE,
     ) -> int:
-        """The new epoch, now that the match belongs to `owner`; expects epoch 0 where there is no fence.
+        """Makes `owner` the owner of the match and returns the new epoch.
 
-        With `confirmed` only if the owner before has not confirmed its fence since that was read.
+        Expects the fence at `expected_epoch`; 0 means that there is no fence. With `confirmed` the claim
+        succeeds only if the previous owner has not confirmed its fence since that number was read.
 
-        Raises FenceLost when the fence is at another epoch, MatchRetired when the match is over. Asked
-        again by the same owner it gives the same answer. Claim first, read the journal afterwards.
+        Raises FenceLost if the fence is at another epoch, and MatchRetired if the match is over. A repeat by
+        the same owner returns the same epoch. Claim first, then read the journal.
         """
         seen = "" if confirmed is None else str(confirmed)
         args = (owner, expected_epoch, seen, death)
@@ -90,13 +94,14 @@ class Journal:
         )
 
     async def read_fence(self, match: str) -> Fence | None:
-        """Who owns the match; None when nobody ever has, or when the match is forgotten."""
+        """Returns the fence of the match; None if the match was never claimed, or its fence has expired."""
         return Fence.from_fields(await call(self._client, "HMGET", keys.match_fence(match), *FENCE_FIELDS))
 
     async def confirm_fence(self, match: str, epoch: int, owner: str) -> AppendResult:
-        """OK if the match is still this owner's; whoever takes it from now on has seen that the owner lives.
+        """Confirms that the match is still this owner's: OK, FENCED if it is another's or over, LOST if Redis
+        has forgotten the claim.
 
-        FENCED if it is another's or over, LOST if Redis has forgotten the claim.
+        Each OK is counted in the fence, so a claim that relies on an older count fails.
         """
         args = (epoch, owner)
         return AppendResult(
@@ -104,32 +109,36 @@ class Journal:
         )
 
     async def clear_deaths(self, match: str, epoch: int, owner: str) -> AppendResult:
-        """Of the deaths with this match only the last counts from now on; FENCED if it is another's. Repeatable."""
+        """Resets the deaths of this match to 1: only the last one still counts. FENCED if the match is
+        another's. Repeatable.
+        """
         named = [keys.match_fence(match)]
         return AppendResult(await scripts.run_script(self._client, "pardon", named, epoch, owner))
 
     async def reclaim_match(self, match: str, owner: str, epoch: int) -> int:
-        """The new epoch of a match whose claim, at `epoch`, Redis has forgotten in a failover.
+        """Returns a new epoch for a match whose claim, at `epoch`, Redis has forgotten in a failover.
 
-        It is one that nobody has had, so that bots and zombies cannot take the old past for the new. Only for
-        the owner that was told LOST; it holds entries that Redis has not, and the next append writes them again.
-        Raises FenceLost when the claim stands after all, or another's does, and MatchRetired.
+        No owner has had the new epoch, so bots and former owners cannot mistake the old state for the new one.
+        Only the owner that was told LOST may call this: it has the entries that Redis has lost, and its next
+        append writes them again.
+
+        Raises FenceLost if the claim exists after all or is another owner's, and MatchRetired.
         """
         return _parse_epoch(
             match, await scripts.run_script(self._client, "reclaim", [keys.match_fence(match)], owner, epoch)
         )
 
     async def read_entries(self, match: str, after_seq: int = 0) -> list[bytes]:
-        """The entries behind `after_seq`, in order; empty when there are none or no journal."""
+        """Returns the entries after number `after_seq`, in order; empty if there are none, or no journal."""
         return _parse_entries(
             await call(self._client, "XRANGE", keys.match_journal(match), f"{after_seq + 1}-0", "+")
         )
 
     async def wait_for_entries(self, match: str, after_seq: int, block_ms: int) -> list[bytes]:
-        """The entries behind `after_seq`, waiting for the first of them; empty when none came in time.
+        """Returns the entries after number `after_seq`, and waits for the first of them; empty if none came in time.
 
-        Waits at most 5 s and holds a connection while it does. An absent journal is one that has not
-        begun: the caller asks the match's meta whether it is over.
+        Waits at most 5 s, and uses a connection of its own while it waits. A match that has not begun has no
+        journal, nor has one that is over: the caller reads the match's meta to tell them apart.
         """
         block = max(1, min(block_ms, LONGEST_BLOCK_MS))
         key = keys.match_journal(match)
@@ -140,7 +149,7 @@ class Journal:
         return _parse_entries(found)
 
     async def last_seq(self, match: str) -> int:
-        """The number of the newest entry, 0 when there is no journal."""
+        """Returns the number of the newest entry; 0 if there is no journal."""
         newest = await call(self._client, "XREVRANGE", keys.match_journal(match), "+", "-", "COUNT", 1)
         return int(newest[0][0].partition(b"-")[0]) if newest else 0
 
@@ -154,16 +163,16 @@ class Journal:
         keep_s: int,
         state: str = "over",
     ) -> AppendResult:
-        """Swaps the journal for the record, sets result and state, and lets all of it go after `keep_s`.
+        """Replaces the journal by the record, sets result and state, and lets all of them expire after `keep_s`
+        seconds.
 
-        A match without journal or meta is retired all the same. May be repeated.
+        A match without journal or meta is retired as well. Repeatable.
         """
         named = (keys.match_fence, keys.match_journal, keys.match_meta, keys.match_record)
         keep_ms = max(1, keep_s * 1000)
-        args = (epoch, owner, zlib.compress(record, _COMPRESSION), result, state, keep_ms)
-        return AppendResult(
-            await scripts.run_script(self._client, "retire", [name(match) for name in named], *args)
-        )
+        args = (epoch, owner, zlib.compress(record, _RECORD_COMPRESSION), result, state, keep_ms)
+        retire = ("retire", [name(match) for name in named], args)
+        return AppendResult((await scripts.run_in_order(self._client, enter_state(match, state), retire))[1])
 
 
 def _parse_epoch(match: str, answer: list[Any]) -> int:
@@ -175,5 +184,5 @@ def _parse_epoch(match: str, answer: list[Any]) -> int:
 
 
 def _parse_entries(found: Any) -> list[bytes]:
-    """What stands in the field "e" of each entry of a stream."""
+    """Returns the field "e" of each entry of a stream."""
     return [fields[b"e"] for _, fields in found]

@@ -1,7 +1,7 @@
 """Every key and channel name in Redis.
 
-The braces are hash tags: all keys of one match (bot, queue, ...) live on one node of a cluster, so that
-one script may touch them together. No script touches two tags.
+The braces are hash tags: all keys with the same tag, for example those of one match, are on one node of a
+cluster. So one script may use them together. No script uses keys with two tags.
 """
 
 from __future__ import annotations
@@ -13,16 +13,22 @@ from redis.crc import key_slot
 PREFIX = "seatwise:"
 
 OFFERS_CHANNEL = "seatwise:offers"
-"""Tells lobbies that a bot has a new offer, or one less: `<bot> <match>/<seat>`."""
+"""Channel that tells lobbies of a bot's new or withdrawn offer: `<bot> <match>/<seat>`."""
 
 ATTENDS_CHANNEL = "seatwise:attends"
-"""Tells lobbies that a bot attends anew, so that the older stream ends: `<bot> <attend id>`."""
+"""Channel that tells lobbies of a bot's new Attend stream, so that the older stream ends: `<bot> <attend id>`."""
 
-FAREWELLS_CHANNEL = "seatwise:farewells"
-"""Tells referees that one of them has let go of its matches: its name."""
+HANDOVERS_CHANNEL = "seatwise:farewells"
+"""Channel that tells referees of a process that has given up all its matches: its name."""
 
 TOKENS_REVISION = "seatwise:tokens:revision"
-"""Rises with every rotation, revocation and deletion; whoever keeps streams open watches it."""
+"""Counter that rises with every rotation, revocation and deletion. Processes that keep streams open watch it."""
+
+ACCESS_TOKEN_INDEX = "seatwise:tokens:index"
+"""Sorted set of all access tokens, in the order of their names."""
+
+AUDIT_LOG = "seatwise:{audit}:log"
+"""Stream of the lines of the audit log, with ids `<seq>-0`."""
 
 BOT_INDEX = "seatwise:bots"
 """Sorted set of all registered bots, in the order of their names."""
@@ -34,23 +40,37 @@ LADDER_INDEX = "seatwise:{ladders}:index"
 """Sorted set of all ladders, in the order of their names."""
 
 MATCH_INDEX = "seatwise:{matches}:index"
-"""Sorted set of matches, the score is the creation time in microseconds of Redis's clock."""
+"""Sorted set of matches; the score is the creation time in microseconds of Redis's clock."""
 
 MATCH_EXPIRY = "seatwise:{matches}:expiry"
-"""Sorted set of retired matches, the score is when their record goes, in milliseconds."""
+"""Sorted set of retired matches; the score is the time at which the record expires, in milliseconds."""
+
+MATCH_FACETS = "seatwise:{matches}:facets"
+"""Hash from each listed match to the names of its sets. It has as many fields as the index has members."""
+
+MATCH_SETS = "seatwise:{matches}:by:"
+"""The prefix of the names of these sets. Each is a sorted set of matches, with the scores of the index."""
+
+MATCH_SETS_VERSION = "seatwise:{matches}:sets-version"
+"""The version of the sets that was built last; absent if none was built."""
 
 JOB_STREAM = "seatwise:{jobs}:stream"
 """The stream of match jobs."""
 
 JOB_MARKERS = "seatwise:{jobs}:open"
-"""Hash of matches that have a job now, each with the job's id."""
+"""Hash from each match with an open job to the id of that job."""
 
 PROCESS_INDEX = "seatwise:{processes}:index"
 """Sorted set of processes by the time of their last heartbeat."""
 
 
+def match_set(facet: str) -> str:
+    """Sorted set of the matches with this common property, for example `game/ugo` or `state/RUNNING`."""
+    return f"{MATCH_SETS}{facet}"
+
+
 def match_fence(match: str) -> str:
-    """Hash of epoch and owner."""
+    """Hash of the match's epoch, owner and the other `FENCE_FIELDS`."""
     return f"seatwise:{{match:{match}}}:fence"
 
 
@@ -60,7 +80,7 @@ def match_journal(match: str) -> str:
 
 
 def match_meta(match: str) -> str:
-    """Hash of what lists and lookups say about a match."""
+    """Hash of what lists and lookups show of a match."""
     return f"seatwise:{{match:{match}}}:meta"
 
 
@@ -71,67 +91,94 @@ def match_record(match: str) -> str:
 
 @lru_cache(maxsize=2_048)
 def append_keys(match: str) -> tuple[bytes, bytes]:
-    """Fence and journal as bytes, remembered because every append needs them."""
+    """Returns the keys of fence and journal as bytes; cached, because every append needs them."""
     return match_fence(match).encode(), match_journal(match).encode()
 
 
 @lru_cache(maxsize=2_048)
 def match_slot(match: str) -> int:
-    """The slot of a cluster in which all keys of the match lie."""
+    """Returns the cluster slot of all keys of the match."""
     return int(key_slot(match_fence(match).encode()))
 
 
 def bot_registration(bot: str) -> str:
-    """Hash of owner, token hash and dates, and how many Attend streams there were. It outlives the bot: names are not reused."""
+    """Hash of owner, token hash, dates and the number of Attend streams so far.
+
+    It outlives the bot, because names are not reused.
+    """
     return f"seatwise:{{bot:{bot}}}:registration"
 
 
+def access_token(name: str) -> str:
+    """Hash of an access token: its holder, scopes, times and the hash of its secret. It expires 90 days after its end."""
+    return f"seatwise:{{token:{name}}}:access"
+
+
+def audit_pseudonym(kind: str, value: str) -> str:
+    """The pseudonym of a person or an address in the audit log. It expires."""
+    return f"seatwise:{{audit}}:pseudonym:{kind}:{value}"
+
+
+def audit_meaning(pseudonym: str) -> str:
+    """The person or the address behind a pseudonym. It expires."""
+    return f"seatwise:{{audit}}:meaning:{pseudonym}"
+
+
+def audit_addresses(who: str) -> str:
+    """Set of the pseudonyms of the addresses from which this bot or this pseudonym of a person has called. It expires."""
+    return f"seatwise:{{audit}}:addresses:{who}"
+
+
 def bot_seats(bot: str) -> str:
-    """Set of `<match>/<seat>` that the bot holds now."""
+    """Set of the seats that the bot holds, each as `<match>/<seat>`."""
     return f"seatwise:{{bot:{bot}}}:seats"
 
 
 def bot_attendance(bot: str) -> str:
-    """Hash that says where and for how much the bot is present, gone with its lease."""
+    """Hash of the bot's attendance: its lobby, its queues and its number of matches. Expires with its lease."""
     return f"seatwise:{{bot:{bot}}}:attendance"
 
 
 def bot_off(bot: str) -> str:
-    """Hash of the ladders that the bot was taken off to the reason."""
+    """Hash from each ladder that the bot was taken off to the reason."""
     return f"seatwise:{{bot:{bot}}}:off"
 
 
 def bot_untaken(bot: str) -> str:
-    """Hash of `<match>/<seat>` of queues in which the bot has not sat down yet.
+    """Hash of the untaken seats of the bot: seats of queues, each `<match>/<seat>`, in which it has not sat
+    down yet.
 
-    The value is `<state> <ms>`, where ms is the time of the offer. The states are `reserved` (ms is 0), `offered`, then `told` or
-    `late` when the bot was told, and `left` when the bot has closed its stream since.
+    The value is `<state> <ms>`, where ms is the time of the offer. The state is `reserved` at first (then ms is
+    0), and `offered` after the offer. It becomes `told` or `late` when the bot was told, and `left` when the
+    bot has closed its stream since.
     """
     return f"seatwise:{{bot:{bot}}}:untaken"
 
 
 def bot_no_shows(bot: str) -> str:
-    """Hash of what the bot has missed in queues, what it has taken since, and until when it is off them."""
+    """Hash of the bot's no-shows in queues, of the seats that it has taken since, and of the time until which
+    it is off the queues.
+    """
     return f"seatwise:{{bot:{bot}}}:no-shows"
 
 
 def bot_offers(bot: str) -> str:
-    """Hash of `<match>/<seat>` to `<epoch> <offer>`."""
+    """Hash from `<match>/<seat>` to `<epoch> <offer>`."""
     return f"seatwise:{{bot:{bot}}}:offers"
 
 
 def queue_waiting(queue: str) -> str:
-    """Sorted set of bots, the score is when they entered, in milliseconds of Redis's clock."""
+    """Sorted set of bots; the score is the time of entry, in milliseconds of Redis's clock."""
     return f"seatwise:{{queue:{queue}}}:waiting"
 
 
 def queue_seating(queue: str) -> str:
-    """Hash of match to the bots taken for it and not yet seated."""
+    """Hash from each proposed match to the bots that were taken off the queue for it and are not seated yet."""
     return f"seatwise:{{queue:{queue}}}:seating"
 
 
 def _of(competition: str, what: str) -> str:
-    """A key of a ladder or a league, `ladders/{id}` or `leagues/{id}`: all keys of one lie together."""
+    """Returns a key of a ladder or a league (`ladders/{id}`, `leagues/{id}`); all keys of one have the same hash tag."""
     kind = competition.partition("/")[0].removesuffix("s")
     return f"seatwise:{{{kind}:{competition}}}:{what}"
 
@@ -142,7 +189,7 @@ def results_log(competition: str) -> str:
 
 
 def results_places(competition: str) -> str:
-    """Hash of match to its place in the log."""
+    """Hash from each match to its place in the log."""
     return _of(competition, "places")
 
 
@@ -157,22 +204,32 @@ def league_voids(name: str) -> str:
 
 
 def ladder_settings(name: str) -> str:
-    """Hash of a ladder's settings and the table that is shown."""
+    """Hash of a ladder's settings and its published table."""
     return _of(name, "ladder")
 
 
+def ladder_history_times(name: str) -> str:
+    """Sorted set of the points of a ladder's history; member and score are the time in milliseconds."""
+    return _of(name, "history-times")
+
+
+def ladder_history_points(name: str) -> str:
+    """Hash of the time of a point to its table."""
+    return _of(name, "history-points")
+
+
 def ladder_events(name: str) -> str:
-    """Stream of what counts for a ladder and is no result: absences, and pardons."""
+    """Stream of the ladder's events that are not results: absences and pardons."""
     return _of(name, "events")
 
 
 def ladder_event_names(name: str) -> str:
-    """Hash of the events of which there is one each."""
+    """Hash of the events of which there is only one each."""
     return _of(name, "event-names")
 
 
 def deal_set(name: str) -> str:
-    """Hash of a set of duplicate deals: its seed, and its matches and their ends by number."""
+    """Hash of a set of duplicate deals: its seed, and by number its matches and their ends."""
     return f"seatwise:{{set:{name}}}:deals"
 
 
@@ -187,5 +244,5 @@ def process_orders(process: str) -> str:
 
 
 def work_lease(work: str) -> str:
-    """The process that does this work."""
+    """The name of the process that holds this lease."""
     return f"seatwise:{{lease:{work}}}:holder"

@@ -1,4 +1,4 @@
-"""Ladders: what they are, what is shown of them, and who was taken off them."""
+"""Ladders: their settings, their published tables, and the bots that were taken off them."""
 
 from __future__ import annotations
 
@@ -11,52 +11,59 @@ from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, as_pairs, call
 
+HISTORY_GAP_MS = 600_000
+"""The least time between two points of a ladder's history."""
+
+MOST_HISTORY_POINTS = 512
+
 
 @dataclass(frozen=True, slots=True)
 class LadderMeta:
-    """A ladder as it is kept."""
+    """A ladder as it is stored."""
 
     name: str
     settings: bytes
     create_us: int
-    """When it was created, in microseconds of Redis's clock."""
+    """The time of creation, in microseconds of Redis's clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A ladder's table as it was last worked out."""
+    """A ladder's published table."""
 
     number: int
     """Rises with each table."""
     results: int
-    """How many results are in it."""
+    """The number of results in the table."""
     table: bytes
+    publish_ms: int | None = None
+    """When it was published, in milliseconds of Redis's clock; None if an older version published it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that counts and is no result."""
+    """Something that counts for a ladder but is not a result."""
 
     place: str
-    """In its log; opaque."""
+    """Its place in the log of events; opaque."""
     at: int
-    """How many results there were."""
+    """The number of results at that time."""
     pardoned: tuple[str, ...]
-    """What these bots had forfeited is forgotten."""
+    """The bots whose forfeits so far are forgotten."""
     absent: tuple[str, ...]
-    """These bots never sat down,"""
+    """The bots that never sat down in `match`."""
     match: str
-    """in this match."""
+    """The match of the absence; empty for a pardon."""
 
 
 class Ladders:
-    """All ladders on one Redis; their results are in `Results`."""
+    """All ladders on one Redis. Their results are in `ResultLogs`."""
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client
 
     async def create_ladder(self, name: str, settings: bytes) -> bytes:
-        """The settings of the ladder of that name: these, or those it was created with before."""
+        """Creates a ladder and returns its settings: these, or those with which it was created before."""
         held: bytes = await scripts.run_script(
             self._client, "ladder_create", [keys.ladder_settings(name)], settings
         )
@@ -64,68 +71,89 @@ class Ladders:
         return held
 
     async def get_ladder(self, name: str) -> LadderMeta | None:
-        """The ladder; None when there is none."""
+        """Returns the ladder; None if there is none."""
         settings, create_us = await call(
             self._client, "HMGET", keys.ladder_settings(name), "settings", "create_us"
         )
         return None if settings is None else LadderMeta(name, settings, int(create_us))
 
     async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
-        """The ladders behind that name, in the order of their names."""
+        """Returns the ladders after that name, in the order of their names."""
         limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
         answer = await call(self._client, "ZRANGE", keys.LADDER_INDEX, *limits)
         return [name.decode() for name in answer]
 
     async def all_names(self) -> list[str]:
-        """Of all ladders, in their order."""
+        """Returns the names of all ladders, in order."""
         names: list[str] = []
         while page := await self.list_names(names[-1] if names else ""):
             names += page
         return names
 
     async def publish_table(self, name: str, results: int, table: bytes) -> bool:
-        """Shows a table with so many results in it; False when a newer one is shown."""
+        """Publishes a table with so many results in it; returns False if a newer one is published."""
         args = (results, table)
         return bool(
             await scripts.run_script(self._client, "ladder_publish", [keys.ladder_settings(name)], *args)
         )
 
     async def read_table(self, name: str, unless: int = 0) -> Shown | None:
-        """The table; None when none was ever worked out, and when it is the one of that number."""
+        """Returns the published table; None if there is none yet, or if its number is `unless`."""
         number = await call(self._client, "HGET", keys.ladder_settings(name), "table_number")
         if number is None or int(number) == unless:
             return None
-        fields = ("table_number", "table_results", "table")
-        number, results, table = await call(self._client, "HMGET", keys.ladder_settings(name), *fields)
-        return None if number is None else Shown(int(number), int(results), table)
+        fields = ("table_number", "table_results", "table", "table_ms")
+        number, results, table, at_ms = await call(self._client, "HMGET", keys.ladder_settings(name), *fields)
+        if number is None:
+            return None
+        return Shown(int(number), int(results), table, None if at_ms is None else int(at_ms))
+
+    async def add_history_point(self, name: str, point: bytes) -> bool:
+        """Adds a point to the ladder's history; returns False if the last one is newer than `HISTORY_GAP_MS`."""
+        named = [keys.ladder_history_times(name), keys.ladder_history_points(name)]
+        args = (HISTORY_GAP_MS, MOST_HISTORY_POINTS, point)
+        return bool(await scripts.run_script(self._client, "ladder_history", named, *args))
+
+    async def read_history(self, name: str, before_ms: int, count: int) -> list[tuple[int, bytes]]:
+        """Returns the last points before that time in milliseconds, newest first; empty if there are none."""
+        limits = ("BYSCORE", "REV", "LIMIT", 0, count)
+        key = keys.ladder_history_times(name)
+        times = await call(self._client, "ZRANGE", key, f"({before_ms}", "-inf", *limits)
+        if not times:
+            return []
+        points = await call(self._client, "HMGET", keys.ladder_history_points(name), *times)
+        found = zip(times, points, strict=True)
+        return [(int(time), point) for time, point in found if point is not None]
 
     async def pardon_bot(self, name: str, bot: str) -> None:
-        """Forgets what the bot has forfeited there so far."""
+        """Forgets the bot's forfeits in the ladder so far."""
         await self._note_event(name, "", {"pardon": [bot]})
 
     async def note_absence(self, name: str, match: str, bots: Sequence[str]) -> None:
-        """Notes that these never sat down in a match that was void for it. May be repeated."""
+        """Notes that these bots never sat down in a match that was void for that reason. Repeatable."""
         await self._note_event(name, match, {"absent": list(bots), "match": match})
 
-    async def _note_event(self, name: str, only: str, event: dict[str, Any]) -> None:
+    async def _note_event(self, name: str, event_name: str, event: dict[str, Any]) -> None:
         named = [keys.ladder_events(name), keys.ladder_event_names(name), keys.results_places(name)]
-        await scripts.run_script(self._client, "ladder_event", named, only, json.dumps(event))
+        await scripts.run_script(self._client, "ladder_event", named, event_name, json.dumps(event))
 
     async def read_events(self, name: str, after: str = "0-0") -> list[Event]:
-        """What was noted behind that place, in its order. What is noted later has come after all results there are."""
+        """Returns the events after that place, in order. An event that is noted later comes after all results
+        that exist now.
+        """
         answer = await call(self._client, "XRANGE", keys.ladder_events(name), f"({after}", "+")
         return [_parse_event(place.decode(), fields) for place, fields in answer]
 
     async def take_off(self, bot: str, name: str, reason: str) -> None:
-        """Notes with the bot that it is off the ladder, and why."""
+        """Notes that the bot is off the ladder, and why."""
         await call(self._client, "HSET", keys.bot_off(bot), name, reason)
 
     async def let_back(self, bot: str, name: str) -> None:
-        """Takes that back; nothing happens when it is on it."""
+        """Lets the bot back onto the ladder; nothing happens if it is on it."""
         await call(self._client, "HDEL", keys.bot_off(bot), name)
 
     async def ladders_off(self, bot: str) -> dict[str, str]:
-        """The ladders that the bot is off, and why."""
+        """Returns the ladders that the bot is off, each with the reason."""
         answer = await call(self._client, "HGETALL", keys.bot_off(bot))
         return {name.decode(): reason.decode() for name, reason in as_pairs(answer)}
 

@@ -1,4 +1,4 @@
-"""Leagues: what they are, and what was played for nothing. Their results are in `Results`."""
+"""Leagues: their settings, and their void matches. Their results are in `ResultLogs`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from seatwise_server.store.redis.client import RedisClient, call
 
 @dataclass(frozen=True, slots=True)
 class LeagueMeta:
-    """A league as it is kept."""
+    """A league as it is stored."""
 
     name: str
     settings: bytes
     create_us: int
-    """When it was created, in microseconds of Redis's clock."""
+    """The time of creation, in microseconds of Redis's clock."""
 
 
 class Leagues:
@@ -26,7 +26,7 @@ class Leagues:
         self._client = client
 
     async def create_league(self, name: str, settings: bytes) -> bytes:
-        """The settings of the league of that name: these, or those it was created with before."""
+        """Creates a league and returns its settings: these, or those with which it was created before."""
         held: bytes = await scripts.run_script(
             self._client, "ladder_create", [keys.league_settings(name)], settings
         )
@@ -34,22 +34,22 @@ class Leagues:
         return held
 
     async def get_league(self, name: str) -> LeagueMeta | None:
-        """The league; None when there is none."""
+        """Returns the league; None if there is none."""
         settings, create_us = await call(
             self._client, "HMGET", keys.league_settings(name), "settings", "create_us"
         )
         return None if settings is None else LeagueMeta(name, settings, int(create_us))
 
     async def note_void(self, name: str, match: str) -> None:
-        """Notes that a match of the league counts for nobody. May be repeated."""
+        """Notes that a match of the league is void and does not count. Repeatable."""
         await call(self._client, "SADD", keys.league_voids(name), match)
 
     async def void_matches(self, name: str) -> set[str]:
-        """The matches of the league that were void; empty when none was."""
+        """Returns the league's void matches; empty if there are none."""
         return {match.decode() for match in await call(self._client, "SMEMBERS", keys.league_voids(name))}
 
     async def list_names(self, after: str = "", count: int = 1000) -> list[str]:
-        """The leagues behind that name, in the order of their names."""
+        """Returns the leagues after that name, in the order of their names."""
         limits = (f"({after}" if after else "-", "+", "BYLEX", "LIMIT", 0, count)
         answer = await call(self._client, "ZRANGE", keys.LEAGUE_INDEX, *limits)
         return [name.decode() for name in answer]

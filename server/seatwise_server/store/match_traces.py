@@ -1,4 +1,4 @@
-"""Everything that Redis holds of one match, for a check that compares it, and the writes that mend what does not fit."""
+"""Reads everything that Redis has of one match, for a check of its consistency, and repairs what is wrong."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any, NamedTuple
 
 from seatwise_server.store import keys
 from seatwise_server.store.journal import FENCE_FIELDS, Fence
+from seatwise_server.store.match_filters import STATE_SETS
 from seatwise_server.store.matches import Matches, MatchMeta
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call, call_many
 
 _EMPTY_RECORD = len(zlib.compress(b""))
-"""Bytes of the record of a void match."""
+"""The size in bytes of the record of a void match."""
 
 
 class ListCursor(NamedTuple):
-    """A place in the list of matches, or in that of kept records: a score and a name."""
+    """A place in the list of matches, or in the list of kept records: a score and a name."""
 
     score: int
     match: str
@@ -26,40 +27,47 @@ class ListCursor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MatchTraces:
-    """What there is of one match. The parts are not of one moment: what looks wrong deserves a second look."""
+    """Everything that Redis has of one match.
+
+    The parts are not read at the same moment: if they do not fit together, read them a second time.
+    """
 
     match: str
     meta: MatchMeta | None
     fence: Fence | None
     has_journal: bool
     has_record: bool
-    """Whether there is a record to read; a void match has none."""
+    """Whether there is a record to read; a void match has an empty one."""
     has_job: bool
     listed_us: int | None
-    """The creation time that the list of matches has, in microseconds; None if the match is not listed."""
+    """The creation time in the list of matches, in microseconds; None if the match is not listed."""
+    facets: str | None
+    """The permanent sets of the match, as the store has them; None if it has none."""
+    sets: frozenset[str]
+    """The sets in which the match is found, of those in which it may be."""
     kept_until_ms: int | None
-    """When the match is to leave the list, in milliseconds of Redis's clock; None if nobody has said."""
+    """When the match is to leave the list, in milliseconds of Redis's clock; None if that was never set."""
 
     @property
     def is_known(self) -> bool:
-        """Whether GetMatch can show it."""
+        """Whether GetMatch can show the match."""
         return self.meta is not None and "setup" in self.meta.fields
 
     @property
     def was_owned(self) -> bool:
-        """Whether a referee has left anything of it."""
+        """Whether a referee has written anything of the match."""
         return self.fence is not None or self.has_journal or self.has_record
 
 
 class MatchTraceReader:
-    """Reads and mends the traces of matches on one Redis."""
+    """Reads and repairs the traces of matches on one Redis."""
 
     def __init__(self, client: RedisClient, matches: Matches) -> None:
         self._client = client
         self._matches = matches
 
     async def read(self, match: str) -> MatchTraces:
-        """Everything there is of the match."""
+        """Reads everything that Redis has of the match."""
         commands: list[tuple[Argument, ...]] = [
             ("HGETALL", keys.match_meta(match)),
             ("HMGET", keys.match_fence(match), *FENCE_FIELDS),
@@ -68,29 +76,47 @@ class MatchTraceReader:
             ("HEXISTS", keys.JOB_MARKERS, match),
             ("ZSCORE", keys.MATCH_INDEX, match),
             ("ZSCORE", keys.MATCH_EXPIRY, match),
+            ("HGET", keys.MATCH_FACETS, match),
         ]
-        meta, fenced, journal, record, job, listed, kept = await call_many(self._client, commands)
+        found, fenced, journal, record, job, listed, kept, facets = await call_many(self._client, commands)
+        meta = MatchMeta.from_hash(match, found)
         return MatchTraces(
             match,
-            MatchMeta.from_hash(match, meta),
+            meta,
             Fence.from_fields(fenced),
             bool(journal),
             int(record) > _EMPTY_RECORD,
             bool(job),
             _score(listed),
+            None if facets is None else facets.decode(),
+            await self._sets_of(match, meta.facets.split() if meta else []),
             _score(kept),
         )
 
+    async def _sets_of(self, match: str, facets: Sequence[str]) -> frozenset[str]:
+        named = [*facets, *(f"state/{state}" for state in STATE_SETS)]
+        scores = await self._run_commands([("ZSCORE", keys.match_set(facet), match) for facet in named])
+        return frozenset(facet for facet, score in zip(named, scores, strict=True) if score is not None)
+
     async def page_of_list(self, after: ListCursor, count: int) -> list[ListCursor]:
-        """The next entries of the list of matches, oldest first, whether or not there is anything behind them."""
+        """Returns the next entries of the list of matches, oldest first, including entries without a match."""
         return await self._page(keys.MATCH_INDEX, after, count)
 
+    async def page_of_set(self, key: str, after: ListCursor, count: int) -> list[ListCursor]:
+        """Returns the next entries of one set of matches, oldest first."""
+        return await self._page(key, after, count)
+
+    async def scan_facets(self, cursor: int, count: int) -> tuple[int, list[str]]:
+        """Returns some matches that are in sets, and the next cursor: 0 after the last. Some may come twice."""
+        following, found = await call(self._client, "HSCAN", keys.MATCH_FACETS, cursor, "COUNT", count)
+        return int(following), [name.decode() for name, _ in as_pairs(found)]
+
     async def page_of_kept(self, after: ListCursor, count: int) -> list[ListCursor]:
-        """The next matches that are over and kept, with the time until which they are, soonest first."""
+        """Returns the next retired matches with the time until which they are kept, soonest first."""
         return await self._page(keys.MATCH_EXPIRY, after, count)
 
     async def _page(self, key: str, after: ListCursor, count: int) -> list[ListCursor]:
-        """Entries of one score are in the order of their names."""
+        """Entries with the same score are in the order of their names."""
         offset = 0
         while True:
             limits = ("BYSCORE", "LIMIT", offset, count, "WITHSCORES")
@@ -101,48 +127,65 @@ class MatchTraceReader:
             offset += count
 
     async def absent_among(self, matches: Sequence[str]) -> list[str]:
-        """Those of these matches that have no meta."""
-        answers = await self._ask([("EXISTS", keys.match_meta(match)) for match in matches])
+        """Returns those of these matches that have no meta."""
+        answers = await self._run_commands([("EXISTS", keys.match_meta(match)) for match in matches])
         return [match for match, meta in zip(matches, answers, strict=True) if not meta]
 
     async def unlisted_among(self, matches: Sequence[str]) -> list[str]:
-        """Those of these matches that the list of matches does not have."""
-        answers = await self._ask([("ZSCORE", keys.MATCH_INDEX, match) for match in matches])
+        """Returns those of these matches that are not in the list of matches."""
+        answers = await self._run_commands([("ZSCORE", keys.MATCH_INDEX, match) for match in matches])
         return [match for match, score in zip(matches, answers, strict=True) if score is None]
 
+    async def strays_among(self, matches: Sequence[str]) -> list[str]:
+        """Returns those of these matches that are in neither the list nor the list of kept records, and that
+        had no owner.
+        """
+        unlisted = await self.unlisted_among(matches)
+        kept = await self._run_commands([("ZSCORE", keys.MATCH_EXPIRY, match) for match in unlisted])
+        owned = await self._run_commands(
+            [("HEXISTS", keys.match_fence(match), "epoch") for match in unlisted]
+        )
+        found = zip(unlisted, kept, owned, strict=True)
+        return [match for match, until, is_owned in found if until is None and not is_owned]
+
     async def vanished_among(self, matches: Sequence[str]) -> list[str]:
-        """Those of these matches that have no meta and are in no list, while a fence or a record is still kept."""
+        """Returns those of these matches that have no meta and are in no list, although a fence or a record
+        still exists.
+        """
         absent = await self.unlisted_among(await self.absent_among(matches))
-        kept = await self._ask([("ZSCORE", keys.MATCH_EXPIRY, match) for match in absent])
-        fences = await self._ask([("HEXISTS", keys.match_fence(match), "epoch") for match in absent])
-        records = await self._ask([("EXISTS", keys.match_record(match)) for match in absent])
+        kept = await self._run_commands([("ZSCORE", keys.MATCH_EXPIRY, match) for match in absent])
+        fences = await self._run_commands([("HEXISTS", keys.match_fence(match), "epoch") for match in absent])
+        records = await self._run_commands([("EXISTS", keys.match_record(match)) for match in absent])
         found = zip(absent, kept, fences, records, strict=True)
         return [match for match, until, fence, record in found if until is None and (fence or record)]
 
-    async def _ask(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
+    async def _run_commands(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         return await call_many(self._client, commands) if commands else []
 
-    async def relist(self, match: str, create_us: int) -> None:
-        """Puts a match that there is into the list, at its place; an entry at another place goes."""
-        await call(self._client, "ZADD", keys.MATCH_INDEX, create_us, match)
+    async def relist(self, meta: MatchMeta) -> None:
+        """Puts an existing match into the list and its sets, and removes its entry at any other place."""
+        await self._matches.list_match(meta.match, meta.create_us, meta.facets)
+        await self._matches.sort_match(meta.match, meta.state)
 
     async def unlist(self, match: str) -> None:
-        """Takes an entry off the list behind which there is no match; one that was created meanwhile is put back."""
-        await call(self._client, "ZREM", keys.MATCH_INDEX, match)
+        """Removes an entry without a match from the list; if the match was created meanwhile, it is listed again."""
+        await self._matches.unlist_match(match)
         meta = await self._matches.get_meta(match)
         if meta:
-            await self.relist(match, meta.create_us)
+            await self.relist(meta)
 
     async def restore(self, match: str, create_us: int, fields: Mapping[str, Argument]) -> bool:
-        """Writes a meta that was lost, for as long as the record is kept, and lists the match.
+        """Restores a lost meta for as long as the record is kept, and lists the match.
 
-        False, and nothing is changed, when there is a meta, or no record any more.
+        Returns False, and changes nothing, if there is a meta, or no record any more.
         """
         named = [keys.match_meta(match), keys.match_record(match)]
         pairs = [part for pair in fields.items() for part in pair]
         if not await scripts.run_script(self._client, "match_restore", named, create_us, *pairs):
             return False
-        await self.relist(match, create_us)
+        meta = await self._matches.get_meta(match)
+        if meta:
+            await self.relist(meta)
         return True
 
 

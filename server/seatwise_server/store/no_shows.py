@@ -1,8 +1,8 @@
 """No-shows in queues: bots that did not sit down where they were offered a seat.
 
-The count lies with the bot, so a new stream of the bot changes nothing. A bot that is new, or has missed a seat, may have one
-seat of a queue in which it has not sat down yet, and one more for each seat that it takes in good time. The third no-show in
-a short time takes it off the queues for a while.
+The count belongs to the bot, so a new stream of the bot changes nothing. A bot that is new, or has missed a
+seat, may have one untaken seat: a seat of a queue in which it has not sat down yet. It may have one more for
+each seat that it takes in time. The third no-show in a short time takes it off the queues for a while.
 """
 
 from __future__ import annotations
@@ -21,29 +21,31 @@ from seatwise_server.store.seats import SeatOf
 MINUTE_MS = 60_000
 DAY_MS = 24 * 60 * MINUTE_MS
 MOST_UNTAKEN = 4
-"""So many seats may be untaken at once, however many the bot has taken: so many tables one bot can keep waiting."""
+"""The most untaken seats of one bot, however many seats it has taken before. It is also the most tables that
+one bot can keep waiting.
+"""
 SLOW_MS = 2000
-"""A bot that sits down so long after the offer keeps others waiting: it may have one untaken seat again."""
+"""A bot that sits down later than this after the offer keeps others waiting; it may again have only one untaken seat."""
 REMEMBERED_MS = 20 * MINUTE_MS
-"""So long a no-show is remembered; several one after the other."""
+"""For how long a no-show is remembered. Several are forgotten one after the other."""
 FORGIVEN_MS = 2 * MINUTE_MS
-"""So much sooner a no-show is forgiven for each seat that the bot takes."""
+"""How much sooner a no-show is forgotten for each seat that the bot takes."""
 MOST_REMEMBERED = 2
-"""With more no-shows than these a bot is off the queues."""
+"""For how long a bot is off the queues the first time. It doubles each time, until a day has passed since the last one."""
 PAUSE_MS = 10 * MINUTE_MS
-"""For so long the first time; each time for twice as long, until a day has passed since the last."""
+"""The first time off the queues. It doubles each time, until a day has passed since the last one."""
 LONGEST_PAUSE_MS = DAY_MS
 NO_SHOWS_KEPT_MS = 2 * DAY_MS
-"""So long after the last change all is forgotten."""
+"""How long after the last change everything is forgotten."""
 
 
 class NoShow(IntEnum):
-    """What became of a seat that was not taken."""
+    """The result for a seat that was not taken."""
 
     NONE = 0
-    """It was noted before, or is not a seat of a queue."""
+    """It was noted before, or the seat is not one of a queue."""
     EXCUSED = 1
-    """It does not count: the bot was not told in time, its lobby has died, or the fault was ours otherwise."""
+    """It does not count: the bot was not told in time, its lobby has died, or there was another fault of ours."""
     COUNTED = 2
     """The bot may have one untaken seat from now on."""
     OFF = 3
@@ -51,12 +53,12 @@ class NoShow(IntEnum):
 
 
 class SeatNews(Enum):
-    """What a bot knows of a seat of a queue that it has not taken."""
+    """The knowledge that a bot has of a seat of a queue that it has not taken."""
 
     UNTOLD = "untold"
     TOLD = "told"
     LEFT = "left"
-    """The bot has closed its stream since."""
+    """The bot has closed its stream since it was told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class OffQueues:
 
     @property
     def reason(self) -> str:
-        """Why, for the bot's owner."""
+        """The reason, for the bot's owner."""
         until = datetime.fromtimestamp(self.until_ms / 1000, UTC)
         return f"it did not sit down in {', '.join(self.matches)}; it is paired again from {until:%Y-%m-%d %H:%M:%S} UTC on"
 
@@ -82,9 +84,9 @@ class NoShows:
         self._client = client
 
     async def note_told(self, bot: str, seats: Sequence[SeatOf]) -> int:
-        """Notes that the offers of these seats were handed to the bot's stream.
+        """Notes that the offers of these seats were delivered to the bot's stream.
 
-        Answers for how many of them the bot has to sit down: those of queues that it was told of in time.
+        Returns for how many of them the bot must sit down: the seats of queues that it was told of in time.
         """
         names = [f"{match}/{seat}" for match, seat in seats]
         return int(
@@ -92,14 +94,15 @@ class NoShows:
         )
 
     async def seat_news(self, match: str, seats: Sequence[tuple[str, int]]) -> list[SeatNews | None]:
-        """What each bot knows of its seat; None for a seat that is taken, or is not one of a queue."""
+        """Returns what each bot knows of its seat; None for a seat that is taken, or is not one of a queue."""
         commands = [("HGET", keys.bot_untaken(bot), f"{match}/{seat}") for bot, seat in seats]
         return [_news(answer) for answer in await call_many(self._client, commands)]
 
     async def note_taken(self, bot: str, match: str, seat: int) -> bool:
-        """Notes that the bot has sat down; False when that is known already, or the seat is not one of a queue.
+        """Notes that the bot has sat down; returns False if that is noted already, or the seat is not one of a
+        queue.
 
-        All lobbies are told when it may be seated again for that, on keys.OFFERS_CHANNEL.
+        If the bot may be seated again because of it, all lobbies are notified on `keys.OFFERS_CHANNEL`.
         """
         more = (keys.OFFERS_CHANNEL, bot, MOST_UNTAKEN - 1, FORGIVEN_MS, NO_SHOWS_KEPT_MS, SLOW_MS)
         return bool(
@@ -109,9 +112,9 @@ class NoShows:
     async def note_no_shows(
         self, match: str, seats: Sequence[tuple[str, int]], *, counts: bool
     ) -> list[NoShow]:
-        """Notes for each bot and seat that the bot did not sit down; excused unless it `counts`. May be repeated.
+        """Notes for each bot and seat that the bot did not sit down; it is excused unless `counts`. Repeatable.
 
-        All lobbies are told, on keys.OFFERS_CHANNEL.
+        All lobbies are notified on `keys.OFFERS_CHANNEL`.
         """
         limits = (
             REMEMBERED_MS,
@@ -131,7 +134,7 @@ class NoShows:
         return [NoShow(answer) for answer in await scripts.run_script_many(self._client, "no_show", calls)]
 
     async def off(self, bot: str) -> OffQueues | None:
-        """Until when the bot is off the queues, and why; None when it is not."""
+        """Returns until when the bot is off the queues, and why; None if it is not."""
         found = await scripts.run_script(self._client, "no_shows_off", [keys.bot_no_shows(bot)])
         if not found:
             return None
@@ -139,7 +142,7 @@ class NoShows:
         return OffQueues(int(until_ms), tuple(matches.decode().split(" ")))
 
     async def forgive(self, bot: str) -> bool:
-        """Forgets all no-shows of the bot, and lets it back on the queues; False when there are none."""
+        """Forgets all no-shows of the bot, and lets it back onto the queues; returns False if there are none."""
         return bool(await call(self._client, "UNLINK", keys.bot_no_shows(bot)))
 
 

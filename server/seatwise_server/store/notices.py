@@ -1,4 +1,4 @@
-"""Hears what is published: hints that something changed, never the change itself, so that one may be lost."""
+"""Listens to published notices. A notice says only that something has changed, so a lost notice does no harm."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from seatwise_server.store.seats import SeatOf, seat_of
 
 
 class LobbyNotice(NamedTuple):
-    """Something has happened to a bot."""
+    """Something has changed for a bot."""
 
     bot: str
     attend_id: str = ""
-    """It attends anew, under this id; empty when it is about a seat."""
+    """The id of the bot's new attendance; empty if the notice is about a seat."""
     seat: SeatOf | None = None
-    """Of which the offer has changed."""
+    """The seat whose offer has changed; None if the notice is about an attendance."""
 
 
 async def lobby_notices(client: RedisClient) -> AsyncIterator[LobbyNotice]:
-    """What lobbies want to know, as it happens. `StoreUnavailable` when Redis is gone: listen again."""
+    """Yields the notices for lobbies as they are published. Raises `StoreUnavailable` if Redis is away: listen again."""
     async for channel, notice in _notices(client, keys.OFFERS_CHANNEL, keys.ATTENDS_CHANNEL):
         bot, _, what = notice.partition(" ")
         yield (
@@ -33,13 +33,13 @@ async def lobby_notices(client: RedisClient) -> AsyncIterator[LobbyNotice]:
 
 
 async def handover_notices(client: RedisClient) -> AsyncIterator[str]:
-    """Processes that have let go of everything, as it happens. Raises as `lobby_notices` does."""
-    async for _, process in _notices(client, keys.FAREWELLS_CHANNEL):
+    """Yields the names of processes that have given up all their matches. Raises the same errors as `lobby_notices`."""
+    async for _, process in _notices(client, keys.HANDOVERS_CHANNEL):
         yield process
 
 
 async def _notices(client: RedisClient, *channels: str) -> AsyncIterator[tuple[str, str]]:
-    """Channel and text of each notice."""
+    """Yields the channel and the text of each notice."""
     async with aclosing(client.listen_to(*channels)) as notices:
         async for notice in notices:
             yield notice

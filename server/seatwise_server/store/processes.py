@@ -1,4 +1,4 @@
-"""Which processes live: heartbeats in Redis, the rule for calling one dead, and orders to each."""
+"""The heartbeats of processes in Redis, the rule by which a process counts as dead, and orders to each process."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from seatwise_server.store.redis.client import (
 )
 
 PROCESSES_KEPT_MS = 300_000
-"""Heartbeats and orders of a process that is no more go after this; it is no rule for who lives."""
+"""For how long heartbeats and orders of a dead process are kept. It does not decide which processes are alive."""
 
 _MOST_ORDERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """What a process says of itself."""
+    """The facts that a process reports about itself."""
 
     count: int
-    """Rises with every beat; only its change means anything."""
+    """Rises with every heartbeat; it only matters that it changes."""
     address: str
     has_left: bool
-    """It has stopped in order and let go of everything."""
+    """Whether the process has stopped in an orderly way and given up all its matches."""
     tables: int = 0
-    """Matches it has."""
+    """The number of matches that it owns."""
     free: int = 0
-    """Matches it could take besides; none while it drains."""
+    """The number of further matches that it could take; 0 while it drains."""
     is_draining: bool = False
-    """It takes no new matches."""
+    """Whether it takes no new matches."""
     beat_ms: int = field(default=0, compare=False)
-    """When it beat last, on Redis's clock; for people to read."""
+    """The time of its last heartbeat, on Redis's clock; only for display."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Something one process is asked to do; it may come twice."""
+    """Something that a process is asked to do; it may arrive twice."""
 
     order_id: str
     order: bytes
 
 
 class Processes:
-    """All processes on one Redis. A process has a new name with every start."""
+    """All processes on one Redis. A process gets a new name at every start."""
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client
@@ -58,7 +58,7 @@ class Processes:
     async def write_heartbeat(
         self, process: str, address: str, tables: int = 0, free: int = 0, *, is_draining: bool = False
     ) -> int:
-        """One heartbeat, once a second; answers its count."""
+        """Writes one heartbeat, to be called once a second; returns the heartbeat's count."""
         named = [keys.process_beat(process), keys.PROCESS_INDEX]
         facts = ("address", address, "tables", tables, "free", free, "draining", int(is_draining))
         return int(
@@ -66,17 +66,19 @@ class Processes:
         )
 
     async def deregister_process(self, process: str) -> bool:
-        """Says that the process has let go of everything, so that others need not wait; False when unknown.
+        """Publishes that the process has given up all its matches, so that others need not wait for its lease
+        to end.
 
-        Others may say it of a process that they know for certain to be dead.
+        Returns False if the process is unknown. Another process may call this for a process that it knows to be
+        dead.
         """
-        args = (process, keys.FAREWELLS_CHANNEL)
+        args = (process, keys.HANDOVERS_CHANNEL)
         return bool(
-            await scripts.run_script(self._client, "process_farewell", [keys.process_beat(process)], *args)
+            await scripts.run_script(self._client, "process_deregister", [keys.process_beat(process)], *args)
         )
 
     async def read_heartbeats(self) -> dict[str, Heartbeat]:
-        """The last heartbeat of every process that beat within the last minutes."""
+        """Returns the last heartbeat of every process that wrote one within `PROCESSES_KEPT_MS`."""
         answer = await call(self._client, "ZRANGE", keys.PROCESS_INDEX, 0, -1, "WITHSCORES")
         found = [(name.decode(), int(score)) for name, score in as_pairs(answer)]
         commands = [("HMGET", keys.process_beat(name), *_FACTS) for name, _ in found]
@@ -88,13 +90,13 @@ class Processes:
         }
 
     async def forget_process(self, process: str) -> None:
-        """Takes a dead process off the books, with its orders; nothing happens when it is not on them."""
+        """Removes a dead process and its orders; nothing happens if it is unknown."""
         gone = (keys.process_beat(process), keys.process_orders(process))
         commands = [("ZREM", keys.PROCESS_INDEX, process), *(("UNLINK", name) for name in gone)]
         await call_many(self._client, commands)
 
     async def send_order(self, process: str, order: bytes) -> str:
-        """Leaves an order for a process and answers its id; one that is no more never reads it."""
+        """Sends an order to a process and returns the order's id; a dead process never reads it."""
         key = keys.process_orders(process)
         added, _ = await call_many(
             self._client,
@@ -106,9 +108,10 @@ class Processes:
         return str(added.decode())
 
     async def read_orders(self, process: str, after_id: str = "0", block_ms: int = 0) -> list[Order]:
-        """The orders behind the last one carried out, which is dropped with all before it; empty when none.
+        """Returns the orders after `after_id`, the last one that was carried out; empty if there are none.
 
-        Waits at most 5 s. An order whose reply was lost comes again, so none is missed.
+        Drops that order and all before it. Waits at most 5 s. An order whose reply was lost is returned again,
+        so none is missed.
         """
         key = keys.process_orders(process)
         await call(self._client, "XTRIM", key, "MINID", after_id)
@@ -134,15 +137,16 @@ def _parse_heartbeat(
 class _Watched:
     count: int | None
     since_s: float
-    """When we first saw this count, or later, if Redis was slow since then."""
+    """The time at which this count was first seen; or a later time, if Redis was slow since then."""
 
 
 class DeathWatch:
-    """Says which processes are dead, from what this process itself has seen; it has no clock of its own.
+    """Decides which processes are dead, by what this process itself has observed. It has no clock of its own.
 
-    Dead is whose heartbeat stood still for the whole lease while Redis answered promptly all the time: after
-    an answer that was slow, or observations that were far apart, everybody gets a whole lease again. A
-    process that is only mentioned (it owns a job) and has no heartbeat is treated like one that stands still.
+    A process is dead if its heartbeat did not change for the whole lease while Redis answered promptly all the
+    time. After a slow answer, or observations that were too far apart, every process gets a whole new lease. A
+    process that is only mentioned (it owns a job) and has no heartbeat counts as one whose heartbeat does not
+    change.
     """
 
     def __init__(self, lease_s: float = 5.0, prompt_s: float = 1.0, apart_s: float = 2.5) -> None:
@@ -160,7 +164,7 @@ class DeathWatch:
         beats: Mapping[str, Heartbeat],
         mentioned: Collection[str] = (),
     ) -> None:
-        """Takes in one look at all heartbeats, with the monotonic times of asking and of the answer."""
+        """Records one reading of all heartbeats, with the monotonic times in seconds of the question and of the answer."""
         is_prompt = answered_s - asked_s <= self._prompt_s
         is_dense = self._last_s is None or asked_s - self._last_s <= self._apart_s
         counts = {name: beat.count for name, beat in beats.items()} | {
@@ -180,7 +184,7 @@ class DeathWatch:
         return before if fresh_s is None else _Watched(count, fresh_s)
 
     def dead_processes(self) -> frozenset[str]:
-        """Those dead at the last observation, and those that have left in order."""
+        """Returns the processes that were dead at the last observation, and those that have stopped in an orderly way."""
         if self._last_s is None:
             return frozenset()
         still = (name for name, it in self._watched.items() if self._last_s - it.since_s >= self._lease_s)

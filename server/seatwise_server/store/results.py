@@ -1,9 +1,10 @@
-"""The result logs of ladders and leagues: what everything that is said of them is worked out from."""
+"""The result logs of ladders and leagues. Every figure of a competition is computed from its log."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from seatwise_server.competition.logged_result import LoggedResult
@@ -12,16 +13,25 @@ from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, call, call_many
 
 
+@dataclass(frozen=True, slots=True)
+class ResultLogEntry:
+    """A result with the time at which it was added to its log."""
+
+    result: LoggedResult
+    log_ms: int | None
+    """In milliseconds of Redis's clock; None if an older version added it."""
+
+
 class ResultLogs:
-    """All logs on one Redis. A log is there when it has a result; nothing is ever taken out of it."""
+    """All result logs on one Redis. A log exists from its first result on; no result is ever removed."""
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client
 
     async def append_result(self, competition: str, result: LoggedResult) -> int:
-        """The place of the result, from 1; its own `seq` is not looked at.
+        """Appends a result and returns its place, from 1; the `seq` of `result` is ignored.
 
-        A match that is in the log already keeps its place and its first result: this may be repeated.
+        Repeatable: a match that is already in the log keeps its place and its first result.
         """
         body = result.to_json()
         del body["seq"]
@@ -32,31 +42,40 @@ class ResultLogs:
     async def read_results(
         self, competition: str, after_seq: int = 0, count: int = 1000
     ) -> list[LoggedResult]:
-        """The next results behind that place, in their order; empty when there are none."""
+        """Returns the next results after that place, in order; empty if there are none."""
+        return [entry.result for entry in await self.read_entries(competition, after_seq, count)]
+
+    async def read_entries(
+        self, competition: str, after_seq: int = 0, count: int = 1000
+    ) -> list[ResultLogEntry]:
+        """Returns the next entries after that place, in order; empty if there are none."""
         args = (f"{after_seq + 1}-0", "+", "COUNT", count)
-        return _parse_results(await call(self._client, "XRANGE", keys.results_log(competition), *args))
+        return _parse_entries(await call(self._client, "XRANGE", keys.results_log(competition), *args))
 
     async def read_back(
         self, competition: str, before_seq: int = 2**53, count: int = 1000
-    ) -> list[LoggedResult]:
-        """The last results before that place, the newest first; empty when there are none."""
+    ) -> list[ResultLogEntry]:
+        """Returns the last entries before that place, newest first; empty if there are none."""
         args = (f"({before_seq}-0", "-", "COUNT", count)
-        return _parse_results(await call(self._client, "XREVRANGE", keys.results_log(competition), *args))
+        return _parse_entries(await call(self._client, "XREVRANGE", keys.results_log(competition), *args))
 
     async def place_in(self, competitions: Sequence[str], match: str) -> tuple[str, int] | None:
-        """The log among these that has the match, and the match's place in it; None when none has."""
+        """Returns the log among these that has the match, and the match's place in it; None if none has it."""
         commands = [("HGET", keys.results_places(each), match) for each in competitions]
         answers = await call_many(self._client, commands) if commands else []
         found = zip(competitions, answers, strict=True)
         return next(((each, int(place)) for each, place in found if place is not None), None)
 
     async def count_results(self, competition: str) -> int:
-        """How many there are."""
+        """Returns the number of results."""
         return int(await call(self._client, "XLEN", keys.results_log(competition)))
 
 
-def _parse_results(answer: Any) -> list[LoggedResult]:
-    return [
-        LoggedResult.from_json({**json.loads(fields[b"r"]), "seq": int(place.partition(b"-")[0])})
-        for place, fields in answer
-    ]
+def _parse_entries(answer: Any) -> list[ResultLogEntry]:
+    return [_parse_entry(int(place.partition(b"-")[0]), fields) for place, fields in answer]
+
+
+def _parse_entry(seq: int, fields: dict[bytes, bytes]) -> ResultLogEntry:
+    log_ms = fields.get(b"t")
+    result = LoggedResult.from_json({**json.loads(fields[b"r"]), "seq": seq})
+    return ResultLogEntry(result, None if log_ms is None else int(log_ms))

@@ -1,39 +1,41 @@
-"""Sets of duplicate deals: their seeds, their matches, and whether all of them are over."""
+"""Sets of duplicate deals: their seeds, their matches, and whether all their matches are over."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from seatwise_referee.match_state import MatchState
 from seatwise_server.store import keys
 from seatwise_server.store.errors import SetRefused
 from seatwise_server.store.redis import scripts
-from seatwise_server.store.redis.client import RedisClient, as_pairs, call
+from seatwise_server.store.redis.client import RedisClient, as_pairs, call, call_many
 
 
 @dataclass(frozen=True, slots=True)
 class SetOfDeals:
-    """A set as it stands."""
+    """A set of duplicate deals in its present state."""
 
     size: int
     matches: tuple[str, ...]
-    """Those that have joined, in the order of their numbers."""
+    """The matches that have joined, in the order of their numbers."""
     is_over: bool
     awaited: tuple[str, ...]
-    """Those that have joined and are not over."""
+    """The matches that have joined and are not over."""
 
 
 class DealSets:
-    """All sets on one Redis. The name of a set is used once."""
+    """All sets on one Redis. The name of a set is used only once."""
 
     def __init__(self, client: RedisClient) -> None:
         self._client = client
 
     async def join_set(self, name: str, number: int, match: str, size: int, kind: str, seed: bytes) -> bytes:
-        """The set's seed, now that the match is number `number` of it; `seed` if that makes the set.
+        """Adds the match to the set with this number, and returns the set's seed; it is `seed` if this creates
+        the set.
 
-        A repeat for the same match has the same answer. A number may be given again when its match was voided.
-        Raises SetRefused when the set has another size or kind, when the number is taken, and when it is over.
+        A repeat for the same match has the same answer. A number may be used again after its match was voided.
+        Raises SetRefused if the set has another size or kind, if the number is taken, and if the set is over.
         """
         args = (number, match, size, kind, seed.hex())
         answer, found, instead = await scripts.run_script(
@@ -44,27 +46,38 @@ class DealSets:
         return bytes.fromhex(found.decode())
 
     async def end_match(self, name: str, number: int, match: str, state: MatchState, keep_s: int) -> bool:
-        """Notes that a match is FINISHED or VOIDED; whether that was the last. May be repeated.
+        """Notes that a match is FINISHED or VOIDED; returns whether the set is over. Repeatable.
 
-        What is known of a set that is over goes after `keep_s`: call it after `Journal.retire`, with the same
-        time. Nothing happens when there is no such set, or when the number has been given to another match.
+        A set that is over expires after `keep_s` seconds: call this after `Journal.retire_match`, with the same
+        time. Returns False if there is no such set. A match that has lost its number to another match does not
+        count.
         """
         args = (number, match, state, max(1, keep_s * 1000))
         answer: int = await scripts.run_script(self._client, "set_end", [keys.deal_set(name)], *args)
         return answer == 1
 
     async def close_set(self, name: str, keep_s: int) -> bool | None:
-        """No more join; whether the set is over by that. None when there is no such set."""
+        """Closes the set, so that no more matches can join; returns whether the set is over. None if there is
+        no such set.
+        """
         args = ("", "", "", max(1, keep_s * 1000))
         answer = await scripts.run_script(self._client, "set_end", [keys.deal_set(name)], *args)
         return None if answer == -1 else answer == 1
 
     async def is_over(self, name: str) -> bool:
-        """Whether what its matches hold may be given; False when nothing is known of it."""
+        """Whether all matches of the set are over, so that their records may be shown; False if the set is unknown."""
         return bool(await call(self._client, "HEXISTS", keys.deal_set(name), "over"))
 
+    async def running_among(self, names: Iterable[str]) -> frozenset[str]:
+        """Those of the sets that are known and not over. A set that is not known any more was over, and its time is up."""
+        asked = sorted(set(names))
+        commands = [("HMGET", keys.deal_set(name), "size", "over") for name in asked]
+        answers = await call_many(self._client, commands) if commands else []
+        known = zip(asked, answers, strict=True)
+        return frozenset(name for name, (size, over) in known if size is not None and over is None)
+
     async def get_set(self, name: str) -> SetOfDeals | None:
-        """The set; None when it was never made, or its time is over."""
+        """Returns the set; None if it never existed, or has expired."""
         answer = await call(self._client, "HGETALL", keys.deal_set(name))
         fields = {field.decode(): value.decode() for field, value in as_pairs(answer)}
         if "size" not in fields:

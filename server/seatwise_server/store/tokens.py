@@ -1,7 +1,14 @@
-"""Tokens: what proves that a caller is the bot, or the admin, that it says.
+"""The texts of tokens. A token proves that a caller is the bot, or the person, that it claims to be.
 
-A bot's token is `<name>.<version>.<secret>`. Names and secrets have no dots, so a version may: what stands
-between the first dot and the last is the version. The store keeps a hash of the secret only.
+A token is `seatwise_<kind>_<body><checksum>`. Scanners for leaked secrets know it by its prefix, and the checksum tells a
+typing error from a token that is no longer valid. The bodies:
+
+- of kind `bot`: `<name>.<version>.<secret>`. A version may have dots: it is everything between the first dot and the last.
+- of kind `access`: `<id>.<secret>`, as `store/access_tokens.py` issues them.
+- of kind `admin`: `<secret>`, in the one local file.
+
+Before version 0.2.0 a bot's token was its body alone, and the admin token was `admin.<secret>`. Both still work.
+The store keeps only a hash of each secret.
 """
 
 from __future__ import annotations
@@ -11,14 +18,28 @@ import contextlib
 import hashlib
 import os
 import secrets
+import zlib
 from pathlib import Path
+from time import monotonic
 
 import structlog
 
 from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.store.errors import StoreError, TokenRefused
 
+TOKEN_PREFIX = "seatwise_"
+BOT_KIND = "bot"
+ACCESS_KIND = "access"
+ADMIN_KIND = "admin"
+
+CHECKSUM_LENGTH = 7
 SECRET_BYTES = 32
+
+NO_HASH = bytes(32)
+"""Stands for the hash of an unknown holder, so that its comparison takes equally long. No secret has this hash."""
+
+ADMIN_FILE_CHECK_S = 0.3
+"""Seconds between two looks at the file of the admin token: a change is noticed within a second."""
 
 _SHORTEST_ADMIN_TOKEN = 32
 
@@ -26,39 +47,73 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class BadAdminTokenFile(StoreError):
-    """The admin token file is there, and what is in it is no token."""
+    """The admin token file exists, but its content is not a token."""
 
 
 def new_token(bot: str) -> tuple[str, bytes]:
-    """A fresh token for the bot, and the hash to keep of it."""
+    """Returns a new token for the bot, and the hash to store for it."""
     name, version = parse_bot_name(bot)
     secret = _new_secret()
-    return f"{name}.{version}.{secret}", hash_secret(secret)
+    return _format_token(BOT_KIND, f"{name}.{version}.{secret}"), hash_secret(secret)
+
+
+def new_access_token(token_id: str) -> tuple[str, bytes]:
+    """Returns a new text for the access token of that id, and the hash to store for it."""
+    secret = _new_secret()
+    return _format_token(ACCESS_KIND, f"{token_id}.{secret}"), hash_secret(secret)
+
+
+def parse_token(token: str) -> tuple[str, str]:
+    """Returns the kind of a token, and its body without the checksum. A text without our prefix may be a bot's old token.
+
+    Raises TokenRefused for a text whose checksum does not fit.
+    """
+    if not token.startswith(TOKEN_PREFIX):
+        return BOT_KIND, token
+    text, checksum = token[:-CHECKSUM_LENGTH], token[-CHECKSUM_LENGTH:]
+    if _checksum_of(text) != checksum:
+        raise TokenRefused("UNKNOWN", is_mistyped=True)
+    kind, _, body = text.removeprefix(TOKEN_PREFIX).partition("_")
+    return kind, body
 
 
 def split_token(token: str) -> tuple[str, str]:
-    """The bot that a token claims to be, and its secret; raises TokenRefused for what cannot be a token."""
-    name, _, rest = token.partition(".")
+    """Returns the bot that a bot's own token names, and its secret. Raises TokenRefused for any other text."""
+    kind, body = parse_token(token)
+    name, _, rest = body.partition(".")
     version, _, secret = rest.rpartition(".")
     try:
-        return bot_name_for(name, version), secret
+        if kind == BOT_KIND:
+            return bot_name_for(name, version), secret
     except BadBotName:
-        raise TokenRefused("UNKNOWN") from None
+        pass
+    raise TokenRefused("UNKNOWN")
+
+
+def _format_token(kind: str, body: str) -> str:
+    text = f"{TOKEN_PREFIX}{kind}_{body}"
+    return text + _checksum_of(text)
+
+
+def _checksum_of(text: str) -> str:
+    """Returns the CRC-32 of the text, in seven letters and digits."""
+    return _encode_base32(zlib.crc32(text.encode()).to_bytes(4, "big"))
 
 
 def hash_secret(secret: str) -> bytes:
-    """What is stored of a secret; 32 random bytes need no salt and no slow hash."""
+    """Returns the hash that is stored for a secret. Its 32 random bytes need no salt and no slow hash."""
     return hashlib.sha256(secret.encode()).digest()
 
 
 def load_or_create_admin_token(path: Path) -> str:
-    """The admin token in the file; a missing file is written with a new one, never readable by others.
+    """Returns the admin token in the file; a missing file is created with a new token, readable only by its
+    owner.
 
-    Of several processes that create it at once all get the same. Raises BadAdminTokenFile for a file whose
-    text is too short to be a secret, and OSError when it can be neither read nor written.
+    If several processes create the file at once, all of them get the same token. Raises BadAdminTokenFile if
+    the text of the file is too short for a secret, and OSError if the file cannot be read or written.
     """
     if not path.exists():
-        _create_whole(path, f"admin.{_new_secret()}\n")
+        _create_whole(path, _format_token(ADMIN_KIND, _new_secret()) + "\n")
     if path.stat().st_mode & 0o077:
         _log.warning("admin_token_exposed", path=str(path), hint=f"chmod 600 {path}")
     token = path.read_text().strip()
@@ -69,12 +124,53 @@ def load_or_create_admin_token(path: Path) -> str:
     return token
 
 
+class AdminTokenFile:
+    """The admin token of this machine. A token that is written into the file counts within a second, without a restart."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._token = load_or_create_admin_token(path)
+        self._version = self._read_version()
+        self._next_check_s = 0.0
+
+    def read_token(self) -> str:
+        """Returns the token. A file that was deleted is created again, with a new token.
+
+        While the file cannot be read or holds no token, the last token counts, and the log says so.
+        """
+        if monotonic() >= self._next_check_s:
+            self._next_check_s = monotonic() + ADMIN_FILE_CHECK_S
+            if self._read_version() != self._version and self._path.parent.is_dir():
+                self._load_again()
+        return self._token
+
+    def _load_again(self) -> None:
+        try:
+            self._token = load_or_create_admin_token(self._path)
+            _log.info("admin_token_changed", path=str(self._path))
+        except (OSError, BadAdminTokenFile) as error:
+            _log.warning("admin_token_unreadable", path=str(self._path), why=str(error))
+        self._version = self._read_version()
+
+    def _read_version(self) -> tuple[int, int, int] | None:
+        """Returns what changes with the content of the file; None without a file."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ino, found.st_size
+
+
 def _new_secret() -> str:
-    return base64.b32encode(secrets.token_bytes(SECRET_BYTES)).decode().rstrip("=").lower()
+    return _encode_base32(secrets.token_bytes(SECRET_BYTES))
+
+
+def _encode_base32(raw: bytes) -> str:
+    return base64.b32encode(raw).decode().rstrip("=").lower()
 
 
 def _create_whole(path: Path, text: str) -> None:
-    """The file appears at once, complete and with mode 600; one that somebody else made stays."""
+    """Creates the file at once, complete and with mode 600; a file that another process created stays."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -1,1 +1,1 @@
-"""TLS at the server's ports: the certificate and key it shows, where they come from, and how they are renewed."""
+"""TLS at the server's ports: the certificate and key that it shows, where they come from, and how they are renewed."""

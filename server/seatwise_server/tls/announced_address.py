@@ -1,4 +1,4 @@
-"""Tells the operator if bots are sent to an address where TLS is spoken on one side only."""
+"""Warns the operator if bots are sent to an address whose scheme does not fit: TLS is spoken on one side only."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from seatwise.link.dialing import speaks_tls
 from seatwise.link.endpoint import resolve_endpoint
 
 LOOK_AGAIN_S = 60.0
-"""A proxy that stands before this process may start later, and may be out of its reach."""
+"""Seconds between two tries. A proxy in front of this process may start later, or may not be reachable from here."""
 
 log = structlog.get_logger()
 
 
 async def check_announced_address(address: str) -> None:
-    """Returns when the address has been reached once, and whether it fits has been told. Runs until then, or cancelled."""
+    """Logs a warning if the scheme of the address does not fit.
+
+    Returns once the address has been reached, or runs until cancelled.
+    """
     while True:
         wrong = await asyncio.to_thread(find_mismatch, address)
         if wrong:
@@ -27,9 +30,10 @@ async def check_announced_address(address: str) -> None:
 
 
 def find_mismatch(address: str) -> str | None:
-    """What is wrong with the scheme of an address at which bots are to reach this server; empty if nothing is.
+    """Returns what is wrong with the scheme of an address at which bots are to reach this server; empty if nothing
+    is.
 
-    `None` if the address cannot be reached from here. Blocks for some seconds at most.
+    Returns `None` if the address cannot be reached from here. Blocks for some seconds at most.
     """
     is_promised = address.lower().startswith("https://")
     target = resolve_endpoint(address).target
@@ -38,6 +42,7 @@ def find_mismatch(address: str) -> str | None:
         return None if found is None else ""
     if is_promised:
         return (
-            f"bots are told to use TLS there, but no TLS is spoken: name a certificate, or announce {target}"
+            "bots are told to use TLS there, but the server there speaks plain text: "
+            f"name a certificate, or announce {target}"
         )
-    return f"TLS is spoken there, and bots are not told so: announce https://{target} with --address"
+    return f"the server there speaks TLS, but bots are not told so: announce https://{target} with --address"

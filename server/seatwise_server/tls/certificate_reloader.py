@@ -1,4 +1,4 @@
-"""Keeps a port's certificate up to date: new files are used for new connections, and no process is restarted."""
+"""Keeps a port's certificate up to date: new connections get the new files, and no process is restarted."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import structlog
 from seatwise_server.tls.tls_files import TlsError, TlsFiles, TlsIdentity, read_identity
 
 CERTIFICATE_CHECK_S = 1.0
-"""How often the files are looked at. A look costs three calls of `stat`."""
+"""Seconds between two checks of the files. A check costs three calls of `stat`."""
 RENEW_S = 3600.0
-"""How often a pair that signs itself is asked whether it is to be renewed."""
+"""Seconds between two checks of whether a self-signed certificate must be renewed."""
 WARN_BEFORE_S = 14 * 24 * 3600.0
 WARN_EVERY_S = 24 * 3600.0
 
@@ -21,7 +21,7 @@ log = structlog.get_logger()
 
 
 class CertificateReloader:
-    """The identity that new connections are shown. Raises `TlsError` if it cannot be read at the start."""
+    """The key and certificate that new connections get. Raises `TlsError` if they cannot be read at the start."""
 
     def __init__(self, files: TlsFiles, renew: Callable[[], None] | None = None) -> None:
         self._files = files
@@ -35,7 +35,7 @@ class CertificateReloader:
         self._renewed_s = self._warned_s = -WARN_EVERY_S
 
     def server_credentials(self) -> grpc.ServerCredentials:
-        """For one port of gRPC, which asks at each connection whether there is a new identity."""
+        """Returns credentials for one gRPC port. gRPC asks them at each connection whether there is a new certificate."""
         shown = self.identity
 
         def fetch_changed() -> grpc.ServerCertificateConfiguration | None:  # called by threads of gRPC
@@ -47,19 +47,19 @@ class CertificateReloader:
 
         return grpc.dynamic_ssl_server_credentials(
             _configuration(shown),
-            fetch_changed,  # type: ignore[arg-type]  # the stubs do not know that None is "no change"
+            fetch_changed,  # type: ignore[arg-type]  # the stubs do not say that None means "no change"
             require_client_authentication=self._files.client_ca is not None,
         )
 
-    async def watch(self) -> None:
-        """Reloads the files when they change, and warns of a certificate that expires. Runs until cancelled."""
+    async def watch_files(self) -> None:
+        """Reloads the files when they change, and warns when the certificate expires soon. Runs until cancelled."""
         self._renewed_s = asyncio.get_running_loop().time()
         while True:
-            self.look(asyncio.get_running_loop().time())
+            self.check_files(asyncio.get_running_loop().time())
             await asyncio.sleep(CERTIFICATE_CHECK_S)
 
-    def look(self, now_s: float) -> None:
-        """One look at the files. Never raises: with files that cannot be used it keeps the identity that it has."""
+    def check_files(self, now_s: float) -> None:
+        """Checks the files once. Never raises: if they cannot be used, it keeps the certificate that it has."""
         try:
             if self._renew is not None and now_s - self._renewed_s >= RENEW_S:
                 self._renewed_s = now_s
@@ -67,7 +67,7 @@ class CertificateReloader:
             self._reload()
             self._fault, self._looks_with_fault = "", 0
         except TlsError as error:
-            self._complain(str(error))
+            self._log_fault(str(error))
         if self.identity.seconds_left < WARN_BEFORE_S and now_s - self._warned_s >= WARN_EVERY_S:
             self._warned_s = now_s
             log.warning("tls_expires_soon", cert=str(self._files.cert), expires=str(self.identity.expires))
@@ -82,8 +82,8 @@ class CertificateReloader:
             self.identity = identity
             log.info("tls_reloaded", pin=identity.pin, expires=str(identity.expires))
 
-    def _complain(self, fault: str) -> None:
-        """Once, at the second look: between two files that are replaced the old one does not fit the new one."""
+    def _log_fault(self, fault: str) -> None:
+        """Logs a fault once, at the second check: while two files are replaced, the old one does not fit the new one."""
         if fault != self._fault:
             self._fault, self._looks_with_fault = fault, 0
         self._looks_with_fault += 1

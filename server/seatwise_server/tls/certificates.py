@@ -1,4 +1,4 @@
-"""Makes keys and certificates, and writes them so that no other process ever reads half a file."""
+"""Makes keys and certificates, and writes them so that no other process reads a file that is half written."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from seatwise_server.tls.tls_files import TlsError
 
 CLOCK_SKEW = timedelta(days=1)
-"""A client's clock may be so far behind."""
+"""How far a client's clock may be behind."""
 _LONGEST_NAME = 64
-"""Characters of a common name, by X.509."""
+"""The most characters of a common name, by X.509."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class KeyPair:
 
     @property
     def pem(self) -> bytes:
-        """The certificate."""
+        """The certificate, as PEM."""
         return self.certificate.public_bytes(Encoding.PEM)
 
 
@@ -51,9 +51,10 @@ def sign_certificate(
     *,
     issuer: KeyPair | None = None,
 ) -> KeyPair:
-    """A certificate for the key of a server that has these hosts. Without an issuer it signs itself.
+    """Makes a certificate for the key of a server with these hosts, valid for `days` days.
 
-    Without hosts it is the certificate of a CA.
+    Without an issuer it is self-signed. Without hosts it is the certificate of a CA. Raises `TlsError` for a host
+    that a certificate cannot name.
     """
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:_LONGEST_NAME])])
     signer = issuer.key if issuer else key
@@ -81,9 +82,10 @@ def sign_certificate(
 
 
 def ensure_key(file: Path, mode: int = 0o600) -> ec.EllipticCurvePrivateKey:
-    """The key in the file, made if there is none. If another process makes one at once, both get the same.
+    """Returns the key in the file, and makes the file if it does not exist. Processes that do so at once get the
+    same key.
 
-    Raises `TlsError` if the file holds no key of ours, and OSError.
+    Raises `TlsError` if the file does not hold a key of the kind made here, and OSError.
     """
     if not file.exists():
         pem = ec.generate_private_key(ec.SECP256R1()).private_bytes(
@@ -103,7 +105,7 @@ def ensure_key(file: Path, mode: int = 0o600) -> ec.EllipticCurvePrivateKey:
 
 
 def write_whole(file: Path, data: bytes, mode: int = 0o644) -> None:
-    """Replaces the file at once. Raises OSError."""
+    """Replaces the file in one step. Raises OSError."""
     _write_draft(file, data, mode).replace(file)
 
 
@@ -119,7 +121,7 @@ def _write_draft(file: Path, data: bytes, mode: int) -> Path:
 
 
 def host_names(certificate: x509.Certificate) -> set[str]:
-    """The hosts that a certificate is for."""
+    """Returns the hosts that a certificate is for."""
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -140,4 +142,6 @@ def _host(text: str) -> x509.GeneralName:
     try:
         return x509.DNSName(text)
     except ValueError:
-        raise TlsError(f"{text!r} is no host that a certificate can name") from None
+        raise TlsError(
+            f"a certificate cannot name the host {text!r}: use a host name or an IP address"
+        ) from None

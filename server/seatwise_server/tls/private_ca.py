@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from seatwise_server.tls.certificates import KeyPair
 
 CA_DAYS = 3650
-VALID_DAYS = 825
-RENEWED_BEFORE_S = 90 * 24 * 3600.0
-"""Seconds before a certificate expires at which it is signed again."""
+SERVER_CERTIFICATE_DAYS = 825
+SERVER_CERTIFICATE_RENEWED_BEFORE_S = 90 * 24 * 3600.0
+"""A certificate that expires in fewer seconds is made again."""
 READABLE_MODE = 0o644
 
 
 def issue_certificate(ca: Path, into: Path, hosts: Sequence[str], *, is_readable: bool = False) -> TlsFiles:
     """Writes `tls.crt`, `tls.key` and the CA's certificate `ca.crt` into a folder, for a server with these hosts.
 
-    The CA is made in its folder if there is none. What is there and still good for these hosts stays, and a key always does.
-    If `is_readable`, everyone who can open the folder may read the key: a server that runs as another user, such as Redis.
-    Raises `TlsError`.
+    The CA is made in its folder if there is none. A certificate that is still good for these hosts stays; a key
+    always stays. If `is_readable`, every user who can open the folder may read the key: for a server that runs as
+    another user, such as Redis. Raises `TlsError`.
     """
     from seatwise_server.tls.certificates import ensure_key, sign_certificate, write_whole
 
@@ -33,7 +33,10 @@ def issue_certificate(ca: Path, into: Path, hosts: Sequence[str], *, is_readable
         key = ensure_key(files.key, READABLE_MODE if is_readable else 0o600)
         write_whole(into / "ca.crt", authority.pem)
         if not _is_good(files, authority, hosts):
-            write_whole(files.cert, sign_certificate(key, hosts[0], hosts, VALID_DAYS, issuer=authority).pem)
+            write_whole(
+                files.cert,
+                sign_certificate(key, hosts[0], hosts, SERVER_CERTIFICATE_DAYS, issuer=authority).pem,
+            )
     except OSError as error:
         raise TlsError(f"{error.filename or into} cannot be written: {error.strerror}") from None
     return files
@@ -57,14 +60,14 @@ def _ensure_ca(folder: Path) -> KeyPair:
 
 
 def _is_good(files: TlsFiles, authority: KeyPair, hosts: Sequence[str]) -> bool:
-    """Whether the certificate is there, of this CA, for exactly these hosts, and valid for long enough."""
+    """Returns whether the certificate exists, is of this CA, names exactly these hosts, and is valid for long enough."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.x509 import load_pem_x509_certificate
 
     from seatwise_server.tls.certificates import host_names
 
     try:
-        if read_identity(files).seconds_left < RENEWED_BEFORE_S:
+        if read_identity(files).seconds_left < SERVER_CERTIFICATE_RENEWED_BEFORE_S:
             return False
         certificate = load_pem_x509_certificate(files.cert.read_bytes())
         certificate.verify_directly_issued_by(authority.certificate)

@@ -1,4 +1,4 @@
-"""Reads certificate and key from files, and says in a sentence what is wrong with them."""
+"""Reads certificate and key from files, and says in one sentence what is wrong with them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from seatwise.link.certificate import format_pin
 
-if TYPE_CHECKING:  # a server without TLS does not wait for it
+if TYPE_CHECKING:  # a server without TLS does not wait for this import
     from cryptography.x509 import Certificate
 
 Signature = tuple[tuple[int, int, int], ...]
-"""Of each file: when it was changed, its size, and which file it is. It changes when the files do."""
+"""The time of the last change, the size and the inode of each file. It changes when a file does."""
 
 
 class TlsError(Exception):
@@ -26,13 +26,13 @@ class TlsFiles:
     """PEM files, which may be replaced while the server runs."""
 
     cert: Path
-    """The server's certificate, then those of the CAs between it and the root."""
+    """The server's certificate, followed by those of the CAs between it and the root."""
     key: Path
     client_ca: Path | None = None
-    """The CAs of clients. With it a client without a certificate of theirs is refused."""
+    """The certificates of the CAs of clients. With it, a client without a certificate of one of them is refused."""
 
     def signature(self) -> Signature:
-        """Raises `TlsError` for a file that is not there."""
+        """Returns the signature of the files. Raises `TlsError` for a file that does not exist."""
         try:
             found = [file.stat() for file in (self.cert, self.key, self.client_ca) if file is not None]
         except OSError as error:
@@ -42,18 +42,18 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class TlsIdentity:
-    """What the server shows its clients, and whose certificates it wants of them."""
+    """The certificate and key that the server shows, and the CAs of the client certificates that it asks for."""
 
     cert_pem: bytes
     key_pem: bytes
     client_ca_pem: bytes | None
     pin: str
-    """Fingerprint of the key, as `--tls-pin` takes it."""
+    """The fingerprint of the key, in the form of `--tls-pin`."""
     expires: datetime
 
     @property
     def seconds_left(self) -> float:
-        """Until the certificate expires; negative afterwards."""
+        """Seconds until the certificate expires; negative afterwards."""
         return (self.expires - datetime.now(UTC)).total_seconds()
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 DECK_FORMAT: Final = "seatwise.ubongo-deck/1"
 MAX_CHARACTERS: Final = 64 * 1024
 
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,31}")
-_SYMBOLS: Final = re.compile(r"[A-Z]{6}")
+_DECK_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,31}")
+_CARD_SYMBOLS: Final = re.compile(r"[A-Z]{6}")
 
 
 class BadDeck(ValueError):
@@ -91,7 +91,7 @@ def _content_lines(text: str) -> Iterator[tuple[int, str]]:
 def _parse_name(number: int, line: str) -> str:
     match line.split():
         case [written, name] if written == DECK_FORMAT:
-            if _NAME.fullmatch(name):
+            if _DECK_NAME.fullmatch(name):
                 return name
             raise BadDeck(f"line {number}: a name has up to 32 of a-z, 0-9, . and -, not {name!r:.40}")
     raise BadDeck(
@@ -105,7 +105,7 @@ def _parse_card(number: int, line: str) -> tuple[UbongoCard, tuple[Symbols, Symb
             if text not in BY_TEXT:
                 raise BadDeck(f"line {number}: {text!r:.20} is no card: one of {TEXTS[0]} to {TEXTS[-1]}")
             for symbols in (white, black):
-                if not _SYMBOLS.fullmatch(symbols):
+                if not _CARD_SYMBOLS.fullmatch(symbols):
                     raise BadDeck(f"line {number}: a side has six letters from A to Z, not {symbols!r:.20}")
             return BY_TEXT[text], (white, black)
     raise BadDeck(f"line {number}: a card and its two sides are wanted, like {TEXTS[0]} ABCDEA BCDEAB")

@@ -17,8 +17,8 @@ from seatwise_referee.games.ubongo.cards import SYMBOLS_PER_SIDE, Symbols, Ubong
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-COLUMNS: Final = 2
-ROWS: Final = 3
+GRID_COLUMNS: Final = 2
+GRID_ROWS: Final = 3
 TURNS: Final = 4
 
 BOUND: Final = 30
@@ -74,8 +74,8 @@ def cells(x: int, y: int, turn: int) -> list[tuple[int, int]]:
 
 def _cell_at(symbol: int, turn: int) -> tuple[int, int]:
     """Return the cell of a symbol, relative to the top-left cell of the turned card."""
-    x, y = symbol % COLUMNS, symbol // COLUMNS
-    wide, high = COLUMNS, ROWS
+    x, y = symbol % GRID_COLUMNS, symbol // GRID_COLUMNS
+    wide, high = GRID_COLUMNS, GRID_ROWS
     for _ in range(turn):
         x, y = high - 1 - y, x
         wide, high = high, wide
@@ -120,7 +120,7 @@ def _make_contact(turn: int, x: int, y: int, other_turn: int) -> _Contact | None
     return first, second, meets_first, meets_second
 
 
-_NEAR: Final = range(-ROWS, ROWS + 1)
+_NEAR: Final = range(-GRID_ROWS, GRID_ROWS + 1)
 
 _CONTACTS: Final = tuple(
     {

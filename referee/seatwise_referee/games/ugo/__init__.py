@@ -2,6 +2,7 @@
 
 from seatwise_referee.games.ugo.cards import CARDS, Colour, UgoCard
 from seatwise_referee.games.ugo.kingdoms import (
+    MOST_FARMERS,
     Kingdom,
     default_order,
     farmers_by_section,
@@ -18,6 +19,7 @@ from seatwise_referee.games.ugo.view import UgoView
 
 __all__ = [
     "CARDS",
+    "MOST_FARMERS",
     "Arrange",
     "Colour",
     "Kingdom",

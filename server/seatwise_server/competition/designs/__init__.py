@@ -1,1 +1,1 @@
-"""Build balanced rounds of tables. The tables hold numbers of entrants, and know no bots."""
+"""Builds balanced rounds of tables. The tables hold numbers of entrants, not bots."""

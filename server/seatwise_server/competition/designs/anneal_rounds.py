@@ -1,7 +1,7 @@
-"""Make rounds as even as swaps can make them: entrants of one round change places between its tables.
+"""Makes rounds as even as swaps can make them: entrants of one round change places between its tables.
 
-Two kinds of rounds need it. A part of a cycle is not balanced, although the cycle is. And for a few sizes no starter is
-even.
+Two kinds of rounds need it: a part of a cycle, which is not balanced although the cycle is, and the rounds of a
+few sizes for which no starter is even.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_ROUND_SWAPS: Final = 40_000
 ROUND_TEMPERATURE: Final = 0.8
 """The constant temperature of the annealing."""
 MATCH_WEIGHT: Final = 4
-"""The weight of an uneven number of matches beside an uneven number of meetings."""
+"""The weight of an uneven number of matches, compared with an uneven number of meetings."""
 
 
 def even_out_rounds(
@@ -32,9 +32,8 @@ def even_out_rounds(
     for tables in rest:
         search.count_tables(tables)
         search.add_round(tables)
-    if search.best:
-        search.anneal_rounds()
-    return search.best
+    search.anneal_rounds()
+    return search.best_rounds()
 
 
 class _RoundSearch:
@@ -43,10 +42,11 @@ class _RoundSearch:
         self._met: Counter[tuple[int, int]] = Counter()
         self._played: Counter[int] = Counter()
         self._rounds: list[list[list[int]]] = []
-        """By round its tables, of which the last holds the entrants that sit out."""
+        """The tables of each round. The last one holds the entrants that sit out."""
         self._chance = Random(1)
         self._cost = self._least = 0
-        self.best: tuple[DesignRound, ...] = ()
+        self._undo: list[tuple[list[list[int]], tuple[list[int], int], tuple[list[int], int]]] = []
+        """The swaps since the best rounds, the last one last."""
 
     def count_tables(self, tables: DesignRound) -> None:
         """Count a round that is played in any case."""
@@ -61,10 +61,11 @@ class _RoundSearch:
         seated = {each for table in tables for each in table}
         out = [each for each in range(self._entrants) if each not in seated]
         self._rounds.append([*map(list, tables), out])
-        self.best = (*self.best, tables)
 
     def anneal_rounds(self) -> None:
-        """Swap two entrants of a round at a time, and take a swap back if it makes the rounds too much worse."""
+        """Swap two entrants of a round at a time, and undo a swap that makes the rounds too much worse."""
+        if not self._rounds:
+            return
         chance, enough = self._chance.random, self._lowest_cost()
         for _ in range(MOST_ROUND_SWAPS):
             if self._least <= enough:
@@ -75,14 +76,26 @@ class _RoundSearch:
                 continue
             more = self._swap_entrants(tables, here, there)
             if more > 0 and chance() >= exp(-more / ROUND_TEMPERATURE):
-                more += self._swap_entrants(tables, here, there)
+                self._swap_entrants(tables, here, there)
+                continue
+            self._undo.append((tables, here, there))
             self._cost += more
             if self._cost < self._least:
                 self._least = self._cost
-                self.best = tuple(tuple(map(tuple, each[:-1])) for each in self._rounds)
+                self._undo.clear()
+
+    def best_rounds(self) -> tuple[DesignRound, ...]:
+        """Return the most even rounds that were met."""
+        while self._undo:
+            tables, here, there = self._undo.pop()
+            self._cost += self._swap_entrants(tables, here, there)
+        return tuple(tuple(map(tuple, each[:-1])) for each in self._rounds)
 
     def _lowest_cost(self) -> int:
-        """Return the change of the sum of squares if all counts became as even as whole numbers can be. It is 0 or negative."""
+        """Return the change of the sum of squares at which all counts are as even as whole numbers can be.
+
+        It is 0 or negative.
+        """
         pairs = [count for (one, other), count in self._met.items() if one < other]
         played = list(self._played.values())
         now = sum(each * each for each in pairs) + MATCH_WEIGHT * sum(each * each for each in played)

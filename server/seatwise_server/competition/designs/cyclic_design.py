@@ -23,16 +23,16 @@ from seatwise_server.competition.designs.prime_cyclic_design import prime_cyclic
 from seatwise_server.competition.designs.seat_order import balance_seat_order
 
 MOST_STARTER_SWAPS: Final = 40_000
-"""It takes half a second to try them all, where whole numbers or the search never reach the optimum."""
+"""The most swaps of a search. All of them take half a second, which happens where the optimum cannot be reached."""
 STARTER_TEMPERATURE: Final = 1.0
 """The constant temperature of the annealing."""
 STARTER_SEEDS: Final = (1, 9, 7)
-"""Seeds with which the search ends early for many numbers of entrants. They are tried in turn."""
+"""Seeds that are tried in turn. With them the search ends early for many numbers of entrants."""
 
 
 @lru_cache(maxsize=32)
 def cyclic_rounds(entrants: int, size: int, cycles: int) -> tuple[DesignRound, ...]:
-    """Return the rounds of so many cycles for tables of this size.
+    """Return the rounds of `cycles` cycles for tables of this size.
 
     Each entrant plays at most once in a round. An entrant that is at no table sits out.
     """
@@ -52,7 +52,7 @@ def cycle_length(entrants: int, size: int) -> int:
 
 
 def _starters_needed(entrants: int, size: int) -> int:
-    """Return how many different starters let every pair meet equally often. More than four are not worth their time."""
+    """Return how many different starters let every pair meet equally often: at most four, because more take too long."""
     seated = entrants - entrants % size
     meetings = seated * (size - 1)
     return min(4, (entrants - 1) // gcd(entrants - 1, meetings))
@@ -80,7 +80,7 @@ def _find_starters(entrants: int, size: int, count: int) -> tuple[DesignRound, .
 
 @dataclass
 class _StarterSearch:
-    """Swaps two entrants at a time, and takes a swap back if it makes the rounds too much worse."""
+    """Swaps two entrants at a time, and undoes a swap that makes the rounds too much worse."""
 
     entrants: int
     size: int
@@ -114,7 +114,7 @@ class _StarterSearch:
         return tuple(tuple(tuple(order[at : at + self.size]) for at in starts) for order in self._orders)
 
     def anneal_starters(self, steps: int) -> None:
-        """Try so many swaps, or stop once whole numbers allow no better."""
+        """Try `steps` swaps, or stop once no swap can make the rounds more even."""
         least, chance = self._least_cost(), self._chance.random
         for _ in range(steps):
             if self.best_cost <= least:
@@ -129,7 +129,7 @@ class _StarterSearch:
                 self.best, self.best_cost = self._cut_into_tables(), self._cost
 
     def is_even(self) -> bool:
-        """Tell whether whole numbers allow no better."""
+        """Return whether the rounds are as even as whole numbers allow."""
         return self.best_cost <= self._least_cost()
 
     def _least_cost(self) -> int:

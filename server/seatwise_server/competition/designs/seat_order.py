@@ -1,4 +1,4 @@
-"""Choose the order round each table of a starter, so that every difference occurs equally often at every distance of seats."""
+"""Chooses the seat order of each table of a starter, so that every difference is equally frequent at every distance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from seatwise_server.competition.designs.design_round import DesignRound, NumberedTable
 
 ORDER_SWEEPS: Final = 200
-"""Every table's order is drawn again so many times."""
+"""How often every table's order is drawn again."""
 
 
 def balance_seat_order(starters: tuple[DesignRound, ...], modulus: int) -> tuple[DesignRound, ...]:
@@ -38,7 +38,7 @@ class _SeatOrderSearch:
         return sum(count * count for count in self._counts.values())
 
     def anneal_orders(self) -> None:
-        """Draw the order of one table after the other again, and keep the most even state of all."""
+        """Draw the order of each table in turn, again and again, and keep the most even state of all."""
         for sweep in range(ORDER_SWEEPS):
             for starter in self._starters:
                 for place, table in enumerate(starter):

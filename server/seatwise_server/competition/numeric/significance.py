@@ -1,4 +1,4 @@
-"""Tell how surprising a figure is, and how surprising it still is when it is the most surprising of many."""
+"""Computes how surprising a figure is, and how surprising it still is as the most surprising of many."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import math
 from collections.abc import Sequence
 
 SIGNIFICANCE_LEVEL = 0.05
-"""A figure is called remarkable if at most one in twenty honest seasons has anything like it anywhere."""
+"""A figure is called remarkable if at most one in twenty honest seasons has such a figure anywhere."""
 
 
 def holm_correction(probabilities: Sequence[float]) -> list[float]:
-    """Return p-values corrected for how many there are, by Holm's method.
+    """Return p-values corrected for their number, by Holm's method.
 
-    If all at or below `SIGNIFICANCE_LEVEL` are named, at most that share of honest seasons has any named. Source: S. Holm,
-    "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
+    If all at or below `SIGNIFICANCE_LEVEL` are named, at most that share of honest seasons has any named. Source:
+    S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6
+    (1979).
     """
     corrected, worst = [1.0] * len(probabilities), 0.0
     for place, number in enumerate(sorted(range(len(probabilities)), key=probabilities.__getitem__)):

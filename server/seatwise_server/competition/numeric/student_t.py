@@ -12,15 +12,15 @@ from statistics import NormalDist
 from typing import Final
 
 CONFIDENCE: Final = 0.95
-"""The level of every interval: it holds the truth in 95 of 100 seasons."""
+"""The level of every interval: it contains the true value in 95 of 100 seasons."""
 
 _LEAST_DENOMINATOR = 1e-300
-"""Stands in for 0 in the continued fraction."""
+"""Replaces 0 in the continued fraction."""
 _MOST_FRACTION_TERMS = 500
 
 
 def student_cdf(value: float, freedom: float) -> float:
-    """Return the probability of a value below `value`, for so many degrees of freedom.
+    """Return the probability of a value below `value`, for `freedom` degrees of freedom.
 
     By the incomplete beta function: Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.1.
     """

@@ -1,1 +1,1 @@
-"""Tell how strong each bot is: openskill ratings, updated match by match, and strengths fitted to all matches at once."""
+"""Estimates how strong each bot is: openskill ratings, updated by each match, and strengths fitted to all matches."""

@@ -16,10 +16,10 @@ from seatwise_server.competition.numeric.linalg import Matrix, Vector, solve_sys
 from seatwise_server.competition.ratings.comparisons import Comparisons
 
 PRIOR_DRAWS = 1.0
-"""The weak prior: so many drawn comparisons with a bot of strength 0.
+"""The weak prior, as the number of drawn comparisons with a bot of strength 0.
 
-It keeps the strength of a bot that has won everything finite. It also takes off about as much as the likelihood overrates
-differences between bots that have played little.
+It keeps the strength of a bot that has won everything finite. It also reduces differences between bots that have
+played little by about as much as the likelihood exaggerates them.
 """
 SMALLEST_NEWTON_STEP = 1e-10
 """The search ends at a step that is smaller in every strength."""

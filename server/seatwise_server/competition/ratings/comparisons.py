@@ -1,4 +1,4 @@
-"""Count results as comparisons of pairs. The order in which the matches were played makes no difference."""
+"""Counts results as comparisons of pairs. The order in which the matches were played makes no difference."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Comparisons:
-    """All that a fit uses of a log: whole numbers in a fixed order."""
+    """All that a fit uses of a log: counts in a fixed order."""
 
     bots: tuple[str, ...]
     """The names of the bots. A bot's number is its index."""

@@ -8,7 +8,7 @@ These are all the rules:
 - A match in which a version sits twice, or alone, says nothing about it against others. It counts in no rating.
 - Void matches are not in the log.
 
-The spread that openskill keeps beside a rating depends on the order of the matches, so it is not shown. `strengths` has the
+The spread that openskill keeps with each rating depends on the order of the matches, so it is not shown. `strengths` has the
 intervals.
 """
 
@@ -31,7 +31,7 @@ INITIAL_SIGMA = 25.0 / 3.0
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """How strong a version seems after its matches so far."""
+    """An estimate of how strong a version is, from its matches so far."""
 
     mu: float = INITIAL_MU
     sigma: float = INITIAL_SIGMA
@@ -39,35 +39,35 @@ class Rating:
 
     @property
     def ordinal(self) -> float:
-        """The value that orders a table: the version is better than this almost for sure."""
+        """The value that orders a table: the version is almost certainly better than that."""
         return self.mu - 3 * self.sigma
 
 
 class ResultOutOfOrder(ValueError):
-    """A result that does not follow directly on the last one. With a gap the ratings would depend on the reader of the log."""
+    """A result does not directly follow the last one. With a gap the ratings would depend on the reader of the log."""
 
 
 class OpenskillRatings:
-    """The ratings after so many results: a pure function of the ordered log, read in any number of pieces."""
+    """The ratings after a number of results: a pure function of the ordered log, no matter in how many pieces it is read."""
 
     def __init__(self, rated: Mapping[str, Rating] | None = None, seq: int = 0) -> None:
         self._rated = dict(rated or {})
         self.seq = seq
-        """The number of the last result that is in them."""
+        """The number of the last result that was added."""
 
     def rating_of(self, bot: str) -> Rating:
         """Return the rating of a version, which is the initial one until its first match."""
         return self._rated.get(bot, Rating())
 
     def apply_result(self, result: LoggedResult) -> None:
-        """Add one more result. A result that is in already changes nothing.
+        """Add one more result. A result that was added before changes nothing.
 
         Raises `ResultOutOfOrder` if a result before it is missing.
         """
         if result.seq <= self.seq:
             return
         if result.seq != self.seq + 1:
-            raise ResultOutOfOrder(f"result {result.seq} does not follow upon {self.seq}")
+            raise ResultOutOfOrder(f"result {result.seq} does not directly follow {self.seq}")
         self.seq = result.seq
         if result.compares_bots:
             self._rate_match(result)
@@ -82,7 +82,7 @@ class OpenskillRatings:
             self._rated[bot] = Rating(new.mu, new.sigma, old.matches + 1)
 
     def ranked_bots(self) -> list[tuple[str, Rating]]:
-        """Return all versions that have played with their ratings, the best first. Equal ones come in the order of names."""
+        """Return all versions that have played with their ratings, the best first. Equal ones come in alphabetical order."""
         return sorted(self._rated.items(), key=lambda line: (-line[1].ordinal, line[0]))
 
     def to_json(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class OpenskillRatings:
 
 
 def recompute_ratings(results: Iterable[LoggedResult]) -> OpenskillRatings:
-    """Return the ratings from a whole log: to the last digit those that were kept while it grew."""
+    """Compute the ratings from a whole log. They equal, to the last digit, those that were updated while it grew."""
     ratings = OpenskillRatings()
     for result in results:
         ratings.apply_result(result)

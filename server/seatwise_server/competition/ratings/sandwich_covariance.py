@@ -1,10 +1,12 @@
-"""Estimate how much the sums behind a fit would vary if the same season were played again.
+"""Estimates how much the sums behind a fit would vary if the same season were played again.
 
-The comparisons of one table depend on each other, and so do all tables of one duplicate deal. So the curvature of the
-likelihood, which takes them for independent, does not give the spread of its maximum. The covariance of whole clusters is
-needed too: the "sandwich" estimator of Huber (1967) and White (1980). It comes from the clusters themselves. If the matches
-of a bot give little information, because they are few or almost certain, the model of Plackett and Luce takes its place.
-Otherwise a bot whose results have hardly varied yet would seem never to vary.
+The comparisons of one table depend on each other, and so do all tables of one duplicate deal. So the curvature of
+the likelihood, which treats them as independent, does not give the spread of its maximum. The covariance of whole
+clusters is needed too: the "sandwich" estimator of Huber (1967) and White (1980).
+
+That covariance comes from the clusters themselves. If the matches of a bot give little information, because they
+are few or almost certain, the model of Plackett and Luce replaces it. Otherwise a bot whose results have hardly
+varied yet would seem never to vary.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from seatwise_server.competition.ratings.bradley_terry import information_by_bot
 from seatwise_server.competition.ratings.comparisons import Cluster, Comparisons, pair_outcomes
 
 HALF_TRUSTED_INFORMATION = 5.0
-"""With this much information about a bot, its own clusters and the model have half the weight each."""
+"""The amount of information about a bot at which its own clusters and the model have half the weight each."""
 LEAST_LOG_ODDS = -300.0
 """The least log-odds against the strongest bot of a table. The square of such odds is still a positive float."""
 

@@ -1,8 +1,8 @@
-"""Estimate how strong each bot is, from all matches at once and in no order, and which bots cannot be told apart.
+"""Estimates each bot's strength from all matches, in any order, and which bots cannot be distinguished.
 
-`openskill_ratings` orders a ladder and pairs it: it is fast, and it depends on the order of the matches. This fit does not.
-It takes seconds for a hundred bots or more, so it must not run on an event loop. docs/statistics.md tells how often its
-intervals hold the truth.
+`openskill_ratings` orders a ladder and pairs its bots: it is fast, and it depends on the order of the matches.
+This fit does not. For a hundred bots or more it takes seconds, so it must not run on an event loop.
+docs/statistics.md states how often its intervals contain the true value.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from seatwise_server.competition.ratings.comparisons import Comparisons, count_c
 from seatwise_server.competition.ratings.sandwich_covariance import gradient_covariance
 
 ELO_SCALE = 400 / math.log(10)
-"""Elo points for one unit of log-odds. A bot that is 100 points stronger is ahead in 64 of 100 matches, 200 points in 76."""
+"""Elo points for one unit of log-odds. A bot that is 100 points stronger is ahead in 64 of 100 matches; with 200 it is 76."""
 PROVISIONAL_HALF_WIDTH = 100.0
-"""A strength is provisional while its interval reaches further than this to each side, in Elo points."""
+"""A strength is provisional while its interval extends further than this to each side, in Elo points."""
 
 
 @dataclass(frozen=True, slots=True)
 class StrengthInterval:
-    """An estimate, and the interval that holds the truth in 95 of 100 seasons."""
+    """An estimate, and the interval that contains the true value in 95 of 100 seasons."""
 
     value: float
     low: float
@@ -54,12 +54,12 @@ class Strength:
     high: float
     matches: int
     provisional: bool
-    """Whether its interval is wide, or nothing links its group to the largest one."""
+    """Whether its interval is wide, or no matches link its group to the largest one."""
 
 
 @dataclass(frozen=True)
 class StrengthFit:
-    """The result of a fit: the strengths of the bots of a log, and how well they are known."""
+    """The result of a fit: the strengths of the bots of a log, and how precisely they are known."""
 
     strengths: tuple[Strength, ...]
     """The strongest first."""
@@ -73,8 +73,8 @@ class StrengthFit:
     def strength_difference(self, one: str, other: str) -> StrengthInterval:
         """Return by how many Elo points the first bot is stronger than the second.
 
-        This is no difference of two intervals, because both rest on the same matches. If no matches link the two bots, the
-        interval is infinite.
+        It is not the difference of two intervals, because both rest on the same matches. If no matches link the
+        two bots, the interval is infinite.
         """
         i, j = self._numbers[one], self._numbers[other]
         value = ELO_SCALE * (self._values[i] - self._values[j])
@@ -92,13 +92,13 @@ class StrengthFit:
         )
 
     def indistinct_bots(self, bot: str) -> tuple[str, ...]:
-        """Return the bots whose interval of the difference to this one holds 0, the strongest first."""
+        """Return the bots whose difference to this one has an interval that contains 0, the strongest first."""
         others = (strength.bot for strength in self.strengths if strength.bot != bot)
         return tuple(other for other in others if _holds_zero(self.strength_difference(bot, other)))
 
 
 def fit_strengths(results: Iterable[LoggedResult]) -> StrengthFit:
-    """Fit the strengths to all results of a log, in any order. Void matches are not among them."""
+    """Fit the strengths to all results of a log, in any order. The log has no void matches."""
     return fit_comparisons(count_comparisons(results))
 
 

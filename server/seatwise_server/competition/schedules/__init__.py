@@ -1,1 +1,1 @@
-"""Decide which matches a season consists of: one module for each format, and what the formats share."""
+"""Decides which matches a season consists of: one module for each format, and the parts that formats share."""

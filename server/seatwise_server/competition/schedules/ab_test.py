@@ -37,7 +37,7 @@ class ABTest:
     test: PointsTest = field(default_factory=PointsTest)
     most_units: int = 1000
     units_at_once: int = 8
-    """So many units may be played at the same time."""
+    """The number of units that may be played at the same time."""
     duplicate: Duplicate = Duplicate.ROTATION
 
     def __post_init__(self) -> None:

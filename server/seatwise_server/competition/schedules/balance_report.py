@@ -1,4 +1,4 @@
-"""Measure how even a schedule is: the least and the most of what should be equal for all, beside what arithmetic allows."""
+"""Measures how even a schedule is: the least and the most of each count that should be equal for all, and its mean."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seatwise_server.competition.schedules.seat_balance import DistanceCounts, S
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How often something happened to those to which it happened least often and most often."""
+    """The least, the most and the mean of a count."""
 
     subject: str
     """The counted events, in words."""

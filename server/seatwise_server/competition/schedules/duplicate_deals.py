@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from seatwise_server.competition.schedules.schedule import (
     Duplicate,
@@ -24,7 +25,7 @@ def matches_at_tables(tables: Sequence[ScheduledTable], duplicate: Duplicate) ->
 
 
 def rotate_seats(table: ScheduledTable) -> tuple[ScheduledMatch, ...]:
-    """Return the matches of a table that play one deal from every seat by every bot. Neighbours stay neighbours."""
+    """Return the matches in which the bots of a table play one deal, each from every seat. Neighbours stay neighbours."""
     size = len(table.bots)
     return tuple(
         ScheduledMatch(
@@ -44,20 +45,29 @@ def _group_by_round(tables: Iterable[ScheduledTable]) -> Iterable[list[Scheduled
     return rounds.values()
 
 
-def _can_share_deal(table: ScheduledTable, other: ScheduledTable) -> bool:
-    """Tell whether a deal has a hand for every seat of both tables, and no bot would meet it twice."""
-    return len(table.bots) == len(other.bots) and not set(table.bots) & set(other.bots)
+@dataclass(slots=True)
+class _TravellingDeal:
+    """A deal with the tables that it goes to."""
+
+    tables: list[ScheduledTable]
+    bots: set[str]
+    """The bots of these tables. None of them may meet the deal twice."""
+
+    def can_be_played_at(self, table: ScheduledTable) -> bool:
+        """Return whether the deal has a hand for every seat of the table, and no bot would meet it twice."""
+        return len(self.tables[0].bots) == len(table.bots) and self.bots.isdisjoint(table.bots)
 
 
 def _share_travelling_deals(tables: Sequence[ScheduledTable]) -> Iterable[ScheduledMatch]:
     """Give each table the first deal that none of its bots has met. A deal that stays at one table is not shared."""
-    sets: list[list[ScheduledTable]] = []
+    deals: list[_TravellingDeal] = []
     for table in tables:
-        free = (each for each in sets if all(_can_share_deal(table, other) for other in each))
-        chosen = next(free, None)
+        chosen = next((each for each in deals if each.can_be_played_at(table)), None)
         if chosen is None:
-            sets.append(chosen := [])
-        chosen.append(table)
+            deals.append(chosen := _TravellingDeal([], set()))
+        chosen.tables.append(table)
+        chosen.bots.update(table.bots)
+    sets = [deal.tables for deal in deals]
     for place, travelled in enumerate(sets, 1):
         for number, table in enumerate(travelled, 1):
             deal = (

@@ -1,4 +1,4 @@
-"""Gauntlet: every challenger meets each bot of the field equally often. The field meets itself only beside a challenger.
+"""Gauntlet: every challenger meets each bot of the field equally often. Bots of the field meet only at tables with a challenger.
 
 One challenger sits at each table. At tables of three or four the others are bots of the field, in changing company. A round
 has as many tables as there are challengers. One pass through the field takes as many rounds as the field has bots.
@@ -48,7 +48,7 @@ class Gauntlet(FixedSchedule):
         return _plan_matches(self)
 
     def measure_balance(self) -> tuple[Spread, ...]:
-        """Return how even the schedule is for the field, beside the first challenger."""
+        """Return how even the schedule is for the field, at the tables of the first challenger."""
         first = self.challengers[0]
         tables = [match.bots for match in self.all_matches() if first in match.bots]
         return measure_balance(self.field, [tuple(bot for bot in bots if bot != first) for bots in tables])

@@ -3,6 +3,13 @@
 - The bracket has `table_size` x (`table_size` / `advance`)^n places. The last seeds' places stay empty. A table with empty
   places is played by the bots that are there. If no more bots sit there than advance, nothing is played (a bye). So all byes
   are in the first round, the best seeds have them, and none has two.
+- Seeds are laid out over the tables in passes of alternating direction. The last pass, which may not reach all tables,
+  begins at the last table.
+- In the first round a better seed never has it harder than a worse one. A bot has it harder than another if it plays while
+  the other has a bye. It also does if its opponents, compared one by one from the best, are at least as good, and one of
+  them is better or has no counterpart.
+- In the first round, of two bots that are the best of their tables, the better one never sits at the larger table. And at
+  tables of one size, the seed numbers of a better bot's opponents never have the smaller sum.
 - Mean points decide a table (see `scoring.counted_points`), and then the share of the others that a bot finished ahead of. A
   bot that forfeits has at most the points of the others and the last rank. So it is out, unless another bot forfeits before
   it.
@@ -43,6 +50,11 @@ class Knockout:
     duplicate: Duplicate = Duplicate.NONE
     seed: str = ""
     """Seeds the draw of seats."""
+    version: int = 2
+    """The version of the layout.
+
+    In version 1 the last pass of the first round begins at the next table in turn, as in old seasons.
+    """
 
     def __post_init__(self) -> None:
         check_entrants(self.entrants, self.table_size, least=2)
@@ -102,7 +114,7 @@ class _Bracket:
         self.length += self._matches_in_later_rounds(len(places))
 
     def _play_round(self, number: int, places: BracketPlaces) -> list[KnockoutOutcome]:
-        drawn = _lay_out_tables(places, len(places) // self.plan.table_size)
+        drawn = self._lay_out_round(places)
         tables = [self._draw_table(number, at, bots, len(drawn) == 1) for at, bots in enumerate(drawn, 1)]
         matches = matches_at_tables(
             [deal for table in tables for deal in table.deal_tables()], self.plan.duplicate
@@ -116,6 +128,12 @@ class _Bracket:
             )
             for table in tables
         ]
+
+    def _lay_out_round(self, places: BracketPlaces) -> list[list[str]]:
+        count = len(places) // self.plan.table_size
+        if self.plan.version == 1:
+            return _lay_out_tables_to_and_fro(places, count)
+        return _lay_out_tables([bot for bot in places if bot is not None], count, self.plan.advance)
 
     def _draw_table(self, number: int, at: int, bots: list[str], is_last: bool) -> KnockoutTable:
         name = f"r{number}-t{at}"
@@ -157,8 +175,34 @@ class _Bracket:
         return total
 
 
-def _lay_out_tables(places: BracketPlaces, count: int) -> list[list[str]]:
-    """Lay out the places to and fro over the tables, so that the best are apart and the sums of seeds are alike."""
+def _lay_out_tables(bots: list[str], count: int, advance: int) -> list[list[str]]:
+    """Lay out the bots, the best first, over `count` tables.
+
+    Tables at which nothing is played come first, with the best bots.
+    """
+    byes = count * (advance + 1) - len(bots)
+    if count == 1 or byes <= 0:
+        return _fill_tables(bots, count)
+    resting = byes * advance
+    return _fill_tables(bots[:resting], byes) + _fill_tables(bots[resting:], count - byes)
+
+
+def _fill_tables(bots: list[str], count: int) -> list[list[str]]:
+    """Lay out the bots over the tables in passes of alternating direction, so that the best are apart.
+
+    Then the sums of seeds are alike too. A pass that does not reach all tables begins at the last one, so that the
+    tables of the best stay small.
+    """
+    tables: list[list[str]] = [[] for _ in range(count)]
+    whole = len(bots) // count
+    for place, bot in enumerate(bots):
+        turn, at = divmod(place, count)
+        tables[count - 1 - at if turn % 2 or turn == whole else at].append(bot)
+    return tables
+
+
+def _lay_out_tables_to_and_fro(places: BracketPlaces, count: int) -> list[list[str]]:
+    """Lay out the places as version 1 did: the last pass may begin at the first table."""
     tables: list[list[str]] = [[] for _ in range(count)]
     for place, bot in enumerate(places):
         turn, at = divmod(place, count)

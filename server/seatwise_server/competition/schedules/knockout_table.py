@@ -22,7 +22,7 @@ UNPLAYED = TableScore(points=0.0, score=0.5)
 
 @dataclass(frozen=True, slots=True)
 class KnockoutTable:
-    """Bots of which some advance."""
+    """The bots of one table, some of which advance."""
 
     id: str
     round: int
@@ -79,7 +79,7 @@ class KnockoutOutcome:
         return len(self.matches) + len(self.decider) * needs_decider
 
     def is_level(self) -> bool:
-        """Tell whether a bot that would advance is level with one that would not.
+        """Return whether a bot that would advance is level with one that would not.
 
         If nothing could be played, the seeds decide at once.
         """

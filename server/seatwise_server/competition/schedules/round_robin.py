@@ -1,7 +1,7 @@
-"""Round robin over tables of two, three or four: every pair meets equally often, as far as arithmetic allows.
+"""Round robin over tables of two, three or four: every pair meets equally often, as far as that is possible.
 
-A round seats all entrants for which there are full tables. If some remain, entrants sit out in turn, which neither costs nor
-brings anything.
+A round seats as many entrants as fill whole tables. If some remain, entrants sit out in turn, which does not
+change their score.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from seatwise_server.competition.designs.cyclic_design import cycle_length, cycl
 from seatwise_server.competition.designs.design_round import DesignRound
 from seatwise_server.competition.schedules.balance_report import Spread, measure_balance
 from seatwise_server.competition.schedules.duplicate_deals import matches_at_tables
+from seatwise_server.competition.schedules.equitable_seats import seat_evenly
 from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
@@ -24,7 +25,7 @@ from seatwise_server.competition.schedules.schedule import (
     ScheduledTable,
     check_entrants,
 )
-from seatwise_server.competition.schedules.seat_balance import balance_seats
+from seatwise_server.competition.schedules.seat_balance import BotsBySeat, balance_seats
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class RoundRobin(FixedSchedule):
     duplicate: Duplicate = Duplicate.TRAVELLING
     seed: str = ""
     """Seeds the draw of the entrants' numbers in the plan."""
+    version: int = 2
+    """1 seats the tables as old seasons did: relations first, and then seats as even as these allow."""
 
     def __post_init__(self) -> None:
         check_entrants(self.entrants, self.table_size)
@@ -63,12 +66,19 @@ def _draw_tables(plan: RoundRobin) -> list[ScheduledTable]:
     drawn = chance.sample(plan.entrants, len(plan.entrants))
     rounds = _plan_rounds(len(drawn), plan.table_size, plan.rounds)
     named = [tuple(drawn[each] for each in table) for tables in rounds for table in tables]
-    seated = iter(balance_seats(named, chance))
+    seated = iter(_seat_tables(plan, named, chance))
     return [
         ScheduledTable(f"r{number}-t{place}", number, next(seated))
         for number, tables in enumerate(rounds, 1)
         for place in range(1, len(tables) + 1)
     ]
+
+
+def _seat_tables(plan: RoundRobin, tables: list[BotsBySeat], chance: Random) -> list[BotsBySeat]:
+    if plan.version == 1:
+        return balance_seats(tables, chance)
+    # in a rotation every bot has every seat of its table anyway
+    return seat_evenly(tables, chance, only_relations=plan.duplicate is Duplicate.ROTATION)
 
 
 def _plan_rounds(entrants: int, size: int, wanted: int) -> tuple[DesignRound, ...]:

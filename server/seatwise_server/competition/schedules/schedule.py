@@ -1,7 +1,7 @@
-"""The terms of every schedule: matches with stable ids, computed from the results so far as often as anybody asks.
+"""The terms of every schedule: matches with stable ids, computed from the results so far whenever they are needed.
 
-A schedule keeps no state. It consists of settings and entrants, and the due matches follow from them and from what has been
-played. So a runner that was killed asks again, gets the same ids, and plays no match twice.
+A schedule keeps no state. It consists of settings and entrants, and the due matches follow from them and from the
+results so far. So a runner that was killed asks again, gets the same ids, and plays no match twice.
 
 - A void match is played again under the next attempt's id, with the same deal and seats.
 - After three void attempts (`SoFar.attempts`) a match is given up and counts for no bot.
@@ -11,14 +11,14 @@ played. So a runner that was killed asks again, gets the same ids, and plays no 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from seatwise_server.competition.logged_result import LoggedResult
 
 MOST_ATTEMPTS: Final = 3
-"""A match that was void so many times is given up."""
+"""The number of void attempts after which a match is given up."""
 TABLE_SIZES: Final = (2, 3, 4)
 """The numbers of seats that a table may have."""
 
@@ -73,6 +73,36 @@ class ScheduledTable:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundDraw:
+    """The draw of one round, as it is stored with the season. Entrants are their places in the list of entrants, from 0."""
+
+    round: int
+    tables: tuple[tuple[int, ...], ...]
+    """By seat, the table of the best entrant first."""
+    byes: tuple[int, ...] = ()
+    ahead: tuple[tuple[int, ...], ...] = ()
+    """Tables of the next round that this draw was chosen to allow. Empty if it was not needed to look ahead."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain values, from which `from_json` makes the same draw again."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any], entrants: int) -> RoundDraw:
+        """Make a draw from plain values. Raises `ValueError` if they are none of so many entrants."""
+        number, byes = plain.get("round"), plain.get("byes")
+        tables, ahead = plain.get("tables"), plain.get("ahead")
+        if type(number) is not int or not all(isinstance(each, list) for each in (byes, tables, ahead)):
+            raise ValueError("this is no draw of a round")
+        rows = [byes, *(tables or ()), *(ahead or ())]
+        if not all(isinstance(row, list) for row in rows):
+            raise ValueError("a table is no list of entrants")
+        if not all(type(entrant) is int and 0 <= entrant < entrants for row in rows for entrant in row):
+            raise ValueError(f"an entrant is no whole number from 0 to {entrants - 1}")
+        return cls(number, tuple(map(tuple, tables or ())), tuple(byes or ()), tuple(map(tuple, ahead or ())))
+
+
+@dataclass(frozen=True, slots=True)
 class SoFar:
     """All that has been played, by the ids of `ScheduledMatch`."""
 
@@ -80,7 +110,9 @@ class SoFar:
     voids: Collection[str] = ()
     """The ids of matches that ended void."""
     attempts: int = MOST_ATTEMPTS
-    """A match that was void so many times is given up."""
+    """The number of void attempts after which a match is given up."""
+    draws: Mapping[int, RoundDraw] = field(default_factory=dict)
+    """By round, the draws that are stored with the season, if the format stores them."""
 
 
 class Schedule(Protocol):
@@ -93,10 +125,10 @@ class Schedule(Protocol):
         """
 
     def expected_matches(self, so_far: SoFar) -> int:
-        """Return how many matches the season has, as far as that can be said now."""
+        """Return how many matches the season has, as far as is known now."""
 
     def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
-        """Return the byes so far as (round, bot): who sat out a round that was meant for all."""
+        """Return the byes so far as (round, bot): the bots that sat out a round that was meant for all."""
 
 
 def unsettled_matches(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[ScheduledMatch, ...]:
@@ -129,10 +161,11 @@ def find_results(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[Logg
 
 def matches_given_up(matches: Sequence[ScheduledMatch], so_far: SoFar) -> tuple[str, ...]:
     """Return the ids of the matches whose every attempt was void."""
+    voids = so_far.voids
     return tuple(
         match.id
         for match in matches
-        if all(each in so_far.voids for each in attempt_ids(match.id, so_far.attempts))
+        if match.id in voids and all(each in voids for each in attempt_ids(match.id, so_far.attempts))
     )
 
 

@@ -1,24 +1,26 @@
-"""Seat the bots of a table so that each sits at every seat, and at every distance from each other bot, equally often.
+"""Seats the bots of tables: each sits equally often at every seat, and at every distance from each other bot.
 
-The order round the table decides the distances, and its starting point decides the seats. So the search chooses one after
-the other.
+The order round the table decides the distances, and its starting point decides the seats. So the search chooses
+first the one and then the other.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import permutations
 from math import exp
 from random import Random
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 SEATING_SWEEPS: Final = 100
-"""Every table is drawn again so many times."""
+"""How often every table is drawn again."""
 FIRST_TEMPERATURE: Final = 0.5
-"""Of the annealing. It is low, so that the search keeps most of what is even at the start."""
+"""The temperature at the start of the annealing. It is low, so that the search keeps most of what is even at the start."""
 LAST_TEMPERATURE: Final = 0.15
 
+Seatable = TypeVar("Seatable", bound=Hashable)
+"""A bot's name, or an entrant's number."""
 BotsBySeat = tuple[str, ...]
 """The names of the bots at one table, by seat."""
 
@@ -26,10 +28,10 @@ BotsBySeat = tuple[str, ...]
 class SeatingCounts(Protocol):
     """Counts of something that should happen to all bots equally often."""
 
-    def add_table(self, bots: Sequence[str], times: int = 1) -> None:
+    def add_table(self, bots: Sequence[Hashable], times: int = 1) -> None:
         """Count a table seated like this. `times=-1` takes it back."""
 
-    def table_cost(self, bots: Sequence[str]) -> int:
+    def table_cost(self, bots: Sequence[Hashable]) -> int:
         """Return half of what this table would add to the sum of squares, but for a constant."""
 
     def sum_of_squares(self) -> int:
@@ -40,13 +42,13 @@ class SeatCounts:
     """How often each bot has sat at each seat."""
 
     def __init__(self) -> None:
-        self.counts: Counter[tuple[str, int]] = Counter()
+        self.counts: Counter[tuple[Hashable, int]] = Counter()
 
-    def add_table(self, bots: Sequence[str], times: int = 1) -> None:
+    def add_table(self, bots: Sequence[Hashable], times: int = 1) -> None:
         for seat, bot in enumerate(bots):
             self.counts[bot, seat] += times
 
-    def table_cost(self, bots: Sequence[str]) -> int:
+    def table_cost(self, bots: Sequence[Hashable]) -> int:
         return sum(self.counts[bot, seat] for seat, bot in enumerate(bots))
 
     def sum_of_squares(self) -> int:
@@ -54,17 +56,17 @@ class SeatCounts:
 
 
 class DistanceCounts:
-    """How often each bot has had each other bot so many seats to its left."""
+    """How often each bot has had each other bot at each distance to its left."""
 
     def __init__(self) -> None:
-        self.counts: Counter[tuple[str, str, int]] = Counter()
+        self.counts: Counter[tuple[Hashable, Hashable, int]] = Counter()
 
-    def add_table(self, bots: Sequence[str], times: int = 1) -> None:
+    def add_table(self, bots: Sequence[Hashable], times: int = 1) -> None:
         for seat, bot in enumerate(bots):
             for by in range(1, len(bots)):
                 self.counts[bot, bots[(seat + by) % len(bots)], by] += times
 
-    def table_cost(self, bots: Sequence[str]) -> int:
+    def table_cost(self, bots: Sequence[Hashable]) -> int:
         return sum(
             self.counts[bot, bots[there], there - here]
             for here, bot in enumerate(bots)
@@ -78,7 +80,7 @@ class DistanceCounts:
 class SeatAssigner:
     """Seats tables one by one, each in the best order after all tables before it."""
 
-    def __init__(self, tables: Iterable[Sequence[str]] = ()) -> None:
+    def __init__(self, tables: Iterable[Sequence[Hashable]] = ()) -> None:
         self._counts: tuple[SeatingCounts, ...] = (DistanceCounts(), SeatCounts())
         for bots in tables:
             self._count_table(bots)
@@ -89,18 +91,57 @@ class SeatAssigner:
         self._count_table(order)
         return order
 
-    def _count_table(self, bots: Sequence[str]) -> None:
+    def assign_best_seats(self, bots: Sequence[Seatable], chance: Random) -> tuple[Seatable, ...]:
+        """Return these bots in an order that was the rarest so far, and count the table. `chance` draws one of equals."""
+        orders = list(permutations(bots))
+        costs = [self._table_cost(order) for order in orders]
+        best = [order for order, cost in zip(orders, costs, strict=True) if cost == min(costs)]
+        order = best[int(chance.random() * len(best))]
+        self._count_table(order)
+        return order
+
+    def is_best_order(self, bots: Sequence[Hashable]) -> bool:
+        """Tell whether no other order of these bots was rarer so far, and count the table."""
+        is_best = self._table_cost(bots) == min(map(self._table_cost, permutations(bots)))
+        self._count_table(bots)
+        return is_best
+
+    def _count_table(self, bots: Sequence[Hashable]) -> None:
         for each in self._counts:
             each.add_table(bots)
 
-    def _table_cost(self, bots: BotsBySeat) -> int:
+    def _table_cost(self, bots: Sequence[Hashable]) -> int:
         return sum(each.table_cost(bots) for each in self._counts)
 
 
 def balance_seats(tables: Sequence[BotsBySeat], chance: Random) -> list[BotsBySeat]:
     """Return the same tables, seated so that seats and distances are even over all of them together."""
-    ordered = _anneal_seats(tables, DistanceCounts(), _orders_around_table, chance)
-    return _anneal_seats(ordered, SeatCounts(), _turned_orders, chance)
+    return balance_turns(balance_relations(tables, chance), chance)
+
+
+def balance_relations(
+    tables: Sequence[BotsBySeat], chance: Random, sweeps: int = SEATING_SWEEPS
+) -> list[BotsBySeat]:
+    """Return the same tables, each in an order that makes the distances of all bots even."""
+    return _anneal_seats(tables, DistanceCounts(), _orders_around_table, chance, sweeps)
+
+
+def balance_turns(
+    tables: Sequence[BotsBySeat], chance: Random, sweeps: int = SEATING_SWEEPS
+) -> list[BotsBySeat]:
+    """Return the same tables, each turned so that seats are even. Its order stays as it is."""
+    return _anneal_seats(tables, SeatCounts(), _turned_orders, chance, sweeps)
+
+
+def seat_in_turn(tables: Iterable[BotsBySeat]) -> list[BotsBySeat]:
+    """Return the same tables, each in the best order and turn after those before it. This is quick and nearly even."""
+    relations, seats, seated = DistanceCounts(), SeatCounts(), []
+    for bots in tables:
+        order = min(_orders_around_table(bots), key=relations.table_cost)
+        seated.append(min(_turned_orders(order), key=seats.table_cost))
+        relations.add_table(order)
+        seats.add_table(seated[-1])
+    return seated
 
 
 def _orders_around_table(bots: BotsBySeat) -> list[BotsBySeat]:
@@ -118,14 +159,15 @@ def _anneal_seats(
     counts: SeatingCounts,
     choices: Callable[[BotsBySeat], list[BotsBySeat]],
     chance: Random,
+    sweeps: int,
 ) -> list[BotsBySeat]:
-    """Draw the order of one table after the other, and return the most even tables that were met."""
+    """Draw the order of each table in turn, again and again, and return the most even tables that were found."""
     seated = list(tables)
     for bots in seated:
         counts.add_table(bots)
     best, least = list(seated), counts.sum_of_squares()
-    for sweep in range(SEATING_SWEEPS):
-        temperature = LAST_TEMPERATURE + (FIRST_TEMPERATURE - LAST_TEMPERATURE) * (1 - sweep / SEATING_SWEEPS)
+    for sweep in range(sweeps):
+        temperature = LAST_TEMPERATURE + (FIRST_TEMPERATURE - LAST_TEMPERATURE) * (1 - sweep / sweeps)
         for place, bots in enumerate(seated):
             counts.add_table(bots, -1)
             seated[place] = _draw_choice(choices(bots), counts.table_cost, temperature, chance)

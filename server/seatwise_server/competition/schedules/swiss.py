@@ -1,38 +1,36 @@
 """Swiss: in each round bots meet that have done equally well, and no two meet again if that can be avoided.
 
 - The score at a table is the share of the others that a bot finished ahead of, over all matches of the table: 1 for all of
-  them, 0 for none, half for a tie. A bye scores 1. A table that was given up brings its bots their own mean so far.
+  them, 0 for none, half for a tie. A bye scores 1. A table that was given up brings its bots their own mean so far, and they
+  have not met.
 - The seeds draw the first round: the order of the entrants counts. In every group of equals the upper part meets the lower.
-- The last bots of the table that have had no bye get the byes. No bot has two, and `Swiss` refuses more rounds than that
-  allows.
-- As few pairs as can be found meet again. This comes before everything else.
-- A bot that was moved down to a lower group in one round is not moved down in the next, if there is a choice.
-- Seats: each table sits in the order that has been the rarest so far.
+- No bot has two byes, and `Swiss` refuses more rounds than that allows.
+- `swiss_rules` says what makes a draw good, and `swiss_draw` searches for one. A runner stores each draw with the season
+  before it plays the round (`Swiss.current_draw`, `SoFar.draws`). So a season never depends on the search again: all rounds
+  that are over follow from their results, and the open one from its stored draw.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import combinations
-from random import Random
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from seatwise_server.competition.schedules.duplicate_deals import matches_at_tables
 from seatwise_server.competition.schedules.schedule import (
     BadSchedule,
     Duplicate,
+    RoundDraw,
     ScheduledMatch,
     ScheduledTable,
     SoFar,
+    attempt_ids,
     check_entrants,
-    find_results,
+    find_result,
     unsettled_matches,
 )
-from seatwise_server.competition.schedules.seat_balance import SeatAssigner
-from seatwise_server.competition.schedules.swiss_draw import SwissPlayer, SwissRound, draw_round
-from seatwise_server.competition.standings.scoring import BYE_SCORE, table_scores
+from seatwise_server.competition.schedules.swiss_draw import draw_swiss_round
+from seatwise_server.competition.schedules.swiss_rules import SCORE_UNITS, SwissState, find_draw_fault
+from seatwise_server.competition.standings.scoring import BYE_SCORE, TableScore, table_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,87 +51,126 @@ class Swiss:
         byes = len(self.entrants) % self.table_size
         if byes * self.rounds > len(self.entrants):
             most = len(self.entrants) // byes
-            raise BadSchedule(
-                f"rounds: at most {most}, or somebody would have a second bye, not {self.rounds}"
-            )
+            raise BadSchedule(f"rounds: at most {most}, or a bot would have a second bye, not {self.rounds}")
 
     def due_matches(self, so_far: SoFar) -> tuple[ScheduledMatch, ...]:
         """Return the open matches of the current round. See `Schedule`."""
-        return _SwissRounds(self, so_far).due
+        draw = self.current_draw(so_far)
+        return unsettled_matches(self.matches_of(draw), so_far) if draw else ()
+
+    def current_draw(self, so_far: SoFar) -> RoundDraw | None:
+        """Return the draw of the current round: the stored one, or else a new one. `None` after the last round."""
+        *_, last = self._played_rounds(so_far)
+        if last.number > self.rounds:
+            return None
+        return so_far.draws.get(last.number) or self._draw_round(last)
+
+    def find_draw_fault(self, so_far: SoFar) -> str:
+        """Return what breaks the rules in the stored draws of the rounds that are over; "" if nothing does."""
+        *over, _ = self._played_rounds(so_far)
+        for played in over:
+            number = played.number
+            if (draw := so_far.draws.get(number)) is None:
+                return f"the draw of round {number} is missing"
+            is_last = number == self.rounds
+            if fault := find_draw_fault(draw, played.state, self.table_size, is_last=is_last):
+                return f"round {number}: {fault}"
+        return "" if len(so_far.draws) == len(over) else "there is a draw of a round that was not played"
 
     def expected_matches(self, so_far: SoFar) -> int:  # noqa: ARG002 - it is a `Schedule`
         """Return the number of matches of all rounds. See `Schedule`."""
-        matches = self.table_size if self.duplicate is Duplicate.ROTATION else 1
-        return self.rounds * (len(self.entrants) // self.table_size) * matches
+        return self.rounds * len(self._match_ids(1))
 
     def list_byes(self, so_far: SoFar) -> tuple[tuple[int, str], ...]:
-        """Return the byes of the rounds that are drawn, as (round, bot)."""
-        return tuple(_SwissRounds(self, so_far).byes)
+        """Return the byes of the rounds that are over or under way, as (round, bot)."""
+        return tuple(
+            (played.number, self.entrants[entrant])
+            for played in self._played_rounds(so_far)
+            if played.number <= self.rounds
+            for entrant in played.state.choose_byes(self.table_size)
+        )
 
     def current_scores(self, so_far: SoFar) -> dict[str, float]:
         """Return each bot's score after the last round that is over."""
-        return dict(_SwissRounds(self, so_far).scores)
+        *_, last = self._played_rounds(so_far)
+        return dict(zip(self.entrants, last.scores, strict=True))
 
+    def match_ids(self) -> Iterator[str]:
+        """Yield the ids of all matches that there can be, with every attempt. They depend on no draw."""
+        for number in range(1, self.rounds + 1):
+            for match in self._match_ids(number):
+                yield from attempt_ids(match)
 
-@dataclass
-class _SwissRounds:
-    """The rounds so far, drawn again one after the other."""
-
-    plan: Swiss
-    so_far: SoFar
-    due: tuple[ScheduledMatch, ...] = ()
-    byes: list[tuple[int, str]] = field(default_factory=list)
-    scores: dict[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._last_floats: dict[str, int] = {}
-        self._tables: list[tuple[str, ...]] = []
-        self.scores.update(dict.fromkeys(self.plan.entrants, 0.0))
-        for number in range(1, self.plan.rounds + 1):
-            matches = self._draw_matches(number)
-            self.due = unsettled_matches(matches, self.so_far)
-            if self.due:
-                return
-            self._add_scores(matches, number)
-
-    def _draw_matches(self, number: int) -> tuple[ScheduledMatch, ...]:
-        players = tuple(
-            SwissPlayer(bot, round(self.scores[bot], 9), self._last_floats.get(bot, 0) == number - 1 > 0)
-            for bot in sorted(self.plan.entrants, key=lambda bot: (-self.scores[bot], self._seed_number(bot)))
-        )
-        had = frozenset(bot for _, bot in self.byes)
-        drawn = _draw_cached(players, had, tuple(self._tables), self.plan.table_size)
-        self.byes.extend((number, bot) for bot in drawn.byes)
-        self._last_floats.update(dict.fromkeys(drawn.floaters, number))
-        seating, chance = SeatAssigner(self._tables), Random(f"swiss/{self.plan.seed}/{number}")
+    def matches_of(self, draw: RoundDraw) -> tuple[ScheduledMatch, ...]:
+        """Return the matches of a round."""
         tables = [
-            ScheduledTable(f"r{number}-t{place}", number, seating.assign_seats(bots, chance))
-            for place, bots in enumerate(drawn.tables, 1)
+            ScheduledTable(
+                f"r{draw.round}-t{place}", draw.round, tuple(map(self.entrants.__getitem__, table))
+            )
+            for place, table in enumerate(draw.tables, 1)
         ]
-        self._tables.extend(table.bots for table in tables)
-        return matches_at_tables(tables, self.plan.duplicate)
+        return matches_at_tables(tables, self.duplicate)
 
-    def _seed_number(self, bot: str) -> int:
-        return self.plan.entrants.index(bot)
+    def _draw_round(self, played: _SwissRound) -> RoundDraw:
+        is_last = played.number == self.rounds
+        return draw_swiss_round(played.state, played.number, self.table_size, self.seed, is_last=is_last)
 
-    def _add_scores(self, matches: Iterable[ScheduledMatch], number: int) -> None:
-        """Add the scores of a round that is over."""
-        tables: dict[tuple[str, ...], list[ScheduledMatch]] = {}
-        for match in matches:
-            tables.setdefault(tuple(sorted(match.bots)), []).append(match)
-        for bots, played in tables.items():
-            at_table = table_scores(find_results(played, self.so_far))
-            for bot in bots:
-                mean = self.scores[bot] / (number - 1) if number > 1 else 0.5
-                self.scores[bot] += at_table[bot].score if bot in at_table else mean
-        for rounds, bot in self.byes:
-            self.scores[bot] += BYE_SCORE * (rounds == number)
+    def _match_ids(self, number: int) -> list[str]:
+        return [match for table in self._table_matches(number) for match in table]
+
+    def _table_matches(self, number: int) -> list[tuple[str, ...]]:
+        """Return the ids of the matches of each table of a round."""
+        tables = [f"r{number}-t{place}" for place in range(1, len(self.entrants) // self.table_size + 1)]
+        if self.duplicate is not Duplicate.ROTATION:
+            return [(table,) for table in tables]
+        return [tuple(f"{table}-s{turn}" for turn in range(1, self.table_size + 1)) for table in tables]
+
+    def _played_rounds(self, so_far: SoFar) -> Iterator[_SwissRound]:
+        """Yield each round that is over, as it was before it was played, and at the end the open one."""
+        entrants = len(self.entrants)
+        played = _SwissRound(1, (0.0,) * entrants, SwissState((0,) * entrants))
+        while True:
+            yield played
+            matches = self._match_ids(played.number) if played.number <= self.rounds else []
+            if not matches or any(not _is_settled(match, so_far) for match in matches):
+                return
+            played = self._next_round(played, so_far)
+
+    def _next_round(self, played: _SwissRound, so_far: SoFar) -> _SwissRound:
+        number = {bot: entrant for entrant, bot in enumerate(self.entrants)}
+        state, byes = played.state, played.state.choose_byes(self.table_size)
+        at_table: dict[str, TableScore] = {}
+        tables: list[tuple[int, ...]] = []
+        for matches in self._table_matches(played.number):
+            results = [result for match in matches if (result := find_result(match, so_far))]
+            at_table |= table_scores(results)
+            tables.extend(tuple(map(number.__getitem__, result.bots)) for result in results[:1])
+        scores = list(played.scores)
+        for entrant, bot in enumerate(self.entrants):
+            mean = scores[entrant] / (played.number - 1) if played.number > 1 else 0.5
+            scores[entrant] += (
+                BYE_SCORE if entrant in byes else at_table[bot].score if bot in at_table else mean
+            )
+        next_state = SwissState(
+            tuple(round(score * SCORE_UNITS) for score in scores),
+            (*state.tables, *tables),
+            state.byes.union(byes),
+            state.find_floaters(tables),
+        )
+        return _SwissRound(played.number + 1, tuple(scores), next_state)
 
 
-@lru_cache(maxsize=256)
-def _draw_cached(
-    players: tuple[SwissPlayer, ...], had_bye: frozenset[str], tables: Sequence[tuple[str, ...]], size: int
-) -> SwissRound:
-    """Draw a round. Draws are cached, because every question about a season begins at its first round."""
-    met = Counter(frozenset(pair) for bots in tables for pair in combinations(bots, 2))
-    return draw_round(players, had_bye, met, size)
+@dataclass(frozen=True, slots=True)
+class _SwissRound:
+    """A round before it is played."""
+
+    number: int
+    scores: tuple[float, ...]
+    state: SwissState
+
+
+def _is_settled(match: str, so_far: SoFar) -> bool:
+    """Tell whether a match has a result or was given up."""
+    return any(each in so_far.results for each in attempt_ids(match, so_far.attempts)) or all(
+        each in so_far.voids for each in attempt_ids(match, so_far.attempts)
+    )

@@ -1,180 +1,135 @@
-"""Draw one round of a Swiss tournament from the scores so far and the pairs that have met."""
+"""Draw one round of a Swiss tournament: search for the tables that `swiss_rules` calls best."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import lru_cache
+from math import comb
+from random import Random
 from typing import Final
 
-MOST_SEARCH_STEPS: Final = 4_000
-"""After so many bots were put to a table, some of them taken back, the search allows more repeated pairs."""
+from seatwise_server.competition.designs.lightest_tables import (
+    SearchBounds,
+    TablesOfNumbers,
+    find_lightest_tables,
+    tables_weight,
+)
+from seatwise_server.competition.schedules.schedule import RoundDraw
+from seatwise_server.competition.schedules.seat_balance import SeatAssigner
+from seatwise_server.competition.schedules.swiss_rules import (
+    SwissState,
+    count_pairs,
+    sort_tables,
+    weigh_pairs,
+    weigh_repeats,
+)
 
-MeetingCounts = Mapping[frozenset[str], int]
-"""How often each pair of bots has met."""
-_TablePlace = tuple[list["SwissPlayer"], int]
-
-
-@dataclass(frozen=True, slots=True)
-class SwissPlayer:
-    """One entrant before the round."""
-
-    bot: str
-    score: float
-    has_floated: bool = False
-    """It was moved down in the last round."""
-
-
-@dataclass(frozen=True, slots=True)
-class SwissRound:
-    """The tables of a round, the top one first."""
-
-    tables: tuple[tuple[str, ...], ...]
-    byes: tuple[str, ...] = ()
-    floaters: tuple[str, ...] = ()
-    """The bots that meet a bot with a lower score."""
-    repeats: int = 0
-    """The number of meetings of pairs that have met before."""
+LOOK_AHEAD_ATTEMPTS: Final = 32
+"""So many other tables are tried if the next round would have repeated pairs."""
+LOOK_AHEAD_KICK_WORK: Final = 20_000
+"""Bounds the kicks in each of these attempts. See `SearchBounds`."""
+LOOK_AHEAD_NODES: Final = 10_000
+"""Bounds the branch and bound in each of them."""
+LOOK_AHEAD_BOUNDS: Final = SearchBounds(LOOK_AHEAD_KICK_WORK, LOOK_AHEAD_NODES)
 
 
-def draw_round(
-    players: Sequence[SwissPlayer], had_bye: frozenset[str], met: MeetingCounts, size: int
-) -> SwissRound:
-    """Draw the round. `players` come the best first; among equals the first has precedence. `size` is the size of tables."""
-    byes = _choose_byes(players, had_bye, len(players) % size)
-    # Among equals, bots that have floated come first, because the last one of a group is the one that floats.
-    seated = sorted(
-        (player for player in players if player.bot not in byes),
-        key=lambda player: (-player.score, not player.has_floated),
-    )
-    allowed, tables = 0, _TableSearch(seated, met, size, 0).find_tables()
-    while tables is None:
-        allowed = 2 * allowed or 1
-        tables = _TableSearch(seated, met, size, allowed).find_tables()
-    tables = reduce_repeats(tables, met)
-    return SwissRound(
-        tuple(tuple(player.bot for player in table) for table in tables),
-        byes,
-        tuple(player.bot for table in tables for player in table if player.score > _lowest_score(table)),
-        sum(
-            _count_repeats(player, table[:place], met)
-            for table in tables
-            for place, player in enumerate(table)
-        ),
-    )
+@lru_cache(maxsize=64)
+def draw_swiss_round(state: SwissState, number: int, size: int, seed: str, *, is_last: bool) -> RoundDraw:
+    """Draw the round with this number after this state. The same arguments give the same draw on every machine."""
+    byes = state.choose_byes(size)
+    search = _RoundDraw(state, size, f"swiss/{seed}/{number}")
+    tables, ahead = search.draw_tables(is_last=is_last)
+    seating, chance = SeatAssigner(state.tables), Random(f"swiss/{seed}/{number}")
+    seated = [
+        seating.assign_best_seats(sorted(table), chance) for table in sort_tables(map(tuple, tables), state)
+    ]
+    return RoundDraw(number, tuple(seated), byes, tuple(map(tuple, ahead)))
 
 
-def _choose_byes(players: Sequence[SwissPlayer], had_bye: frozenset[str], count: int) -> tuple[str, ...]:
-    """Return the last players that have had no bye."""
-    last_first = [player.bot for player in reversed(players) if player.bot not in had_bye]
-    return tuple(last_first[:count])
+class _RoundDraw:
+    def __init__(self, state: SwissState, size: int, seed: str) -> None:
+        self._state, self._size, self._seed = state, size, seed
+        self._met = state.count_meetings()
+        byes = set(state.choose_byes(size))
+        self._seated = [entrant for entrant in state.standings() if entrant not in byes]
+        self._repeats = weigh_repeats(self._met, len(state.scores), size)
 
+    def draw_tables(self, *, is_last: bool) -> tuple[TablesOfNumbers, TablesOfNumbers]:
+        """Return the tables, and those of the next round that they were chosen to allow, if that was needed."""
+        tables = find_lightest_tables(weigh_pairs(self._state, self._size), self._fold_tables(), self._seed)
+        if is_last or len(self._seated) <= self._size:
+            return tables, []
+        _, needed = self._next_tables(tables, SearchBounds())
+        if needed <= self._unavoidable_repeats():
+            return tables, []
+        return self._look_ahead(tables, needed) or (tables, [])
 
-def reduce_repeats(tables: list[list[SwissPlayer]], met: MeetingCounts) -> list[list[SwissPlayer]]:
-    """Swap bots of different tables while that saves repeated pairs. Pairs of bots that are near in score come first."""
-    tables = [table.copy() for table in tables]
-    while swap := _useful_swap(tables, met):
-        (one, here), (other, there) = swap
-        one[here], other[there] = other[there], one[here]
-    return tables
-
-
-def _useful_swap(
-    tables: list[list[SwissPlayer]], met: MeetingCounts
-) -> tuple[_TablePlace, _TablePlace] | None:
-    places = [(table, at) for table in tables for at in range(len(table))]
-    repeating = [(table, at) for table, at in places if _count_repeats(table[at], table, met)]
-    swaps = [(one, other) for one in repeating for other in places if one[0] is not other[0]]
-    swaps.sort(key=lambda swap: abs(_score_at(swap[0]) - _score_at(swap[1])))
-    return next((swap for swap in swaps if _repeats_saved(*swap, met) > 0), None)
-
-
-def _score_at(place: _TablePlace) -> float:
-    return place[0][place[1]].score
-
-
-def _repeats_saved(one: _TablePlace, other: _TablePlace, met: MeetingCounts) -> int:
-    """Return how many repeated pairs a swap of the two places saves."""
-    (table, at), (away, there) = one, other
-    rest, rest_away = [*table[:at], *table[at + 1 :]], [*away[:there], *away[there + 1 :]]
-    before = _count_repeats(table[at], rest, met) + _count_repeats(away[there], rest_away, met)
-    return before - _count_repeats(table[at], rest_away, met) - _count_repeats(away[there], rest, met)
-
-
-def _lowest_score(table: Sequence[SwissPlayer]) -> float:
-    return min(player.score for player in table)
-
-
-def _count_repeats(player: SwissPlayer, table: Sequence[SwissPlayer], met: MeetingCounts) -> int:
-    return sum(met.get(frozenset((player.bot, other.bot)), 0) for other in table)
-
-
-class _TableSearch:
-    """Fills the tables from the top, and backtracks at dead ends."""
-
-    def __init__(self, players: list[SwissPlayer], met: MeetingCounts, size: int, allowed: int) -> None:
-        self._free = players.copy()
-        self._met = met
-        self._size = size
-        self._allowed = allowed
-        self._tables: list[list[SwissPlayer]] = []
-        self._steps = MOST_SEARCH_STEPS
-
-    def find_tables(self) -> list[list[SwissPlayer]] | None:
-        """Return all tables. `None` if the search found no way with so few repeated pairs."""
-        return self._tables if self._fill_tables() else None
-
-    def _fill_tables(self) -> bool:
-        """Fill the open table and all after it, and tell whether that worked."""
-        if not self._free and len(self._tables[-1]) == self._size:
-            return True
-        if not self._tables or len(self._tables[-1]) == self._size:
-            return self._open_table()
-        table = self._tables[-1]
-        for player in list(self._order_candidates(table)):
-            if self._steps <= 0:
-                return False
-            self._steps -= 1
-            repeats = _count_repeats(player, table, self._met)
-            if repeats > self._allowed:
+    def _look_ahead(
+        self, tables: TablesOfNumbers, needed: int
+    ) -> tuple[TablesOfNumbers, TablesOfNumbers] | None:
+        """Return tables with as few repeated pairs, after which the next round has fewer. `None` if none are found."""
+        least, found = tables_weight(self._repeats, tables), None
+        for attempt in range(LOOK_AHEAD_ATTEMPTS):
+            seed = f"{self._seed}/{attempt}"
+            tried = find_lightest_tables(self._repeats, self._shuffle_tables(seed), seed, LOOK_AHEAD_BOUNDS)
+            if tables_weight(self._repeats, tried) > least:
                 continue
-            place = self._remove_free_player(player, repeats)
-            table.append(player)
-            if self._fill_tables():
-                return True
-            table.pop()
-            self._restore_free_player(player, place, repeats)
-        return False
+            ahead, repeats = self._next_tables(tried, LOOK_AHEAD_BOUNDS)
+            if repeats < needed:
+                needed, found = repeats, (tried, ahead)
+            if needed <= self._unavoidable_repeats():
+                break
+        if found is None:
+            return None
+        tables, ahead = found
+        weights = weigh_pairs(self._state, self._size, ahead)
+        return find_lightest_tables(weights, tables, self._seed), ahead
 
-    def _open_table(self) -> bool:
-        """Open a table with the best player that is left, which has to sit somewhere. Tell whether the rest could be filled."""
-        first = self._free.pop(0)
-        self._tables.append([first])
-        if self._fill_tables():
-            return True
-        self._tables.pop()
-        self._free.insert(0, first)
-        return False
+    def _next_tables(self, tables: TablesOfNumbers, bounds: SearchBounds) -> tuple[TablesOfNumbers, int]:
+        """Return the tables of the next round with the fewest repeated pairs after these tables, and how many these are.
 
-    def _remove_free_player(self, player: SwissPlayer, repeats: int) -> int:
-        place = self._free.index(player)
-        self._free.pop(place)
-        self._allowed -= repeats
-        return place
-
-    def _restore_free_player(self, player: SwissPlayer, place: int, repeats: int) -> None:
-        self._free.insert(place, player)
-        self._allowed += repeats
-
-    def _order_candidates(self, table: Sequence[SwissPlayer]) -> Iterator[SwissPlayer]:
-        """Yield the free players in the order in which the table tries them.
-
-        Equals come first, from the place where the next part of their group begins. The others follow, the nearest first.
-        For example, a group of twelve at tables of three has three parts of four: the first of each part meet, then the
-        second of each.
+        The next byes depend on results. The standings so far stand in for them.
         """
-        group = [player for player in self._free if player.score == table[0].score]
-        part = (len(group) + len(table)) // self._size
-        at = min(len(table) * (part - 1), max(len(group) - 1, 0)) if part else 0
-        near = sorted(range(len(group)), key=lambda place: (abs(place - at), -place))
-        yield from (group[place] for place in near)
-        yield from (player for player in self._free if player.score != table[0].score)
+        state = SwissState(
+            self._state.scores,
+            (*self._state.tables, *map(tuple, tables)),
+            self._state.byes.union(self._state.choose_byes(self._size)),
+        )
+        byes = state.choose_byes(self._size)
+        seated = [entrant for entrant in state.standings() if entrant not in byes]
+        met = state.count_meetings()
+        weights = weigh_repeats(met, len(state.scores), self._size)
+        start = [seated[at :: len(seated) // self._size] for at in range(len(seated) // self._size)]
+        found = find_lightest_tables(weights, start, self._seed, bounds)
+        return found, sum(met[pair] > 0 for pair in count_pairs(found))
+
+    def _unavoidable_repeats(self) -> int:
+        """Return how many repeated pairs the next round has at least.
+
+        A table of the next round takes its bots from the tables and byes of this one. If these are fewer than its seats, some
+        of its bots meet a second time.
+        """
+        tables, byes = divmod(len(self._state.scores), self._size)
+        each, more = divmod(self._size, tables + byes)
+        return tables * ((tables + byes - more) * comb(each, 2) + more * comb(each + 1, 2))
+
+    def _fold_tables(self) -> TablesOfNumbers:
+        """Return tables in which each group of equals is folded, and the rests of groups sit together from the top."""
+        groups: dict[int, list[int]] = {}
+        for entrant in self._seated:
+            groups.setdefault(self._state.scores[entrant], []).append(entrant)
+        tables: TablesOfNumbers = []
+        rest: list[int] = []
+        for group in groups.values():
+            count = len(group) // self._size
+            tables.extend(group[at : self._size * count : count] for at in range(count))
+            rest.extend(group[self._size * count :])
+        return tables + _cut_tables(rest, self._size)
+
+    def _shuffle_tables(self, seed: str) -> TablesOfNumbers:
+        chance = Random(seed)
+        return _cut_tables(sorted(self._seated, key=lambda _: chance.random()), self._size)
+
+
+def _cut_tables(entrants: Sequence[int], size: int) -> TablesOfNumbers:
+    return [list(entrants[at : at + size]) for at in range(0, len(entrants), size)]

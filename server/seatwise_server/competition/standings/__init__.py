@@ -1,1 +1,1 @@
-"""Rank entrants: the scoring of matches, tie-breaks, standings, and the crosstable."""
+"""Ranks entrants: the scoring of matches, tie-breaks, standings, and the crosstable."""

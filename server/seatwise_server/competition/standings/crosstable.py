@@ -1,4 +1,4 @@
-"""Count how each bot did beside each other bot: no statistics, only counts and a mean."""
+"""Counts how each bot did against each other bot: no statistics, only counts and a mean."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seatwise_server.competition.standings.scoring import counted_points
 
 @dataclass(frozen=True, slots=True)
 class CrosstableCell:
-    """One bot beside another, at all tables at which both sat."""
+    """One bot compared with another, at all tables at which both sat."""
 
     matches: int = 0
     ahead: int = 0

@@ -1,10 +1,10 @@
-"""Rank the entrants of a season by declared criteria.
+"""Ranks the entrants of a season by declared criteria.
 
-- `scoring` says what a match brings. A bot that forfeits or resigns ranks behind all bots that stayed and keeps at most their
-  lowest points. The others keep their points. Void matches never count.
-- A bye scores like a win and brings no points: means of points are over matches alone.
-- `tie_breaks` has the criteria. They are applied in order, each only to bots that all earlier criteria left level. Bots that
-  the last criterion leaves level share their rank.
+- `scoring` decides what a match is worth. A bot that forfeits or resigns ranks behind all bots that stayed and
+keeps at most their lowest points. The others keep their points. Void matches never count.
+- A bye scores like a win and gives no points: means of points are over matches alone.
+- `tie_breaks` has the criteria. They are applied in order, each only to bots that all earlier criteria left level.
+Bots that the last criterion leaves level share their rank.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class StandingsRow:
     """One entrant."""
 
     rank: int
-    """From 1. Bots that share a rank have the best of the ranks that they fill."""
+    """The rank, from 1. Bots that share a rank have the best of the ranks that they fill."""
     bot: str
     matches: int
     points: float
-    """The mean of its matches."""
+    """The mean points of its matches."""
     score: float
-    """The mean share of the others that it finished ahead of, byes included."""
+    """The mean share of the others that it finished ahead of, including byes."""
     wins: float
-    """Matches in which nobody finished ahead of it. A first rank that n seats share counts 1 / n."""
+    """Matches in which no bot finished ahead of it. A first rank that n seats share counts 1 / n."""
     byes: int
     forfeits: int
     resigned: int

@@ -1,4 +1,4 @@
-"""Score what bots made against each other at one table, in one match or in all matches that shared a deal."""
+"""Scores the bots at one table, in one match or in all matches that shared a deal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from seatwise_referee.ending import Ending
 from seatwise_server.competition.logged_result import LoggedResult
 
 BYE_SCORE: Final = 1.0
-"""A bye scores like a win. It brings no points, because means of points are over matches alone."""
+"""The score of a bye, the same as that of a win. A bye gives no points: means of points are over matches alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def _other_ranks(ranks: Sequence[int], seat: int) -> Sequence[int]:
 
 
 def table_scores(results: Sequence[LoggedResult]) -> dict[str, TableScore]:
-    """Return what each bot made in these matches. A bot that has several seats gets their mean."""
+    """Return the score of each bot in these matches. A bot that has several seats gets their mean."""
     points: dict[str, list[float]] = {}
     shares: dict[str, list[float]] = {}
     for result in results:

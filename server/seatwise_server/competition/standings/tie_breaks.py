@@ -20,7 +20,7 @@ TieBreak = Callable[[PlayedSeason, str, Sequence[str]], float]
 """The season, a bot, and the bots that are level with it, itself included. More is better."""
 
 MEAN_OF_NOTHING: Final = float("-inf")
-"""A bot that has played no match ranks behind all others."""
+"""The value of a bot that has played no match: it ranks behind all others."""
 
 
 def mean_points(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
@@ -70,20 +70,20 @@ def mean_buchholz(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
 
 
 def fewest_forfeits(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
-    """Return the number of forfeited matches, negative, so that fewer are better. It is our own."""
+    """Return the number of forfeited matches, negated, so that fewer are better. FIDE has no counterpart."""
     return -season.count_forfeits(bot)
 
 
 def seed_order(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
-    """Return the bot's place among the entrants, negative, so that the better seed is better.
+    """Return the bot's place among the entrants, negated, so that a better seed is better.
 
-    Seeding is what FIDE calls the tournament pairing number.
+    FIDE calls the seed the tournament pairing number.
     """
     return -season.entrants.index(bot)
 
 
 def draw_lots(season: PlayedSeason, bot: str, _: Sequence[str]) -> float:
-    """Return a number drawn from SHA-256 of the season's seed and the bot's name, so that everybody can repeat the draw."""
+    """Return a number drawn from SHA-256 of the season's seed and the bot's name, so that anyone can repeat the draw."""
     return int.from_bytes(sha256(f"{season.seed}/lot/{bot}".encode()).digest()[:6], "big")
 
 
@@ -100,9 +100,9 @@ TIE_BREAKS: Final[Mapping[str, TieBreak]] = {
 """All criteria, by the names that settings use."""
 
 BY_POINTS: Final = ("points", "head_to_head", "score", "wins")
-"""The usual order of criteria."""
+"""The default criteria, in order."""
 BY_SCORE: Final = ("score", "buchholz", "head_to_head", "points")
-"""The usual order of criteria in a Swiss tournament."""
+"""The default criteria of a Swiss tournament, in order."""
 
 
 def _shares_against(results: Iterable[LoggedResult], bot: str, other: str) -> list[float]:

@@ -1,1 +1,1 @@
-"""Tell how sure a season is and whether it was fair: estimates with intervals, luck of the deal, and tests."""
+"""Measures how certain a season's figures are and whether it was fair: intervals, luck of the deal, and tests."""

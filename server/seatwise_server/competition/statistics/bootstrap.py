@@ -1,7 +1,7 @@
-"""Estimate how probable each final order is, by the bootstrap: the season is drawn again many times from its own deals.
+"""Estimates how probable each final order is, by the bootstrap: the season is drawn many times from its own deals.
 
-It draws deals, not matches. The matches on one deal belong together, and without that the orders would look more certain
-than they are.
+It draws deals, not matches. The matches on one deal belong together, and without that the orders would look more
+certain than they are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from seatwise_server.competition.statistics.luck_correction import (
 )
 
 MOST_DRAWS: Final = 2000
-"""A season is drawn so many times, if that does not take more than `MOST_ADDITIONS`."""
+"""How often a season is drawn, if that does not take more than `MOST_ADDITIONS`."""
 FEWEST_DRAWS: Final = 200
 MOST_ADDITIONS: Final = 8_000_000
 """A season with many matches is drawn less often, so that no more numbers than this are added."""
@@ -47,7 +47,10 @@ class OrderProbabilities:
 def bootstrap_orders(
     results: Sequence[LoggedResult], points: CorrectedPoints | None = None, seed: str = ""
 ) -> OrderProbabilities:
-    """Return how probable each order by mean points is. `points` are corrected ones, or none; `seed` seeds the draws."""
+    """Return how probable each order by mean points is.
+
+    `points` are corrected points; None takes those of the results. `seed` seeds the draws.
+    """
     bots = sorted({bot for result in results for bot in result.bots})
     deals = _sum_by_deal(results, (points or uncorrected_points(results)).values, bots)
     order = _order_by_mean(deals, len(bots))

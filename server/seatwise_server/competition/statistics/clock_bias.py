@@ -1,4 +1,4 @@
-"""Test whether the referee charged bots more time than they report: its clock beside the bots' own reports."""
+"""Tests whether the referee charged bots more time than they report: compares its clock with the bots' own reports."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from seatwise_server.competition.numeric.significance import SIGNIFICANCE_LEVEL,
 from seatwise_server.competition.numeric.student_t import half_width_errors, student_cdf
 
 LEAST_TIMED_MATCHES = 8
-"""A bot needs so many matches with reported times to be tested."""
+"""The fewest matches with reported times for which a bot is tested."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedAnswer:
-    """One answer of a bot. The charge comes from the record. The report is the bot's own, and nothing else confirms it."""
+    """One answer of a bot. The charge comes from the record. The report is the bot's own, and no other data confirm it."""
 
     bot: str
     match: str
@@ -46,7 +46,7 @@ class ClockBias:
     worst: TimedAnswer
     """The answer for which the charge exceeds the report most."""
     p_value: float
-    """How often chance alone sets its mean so far above the means of all other bots."""
+    """How often chance alone puts its mean so far above the means of all other bots."""
     corrected_p_value: float
     """How often chance does so for any bot of the season."""
 
@@ -57,7 +57,7 @@ class ClockBias:
 
 
 TimeReports = Mapping[tuple[str, str, int], float]
-"""By bot, match and prompt: the milliseconds that the bot says it took."""
+"""By bot, match and prompt: the milliseconds that the bot reports for its answer."""
 
 
 def match_reports(record: Mapping[str, Any], reports: TimeReports) -> Iterator[TimedAnswer]:

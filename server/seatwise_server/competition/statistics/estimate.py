@@ -1,4 +1,4 @@
-"""Estimate means and shares with intervals at the level `CONFIDENCE`, where several values come from the same deal."""
+"""Estimates means and shares with intervals at the level `CONFIDENCE`, where several values come from the same deal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seatwise_server.competition.numeric.student_t import (
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value, and the interval that holds the truth in 95 of 100 seasons."""
+    """A value, and the interval that contains the true value in 95 of 100 seasons."""
 
     value: float
     low: float
@@ -34,7 +34,7 @@ class Estimate:
 
     @property
     def probability_positive(self) -> float:
-        """How probable it is, by these data alone, that the true value is above 0."""
+        """The probability, from these data alone, that the true value is above 0."""
         if not math.isfinite(self.standard_error):
             return 0.5
         if self.standard_error == 0:
@@ -61,7 +61,7 @@ def estimate_mean(values: Iterable[tuple[str, float]]) -> Estimate:
 def build_estimate(value: float, adds: Iterable[float], clusters: int, factor: float = 1.0) -> Estimate:
     """Return a value with the interval that follows from each deal's random contribution to it.
 
-    `factor` makes up for the part of the contributions that an earlier fit has removed.
+    `factor` compensates for the part of the contributions that an earlier fit has removed.
     """
     if clusters < 2:
         return Estimate(value, -math.inf, math.inf, math.inf, clusters)

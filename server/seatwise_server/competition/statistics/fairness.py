@@ -1,7 +1,8 @@
-"""Report what would surprise an honest observer of a season. It is no verdict: it tells where to look, and how sure it is.
+"""Reports the figures of a season that would be surprising if all bots were honest.
 
-Chance alone makes each of the three parts name something in at most one of twenty seasons. A named figure may have an honest
-cause, such as two styles that suit each other. And bots that help each other only rarely may not be named.
+It is no verdict: it shows where to look, and with what certainty. Chance alone makes each of the three parts name
+something in at most one of twenty seasons. A named figure may have an honest cause, such as two styles that suit
+each other. And bots that help each other only rarely may not be named.
 """
 
 from __future__ import annotations

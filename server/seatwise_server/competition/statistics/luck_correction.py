@@ -1,10 +1,10 @@
-"""Take the luck of the deal off the points: the par of each seat, and what others made at the same seat of the same deal.
+"""Removes the luck of the deal from the points, by par and by others' points at the same seat and deal.
 
 Par is the score of a published house bot at that seat of that deal, with the same bot at all seats.
 
-A correction subtracts from a match's points a value that is known without looking at the match, minus that value's mean. So
-no correction changes the mean of all points. And its coefficient is fixed before the season, so it cannot be chosen to
-favour a bot. A badly chosen coefficient costs precision, never truth.
+A correction subtracts from a match's points a value that is known without looking at the match, minus that value's
+mean. So no correction changes the mean of all points. Its coefficient is fixed before the season, so it cannot be
+chosen to favour a bot. A badly chosen coefficient reduces precision, but never makes the result wrong.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.residual_variance import seat_residuals
 
 PAR_COEFFICIENT: Final = 0.5
-"""The part of par that is taken off, for points of UGO! with `greedy` as the par bot."""
+"""The part of par that is subtracted, for points of UGO! with `greedy` as the par bot."""
 DEAL_VARIANCE_SHARE: Final = 0.45
-"""The share of the variance at a seat that is due to the deal."""
+"""The share of the variance at a seat that the deal causes."""
 DEAL_VARIANCE_SHARE_AFTER_PAR: Final = 0.3
 """The same after the correction by par."""
 # All three were fitted by `tests/bench/matches_needed.py --fit`, on deals that serve no other purpose.
 
 ParLookup = Callable[[LoggedResult], Sequence[float] | None]
-"""Returns what the par bot scores at each seat of that match's deal, or `None` if that is not known."""
+"""Returns the score of the par bot at each seat of that match's deal, or `None` if that is not known."""
 
 SeatValues = list[tuple[float, ...]]
-"""By match and seat."""
+"""Values by match and seat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class CorrectedPoints:
 
     values: SeatValues
     common_shifts: Mapping[str, float] = field(default_factory=dict)
-    """By deal: what it adds to the means of all bots alike.
+    """By deal: its contribution to the means of all bots alike.
 
-    A correction subtracts a mean that was measured in the same season. So the luck of the deals leaves the differences, but
-    not the level of all bots, and intervals of means have to include it.
+    A correction subtracts a mean that was measured in the same season. So the luck of the deals is removed from
+    the differences, but not from the level of all bots, and intervals of means have to include it.
     """
 
 
@@ -65,7 +65,7 @@ def uncorrected_points(results: Sequence[LoggedResult]) -> CorrectedPoints:
 
 
 def correct_by_par(results: Sequence[LoggedResult], coefficient: float) -> CorrectedPoints:
-    """Subtract a fixed part of how far par is above its mean at that seat. Matches without par stay as they are."""
+    """Subtract a fixed part of the difference between par and its mean at that seat. Matches without par stay unchanged."""
     pars = [result.par or (0.0,) * len(result.bots) for result in results]
     above = _subtract_seat_means(pars, [bool(result.par) for result in results])
     values = [
@@ -78,12 +78,12 @@ def correct_by_par(results: Sequence[LoggedResult], coefficient: float) -> Corre
 def correct_by_other_tables(
     results: Sequence[LoggedResult], points: CorrectedPoints, deal_share: float
 ) -> CorrectedPoints:
-    """Where a deal travelled, subtract a part of what others made at that seat of it.
+    """Where a deal travelled, subtract a part of the points that others made at the same seat of it.
 
-    `deal_share` is the share of the variance at a seat that is due to the deal, fixed before the season. The part to
-    subtract follows from it and the number of other tables, because the mean of few tables is itself mostly chance. No bot
-    is among the others of its own match. So a strong bot is compared with weaker others, and differences between bots come
-    out too large. The divisor `shrink` makes up for that.
+    `deal_share` is the share of the variance at a seat that the deal causes, fixed before the season. The part to
+    subtract follows from it and the number of other tables, because the mean of few tables is itself mostly
+    chance. No bot is among the others of its own match. So a strong bot is compared with weaker others, and
+    differences between bots come out too large. The divisor `shrink` compensates for that.
     """
     tables = _tables_by_deal(results)
     above = _subtract_seat_means(points.values, [True] * len(results))
@@ -110,7 +110,7 @@ def correct_by_other_tables(
 def _shifts_after_correction(
     results: Sequence[LoggedResult], points: CorrectedPoints, parts: Sequence[float], field_size: int
 ) -> dict[str, float]:
-    """Return what the deals still add to all bots. The part that was subtracted comes back with the season's mean."""
+    """Return what each deal still contributes to all bots. The part that was subtracted comes back with the season's mean."""
     part = sum(parts) / max(len(parts), 1)
     kept = (1 - part) / (1 + part / max(field_size - 1, 1))
     whole = _shifts_by_deal(
@@ -137,7 +137,7 @@ def _subtract_seat_means(values: SeatValues, counts: Sequence[bool]) -> SeatValu
 def _shifts_by_deal(
     results: Sequence[LoggedResult], above: SeatValues, coefficient: float
 ) -> dict[str, float]:
-    """Return what each deal adds to the mean of all values because of the mean that was subtracted."""
+    """Return what each deal contributes to the mean of all values because of the mean that was subtracted."""
     count = sum(map(len, above))
     shifts: dict[str, float] = defaultdict(float)
     for result, off in zip(results, above, strict=True):
@@ -157,7 +157,7 @@ def _tables_by_deal(results: Iterable[LoggedResult]) -> dict[str, int]:
 
 
 def remaining_variance(results: Sequence[LoggedResult], points: CorrectedPoints) -> float:
-    """Return the share of the variance of single matches that a correction has left. 1 if there was no variance."""
+    """Return the share of the variance of single matches that remains after a correction. 1 if there was no variance."""
     before, after = (
         _sum_squared_residuals(results, each.values) for each in (uncorrected_points(results), points)
     )
@@ -165,7 +165,7 @@ def remaining_variance(results: Sequence[LoggedResult], points: CorrectedPoints)
 
 
 def _sum_squared_residuals(results: Sequence[LoggedResult], values: SeatValues) -> float:
-    """Return the sum of squares of what bots, opponents and seats do not explain."""
+    """Return the sum of squares of the part that bots, opponents and seats do not explain."""
     left, _ = seat_residuals(results, _subtract_seat_means(values, [True] * len(results)))
     return sum(value * value for own in left for value in own)
 

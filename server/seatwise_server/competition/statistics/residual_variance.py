@@ -1,7 +1,8 @@
-"""Compute the chance in points: what is left when the bot and its opponents are taken off. Intervals rest on it.
+"""Computes the chance in points, the base of intervals: the part that the bot and its opponents do not explain.
 
-A schedule is fixed, so a strong opponent is no chance. Without this, intervals in a very unequal field would be far too
-wide. A least-squares fit explains each seat's points as the sum of an effect of its bot and one of each opponent.
+A schedule is fixed, so a strong opponent is not chance. Without this, intervals in a very unequal field would be
+far too wide. A least-squares fit explains each seat's points as the sum of an effect of its bot and one of each
+opponent.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Vector, dot_product, solve_system, zero_matrix
 
 RIDGE: Final = 1e-9
-"""A relative addition to the diagonal. The effects of two bots that always play together have no unique split without it."""
+"""A relative addition to the diagonal. Without it the effects of two bots that always play together have no unique split."""
 
 SeatEffects = tuple[int, ...]
 """The numbers of the effects whose sum is expected at a seat: that of its bot, and one for each opponent."""
@@ -23,10 +24,10 @@ SeatEffects = tuple[int, ...]
 def seat_residuals(
     results: Sequence[LoggedResult], values: Sequence[tuple[float, ...]]
 ) -> tuple[list[tuple[float, ...]], float]:
-    """Return the residuals by match and seat, and the factor by which true squares exceed theirs.
+    """Return the residuals by match and seat, and the factor by which the true squares exceed theirs.
 
-    The fit of the opponents removes a part of the chance, one degree of freedom for each bot. The factor gives it back. The
-    fit of a bot's own mean removes some too, but every interval around a mean already allows for that.
+    The fit of the opponents removes a part of the chance, one degree of freedom for each bot. The factor restores
+    it. The fit of a bot's own mean removes some too, but every interval around a mean already allows for that.
     """
     bots = sorted({bot for result in results for bot in result.bots})
     number = {bot: at for at, bot in enumerate(bots)}

@@ -1,8 +1,8 @@
-"""Compute what is left of the points of a match when the strengths of the bots at the table are taken off.
+"""Computes the part of a match's points that the strengths of the bots at the table do not explain.
 
-Points count relative to the mean of their table, so neither the cards of the match nor a bot that is generous to all matter.
-Where the par of every seat is known, it is subtracted first. Matches that a seat did not finish are left out: a forfeit
-shows a fault, not a favour.
+Points count relative to the mean of their table, so neither the cards of the match nor a bot that is generous to
+all has an effect. Where the par of every seat is known, it is subtracted first. Matches that a seat did not finish
+are left out: a forfeit shows a fault, not a favour.
 """
 
 from __future__ import annotations

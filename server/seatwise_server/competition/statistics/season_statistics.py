@@ -1,6 +1,6 @@
-"""Estimate what a season says of its entrants: mean points, differences on the same deals, and comparisons of pairs.
+"""Estimates the entrants of a season: mean points, differences on the same deals, and comparisons of pairs.
 
-Deals are independent of each other. So all that was played on one deal counts as one observation.
+Deals are independent of each other. So all matches on one deal count as one observation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class PairStatistics:
 
     @property
     def probability_better(self) -> float:
-        """How probable it is that it makes more points in the long run."""
+        """The probability that it makes more points in the long run."""
         return self.difference.probability_positive
 
 
@@ -62,10 +62,10 @@ def estimate_entrant_means(
 
 
 def _deal_contributions(own: Mapping[str, float], matches: int, points: CorrectedPoints) -> Iterable[float]:
-    """Yield what each deal has added to a bot's mean, by the bot's own matches and by the shift of all bots.
+    """Yield the contribution of each deal to a bot's mean, by the bot's own matches and by the shift of all bots.
 
-    Deals come in the order of the log. A set of them would have another order in each process, and so would the last digits
-    of the sum.
+    Deals come in the order of the log. A set of them would have another order in each process, and so would the
+    last digits of the sum.
     """
     return (
         own.get(deal, 0.0) / matches + points.common_shifts.get(deal, 0.0)

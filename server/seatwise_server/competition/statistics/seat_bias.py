@@ -1,6 +1,7 @@
-"""Test whether a seat is worth more than another, by Friedman's test on what strength does not explain.
+"""Tests whether one seat is worth more than another, by Friedman's test on the part that strengths do not explain.
 
-Source: M. Friedman, "The Use of Ranks to Avoid the Assumption of Normality" (1937), here with residuals in place of ranks.
+Source: M. Friedman, "The Use of Ranks to Avoid the Assumption of Normality" (1937), here with residuals in place
+of ranks.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ class SeatBias:
 
     matches: int
     gains: tuple[float, ...]
-    """By seat the points a match that it is worth more than the mean seat."""
+    """By seat, how many points per match it is worth more than the mean seat."""
     p_value: float
-    """How often seats that are all alike differ as much or more."""
+    """How often seats that are all equal differ by as much or more."""
 
     @property
     def is_remarkable(self) -> bool:
@@ -48,7 +49,7 @@ def _measure_size(size: int, sheets: Sequence[MatchResiduals]) -> SeatBias:
 
 
 def _sum_by_deal(size: int, sheets: Sequence[MatchResiduals]) -> list[list[float]]:
-    """Add up each deal's residuals by seat.
+    """Sum each deal's residuals by seat.
 
     A deal that favours a seat does so at all its tables, and that is one chance event.
     """

@@ -1,6 +1,4 @@
-"""Test whether a bot does better where a certain other bot sits than the strengths of both explain (tables of three and
-four).
-"""
+"""Tests whether a bot does better at tables with a certain other bot than both strengths explain (three or four seats)."""
 
 from __future__ import annotations
 
@@ -15,19 +13,19 @@ from seatwise_server.competition.numeric.student_t import half_width_errors, stu
 from seatwise_server.competition.statistics.residuals import MatchResiduals
 
 LEAST_SHARED_MATCHES = 8
-"""A pair needs so many matches with the other bot, and so many without it, to be tested."""
+"""The fewest matches with the other bot, and the fewest without it, for which a pair is tested."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoftPlay:
-    """How many more points one bot makes where the other sits than where it does not, both tables' strengths taken off."""
+    """How many more points one bot makes at tables with the other than elsewhere, corrected for the strengths of all."""
 
     bot: str
     at_tables_of: str
     matches: int
     """The number of matches with both."""
     gain: float
-    """Points a match."""
+    """The gain in points per match."""
     low: float
     """The lower end of the 95 % interval of this gain alone."""
     high: float
@@ -81,7 +79,10 @@ def _gains_of_bot(bot: str, sheets: Sequence[tuple[frozenset[str], float]]) -> I
 
 
 def _measure_gain(bot: str, other: str, beside: Sequence[float], everything: Sequence[float]) -> SoftPlay:
-    """Compare the matches with the other bot to all matches. The error is that of a random choice of so many of them."""
+    """Compare the matches with the other bot to all matches.
+
+    The standard error is that of a random choice of as many of them.
+    """
     count, total = len(beside), len(everything)
     share = count / total
     gain = (fmean(beside) - fmean(everything)) / (1 - share)

@@ -1,11 +1,11 @@
-"""Sequential probability ratio tests: play on until one of two hypotheses is likelier by so much that errors are as rare as
-asked.
+"""Sequential probability ratio tests: they continue until one hypothesis is likely enough for the error rates.
 
-Wald's bounds decide. The ratio is the generalised one: everything but the mean takes its likeliest value. For points a match
-that is the variance of a normal distribution. For few kinds of outcomes it is their whole distribution.
+Wald's bounds decide. The ratio is the generalised one: everything but the mean takes its likeliest value. For
+points per match that is the variance of a normal distribution. For few kinds of outcomes it is their whole
+distribution.
 
-Sources: A. Wald, "Sequential Tests of Statistical Hypotheses" (1945). The outcome test is that of the chess engine testing
-tools fastchess and fishtest.
+Sources: A. Wald, "Sequential Tests of Statistical Hypotheses" (1945). The outcome test is that of the chess engine
+testing tools fastchess and fishtest.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ UNSEEN_COUNT: Final = 1e-3
 
 
 LARGEST_RATIO: Final = 1000.0
-"""Stands in for an infinite log ratio. It is beyond all bounds, and JSON can hold it."""
+"""Replaces an infinite log ratio. It is beyond all bounds, and JSON can hold it."""
 
 
 class SprtVerdict(StrEnum):
-    """The hypothesis that is accepted."""
+    """The verdict of a test: the accepted hypothesis, or none yet."""
 
     OPEN = "open"
     H0 = "H0"
@@ -56,7 +56,7 @@ class PointsTest:
     beta: float = 0.05
     """How often H0 is accepted if A makes `least_points` more."""
     least_units: int = 16
-    """There is no verdict before so many units, because few differences say little about the spread of all."""
+    """The fewest units before a verdict, because few differences say little about the spread of all."""
 
     def __post_init__(self) -> None:
         if self.least_points <= 0:
@@ -131,7 +131,7 @@ def _likeliest_tilts(shares: Sequence[float], values: Sequence[float], mean: flo
 
 
 def _find_root(falling: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a falling function is 0, between two ends at which it has no value. Found by bisection."""
+    """Return where a falling function is 0, between two ends at which it is undefined. Found by bisection."""
     for _ in range(200):
         middle = (low + high) / 2
         if middle in (low, high):

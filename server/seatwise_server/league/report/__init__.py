@@ -1,4 +1,4 @@
-"""The page of a season: tables and plots in one file that needs nothing else, no script either."""
+"""The page of a season: tables and plots in one file, which needs neither other files nor scripts."""
 
 from seatwise_server.league.report.page import render_report
 

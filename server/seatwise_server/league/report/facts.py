@@ -1,4 +1,4 @@
-"""What the page of a season tells, worked out from its results and records."""
+"""Computes the facts on the page of a season from its results and records."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from seatwise_server.competition.statistics.clock_bias import TimedAnswer, TimeR
 from seatwise_server.league.settings import League
 
 MOST_CURVE_POINTS = 240
-"""Of a rating curve: more would be finer than the page."""
+"""The most points of a rating curve: more would be finer than the page can show."""
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """A seat that did not come to the end by its bot, with what the record holds against it."""
+    """A seat whose bot did not finish its match, with the evidence from the record."""
 
     match: str
     table: str
@@ -33,7 +33,7 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class SeatRow:
-    """How often an entrant sat where, and what it made there."""
+    """The number of matches of an entrant at each seat, and its mean points there."""
 
     name: str
     counts: tuple[int, ...]
@@ -41,7 +41,7 @@ class SeatRow:
 
 
 class Facts:
-    """Everything by name, in the order of the table."""
+    """All facts about a season, by player in the order of the table."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Facts:
         self.results = results
         self.names = {each.player: each.name for each in league.entrants}
         self.order = tuple(order)
-        """Players, the first of the table first."""
+        """The players in the order of the table."""
         self.records = records
         self._reports = reports
 
@@ -68,7 +68,7 @@ class Facts:
         return found
 
     def rating_curves(self) -> dict[str, list[tuple[float, float]]]:
-        """Return the course of each rating by name: pairs of match number and rating."""
+        """Return the course of each rating by name, as pairs of match number and rating."""
         ratings, every = OpenskillRatings(), max(1, len(self.results) // MOST_CURVE_POINTS)
         found: dict[str, list[tuple[float, float]]] = {self.names[player]: [] for player in self.order}
         for result in self.results.values():
@@ -79,7 +79,7 @@ class Facts:
         return found
 
     def seat_rows(self) -> list[SeatRow]:
-        """Return a row for each entrant, and at the end one for all of them."""
+        """Return a row for each entrant, and one for all of them at the end."""
         found: dict[tuple[str, int], list[int]] = defaultdict(list)
         for result in self.results.values():
             for seat, (player, points) in enumerate(zip(result.bots, counted_points(result), strict=True)):
@@ -103,7 +103,7 @@ class Facts:
         ]
 
     def timed_answers(self) -> list[TimedAnswer]:
-        """Return the answers for which there are both a charge in the record and a report of the bot."""
+        """Return the answers that have both a charge in the record and a report of the bot."""
         records = map(json.loads, self.records.values()) if self._reports else ()
         return [answer for record in records for answer in match_reports(record, self._reports)]
 
@@ -122,7 +122,7 @@ def _seat_row(name: str, points: Sequence[Sequence[int]]) -> SeatRow:
 
 
 def _concerns_seat(entry: Mapping[str, Any], seat: int) -> bool:
-    """Whether the entry is held against that seat."""
+    """Return whether the entry is evidence against that seat."""
     if entry["kind"] == "default":
         return entry["reason"] == "TIMED_OUT" and any(move["seat"] == seat for move in entry["moves"])
     return entry["kind"] in ("rejected", "forfeited", "resigned") and entry.get("seat") == seat

@@ -1,4 +1,4 @@
-"""The plots of a season's page."""
+"""Draws the plots of a season's page."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from seatwise_server.league.report.svg import (
     draw_text,
 )
 
-WIDTH = 720.0
-NAMES = 150.0
-"""Room for names at the left."""
+FIGURE_WIDTH = 720.0
+NAMES_WIDTH = 150.0
+"""The room for names on the left."""
 ROW = 26.0
 FOOT = 30.0
 SERIES = 8
-"""Colours; with more entrants they are used again, and the label at the end of a line tells which it is."""
+"""The number of colours. With more entrants they repeat, and the label at the end of a line tells the lines apart."""
 MOST_BARS = 24
 
 
@@ -36,37 +36,37 @@ class Whisker:
     low: float
     high: float
     told: str = ""
-    """Beside it."""
+    """A text beside the value."""
 
 
 def draw_whiskers(title: str, rows: Sequence[Whisker], unit: str, middle: float | None = None) -> Shape:
-    """Draw values with their intervals, one below the other."""
+    """Draw values with their intervals, one below the other. `middle` is the value of a vertical line, if there is one."""
     height = len(rows) * ROW + FOOT + 14
     foot = len(rows) * ROW
-    x = scale_for([end for row in rows for end in (row.low, row.high)], NAMES, WIDTH - 20)
-    shapes = [*_draw_grid(x, 0, foot), draw_text(WIDTH - 20, height - 2, unit, "unit", "end")]
+    x = scale_for([end for row in rows for end in (row.low, row.high)], NAMES_WIDTH, FIGURE_WIDTH - 20)
+    shapes = [*_draw_grid(x, 0, foot), draw_text(FIGURE_WIDTH - 20, height - 2, unit, "unit", "end")]
     if middle is not None and x.low < middle < x.high:
         shapes.append(draw_line(x.position_of(middle), 0, x.position_of(middle), foot, "middle"))
     for number, row in enumerate(rows):
         y = number * ROW + ROW / 2
         told = f"{row.name}: {row.value:.2f}, 95 % interval {row.low:.2f} to {row.high:.2f}"
         shapes += [
-            draw_text(NAMES - 10, y + 4, row.name, anchor="end"),
+            draw_text(NAMES_WIDTH - 10, y + 4, row.name, anchor="end"),
             draw_line(x.position_of(row.low), y, x.position_of(row.high), y, f"whisker s{number % SERIES}"),
             draw_dot(x.position_of(row.value), y, f"mark s{number % SERIES}", told),
         ]
-    return draw_picture(WIDTH, height, title, shapes)
+    return draw_picture(FIGURE_WIDTH, height, title, shapes)
 
 
 def draw_curves(
     title: str, series: Mapping[str, Sequence[tuple[float, float]]], unit: str, below: str
 ) -> Shape:
-    """Draw lines over the matches of a season, each named at its end."""
+    """Draw lines over the matches of a season, each labelled at its end."""
     height, foot = 300.0, 260.0
     places = [place for line_ in series.values() for place in line_]
-    x = scale_for([each for each, _ in places], 50, WIDTH - NAMES)
+    x = scale_for([each for each, _ in places], 50, FIGURE_WIDTH - NAMES_WIDTH)
     y = scale_for([each for _, each in places], foot, 22)
-    shapes = [*_draw_grid(x, 22, foot), *_draw_rungs(y, 50, WIDTH - NAMES)]
+    shapes = [*_draw_grid(x, 22, foot), *_draw_rungs(y, 50, FIGURE_WIDTH - NAMES_WIDTH)]
     ends = _spread_labels({name: y.position_of(line_[-1][1]) for name, line_ in series.items() if line_}, 14)
     for number, (name, line_) in enumerate(series.items()):
         if line_:
@@ -76,12 +76,18 @@ def draw_curves(
                 draw_path(drawn, f"curve {class_}", name),
                 draw_text(drawn[-1][0] + 6, ends[name] + 4, name, f"end {class_}"),
             ]
-    shapes += [draw_text(16, 11, unit, "unit"), draw_text(WIDTH - NAMES, height - 2, below, "unit", "end")]
-    return draw_picture(WIDTH, height, title, shapes)
+    shapes += [
+        draw_text(16, 11, unit, "unit"),
+        draw_text(FIGURE_WIDTH - NAMES_WIDTH, height - 2, below, "unit", "end"),
+    ]
+    return draw_picture(FIGURE_WIDTH, height, title, shapes)
 
 
 def draw_histogram(title: str, values: Sequence[int], low: int, high: int, most: int, series: int) -> Shape:
-    """Draw how often a bot made how many points; all histograms of a page have the same axes, so that they can be compared."""
+    """Draw how often a bot made each number of points.
+
+    All histograms of a page have the same axes, so that they can be compared.
+    """
     width, height, foot = 340.0, 130.0, 100.0
     step = max(1, -(-(high - low + 1) // MOST_BARS))
     counts = Counter((value - low) // step for value in values)
@@ -146,7 +152,7 @@ def _draw_rungs(y: Scale, left: float, right: float) -> list[Shape]:
 
 
 def _spread_labels(places: Mapping[str, float], least: float) -> dict[str, float]:
-    """The same in the same order, moved so that labels do not lie upon each other."""
+    """Return the same labels in the same order, moved so that they do not overlap."""
     moved: dict[str, float] = {}
     last = -least
     for name, place in sorted(places.items(), key=lambda named: named[1]):

@@ -1,4 +1,4 @@
-"""The luck of the deal, taken off: what is left of everybody's points when a house bot has played the same cards."""
+"""Corrects points for the luck of the deal: by what a house bot made of the same cards, and by the other tables."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from seatwise_server.competition.statistics.luck_correction import (
 from seatwise_server.league.par import PAR_BOTS, par_of
 
 MOST_PAR_MATCHES = 2000
-"""Matches of which the par is played; more would delay the page for too long."""
+"""The most matches for which par is played. More would delay the page for too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """Points less the luck of the deal."""
+    """Points that are corrected for the luck of the deal."""
 
     points: CorrectedPoints
     how: str
-    """What was taken off."""
+    """The value that was subtracted, in words."""
     left: float
-    """The part of the chance in single matches that is left."""
+    """The share of the variance of single matches that remains."""
 
 
 def correct_for_luck(
@@ -61,7 +61,7 @@ def correct_for_luck(
 
 
 def has_par(game: str, results: Sequence[LoggedResult], records: Mapping[str, str]) -> bool:
-    """Return whether every deal is known, and there are few enough of them to play the par."""
+    """Return whether all deals are known, and there are few enough of them to play par."""
     return (
         game in PAR_BOTS
         and len(results) <= MOST_PAR_MATCHES

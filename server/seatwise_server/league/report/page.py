@@ -1,4 +1,4 @@
-"""Puts the page of a season together."""
+"""Builds the page of a season."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from seatwise_server.competition.ratings.strengths import Strength, StrengthFit, fit_strengths
 from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
-from seatwise_server.competition.schedules.schedule import Schedule, SoFar
+from seatwise_server.competition.schedules.schedule import Schedule
 from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
 from seatwise_server.competition.statistics.clock_bias import TimeReports
 from seatwise_server.league.report import figures
@@ -22,9 +22,9 @@ from seatwise_server.league.season_log import Season
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import column_heads, row_cells
 
-GAMES = {"ugo": "UGO!", "ubongo": "Ubongo - Das Kartenspiel"}
-FORMATS = {"ab-test": "A against B", "round-robin": "round robin", "swiss": "Swiss"}
-DEALS = {
+GAME_TITLES = {"ugo": "UGO!", "ubongo": "Ubongo - Das Kartenspiel"}
+FORMAT_TITLES = {"ab-test": "A against B", "round-robin": "round robin", "swiss": "Swiss"}
+DEAL_SENTENCES = {
     "none": "Each match has cards of its own.",
     "travelling": "Duplicate deals travel: a deal goes to several tables, and no bot meets it twice.",
     "rotation": "Duplicate deals rotate: the same bots play each deal from every seat, and {how}.",
@@ -63,9 +63,12 @@ def render_report(
     digest: str,
     reports: TimeReports,
 ) -> str:
-    """Return the whole page. Without a digest the season goes on. `reports` is what the bots say that they took."""
-    voids = {void.table for void in season.voids}
-    so_far = SoFar(season.results, voids)
+    """Return the whole page.
+
+    `digest` is that of the bundle, empty while the season goes on. `reports` are the bots' own times for their
+    answers.
+    """
+    so_far = season.so_far
     order = [row["player"] for row in standings["rows"]]
     facts = Facts(league, season.results, season.records, order, reports)
     found = fit_strengths(season.results.values()) if season.results else None
@@ -75,10 +78,11 @@ def render_report(
         facts=facts,
         digest=digest,
         style=Markup(_read_resource("style.css")),
-        game=GAMES.get(league.game, league.game),
-        format=FORMATS.get(league.format, league.format),
+        game=GAME_TITLES.get(league.game, league.game),
+        format=FORMAT_TITLES.get(league.format, league.format),
         deals=_describe_deals(league, season),
-        due=len(schedule.due_matches(so_far)),
+        due=max(0, len(schedule.due_matches(so_far)) - standings.get("withheld", 0)),
+        withheld=standings.get("withheld", 0),
         overview=_overview_rows(season, facts),
         sections=_list_sections(extra),
         standings=standings_table(standings, found, facts),
@@ -104,7 +108,7 @@ def _describe_deals(league: League, season: Season) -> str:
         and not any(each.deal for each in season.results.values())
     ):
         return STAYED
-    return DEALS[league.deals].format(how=TRUSTED if league.is_trusted else FRESH)
+    return DEAL_SENTENCES[league.deals].format(how=TRUSTED if league.is_trusted else FRESH)
 
 
 def _load_template() -> Any:
@@ -182,7 +186,7 @@ def _name_indistinct(player: str, found: StrengthFit | None, facts: Facts) -> st
         return ""
     others = found.indistinct_bots(player)
     if len(others) == len(facts.order) - 1 > 1:
-        return "anybody"
+        return "any other"
     return ", ".join(facts.names[other] for other in others) or "none"
 
 

@@ -1,4 +1,4 @@
-"""Axes: from values to places on paper, with round numbers to read them by."""
+"""Axes: turn values into positions on paper, and choose round numbers for their labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STEPS = (1, 2, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A straight axis; `start` and `end` are where `low` and `high` are drawn."""
+    """A linear axis; `start` and `end` are the positions of `low` and `high`."""
 
     low: float
     high: float
@@ -19,12 +19,12 @@ class Scale:
     end: float
 
     def position_of(self, value: float) -> float:
-        """Return where the value is drawn."""
+        """Return the position at which the value is drawn."""
         share = (value - self.low) / (self.high - self.low)
         return round(self.start + share * (self.end - self.start), 1)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """Return about so many round numbers within the axis."""
+        """Return about `count` round numbers within the axis."""
         step = _round_step((self.high - self.low) / count)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)

@@ -1,4 +1,4 @@
-"""What the arithmetic of competition/ has to say beyond the table: how sure the season is, and whether it was fair."""
+"""Builds the sections about the statistics of competition/: how certain the figures are, and whether the season was fair."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNMET = "-"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Words, a plot, a table, notes: whichever of them there are."""
+    """A part of a section. Each of its fields may be empty."""
 
     title: str = ""
     words: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One of the page."""
+    """A section of the page."""
 
     id: str
     title: str
@@ -56,7 +56,7 @@ class Section:
 
 
 def extra_sections(schedule: Schedule, facts: Facts, so_far: SoFar) -> list[Section]:
-    """Return the sections for which there is something to say."""
+    """Return the sections that apply to this season."""
     results = list(so_far.results.values())
     if not results:
         return []
@@ -176,7 +176,9 @@ def _test_part(schedule: ABTest, facts: Facts, so_far: SoFar) -> Part:
     ratios, verdict = test.run_test(differences)
     low, high = wald_bounds(test.alpha, test.beta)
     a, b = facts.names[schedule.a], facts.names[schedule.b]
-    drawn = [max(2 * low, min(2 * high, ratio)) for ratio in ratios]  # beyond that it is certain anyway
+    drawn = [
+        max(2 * low, min(2 * high, ratio)) for ratio in ratios
+    ]  # beyond these bounds the test has long been decided
     steps = [(float(unit), ratio) for unit, ratio in enumerate(drawn, 1)]
     course = {"ratio": steps, "H1": _level_curve(high, ratios), "H0": _level_curve(low, ratios)}
     return Part(
@@ -257,7 +259,7 @@ def _timing_parts(facts: Facts, found: FairnessReport) -> Iterable[Part]:
             heads=("", "ms charged beyond its report", "95 % interval", "largest", "answers", "p, corrected"),
             rows=tuple(rows),
             notes=(
-                "Only for bots that report their own times; nobody else can vouch for these. p is the probability that chance sets some bot this far apart from the others.",
+                "Only for bots that report their own times; no other source confirms them. p is the probability that chance sets some bot this far apart from the others.",
             ),
         )
 
@@ -275,7 +277,7 @@ def _make_whisker(name: str, own: Estimate) -> Whisker:
 
 
 def _format_percent(share: float) -> str:
-    """Nothing is certain after one season."""
+    """Format a share as a percentage. No share is shown as 0 % or 100 %, because nothing is certain after one season."""
     if share > MOST_CERTAIN:
         return "> 99.9 %"
     return "< 0.1 %" if share < 1 - MOST_CERTAIN else f"{100 * share:.1f} %"

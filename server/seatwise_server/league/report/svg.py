@@ -1,4 +1,4 @@
-"""Drawing inline SVG: elements whose texts and attributes are escaped, and colours that follow the page's."""
+"""Draws inline SVG: elements with escaped texts and attributes, in the colours of the page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Shape = Markup
 
 
 def make_element(name: str, *inside: str, **attributes: float | str) -> Shape:
-    """Make one element; `class_` and `text_anchor` become class and text-anchor."""
+    """Make one element. `class_` and `text_anchor` become class and text-anchor."""
     told = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items()
     )
@@ -18,7 +18,7 @@ def make_element(name: str, *inside: str, **attributes: float | str) -> Shape:
 
 
 def draw_picture(width: float, height: float, title: str, shapes: Iterable[Shape]) -> Shape:
-    """Make a whole picture; a screen reader reads its title."""
+    """Make a whole picture. Screen readers read its title."""
     return make_element(
         "svg", make_element("title", title), *shapes,
         viewBox=f"0 0 {width:g} {height:g}", role="img", aria_label=title, width=width, height=height,
@@ -36,7 +36,7 @@ def draw_text(x: float, y: float, words: str, class_: str = "label", anchor: str
 
 
 def draw_dot(x: float, y: float, class_: str, told: str) -> Shape:
-    """Draw a point that shows its description under the pointer."""
+    """Draw a point that shows a description under the pointer."""
     return make_element("circle", make_element("title", told), cx=x, cy=y, r=4, class_=class_)
 
 
@@ -54,6 +54,6 @@ def draw_bar(x: float, y: float, width: float, height: float, class_: str, told:
 
 
 def draw_path(places: Iterable[tuple[float, float]], class_: str, told: str) -> Shape:
-    """Draw a line through all these places."""
+    """Draw a line through all these points."""
     points = " ".join(f"{x:g},{y:g}" for x, y in places)
     return make_element("polyline", make_element("title", told), points=points, class_=class_)

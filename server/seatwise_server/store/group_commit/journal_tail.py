@@ -1,4 +1,4 @@
-"""What this process knows to be in a match's journal, kept so that it can be written again."""
+"""The entries that this process knows to be in a match's journal, kept so that they can be written again."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import zlib
 from collections.abc import Sequence
 
 PACKED_FROM = 4_096
-"""Bytes of entries that are packed together; less would compress worse, more would stay unpacked longer."""
+"""The number of bytes of entries that are packed together. Less would compress worse, more would stay unpacked longer."""
 
-_COMPRESSION = 1
+_TAIL_COMPRESSION = 1
 
 
 class JournalTail:
-    """All entries of one match, most of them packed: about a quarter of what they are in Redis."""
+    """All entries of one match, most of them compressed: they take about a quarter of their size in Redis."""
 
     __slots__ = ("_packs", "_recent", "_size", "count", "epoch", "owner")
 
@@ -21,24 +21,24 @@ class JournalTail:
         self.epoch = epoch
         self.owner = owner
         self.count = 0
-        """How many entries there are; the number of the last one."""
+        """The number of entries, and so the number of the last one."""
         self._packs: list[tuple[int, bytes]] = []
         self._recent: list[bytes] = []
         self._size = 0
         self.add_entries(entries)
 
     def add_entries(self, entries: Sequence[bytes]) -> None:
-        """The next entries."""
+        """Adds the next entries."""
         self._recent += entries
         self.count += len(entries)
         self._size += sum(map(len, entries))
         if self._size > PACKED_FROM:
-            packed = zlib.compress(marshal.dumps(self._recent), _COMPRESSION)
+            packed = zlib.compress(marshal.dumps(self._recent), _TAIL_COMPRESSION)
             self._packs.append((len(self._recent), packed))
             self._recent, self._size = [], 0
 
     def entries_after(self, seq: int) -> list[bytes]:
-        """The entries behind that number."""
+        """Returns the entries after that number."""
         found = self._recent
         first = self.count - len(found)
         for count, packed in reversed(self._packs):

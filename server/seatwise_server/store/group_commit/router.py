@@ -1,4 +1,4 @@
-"""Routes each append to the writer of the node that holds its match, now and through failovers."""
+"""Routes each append to the writer of the node that has its match, also through failovers."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from seatwise_server.store.redis.replica_wait import ReplicaWait
 from seatwise_server.store.redis.topology import SLOTS, Span, Topology
 
 TOPOLOGY_READ_EVERY_S = 0.05
-"""How often at most it is asked who holds what."""
+"""The shortest time between two reads of the topology, in seconds."""
 
 MOST_HOPS = 3
-"""An append that was sent on more often than this waits for a fresh look at the cluster."""
+"""An append that was redirected more often than this waits for a new read of the topology."""
 
 _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def ignore_event(*_: object) -> None:
-    """For those who do not listen."""
+    """Does nothing; the default of `Listeners`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Who hears of Redis coming and going; called in the event loop, must be quick."""
+    """Callbacks for when Redis goes down and comes back. They are called in the event loop, and must be quick."""
 
     on_down: Callable[[], None] = ignore_event
     on_up: Callable[[float], None] = ignore_event
-    """Gets the seconds that Redis was gone, as this process saw it."""
+    """Gets the seconds for which Redis was down, as this process saw it."""
     on_lost: Callable[[BaseException], None] = ignore_event
 
 
 class AppendRouter:
     """Owns the writers of all nodes and routes each append to one of them.
 
-    Redis is *down* from the first failure of any node until no node fails and everything that was held up is
-    answered. A node that was replaced is dismissed, and what it had goes to its successor.
+    Redis is *down* from the first failure of any node until no node fails and every delayed append is answered.
+    The writer of a node that was replaced is stopped, and its appends go to the writer of the new node.
     """
 
     def __init__(
@@ -67,18 +67,18 @@ class AppendRouter:
         self._spans: tuple[Span, ...] = ()
         self._writers: dict[NodeAddress, NodeWriter] = {}
         self._by_slot: list[NodeWriter | None] = [None] * SLOTS
-        self._only: NodeWriter | None = None
-        """The writer of all slots, where there is one node."""
+        self._only_writer: NodeWriter | None = None
+        """The writer of all slots, if there is only one node."""
         self._unrouted: list[PendingAppend] = []
-        """Appends that wait for a fresh look at who holds what."""
+        """Appends that wait for a new read of the topology."""
         self._is_stale = asyncio.Event()
         self._down: set[NodeAddress] = set()
         self._troubled: set[PendingAppend] = set()
-        """Appends that a node in trouble gave back, and that nobody has answered since."""
+        """Appends that a failing node returned, and that are not answered since."""
         self._tasks = BackgroundTasks()
         self._is_lost = False
         self.down_since: float | None = None
-        """Monotonic seconds of the first failure of the present outage, None while all is well."""
+        """Monotonic seconds of the first failure of the present outage; None if there is none."""
 
     def start(self) -> None:
         """Starts the tasks in the running loop."""
@@ -87,8 +87,8 @@ class AppendRouter:
         self._tasks.start_task(self._probe_nodes(), "flusher-probe")
 
     def send_append(self, pending: PendingAppend) -> None:
-        """Gives the append to the writer of its slot."""
-        writer = self._only or self._by_slot[keys.match_slot(pending.match)]
+        """Queues the append at the writer of its slot."""
+        writer = self._only_writer or self._by_slot[keys.match_slot(pending.match)]
         if writer is not None:
             writer.queue_append(pending)
             return
@@ -98,18 +98,18 @@ class AppendRouter:
             self._troubled.add(pending)
             self._note_outage(RedisConnectionError(f"no node holds {pending.match}"))
 
-    # From the writers
+    # Called by the writers
 
     def on_replies(
         self, writer: NodeWriter, appends: Sequence[PendingAppend], replies: Sequence[Any]
     ) -> None:
-        """See WriterOwner."""
+        """See `WriterOwner`."""
         own = list(zip(appends, replies, strict=True))
         sent_on = [it for it in own if type(it[1]) is not int and isinstance(it[1], AskError | TryAgainError)]
         if sent_on:
             own = [it for it in own if it not in sent_on]
             for pending, reply in sent_on:
-                self._send_on(writer, pending, reply)
+                self._redirect_append(writer, pending, reply)
         if self.down_since is not None:
             self._down.discard(writer.address)
             self._troubled.difference_update(pending for pending, _ in own)
@@ -118,14 +118,16 @@ class AppendRouter:
             self._on_reply(pending, reply)
 
     def on_failure(self, writer: NodeWriter, appends: list[PendingAppend], error: Exception) -> None:
-        """See WriterOwner."""
+        """See `WriterOwner`."""
         self._down.add(writer.address)
         self._troubled.update(appends)
         self._keep_unrouted(appends)
         self._note_outage(error)
 
-    def _send_on(self, writer: NodeWriter, pending: PendingAppend, reply: AskError | TryAgainError) -> None:
-        """MOVED, ASK or TRYAGAIN: the slot is somebody else's, or on its way there."""
+    def _redirect_append(
+        self, writer: NodeWriter, pending: PendingAppend, reply: AskError | TryAgainError
+    ) -> None:
+        """Follows a MOVED, ASK or TRYAGAIN: the slot belongs to another node, or is moving there."""
         if isinstance(reply, MovedError):
             self._is_stale.set()
         pending.hops += 1
@@ -143,7 +145,7 @@ class AppendRouter:
         self._unrouted += appends
         self._is_stale.set()
 
-    # Who holds what
+    # The topology
 
     async def _watch_topology(self) -> None:
         while True:
@@ -177,13 +179,13 @@ class AppendRouter:
         for first, last, address in spans:
             self._by_slot[first : last + 1] = [self._writer_to(address)] * (last + 1 - first)
         is_one = len(spans) == 1 and spans[0][:2] == (0, SLOTS - 1)
-        self._only = self._by_slot[0] if is_one else None
+        self._only_writer = self._by_slot[0] if is_one else None
 
     def _writer_to(self, address: NodeAddress) -> NodeWriter:
         if address not in self._writers:
             writer = self._writers[address] = self._new_writer(address)
             writer.start()
-            if self.down_since is not None:  # who takes over in an outage has to show that it ends
+            if self.down_since is not None:  # the new node of an outage must show that the outage is over
                 self._down.add(address)
                 writer.wake_probe()
         return self._writers[address]
@@ -202,7 +204,7 @@ class AppendRouter:
     # Outages
 
     async def _probe_nodes(self) -> None:
-        """Notices that a node is gone when there is nothing to send."""
+        """Finds out that a node is gone when there is nothing to send."""
         while True:
             await asyncio.sleep(self._patience.probe_s)
             for writer in self._writers.values():
@@ -226,10 +228,10 @@ class AppendRouter:
         _log.info("redis_regained", gap_s=round(gap_s, 3))
         call_safely(self._listeners.on_up, gap_s)
 
-    # The end
+    # Closing
 
     async def close(self) -> None:
-        """Stops at once, whatever is under way."""
+        """Stops at once, without waiting for appends under way."""
         for writer in self._writers.values():
             self._stop_writer(writer)
         self._writers.clear()
@@ -237,7 +239,7 @@ class AppendRouter:
 
 
 def call_safely(callback: Callable[..., None], *args: object) -> None:
-    """One caller's mistake must not cost the others their answers."""
+    """Calls a callback, and logs its errors: one failing callback must not cost other callers their answers."""
     try:
         callback(*args)
     except Exception:

@@ -1,4 +1,4 @@
-"""The flusher: all appends of all matches, in the order of each match, and again where Redis has forgotten them."""
+"""The flusher: writes the appends of all matches, in order for each match, and again if Redis has lost them."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ __all__ = ["AppendResult", "AppendTimeouts", "Done", "Flusher", "Listeners"]
 
 
 class AppendResult(IntEnum):
-    """What Redis says to a fenced write."""
+    """Redis's answer to a fenced write."""
 
     FENCED = 0
-    """The match is not ours, or its journal is not where we think: let go of it."""
+    """The match is not ours, or its journal is not as expected: give the match up."""
     OK = 1
     ALREADY = 2
-    """The same bytes stand there already, a reply was lost: as good as OK."""
+    """The same bytes are already in the journal, because a reply was lost: as good as OK."""
     LOST = 3
-    """In a failover Redis has forgotten that the match is ours: `Journal.reclaim` it, or let go of it.
+    """Redis has forgotten in a failover that the match is ours: call `Journal.reclaim_match`, or give the match
+    up.
 
-    Only for a match that is held; for others that is FENCED.
+    Only for a match whose tail is kept; for others the answer is FENCED.
     """
 
     @property
     def is_kept(self) -> bool:
-        """Whether it is written."""
+        """Whether the entries are written."""
         return self in (AppendResult.OK, AppendResult.ALREADY)
 
 
@@ -50,15 +51,15 @@ _log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Flusher:
-    """Carries appends to Redis, whoever owns the matches.
+    """Writes appends to Redis for all matches of a process.
 
-    `append` only queues. One writer for each node takes what is queued for it, sends it as one batch, awaits
-    all replies, and repeats. Of one match one append is under way at a time, and `done` is called in their
-    order. While a node is gone its appends wait; they are sent again to whoever has its slots then. The script
-    knows its own repeats, so nothing is written twice.
+    `append_entries` only queues. Each node has one writer, which sends everything that is queued for it as one
+    batch, awaits all replies, and repeats. Each match has one append under way at a time, and `done` is called
+    in their order. While a node is gone its appends wait; then they are sent again to the node that has its
+    slots. The script recognises repeats, so nothing is written twice.
 
-    A match that is held is written again where Redis has forgotten entries: when an append finds its journal
-    too short, after each outage, and after each change of who holds what.
+    If Redis has forgotten entries of a match whose tail is kept, they are written again. This happens when an
+    append finds the journal too short, after each outage, and after each change of the topology.
     """
 
     def __init__(
@@ -70,13 +71,13 @@ class Flusher:
     ) -> None:
         self._listeners = listeners or Listeners()
         self._wait = wait or ReplicaWait()
-        self._lines: dict[str, list[PendingAppend] | None] = {}
-        """Matches that have a pending under way, and those that wait behind it."""
-        self._held: dict[str, JournalTail] = {}
+        self._pending: dict[str, list[PendingAppend] | None] = {}
+        """Matches with an append under way, each with the appends that wait behind it."""
+        self._tails: dict[str, JournalTail] = {}
         self._settled = asyncio.Event()
         self._router = self._new_router(routes, patience or AppendTimeouts())
         self.mends = 0
-        """How often a journal had lost entries and got them back."""
+        """The number of times that lost entries of a journal were written again."""
 
     @classmethod
     def of(
@@ -86,7 +87,7 @@ class Flusher:
         patience: AppendTimeouts | None = None,
         wait: ReplicaWait | None = None,
     ) -> Flusher:
-        """A flusher to the Redis of this client, on connections of its own."""
+        """Returns a flusher for the Redis of this client, with connections of its own."""
         return cls(client.routes, listeners, patience, wait)
 
     def _new_router(self, routes: Topology, patience: AppendTimeouts) -> AppendRouter:
@@ -95,12 +96,12 @@ class Flusher:
 
     @property
     def healthy(self) -> bool:
-        """Whether all nodes work, and all that an outage has held up is written."""
+        """Whether all nodes work, and everything that an outage delayed is written."""
         return self._router.down_since is None
 
     @property
     def down_since(self) -> float | None:
-        """Monotonic seconds of the first failure of the present outage, None while all is well."""
+        """Monotonic seconds of the first failure of the present outage; None if there is none."""
         return self._router.down_since
 
     def start(self) -> None:
@@ -108,26 +109,28 @@ class Flusher:
         self._router.start()
 
     async def close(self, timeout_s: float = 5.0) -> bool:
-        """Sends what is queued, then stops; says whether everything was answered in that time."""
+        """Sends what is queued, then stops; returns whether everything was answered within the timeout."""
         try:
             async with asyncio.timeout(timeout_s):
-                while self._lines:
+                while self._pending:
                     self._settled.clear()
                     await self._settled.wait()
         except TimeoutError:
             pass
         await self._router.close()
-        return not self._lines
+        return not self._pending
 
     # Appending
 
     def append_entries(
         self, match: str, epoch: int, owner: str, first_seq: int, entries: Sequence[bytes], done: Done
     ) -> None:
-        """Queues all entries of one command for the match's journal, from `first_seq` on (the first is 1).
+        """Queues all entries of one command for the match's journal, from number `first_seq` on (the first is
+        1).
 
-        `done` is called once, in the event loop, when Redis has answered; never when the flusher is closed
-        before that. It must be quick. No entries: only looks whether the journal reaches to `first_seq`.
+        `done` is called once, in the event loop, when Redis has answered. It is never called if the flusher is
+        closed before that. It must be quick. Without entries this only checks that the journal reaches up to
+        `first_seq`.
         """
         self._accept_append(
             PendingAppend(
@@ -138,13 +141,13 @@ class Flusher:
     async def append_and_wait(
         self, match: str, epoch: int, owner: str, first_seq: int, entries: Sequence[bytes]
     ) -> AppendResult:
-        """`append` for those who would rather wait."""
+        """Like `append_entries`, but waits for the answer."""
         answer, settle = _future_answer()
         self.append_entries(match, epoch, owner, first_seq, entries, settle)
         return await answer
 
     async def wait_for_replicas(self, match: str) -> None:
-        """Returns when as many replicas as are waited for have what others than appends wrote about the match."""
+        """Waits until enough replicas have the writes to the match that are not appends."""
         if self._wait.replicas:
             answer, settle = _future_answer()
             command = pack_command(("EVALSHA", TOUCH.sha, 1, keys.match_fence(match)))
@@ -152,15 +155,15 @@ class Flusher:
             await answer
 
     def _accept_append(self, pending: PendingAppend) -> None:
-        if pending.match not in self._lines:
-            self._lines[pending.match] = None
+        if pending.match not in self._pending:
+            self._pending[pending.match] = None
             self._router.send_append(pending)
             return
-        line = self._lines[pending.match] = self._lines[pending.match] or []
+        line = self._pending[pending.match] = self._pending[pending.match] or []
         line.append(pending)
 
     def _on_reply(self, pending: PendingAppend, reply: Any) -> None:
-        held = self._held.get(pending.match)
+        held = self._tails.get(pending.match)
         if isinstance(reply, ResponseError):
             _log.error("append_refused", match=pending.match, error=str(reply))
             reply = AppendResult.FENCED
@@ -177,45 +180,46 @@ class Flusher:
         self._settle_append(pending, answer)
 
     def _settle_append(self, pending: PendingAppend, answer: AppendResult) -> None:
-        line = self._lines[pending.match]
+        line = self._pending[pending.match]
         if line:
             self._router.send_append(line.pop(0))
         else:
-            del self._lines[pending.match]
-            if not self._lines:
+            del self._pending[pending.match]
+            if not self._pending:
                 self._settled.set()
         call_safely(pending.done, answer)
 
-    # Journals that Redis has forgotten a part of
+    # Journals of which Redis has forgotten a part
 
     def keep_tail(self, match: str, epoch: int, owner: str, entries: Sequence[bytes]) -> None:
-        """From now on keeps what is in the match's journal, so that it can be written again if Redis forgets it.
+        """From now on keeps the entries of the match's journal, so that they can be written again if Redis
+        forgets them.
 
-        `entries` is all that is there now; what is appended comes by itself.
+        `entries` is the present content of the journal; later appends are added automatically.
         """
-        self._held[match] = JournalTail(epoch, owner, entries)
+        self._tails[match] = JournalTail(epoch, owner, entries)
 
     def drop_tail(self, match: str) -> None:
-        """Forgets what is in the match's journal; nothing happens when it is not held."""
-        self._held.pop(match, None)
+        """Stops keeping the entries of the match's journal; nothing happens if they are not kept."""
+        self._tails.pop(match, None)
 
     def tail_entries(self, match: str) -> list[bytes]:
-        """All that is in the match's journal, as this process knows; raises KeyError when it is not held."""
-        return self._held[match].entries_after(0)
+        """Returns the entries of the match's journal, as this process knows them; raises KeyError if they are not kept."""
+        return self._tails[match].entries_after(0)
 
     async def rewrite_missing(self, match: str) -> AppendResult:
-        """Returns when the journal has all that is held of it; raises KeyError when the match is not held."""
+        """Waits until the journal has all kept entries; raises KeyError if none are kept for the match."""
         answer, settle = _future_answer()
         self._check_tail(match, settle)
         return await answer
 
     def _check_tail(self, match: str, done: Done) -> None:
-        held = self._held[match]
+        held = self._tails[match]
         self.append_entries(match, held.epoch, held.owner, held.count + 1, (), done)
 
     def _check_all_tails(self) -> None:
-        """Those that have an append under way mend themselves."""
-        for match in self._held.keys() - self._lines.keys():
+        """Checks all journals except those with an append under way: that append does it."""
+        for match in self._tails.keys() - self._pending.keys():
             self._check_tail(match, _ignore_answer)
 
     def _on_recovery(self, gap_s: float) -> None:
@@ -223,7 +227,7 @@ class Flusher:
         self._check_all_tails()
 
     def _prepend_missing(self, pending: PendingAppend, held: JournalTail, last_seq: int) -> bool:
-        """Puts in front of the pending's entries those that the journal has lost; False when that cannot be."""
+        """Adds the entries that the journal has lost before those of the append; returns False if that is impossible."""
         tail = held.entries_after(last_seq)
         if last_seq + len(tail) + 1 != pending.first_seq:
             _log.error("journal_lost", match=pending.match, last_seq=last_seq, held=held.count)
@@ -244,11 +248,11 @@ def _future_answer() -> tuple[asyncio.Future[AppendResult], Done]:
     answer: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
 
     def settle(it: AppendResult) -> None:
-        if not answer.done():  # the waiter may have been cancelled
+        if not answer.done():  # the waiting task may have been cancelled
             answer.set_result(it)
 
     return answer, settle
 
 
 def _ignore_answer(_: AppendResult) -> None:
-    """Nobody waits for it."""
+    """Used where nothing waits for the answer."""

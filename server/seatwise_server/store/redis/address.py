@@ -1,13 +1,13 @@
-"""What a Redis URL says: which kind of Redis, where, and how to connect.
+"""Parses a Redis URL: the kind of Redis, where it is, and how to connect.
 
     redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]            one server; rediss:// with TLS
     unix://[[USER]:PASSWORD@]/PATH[?db=DB]                one server, by its socket
     redis+sentinel://[[USER]:PASSWORD@]HOST[:PORT],HOST[:PORT].../SERVICE[?db=DB]
     redis+cluster://[[USER]:PASSWORD@]HOST[:PORT],HOST[:PORT]...
 
-`rediss+sentinel` and `rediss+cluster` speak TLS with every node. Behind the question mark stand redis-py's
-options for a connection (`ssl_ca_certs`, `ssl_cert_reqs`, ...), and for sentinels that want a password
-`sentinel_username` and `sentinel_password`; names and passwords in the URL are those of the data nodes.
+`rediss+sentinel` and `rediss+cluster` use TLS with every node. The part after the question mark has redis-py's
+options for a connection (`ssl_ca_certs`, `ssl_cert_reqs`, ...). For sentinels with a password it also has
+`sentinel_username` and `sentinel_password`; name and password in the URL are those of the data nodes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SENTINEL_PORT = 26379
 CLUSTER_PORT = 6379
 
 COMMON: dict[str, Any] = {"protocol": 2, "socket_connect_timeout": 3.0, "health_check_interval": 0}
-"""Options of every connection; a URL may say otherwise."""
+"""Options of every connection; a URL may override them."""
 
 _PLAIN = ("redis", "rediss", "unix")
 _KINDS = (
@@ -41,7 +41,7 @@ class RedisMode(StrEnum):
 
 
 class NodeAddress(NamedTuple):
-    """Where a node listens."""
+    """The address at which a node listens."""
 
     host: str
     port: int
@@ -53,21 +53,21 @@ class NodeAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RedisTarget:
-    """What a URL names."""
+    """The parsed URL."""
 
     mode: RedisMode
     hosts: tuple[NodeAddress, ...]
-    """The sentinels, or some nodes of the cluster; empty for a single server, whose options say where it is."""
+    """The sentinels, or some nodes of the cluster; empty for a single server, whose address is in the options."""
     service: str
-    """What the sentinels call the primary."""
+    """The sentinels' name for the primary."""
     options: dict[str, Any]
-    """For redis-py's connections: user, password, db, TLS."""
+    """Options for redis-py's connections: user, password, db, TLS."""
     sentinel_options: dict[str, Any]
-    """The same for the sentinels themselves."""
+    """Options for connections to the sentinels themselves."""
 
 
 def parse_target(url: str) -> RedisTarget:
-    """What the URL names; raises ValueError, with the right form, for one that names nothing we know."""
+    """Parses the URL; raises ValueError, with the right form, for a URL of an unknown kind."""
     scheme, _, rest = url.partition("://")
     scheme, _, kind = scheme.lower().partition("+")
     if scheme in _PLAIN and not kind:
@@ -84,7 +84,7 @@ def _parse_sentinel(scheme: str, rest: str) -> RedisTarget:
     if not service or "/" in service:
         raise ValueError(
             "A sentinel URL names the service behind the hosts: redis+sentinel://HOST,HOST/SERVICE; "
-            "the database goes behind it: ?db=0"
+            "the database comes after it: ?db=0"
         )
     prefix = "sentinel_"
     own = {name.removeprefix(prefix): it for name, it in query.items() if name.startswith(prefix)}
@@ -103,7 +103,7 @@ def _parse_cluster(scheme: str, rest: str) -> RedisTarget:
 
 
 def _split_url(rest: str, port: int) -> tuple[str, tuple[NodeAddress, ...], str, dict[str, str]]:
-    """Account, hosts, path and options; the standard library's parser knows URLs of one host only."""
+    """Returns account, hosts, path and options. The standard library's parser only supports URLs with one host."""
     place, _, query = rest.partition("?")
     netloc, _, path = place.partition("/")
     account, _, named = netloc.rpartition("@")
@@ -115,7 +115,7 @@ def _split_url(rest: str, port: int) -> tuple[str, tuple[NodeAddress, ...], str,
 
 
 def _connection_options(scheme: str, account: str, query: dict[str, str]) -> dict[str, Any]:
-    """As redis-py reads them from the URL of a single server."""
+    """Returns the options as redis-py reads them from the URL of a single server."""
     at = f"{account}@" if account else ""
     options = dict(parse_url(f"{scheme}://{at}host:1?{urlencode(query)}"))
     return COMMON | {name: it for name, it in options.items() if name not in ("host", "port")}

@@ -1,4 +1,4 @@
-"""The way to Redis: one client type for one server, for sentinels and for a cluster."""
+"""Access to Redis: one client type for one server, for sentinels and for a cluster."""
 
 from __future__ import annotations
 
@@ -20,72 +20,74 @@ from seatwise_server.store.redis.topology import SingleNodeTopology, Topology
 Argument: TypeAlias = bytes | str | int
 
 REPLY_TIMEOUT_S = 10.0
-"""No command waits longer for its reply; blocking reads ask for at most half of it."""
+"""The longest that a command waits for its reply, in seconds; blocking reads ask for at most half of it."""
 
 FAILOVER_REPLY_TIMEOUT_S = 3.0
-"""Where another node can take over, a node that stands still is not waited for as long."""
+"""The same where another node can take over: a node that does not answer is given up sooner."""
 
 SENTINEL_TIMEOUT_S = 1.0
-"""A sentinel that does not answer in this time is passed over."""
+"""A sentinel that does not answer within this time is skipped."""
 
 LONGEST_BLOCK_MS = 5_000
-"""The longest a blocking read may ask for; callers ask again."""
+"""The longest wait that a blocking read may ask for; callers repeat it."""
 
 MOST_COMMANDS_AT_ONCE = 64
-"""Commands of one client under way at once; more wait their turn instead of opening connections in a storm."""
+"""The most commands of one client at the same time. Others wait, so that a burst does not open many connections."""
 
 MOST_CONNECTIONS = 1_000
 
 SILENCE_S = 5.0
-"""A channel on which nothing was heard for so long is asked whether it is still there."""
+"""The time without a notice, in seconds, after which a channel is checked with a ping."""
 
 
 class RedisClient(Protocol):
-    """A client of Redis. What it sends it may send twice: a reply that was lost is asked for again.
+    """A client of Redis. It may send a command twice, because it repeats a command whose reply was lost.
 
-    It bridges about 10 s of outage or failover by itself; after that its methods raise StoreUnavailable.
-    Errors of a command itself come through as redis-py's ResponseError.
+    It retries for about 10 s through an outage or a failover. After that its methods raise StoreUnavailable.
+    Errors of the command itself are raised as redis-py's ResponseError.
     """
 
     @property
     def mode(self) -> RedisMode:
-        """How the Redis behind it is built."""
+        """How the Redis behind the client is built."""
         ...
 
     @property
     def routes(self) -> Topology:
-        """For those who need a connection of their own."""
+        """The topology, for users that need a connection of their own."""
         ...
 
     async def call(self, *command: Argument, **options: Any) -> Any:
-        """The answer to one command; the options are redis-py's own, for how it reads the answer.
+        """Sends one command and returns its answer; the options are redis-py's own, for parsing the answer.
 
-        In a cluster the command goes by its first key: every command here has one.
+        In a cluster the first key of the command decides the node: every command of the store has a key.
         """
         ...
 
     async def call_blocking(self, *command: Argument, **options: Any) -> Any:
-        """Like `call` for a command that waits in Redis: it has a connection to itself and takes nobody's turn."""
+        """Like `call`, for a command that waits in Redis. It has a connection of its own and does not delay
+        other commands.
+        """
         ...
 
     async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
-        """The answers to several commands; they are not one change. Those on one key keep their order."""
+        """Returns the answers to several commands; they are not atomic. Commands on the same key keep their order."""
         ...
 
     def listen_to(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
-        """Channel and text of all that is published there from now on.
+        """Yields the channel and the text of everything that is published on these channels from now on.
 
-        Raises StoreUnavailable when the node is gone: what is said until the caller listens again is lost.
+        Raises StoreUnavailable if the node is gone. Notices until the caller listens again are lost.
         """
         ...
 
     async def close_connections(self) -> None:
-        """Gives all connections back."""
+        """Closes all connections."""
         ...
 
 
 class SingleClient:
-    """One server; with sentinels, the one that they name when a connection is made."""
+    """One server; with sentinels, the server that they name when a connection is made."""
 
     def __init__(
         self, mode: RedisMode, quick: Redis, patient: Redis, routes: Topology, bridge_s: float
@@ -94,14 +96,14 @@ class SingleClient:
         self.routes = routes
         self._quick = quick
         self._patient = patient
-        """For commands that wait in Redis, with connections of their own."""
+        """For commands that wait in Redis; it has connections of its own."""
         self._bridge_s = bridge_s
         self._turns = asyncio.Semaphore(MOST_COMMANDS_AT_ONCE)
         self._sentinel: SharedSentinel | None = None
 
     @classmethod
     def connect_to(cls, target: RedisTarget, bridge_s: float = BRIDGED_S) -> SingleClient:
-        """A client for redis://, rediss:// or unix://."""
+        """Returns a client for redis://, rediss:// or unix://."""
         quick, patient = (
             Redis.from_pool(ConnectionPool(**client_limits(REPLY_TIMEOUT_S), **target.options))
             for _ in range(2)
@@ -111,7 +113,7 @@ class SingleClient:
 
     @classmethod
     def connect_by_sentinels(cls, target: RedisTarget, bridge_s: float = BRIDGED_S) -> SingleClient:
-        """A client for the primary that the sentinels name."""
+        """Returns a client for the primary that the sentinels name."""
         sentinel = SharedSentinel(  # type: ignore[no-untyped-call]
             target.hosts,
             sentinel_kwargs=_with_tls(target.sentinel_options) | client_limits(SENTINEL_TIMEOUT_S),
@@ -126,20 +128,20 @@ class SingleClient:
         return client
 
     async def call(self, *command: Argument, **options: Any) -> Any:
-        """See Client."""
+        """See `RedisClient`."""
         async with self._turns:
             return await retry_through_outage(
                 lambda: _execute_command(self._quick, command, options), self._bridge_s
             )
 
     async def call_blocking(self, *command: Argument, **options: Any) -> Any:
-        """See Client."""
+        """See `RedisClient`."""
         return await retry_through_outage(
             lambda: _execute_command(self._patient, command, options), self._bridge_s
         )
 
     async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
-        """See Client; they go in one message."""
+        """See `RedisClient`. All commands are sent in one message."""
         async with self._turns:
             return await retry_through_outage(lambda: self._run_pipeline(commands), self._bridge_s)
 
@@ -150,11 +152,11 @@ class SingleClient:
         return await pipeline.execute()
 
     def listen_to(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
-        """See Client."""
+        """See `RedisClient`."""
         return read_channels(self._patient, channels)
 
     async def close_connections(self) -> None:
-        """See Client."""
+        """See `RedisClient`."""
         for redis in (self._quick, self._patient):
             await redis.aclose()
         if self._sentinel:
@@ -162,16 +164,16 @@ class SingleClient:
 
 
 def client_limits(timeout_s: float) -> dict[str, Any]:
-    """Options of a pool of ours."""
+    """Returns the options of a connection pool."""
     return {
         "socket_timeout": timeout_s,
         "max_connections": MOST_CONNECTIONS,
-        "retry": Retry(NoBackoff(), 0),  # `bridged` does that, in the same way for every kind of Redis
+        "retry": Retry(NoBackoff(), 0),  # `retry_through_outage` does that, for every kind of Redis
     }
 
 
 def _with_tls(options: dict[str, Any]) -> dict[str, Any]:
-    """TLS by name: sentinels choose the class of their connections themselves."""
+    """Requests TLS by name, because sentinels choose the class of their connections themselves."""
     others = {name: it for name, it in options.items() if name != "connection_class"}
     return others | {"ssl": True} if "connection_class" in options else others
 
@@ -181,7 +183,7 @@ def _execute_command(redis: Redis, command: tuple[Argument, ...], options: dict[
 
 
 async def read_channels(redis: Redis, channels: Sequence[str]) -> AsyncGenerator[tuple[str, str], None]:
-    """Channel and text of what is published; a node that is silent has to show that it lives."""
+    """Yields the channel and the text of each notice. A node that is silent must answer a ping."""
     pubsub = redis.pubsub()
     is_doubted = False
     try:
@@ -202,22 +204,24 @@ async def read_channels(redis: Redis, channels: Sequence[str]) -> AsyncGenerator
 
 
 async def call(client: RedisClient, *command: Argument, **options: Any) -> Any:
-    """See Client.call."""
+    """See `RedisClient.call`."""
     return await client.call(*command, **options)
 
 
 async def call_blocking(client: RedisClient, *command: Argument, **options: Any) -> Any:
-    """See Client.call_blocking."""
+    """See `RedisClient.call_blocking`."""
     return await client.call_blocking(*command, **options)
 
 
 async def call_many(client: RedisClient, commands: Sequence[Sequence[Argument]]) -> list[Any]:
-    """See Client.call_many."""
+    """See `RedisClient.call_many`."""
     return await client.call_many(commands)
 
 
 def as_pairs(answer: Any) -> list[tuple[Any, Any]]:
-    """A reply of names and values: redis-py makes a dict, pairs or nothing at all of it, by command and version."""
+    """Returns a reply of names and values as pairs. redis-py gives it as a dict, as pairs or flat, by command
+    and version.
+    """
     if isinstance(answer, dict):
         return list(answer.items())
     if answer and isinstance(answer[0], tuple | list):

@@ -8,5 +8,5 @@ from seatwise_server.store.redis.client import RedisClient
 
 
 async def now_ms(client: RedisClient) -> int:
-    """Milliseconds on Redis's clock; in a cluster on that of the node that keeps the heartbeats."""
+    """Returns milliseconds on Redis's clock; in a cluster on the clock of the node that has the heartbeats."""
     return int(await scripts.run_script(client, "now", [keys.PROCESS_INDEX]))

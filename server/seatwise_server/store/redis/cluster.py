@@ -1,8 +1,8 @@
 """The client of a Redis Cluster.
 
-redis-py's, with three things made good that were met in failovers and while slots move: it sends ASKING and
-the command that it is for on two connections, it hangs up on connections that others are using, and it
-tries only the calls again, not the first look at the cluster.
+It uses redis-py's client and works around three faults of it, which occur in failovers and while slots move.
+redis-py sends ASKING and its command on two connections. It closes connections that others are using. It
+repeats a call that failed, but not the first read of the topology.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from seatwise_server.store.redis.topology import ClusterTopology
 
 
 class ClusterClient:
-    """Every command goes to the node that holds its key."""
+    """A client of a cluster; it sends every command to the node that has the command's key."""
 
     mode = RedisMode.CLUSTER
 
@@ -42,27 +42,27 @@ class ClusterClient:
         self._target = target
         self._quick = _new_cluster(target, FAILOVER_REPLY_TIMEOUT_S)
         self._patient = _new_cluster(target, REPLY_TIMEOUT_S)
-        """For commands that wait in Redis, with connections of their own."""
+        """For commands that wait in Redis; it has connections of its own."""
         self._bridge_s = bridge_s
         self._turns = asyncio.Semaphore(
             MOST_COMMANDS_AT_ONCE
-        )  # above its limit redis-py does not wait, it raises
+        )  # above its limit redis-py raises instead of waiting
 
     async def call(self, *command: Argument, **options: Any) -> Any:
-        """See Client."""
+        """See `RedisClient`."""
         async with self._turns:
             return await retry_through_outage(
                 lambda: _execute_command(self._quick, command, options), self._bridge_s
             )
 
     async def call_blocking(self, *command: Argument, **options: Any) -> Any:
-        """See Client."""
+        """See `RedisClient`."""
         return await retry_through_outage(
             lambda: _execute_command(self._patient, command, options), self._bridge_s
         )
 
     async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
-        """See Client; those of one slot go one after the other, all slots at once."""
+        """See `RedisClient`. Commands of one slot go one after the other, different slots at the same time."""
         by_slot: dict[int, list[int]] = defaultdict(list)
         for number, command in enumerate(commands):
             by_slot[_slot_of(command)].append(number)
@@ -79,7 +79,7 @@ class ClusterClient:
         return answers
 
     async def listen_to(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
-        """See Client. What is published anywhere in a cluster is heard at every node."""
+        """See `RedisClient`. A notice that is published at any node of a cluster reaches every node."""
         try:
             spans = await self.routes.read_spans()
         except (RedisError, OSError) as error:
@@ -96,7 +96,7 @@ class ClusterClient:
             await redis.aclose()
 
     async def close_connections(self) -> None:
-        """See Client; after a failure redis-py's own forgets its connections."""
+        """See `RedisClient`. After a failure redis-py's own method would leave connections open."""
         for cluster in (self._quick, self._patient):
             await cluster.aclose()
             for nodes in ("nodes_cache", "startup_nodes"):
@@ -108,8 +108,8 @@ def _new_cluster(target: RedisTarget, timeout_s: float) -> RedisCluster:
     return RedisCluster(
         startup_nodes=[ClusterNode(*address) for address in target.hosts],
         ssl="connection_class" in target.options,
-        require_full_coverage=False,  # the slots that are there can be used while another shard fails over
-        reinitialize_steps=0,  # a new look at the cluster breaks every connection; MOVED says what has changed
+        require_full_coverage=False,  # the other slots stay usable while one shard fails over
+        reinitialize_steps=0,  # a new read of the topology breaks every connection; MOVED says what has changed
         **options,
         **client_limits(timeout_s),
     )
@@ -121,7 +121,7 @@ async def _execute_command(
     try:
         await cluster.initialize()
         return await cluster.execute_command(*command, **options)
-    except AttributeError as error:  # a connection in use was taken from under the command
+    except AttributeError as error:  # redis-py closed the connection while the command used it
         raise RedisConnectionError("redis-py has hung up") from error
     except ClusterError as error:
         if not str(error).startswith("TTL exhausted"):
@@ -130,7 +130,7 @@ async def _execute_command(
 
 
 async def _execute_where_it_moves(cluster: RedisCluster, command: tuple[Argument, ...]) -> Any:
-    """The slot is on its way: asks the old node where to, and there with ASKING on the same connection."""
+    """Runs a command whose slot is moving: the old node names the new one, which gets ASKING on the same connection."""
     slot = _slot_of(command)
     try:
         return await cluster.nodes_manager.get_node_from_slot(slot).execute_command(*command)
@@ -146,7 +146,7 @@ async def _execute_where_it_moves(cluster: RedisCluster, command: tuple[Argument
 
 
 def _slot_of(command: Sequence[Argument]) -> int:
-    """The slot of the command's first key, for the commands of this store."""
+    """Returns the slot of the command's first key, for the commands of this store."""
     match command[0]:
         case "EVALSHA" | "EVAL":
             key = command[3]

@@ -1,4 +1,4 @@
-"""From a URL to a client."""
+"""Creates a client from a URL."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from seatwise_server.store.redis.topology import THE_PRIMARY
 
 
 def connect(url: str, bridge_s: float = BRIDGED_S) -> RedisClient:
-    """A client for the Redis behind the URL, not yet connected; `address` lists the kinds of URL.
+    """Returns a client for the Redis behind the URL, not yet connected; `address` lists the kinds of URL.
 
-    Raises ValueError for a URL of another kind, and for options that no connection has. The client bridges
-    `bridge_s` of outage. A command whose reply was lost is sent again, so only send what may run twice.
+    The client retries through an outage of up to `bridge_s` seconds. It repeats a command whose reply was lost,
+    so only send commands that may run twice. Raises ValueError for a URL of another kind, and for unknown
+    options.
     """
     target = parse_target(url)
     try:

@@ -1,4 +1,4 @@
-"""What a Redis must promise before we use it: every node of it, primaries and replicas."""
+"""The guarantees that a Redis must give before the server uses it: every node of it, primaries and replicas."""
 
 from __future__ import annotations
 
@@ -21,90 +21,90 @@ OLDEST = (7, 0)
 KNOWS_WAITAOF = (7, 2)
 
 NODE_ANSWER_S = 3.0
-"""A node that does not tell about itself in this time is as good as gone."""
+"""A node that does not report within this time counts as unreachable."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What one node says of itself."""
+    """The facts that one node reports about itself."""
 
     address: NodeAddress
     software: str
     """"redis" or "valkey"."""
     version: str
-    """The version of the Redis command set; Valkey names the one it follows."""
+    """The version of the Redis command set; Valkey names the one that it follows."""
     role: str
     """"master" or "slave", in Redis's own words."""
     kind: str
     """"standalone", "cluster" or "sentinel"."""
     appendonly: bool
     appendfsync: str
-    """"always", "everysec", "no", or "unknown" when CONFIG is not ours to read."""
+    """"always", "everysec", "no", or "unknown" if CONFIG is not allowed."""
     maxmemory_policy: str
     replicas: tuple[NodeAddress, ...] = ()
-    """Those that are connected to it now."""
+    """The replicas that are connected to it now."""
 
     @property
     def is_lossless(self) -> bool:
-        """Whether what it has acknowledged survives its kill."""
+        """Whether its acknowledged writes survive if it is killed."""
         return self.appendonly and self.appendfsync == "always"
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name of the node in messages."""
         return self.software if self.address == THE_PRIMARY else f"{self.software} at {self.address}"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What the Redis behind a URL promises."""
+    """The guarantees of the Redis behind a URL."""
 
     mode: RedisMode
     primaries: tuple[NodeFacts, ...]
     replicas: tuple[NodeFacts, ...] = ()
     unreachable: tuple[NodeAddress, ...] = ()
-    """Replicas that we cannot ask; what they promise is not known."""
+    """Replicas that do not answer; their guarantees are not known."""
     wait_replicas: int = 0
-    """How many replicas must have an append before it counts as written."""
+    """The number of replicas that must have an append before it counts as written."""
 
     @property
     def nodes(self) -> tuple[NodeFacts, ...]:
-        """All that could be asked."""
+        """All nodes that answered."""
         return self.primaries + self.replicas
 
     @property
     def software(self) -> str:
-        """Of the first primary."""
+        """The software of the first primary."""
         return self.primaries[0].software
 
     @property
     def version(self) -> str:
-        """The oldest of all nodes."""
+        """The oldest version of all nodes."""
         return min((node.version for node in self.nodes), key=_version_number)
 
     @property
     def appendfsync(self) -> str:
-        """The setting of all nodes, or those that there are."""
+        """The setting of all nodes; if they differ, all their settings."""
         return ", ".join(sorted({node.appendfsync for node in self.nodes}))
 
     @property
     def is_lossless(self) -> bool:
-        """Whether what Redis has acknowledged survives the kill of every node."""
+        """Whether Redis's acknowledged writes survive if every node is killed."""
         return all(node.is_lossless for node in self.nodes)
 
     @property
     def survives_failover(self) -> bool:
-        """Whether it survives that a replica takes over for good; where nobody does, nothing has to."""
+        """Whether they survive if a replica takes over for good; always True for a single server."""
         return self.mode is RedisMode.STANDALONE or self.wait_replicas > 0
 
     @property
     def durability(self) -> str:
-        """What matches and records say: "fsync" or "loss-allowed"."""
+        """The durability that matches and records name: "fsync" or "loss-allowed"."""
         return "fsync" if self.is_lossless and self.survives_failover else "loss-allowed"
 
     @property
     def summary(self) -> dict[str, Any]:
-        """For logs and health."""
+        """A summary for logs and health."""
         return {
             "redis": self.software,
             "version": self.version,
@@ -126,15 +126,15 @@ class ServerFacts:
 async def check_server(
     client: RedisClient, *, allow_loss: bool, wait_replicas: int = 0, within_s: float = BRIDGED_S
 ) -> ServerFacts:
-    """What this Redis promises, all nodes of it.
+    """Checks all nodes of this Redis, and returns what they guarantee.
 
-    Raises StoreRefused when that is not enough, naming the line that would be, and StoreUnavailable when a
-    primary does not answer. Replicas that do not answer are noted.
+    Raises StoreRefused if that is not enough, with the setting that would be, and StoreUnavailable if a primary
+    does not answer. Replicas that do not answer are listed in `unreachable`.
     """
     try:
         facts = await retry_through_outage(lambda: _read_facts(client, wait_replicas), within_s)
     except InvalidResponse as error:
-        raise StoreRefused(f"What answers at this URL is no Redis: {error}") from error
+        raise StoreRefused(f"The server at this URL is not Redis: {error}") from error
     _refuse_kind(facts)
     for node in facts.nodes:
         _refuse_old(node)
@@ -165,10 +165,10 @@ async def _read_spans(client: RedisClient) -> Any:
     except ResponseError as error:
         if "cluster support disabled" not in str(error):
             raise
-        raise StoreRefused("This Redis is no cluster; name it with redis://HOST") from error
+        raise StoreRefused("This Redis is not a cluster; name it with redis://HOST") from error
     covered = sum(span.last - span.first + 1 for span in spans)
     if covered != SLOTS:
-        raise StoreUnavailable(f"The cluster holds {covered} of its {SLOTS} slots: a shard of it is gone.")
+        raise StoreUnavailable(f"The cluster covers {covered} of its {SLOTS} slots: a shard of it is down.")
     return spans
 
 
@@ -185,8 +185,8 @@ async def _ask_node(client: RedisClient, address: NodeAddress) -> NodeFacts:
         open_for_commands(client.routes.new_connection(address)) as ask,
     ):
         info = _parse_info(await ask("INFO"))
-        if info.get("loading") == "1":  # until then it says of itself that it keeps no append-only file
-            raise BusyLoadingError("it is loading what it has on its disk")
+        if info.get("loading") == "1":  # while it loads, it reports that it has no append-only file
+            raise BusyLoadingError("it is loading its data from disk")
         return NodeFacts(
             address=address,
             software=info.get("server_name", "redis"),
@@ -206,7 +206,7 @@ def _parse_info(answer: bytes) -> dict[str, str]:
 
 
 def _parse_replicas(info: dict[str, str]) -> Iterable[NodeAddress]:
-    """From `slave0:ip=10.0.0.7,port=6379,state=online,...`."""
+    """Parses `slave0:ip=10.0.0.7,port=6379,state=online,...`."""
     for name, value in info.items():
         if re.fullmatch(r"slave\d+", name):
             fields = dict(part.partition("=")[::2] for part in value.split(","))
@@ -217,7 +217,7 @@ def _parse_replicas(info: dict[str, str]) -> Iterable[NodeAddress]:
 async def _read_setting(ask: Any, name: str) -> str:
     try:
         answer = await ask("CONFIG", "GET", name)
-    except ResponseError:  # hosted services keep CONFIG to themselves
+    except ResponseError:  # hosted services do not allow CONFIG
         return "unknown"
     for _, value in as_pairs(answer):
         return str(value.decode())
@@ -255,7 +255,7 @@ def _refuse_old(node: NodeFacts) -> None:
 def _refuse_eviction(node: NodeFacts) -> None:
     if node.maxmemory_policy != "noeviction":
         raise StoreRefused(
-            f"This {node.name} may throw matches away when memory is short: maxmemory-policy is "
+            f"This {node.name} may evict matches when memory is short: maxmemory-policy is "
             f'"{node.maxmemory_policy}". Set: CONFIG SET maxmemory-policy noeviction'
         )
 
@@ -277,6 +277,6 @@ def _refuse_too_few_replicas(facts: ServerFacts) -> None:
     for node in facts.primaries:
         if len(node.replicas) < facts.wait_replicas:
             raise StoreRefused(
-                f"Every append is to wait for {facts.wait_replicas} replicas (--wait-replicas), and this "
+                f"Every append must wait for {facts.wait_replicas} replicas (--wait-replicas), but this "
                 f"{node.name} has {len(node.replicas)}. Connect more, or wait for fewer."
             )

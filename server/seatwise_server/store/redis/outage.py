@@ -1,4 +1,4 @@
-"""What counts as an outage of Redis, and waiting for its end."""
+"""Decides which errors are an outage of Redis, and retries until its end."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ from seatwise_server.store.errors import StoreUnavailable
 T = TypeVar("T")
 
 BRIDGED_S = 10.0
-"""An outage that is shorter nobody hears of."""
+"""An outage that is shorter than this is hidden from the callers."""
 
 _FIRST_PAUSE_S = 0.02
 _LONGEST_PAUSE_S = 1.0
 
-# Errors that redis-py knows lose their first word and are told by class, the others by that word.
+# redis-py strips the first word of the errors that it knows, so these are told by their class, the others by
+# that word.
 _CLASSES = (
     RedisConnectionError,
     RedisTimeoutError,
     ReadOnlyError,
     OutOfMemoryError,
     MasterDownError,
-    ClusterError,  # CLUSTERDOWN, and redirections without end
+    ClusterError,  # CLUSTERDOWN, and endless redirections
     SlotNotCoveredError,
     TryAgainError,
-    OSError,  # and with it the TimeoutError of asyncio
+    OSError,  # among them asyncio's TimeoutError
 )
 _WORDS = (
     "BUSY ",
@@ -57,18 +58,19 @@ _CLUSTER_WORDS = ("Redis Cluster cannot be connected", "All slots are not covere
 
 
 def is_outage(error: object) -> bool:
-    """Whether the same command may work later, without anybody changing the command."""
+    """Whether the same command may succeed later, without a change to the command."""
     if isinstance(error, _CLASSES):
         return True
-    if isinstance(error, RedisClusterException):  # redis-py's word for mistakes of the caller, too
+    if isinstance(error, RedisClusterException):  # redis-py raises it for mistakes of the caller, too
         return str(error).startswith(_CLUSTER_WORDS)
     return isinstance(error, ResponseError) and str(error).startswith(_WORDS)
 
 
 async def retry_through_outage(ask: Callable[[], Awaitable[T]], bridge_s: float = BRIDGED_S) -> T:
-    """The answer, asked for again as long as there is an outage and `bridge_s` is not over.
+    """Calls `ask` and returns its answer; repeats it during an outage, for at most `bridge_s` seconds.
 
-    Then raises StoreUnavailable. A command whose reply was lost is sent again: only ask what may run twice.
+    Raises StoreUnavailable if the outage lasts longer. A command whose reply was lost is sent again: `ask` only
+    for commands that may run twice.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + bridge_s

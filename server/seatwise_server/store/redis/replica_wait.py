@@ -1,4 +1,4 @@
-"""How long an append waits for replicas, and how commands are packed without redis-py (hiredis packs five times faster)."""
+"""How long an append waits for replicas, and a packer of commands: hiredis packs them five times faster than redis-py."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ pack_command: Callable[[tuple[object, ...]], bytes] = hiredis.pack_command  # ty
 
 @dataclass(frozen=True, slots=True)
 class ReplicaWait:
-    """How many replicas must have an append before it counts as written."""
+    """The number of replicas that must have an append before it counts as written."""
 
     replicas: int = 0
     on_disk: bool = False
-    """Whether a replica must have it on its disk; every node has to know WAITAOF and to keep an append-only file."""
+    """Whether a replica must have it on its disk. Then every node must know WAITAOF and keep an append-only file."""
 
     def commands(self, patience_s: float) -> list[bytes]:
-        """The commands that follow each batch; none when no replica is waited for."""
+        """Returns the commands that follow each batch; none if no replica is waited for. `patience_s` is the timeout."""
         if not self.replicas:
             return []
         wait_ms = int(patience_s * 1000)

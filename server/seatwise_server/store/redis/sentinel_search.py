@@ -1,4 +1,4 @@
-"""The search for the primary that sentinels watch: one search for all connections that ask at the same time."""
+"""Finds the primary that sentinels watch, with one search for all connections that ask at the same time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from redis.asyncio.sentinel import Sentinel
 class SharedSentinel(Sentinel):
     """redis-py's search for the primary of one service, shared by all that wait for its answer.
 
-    redis-py moves the sentinel that answered to the head of its list. When many connections search at once, as after
-    every failover, these moves overtake each other: one sentinel then stands in the list twice, and another is never
-    asked again and never closed. So one search runs at a time.
+    redis-py moves the sentinel that answered to the head of its list. When many connections search at once, as
+    after every failover, these moves interfere. One sentinel is then in the list twice, and another is never
+    asked again and never closed. So only one search runs at a time.
     """
 
     _search: asyncio.Task[tuple[str, int]] | None = None
@@ -22,7 +22,7 @@ class SharedSentinel(Sentinel):
         if self._search is None or self._search.done():
             self._search = asyncio.create_task(super().discover_master(service_name))
             self._search.add_done_callback(_note_error)
-        return await asyncio.shield(self._search)  # the search goes on for the others
+        return await asyncio.shield(self._search)  # the search continues for the others
 
     async def aclose(self) -> None:
         """End the search that is under way, and close the connections to all sentinels."""
@@ -34,6 +34,6 @@ class SharedSentinel(Sentinel):
 
 
 def _note_error(search: asyncio.Task[tuple[str, int]]) -> None:
-    """Keep asyncio from reporting an error of which all that waited have gone."""
+    """Keep asyncio from reporting an error that nobody waits for any more."""
     if not search.cancelled():
         search.exception()

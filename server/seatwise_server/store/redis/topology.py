@@ -1,4 +1,4 @@
-"""Which node holds which keys now, and connections to each node: for whoever needs one of its own."""
+"""The topology of Redis, which node has which keys now, and connections to each node."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from seatwise_server.store.redis.address import NodeAddress
 SLOTS = 16_384
 
 THE_PRIMARY = NodeAddress("", 0)
-"""Where the URL leads; with sentinels that is somebody else after a failover."""
+"""The node that the URL leads to; with sentinels it is another one after a failover."""
 
 NODE_SLOTS_S = 1.0
-"""A node that does not say in this time who holds what is not the one to ask."""
+"""A node that does not report the slots within this time is skipped."""
 
 
 class Span(NamedTuple):
-    """Slots from `first` to `last`, and who holds them."""
+    """The slots from `first` to `last`, and the node that has them."""
 
     first: int
     last: int
@@ -34,30 +34,30 @@ class Span(NamedTuple):
 
 
 class Topology(Protocol):
-    """Which node holds which keys."""
+    """The mapping of keys to nodes."""
 
     async def read_spans(self, suspects: Collection[NodeAddress] = ()) -> tuple[Span, ...]:
-        """Who holds what now, asking the suspects last; raises RedisError or OSError when nobody knows."""
+        """Returns the present mapping, asking the suspects last; raises RedisError or OSError if no node answers."""
         ...
 
     def new_connection(self, address: NodeAddress) -> AbstractConnection:
-        """A new connection to that node, not yet connected; it does not retry."""
+        """Returns a new connection to that node, not yet connected; it does not retry."""
         ...
 
 
 class SingleNodeTopology:
-    """All keys are in one place."""
+    """A topology in which one node has all keys."""
 
     def __init__(self, to_primary: Callable[[], AbstractConnection], options: dict[str, Any]) -> None:
         self._to_primary = to_primary
         self._options = options
 
     async def read_spans(self, suspects: Collection[NodeAddress] = ()) -> tuple[Span, ...]:  # noqa: ARG002 - there is one
-        """See Topology."""
+        """See `Topology`."""
         return (Span(0, SLOTS - 1, THE_PRIMARY),)
 
     def new_connection(self, address: NodeAddress) -> AbstractConnection:
-        """See Topology; other addresses than THE_PRIMARY are those of its replicas."""
+        """See `Topology`; other addresses than THE_PRIMARY are those of its replicas."""
         if address != THE_PRIMARY:
             return connection_to(address, self._options)
         connection = self._to_primary()
@@ -66,7 +66,7 @@ class SingleNodeTopology:
 
 
 class ClusterTopology:
-    """The keys are spread over a cluster."""
+    """A topology in which the keys are spread over a cluster."""
 
     def __init__(self, seeds: Sequence[NodeAddress], options: dict[str, Any]) -> None:
         self._seeds = tuple(seeds)
@@ -74,7 +74,7 @@ class ClusterTopology:
         self._known: set[NodeAddress] = set(seeds)
 
     async def read_spans(self, suspects: Collection[NodeAddress] = ()) -> tuple[Span, ...]:
-        """See Topology. One node after the other is asked, until one answers."""
+        """See `Topology`. Asks one node after the other, until one answers."""
         trouble: Exception = RedisConnectionError("no node of the cluster is known")
         for address in sorted(self._known, key=lambda it: (it in suspects, random.random())):
             try:
@@ -93,17 +93,17 @@ class ClusterTopology:
                 return answer
 
     def new_connection(self, address: NodeAddress) -> AbstractConnection:
-        """See Topology."""
+        """See `Topology`."""
         return connection_to(address, self._options)
 
 
 def _nodes_in(row: list[Any], asked: NodeAddress) -> list[NodeAddress]:
-    """Primary and replicas of one row of CLUSTER SLOTS; a node may not know its own name."""
+    """Returns primary and replicas of one row of CLUSTER SLOTS; a node may not know its own name."""
     return [NodeAddress(node[0].decode() if node[0] else asked.host, int(node[1])) for node in row[2:]]
 
 
 def connection_to(address: NodeAddress, options: dict[str, Any]) -> AbstractConnection:
-    """A new connection with the options of a URL, but to this address."""
+    """Returns a new connection with the options of a URL, but to this address."""
     own = {
         name: it for name, it in options.items() if name not in ("connection_class", "path", "host", "port")
     }
@@ -114,7 +114,7 @@ def connection_to(address: NodeAddress, options: dict[str, Any]) -> AbstractConn
 
 @asynccontextmanager
 async def open_for_commands(connection: AbstractConnection) -> AsyncIterator[Callable[..., Any]]:
-    """A function that asks on this connection and gives replies as they come over the line."""
+    """Yields a function that sends a command on this connection and returns the raw reply."""
 
     async def ask(*command: bytes | str | int) -> Any:
         await connection.send_command(*command, check_health=False)

@@ -1,9 +1,12 @@
 #!lua
--- Appends all entries of one command to a match's journal: all of them or none. No entries: only looks.
--- KEYS: fence, journal. ARGV: epoch, owner, first seq, entry, entry, ...
--- Answers 1 OK; 2 ALREADY (the same bytes stand there: a reply was lost); 0 FENCED (another owner, other bytes);
--- 3 LOST (the fence is older than the epoch: Redis has forgotten the claim); -1 - n BEHIND (mine, but the journal
--- ends with entry n, before the one that the first of these follows: Redis has forgotten entries).
+-- Appends all entries of one command to a match's journal: all of them or none. Without entries it only checks.
+-- KEYS: fence, journal. ARGV: epoch, owner, first seq, and then the entries.
+-- Answers 1 OK.
+-- Answers 2 ALREADY if the same bytes are there, because a reply was lost.
+-- Answers 0 FENCED if there is another owner, or other bytes.
+-- Answers 3 LOST if the fence is older than the epoch: Redis has forgotten the claim.
+-- Answers -1 - n BEHIND if the match is this owner's, but the journal ends with entry n, before the predecessor of the
+-- first entry: Redis has forgotten entries.
 local fence = redis.call('HMGET', KEYS[1], 'epoch', 'owner', 'retired')
 if tonumber(fence[1] or '0') < tonumber(ARGV[1]) then return 3 end
 if fence[1] ~= ARGV[1] or fence[2] ~= ARGV[2] or fence[3] then return 0 end
@@ -28,5 +31,5 @@ if #held ~= count then return 0 end
 for i = 1, count do
   if held[i][2][2] ~= ARGV[3 + i] then return 0 end
 end
-redis.call('HSET', KEYS[1], 'owner', ARGV[2]) -- changes nothing, but a WAIT behind it waits for the replicas
+redis.call('HSET', KEYS[1], 'owner', ARGV[2]) -- changes nothing, but makes a WAIT after it wait for the replicas
 return 2

@@ -1,5 +1,5 @@
 #!lua
--- A bot is present, or changes what it takes.
+-- Notes that a bot is present, or changes what it takes.
 -- KEYS: attendance. ARGV: lobby, attend id, max matches, queues, lease ms, channel, bot, turn.
 -- Answers {lobby, attend id} of an older attendance that this one replaces, or an empty list.
 local before = redis.call('HMGET', KEYS[1], 'lobby', 'attend_id')

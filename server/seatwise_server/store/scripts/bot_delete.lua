@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Deletes a bot, and keeps its name so that nobody is ever given it again. The hash of its token stays, so that who still has
--- the token is told that it was revoked; who its owner was goes. Until its stream ends, no seat is taken for the bot.
--- KEYS: registration, attendance. Answers 1 done, 2 it was before, 0 there is no such bot.
+-- Deletes a bot, and keeps its name so that no other bot can get it. The hash of its token stays, so that a holder of
+-- the token is told that it was revoked. The owner is removed. Until the bot's stream ends, no seat is reserved for it.
+-- KEYS: registration, attendance. Answers 1 done, 2 it was deleted before, 0 there is no such bot.
 local found = redis.call('HMGET', KEYS[1], 'token_hash', 'deleted_ms')
 if not found[1] then return 0 end
 if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('HSET', KEYS[2], 'max_matches', '0') end

@@ -1,7 +1,7 @@
 #!lua
--- Gives a bot a new token, or with an empty hash closes the one it has.
+-- Gives a bot a new token; with an empty hash, revokes the one it has.
 -- KEYS: registration. ARGV: token hash, request id.
--- Answers 1 done, 2 it was, by this very request, 0 there is no such bot.
+-- Answers 1 done, 2 this very request has done it before, 0 there is no such bot.
 local found = redis.call('HMGET', KEYS[1], 'token_hash', 'deleted_ms')
 if not found[1] or found[2] then return 0 end
 if ARGV[1] == '' then

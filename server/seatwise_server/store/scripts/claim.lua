@@ -1,8 +1,8 @@
 #!lua
--- Moves a match's fence to a new owner, if it stands where the claimer expects it.
--- KEYS: fence. ARGV: owner, expected epoch (0: no fence yet), expected confirmations (empty: any), "soon" or "late" if the
--- owner before has died (so after it had claimed), else empty.
--- Answers {1, epoch} mine, {0, epoch, owner} lost, {-1} the match is retired.
+-- Moves a match's fence to a new owner, if it is at the epoch that the claim expects.
+-- KEYS: fence. ARGV: owner, expected epoch (0: no fence yet), expected confirmations (empty: any), "soon" or "late" if
+-- the previous owner has died (so long after its claim), else empty.
+-- Answers {1, epoch} claimed, {0, epoch, owner} another owner has it, {-1} the match is retired.
 local fence = redis.call('HMGET', KEYS[1], 'epoch', 'owner', 'retired', 'confirmed')
 if fence[3] then return {-1} end
 

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- An owner that has been silent asks whether the match is still its own. That it is gets counted, so that whoever
--- looked at the fence before, and took the owner for dead, claims in vain.
+-- Confirms that a match still belongs to an owner that was silent. The confirmation is counted, so that a claim fails
+-- if it was prepared before, when the owner seemed dead.
 -- KEYS: fence. ARGV: epoch, owner. Answers 1 yes, 0 no, 3 LOST (the fence is older: Redis has forgotten the claim).
 local fence = redis.call('HMGET', KEYS[1], 'epoch', 'owner', 'retired')
 if tonumber(fence[1] or '0') < tonumber(ARGV[1]) then return 3 end

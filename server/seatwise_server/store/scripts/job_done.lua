@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Ends a job. KEYS: stream, markers. ARGV: group, job id. Answers 1, or 0 when it had ended.
+-- Finishes a job. KEYS: stream, markers. ARGV: group, job id. Answers 1, or 0 if it was finished before.
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
 local job = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])[1]
 if not job then return 0 end

@@ -1,6 +1,6 @@
 #!lua
--- The jobs that a referee has taken and not done; they stay its own.
--- KEYS: stream. ARGV: group, referee, at most so many, from where. Answers {id, match, id, match, ...}.
+-- Lists the unfinished jobs that a referee has taken; they stay its own.
+-- KEYS: stream. ARGV: group, referee, the most jobs to list, first id. Answers {id, match, id, match, ...}.
 local found = {}
 for _, job in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[4], '+', ARGV[3], ARGV[2])) do
   local entry = redis.call('XRANGE', KEYS[1], job[1], job[1])[1]

@@ -1,7 +1,7 @@
 #!lua
 -- Gives a match a job, if it has none.
--- KEYS: stream, markers. ARGV: match, when it is too late for a new one in ms (may be absent).
--- Answers the job's id, or nil when it is too late.
+-- KEYS: stream, markers. ARGV: match, deadline for a new job in ms (optional).
+-- Answers the job's id, or nil if it is too late.
 local open = redis.call('HGET', KEYS[2], ARGV[1])
 if open then return open end
 local time = redis.call('TIME')

@@ -1,6 +1,6 @@
 #!lua
 -- Puts a job back for any other referee, behind those that wait.
--- KEYS: stream, markers. ARGV: group, job id. Answers 1, or 0 when it was done.
+-- KEYS: stream, markers. ARGV: group, job id. Answers 1, or 0 if it was finished before.
 local job = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])[1]
 redis.call('XACK', KEYS[1], ARGV[1], ARGV[2])
 if not job then return 0 end

@@ -1,7 +1,7 @@
 #!lua
--- Creates a match's meta once, unless the match has been dropped.
--- KEYS: meta, fence. ARGV: when it is too late in ms (may be empty), field, value, field, value, ...
--- Answers {1 created, 0 it was there, -1 it has been dropped, -2 it is too late; creation time in microseconds}.
+-- Creates a match's meta once, unless the match was dropped.
+-- KEYS: meta, fence. ARGV: deadline in ms (may be empty), field, value, field, value, ...
+-- Answers {1 created, 0 it existed already, -1 it was dropped, -2 it is too late; creation time in microseconds}.
 local made = redis.call('HGET', KEYS[1], 'create_us')
 if made then return {0, made} end
 if redis.call('HEXISTS', KEYS[2], 'retired') == 1 then return {-1, ''} end

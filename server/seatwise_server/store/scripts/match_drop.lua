@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Takes a match that nobody has owned off the books, and sees to it that nobody can claim or create it later.
--- KEYS: fence, journal, meta, record. ARGV: for how long that is remembered in ms, when it is too late in ms (may be absent).
--- Answers 1; or 0, and changes nothing, where an owner has left a fence, a journal, a record or a result; or -1, it is too late.
+-- Drops a match that never had an owner, so that it cannot be claimed or created later.
+-- KEYS: fence, journal, meta, record. ARGV: for how many ms that is remembered, deadline in ms (optional).
+-- Answers 1; 0, changing nothing, if an owner has left a fence, a journal, a record or a result; -1 if it is too late.
 local time = redis.call('TIME')
 local is_late = ARGV[2] and time[1] * 1000 + math.floor(time[2] / 1000) >= tonumber(ARGV[2])
 if is_late then return -1 end

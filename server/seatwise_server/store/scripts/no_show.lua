@@ -1,9 +1,11 @@
 #!lua flags=allow-oom
--- A bot has not sat down in a match of a queue. It counts if the caller says so, and the bot was told of its seat in time. Then
--- a lobby looks after the bot still, or the bot has left by itself; else the lobby died, and the bot may know of no other.
--- KEYS: untaken, no-shows, attendance. ARGV: match/seat, match, '1' it counts or '', channel, bot, remembered ms, most ms, pause ms,
--- longest pause ms, day ms, keep ms.
--- Answers 0 it is noted already or the seat is not one of a queue, 1 not counted, 2 counted, 3 the bot is off the queues.
+-- Notes that a bot has not sat down in a match of a queue. It counts if the caller says so and the bot was told of its
+-- seat in time. Also, the bot must have left by itself, or a lobby must still renew its attendance: else its lobby has
+-- died, and the bot may not know of another one.
+-- KEYS: untaken, no-shows, attendance. ARGV: match/seat, match, '1' it counts or '', channel, bot, remembered ms, most
+-- ms, pause ms, longest pause ms, day ms, keep ms.
+-- Answers 0 it is noted already or the seat is not one of a queue, 1 not counted, 2 counted, 3 the bot is off the
+-- queues.
 local held = redis.call('HGET', KEYS[1], ARGV[1])
 if not held then return 0 end
 redis.call('HDEL', KEYS[1], ARGV[1])
@@ -26,7 +28,7 @@ local answer = 2
 if forgiven - now > most then
   if now - off_until > tonumber(ARGV[10]) then pauses = 0 end
   off_until = now + math.min(ARGV[8] * 2 ^ pauses, tonumber(ARGV[9]))
-  answer, forgiven, pauses = 3, off_until + most, pauses + 1 -- while it is off nothing is forgiven
+  answer, forgiven, pauses = 3, off_until + most, pauses + 1 -- while the bot is off, nothing is forgiven
 end
 local text = string.format
 redis.call('HSET', KEYS[2], 'forgiven_at_ms', text('%d', forgiven), 'off_until_ms', text('%d', off_until))

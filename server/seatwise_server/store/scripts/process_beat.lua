@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- One heartbeat. KEYS: beat, index. ARGV: process, keep ms, field, value, field, value, ... Answers the count.
+-- Writes one heartbeat. KEYS: beat, index. ARGV: process, keep ms, field, value, field, value, ... Answers the count.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local count = redis.call('HINCRBY', KEYS[1], 'count', 1)

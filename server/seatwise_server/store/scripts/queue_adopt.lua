@@ -1,6 +1,6 @@
 #!lua
--- Takes over a proposal that is too old for its lobby to be alive; of several that try one gets it.
--- KEYS: seating. ARGV: match, old ms. Answers the note, as of now, or nil when it is not to be had.
+-- Adopts a proposal that is so old that its lobby must have died; of several lobbies that try only one succeeds.
+-- KEYS: seating. ARGV: match, old ms. Answers the note with the present time, or nil if it cannot be adopted.
 local note = redis.call('HGET', KEYS[1], ARGV[1])
 if not note then return false end
 local time = redis.call('TIME')

@@ -1,6 +1,6 @@
 #!lua
--- Takes one that waits out of its order, and notes it as a proposal of that name.
--- KEYS: waiting, seating. ARGV: name. Answers the note, or nil when another was quicker.
+-- Takes one entry off the queue, whatever its place, and notes it as a proposal of the same name.
+-- KEYS: waiting, seating. ARGV: name. Answers the note, or nil if another lobby was first.
 local since = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not since then return false end
 local time = redis.call('TIME')

@@ -1,7 +1,8 @@
 #!lua
--- Takes a table's bots off the queue and notes them under the match, so that a crash can be made good.
+-- Takes the bots of one table off the queue and notes them under the match, so that another lobby can continue after a
+-- crash.
 -- KEYS: waiting, seating. ARGV: match, seats, patience ms.
--- Answers the note "<taken ms> <since ms> <bot> <since ms> <bot> ...", or nil when it is too early.
+-- Answers the note "<taken ms> <since ms> <bot> <since ms> <bot> ...", or nil if it is too early.
 local noted = redis.call('HGET', KEYS[2], ARGV[1])
 if noted then return noted end
 

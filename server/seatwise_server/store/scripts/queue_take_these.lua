@@ -1,7 +1,7 @@
 #!lua
 -- Takes these bots off the queue, all or none, and notes them in this order under the match.
 -- KEYS: waiting, seating. ARGV: match, bot, bot, ...
--- Answers the note "<taken ms> <since ms> <bot> <since ms> <bot> ...", or nil when one of them does not wait.
+-- Answers the note "<taken ms> <since ms> <bot> <since ms> <bot> ...", or nil if one of them does not wait.
 local noted = redis.call('HGET', KEYS[2], ARGV[1])
 if noted then return noted end
 

@@ -1,7 +1,8 @@
 #!lua
--- Gives a match back to the owner whose claim Redis has forgotten, with an epoch that nobody has had.
--- KEYS: fence. ARGV: owner, the epoch that it held.
--- Answers {1, epoch} mine, {0, epoch, owner} the claim stands or another's does, {-1} the match is retired.
+-- Gives a match back to the owner whose claim Redis has forgotten, with an epoch that no owner has had.
+-- KEYS: fence. ARGV: owner, the epoch that it had.
+-- Answers {1, epoch} reclaimed, {0, epoch, owner} this claim still exists or another owner's does, {-1} the match is
+-- retired.
 local fence = redis.call('HMGET', KEYS[1], 'epoch', 'owner', 'retired')
 if fence[3] then return {-1} end
 local epoch = tonumber(fence[1] or '0')

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Swaps a match's journal for its record, sets its result and its end and lets all of it expire together.
+-- Replaces a match's journal by its record, sets its result, state and end, and lets all of them expire together.
 -- KEYS: fence, journal, meta, record. ARGV: epoch, owner, record, result, state, keep ms.
 -- Answers 1 OK, 2 ALREADY, 0 FENCED.
 local fence = redis.call('HMGET', KEYS[1], 'epoch', 'owner', 'retired')

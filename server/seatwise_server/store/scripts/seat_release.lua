@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Frees a bot's seat, takes its offer back and tells all lobbies so.
--- KEYS: seats, offers, untaken. ARGV: match/seat, channel, bot, when it is too late in ms (may be absent).
--- Answers 1, 0 when it was free, or -1 when it is too late.
+-- Frees a bot's seat, withdraws its offer and notifies all lobbies.
+-- KEYS: seats, offers, untaken. ARGV: match/seat, channel, bot, deadline in ms (optional).
+-- Answers 1, 0 if it was free, or -1 if it is too late.
 local time = redis.call('TIME')
 local is_late = ARGV[4] and time[1] * 1000 + math.floor(time[2] / 1000) >= tonumber(ARGV[4])
 if is_late then return -1 end

@@ -1,8 +1,10 @@
 #!lua
--- Takes a seat for a bot, within the number it attends for. A seat of a queue is untaken until the bot sits down, and a bot
--- may have one untaken seat, and one more for each seat that it has taken in good time since its last no-show.
--- KEYS: seats, attendance, untaken, no-shows. ARGV: match/seat, '1' for a seat of a queue or '', when it is too late in ms (may
--- be absent). Answers 1 RESERVED, 2 ALREADY, 3 FULL, 4 ABSENT, 5 LATE, 6 BARRED.
+-- Reserves a seat for a bot, within the number of matches that it attends for. A seat of a queue is untaken until the
+-- bot sits down. A bot may have one untaken seat, and one more for each seat that it has taken in time since its last
+-- no-show.
+-- KEYS: seats, attendance, untaken, no-shows. ARGV: match/seat, '1' for a seat of a queue or '', deadline in ms
+-- (optional).
+-- Answers 1 RESERVED, 2 ALREADY, 3 FULL, 4 ABSENT, 5 LATE, 6 BARRED.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if ARGV[3] and now >= tonumber(ARGV[3]) then return 5 end
@@ -15,7 +17,7 @@ if ARGV[2] == '1' then
   if tonumber(found[1] or 0) > now then return 6 end
   local most_untaken = 1 + tonumber(found[2] or 0)
   if redis.call('HLEN', KEYS[3]) >= most_untaken then
-    for _, seat in ipairs(redis.call('HKEYS', KEYS[3])) do -- a process of an older version does not note that it frees a seat
+    for _, seat in ipairs(redis.call('HKEYS', KEYS[3])) do -- an older version does not note here that it frees a seat
       if redis.call('SISMEMBER', KEYS[1], seat) == 0 then redis.call('HDEL', KEYS[3], seat) end
     end
     if redis.call('HLEN', KEYS[3]) >= most_untaken then return 6 end

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
--- How many seats more a bot may take. KEYS: seats, attendance, untaken, no-shows.
--- ARGV: a queue for which it must attend, or empty; '1' if its no-shows count there (see seat_reserve) or ''.
--- Answers 0 when it does not attend for it, is not present, or is off the queues.
+-- Computes how many more seats a bot may take. KEYS: seats, attendance, untaken, no-shows.
+-- ARGV: a queue that it must attend for, or empty; '1' if its no-shows count there (see seat_reserve) or ''.
+-- Answers 0 if it does not attend for the queue, is not present, or is off the queues.
 local found = redis.call('HMGET', KEYS[2], 'max_matches', 'queues')
 if not found[1] then return 0 end
 if ARGV[1] ~= '' and not string.find('\n' .. found[2] .. '\n', '\n' .. ARGV[1] .. '\n', 1, true) then return 0 end

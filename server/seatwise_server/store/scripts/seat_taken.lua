@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- The bot has sat down in a match of a queue, and some of its no-shows is forgiven. It may have one untaken seat more; but only
--- one again if it kept the others waiting, though it was told in time.
+-- Notes that the bot has sat down in a match of a queue, which forgives a part of its no-shows. It may have one more
+-- untaken seat from now on. If it was told in time and kept the others waiting, it may have only one again.
 -- KEYS: untaken, no-shows. ARGV: match/seat, channel, bot, most taken, forgiven ms, keep ms, slow ms.
--- Answers 1, or 0 when the seat is not one of a queue, or is noted already.
+-- Answers 1, or 0 if the seat is not one of a queue, or is noted already.
 local held = redis.call('HGET', KEYS[1], ARGV[1])
 if not held then return 0 end
 redis.call('HDEL', KEYS[1], ARGV[1])

@@ -1,5 +1,5 @@
 #!lua
--- Notes that offers of a bot's untaken seats were handed to its stream: in time, or late through our fault.
+-- Notes that offers of a bot's untaken seats were delivered to its stream: in time, or late through our fault.
 -- KEYS: untaken. ARGV: late ms, match/seat, match/seat, ... Answers how many it was told of in time.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Notes that a match of a set is over (number not empty), or that no more will join it (number empty).
--- A set of which all matches are over is over too, for good.
+-- Notes that a match of a set is over (number not empty), or that no more matches can join (number empty).
+-- When all its matches are over, the set is over too, for good.
 -- KEYS: set. ARGV: number, match, state, keep ms. Answers 1 the set is over, 0 it is not, -1 there is none.
 local size = redis.call('HGET', KEYS[1], 'size')
 if not size then return -1 end

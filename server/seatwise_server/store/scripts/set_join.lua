@@ -1,7 +1,7 @@
 #!lua
--- Puts a match into a set of duplicate deals; the first makes the set.
+-- Adds a match to a set of duplicate deals; the first match creates the set.
 -- KEYS: set. ARGV: number, match, size, kind, seed (of a new set).
--- Answers {why not, or 'OK', the set's seed, what it has instead}.
+-- Answers {the reason of a refusal, or 'OK'; the seed of the set; its own size, kind or match}.
 local size, kind, seed, over, closed = unpack(redis.call('HMGET', KEYS[1], 'size', 'kind', 'seed', 'over', 'closed'))
 if not seed then
   size, kind, seed = ARGV[3], ARGV[4], ARGV[5]

@@ -14,8 +14,8 @@ def reading_beside(
 ) -> Iterator[asyncio.Task[None]]:
     """Runs `reading` as a task inside the block, and calls `on_end` when it ends.
 
-    Behind the block the outcome concerns nobody: gRPC fails a read of a stream that was refused or whose caller is
-    gone, and asyncio would log that with a traceback.
+    After the block its outcome is dropped: gRPC fails a read if the stream was refused or its caller has gone, and
+    asyncio would log that with a traceback.
     """
     reader = asyncio.create_task(reading)
     reader.add_done_callback(lambda _: on_end())

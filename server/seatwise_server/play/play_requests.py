@@ -1,4 +1,4 @@
-"""Reads what a bot sends on its play stream, item by item, so that one bad item harms no other."""
+"""Reads the messages of a play stream item by item, so that an unreadable item does not affect the others."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from google.protobuf.message import DecodeError
 from seatwise.codec.wire_format import LENGTH_DELIMITED
 from seatwise.v1 import play_service_pb2 as pb
 
+ITEMS_PER_TURN = 32
+"""Items that are handled before other tasks run. A message full of the smallest items would block them for a second."""
+
 _ITEM_KEY = pb.PlayRequest.ITEMS_FIELD_NUMBER << 3 | LENGTH_DELIMITED
 
 
 class UnreadableItem(ValueError):
-    """Bytes that are no item."""
+    """The bytes are not an item."""
 
 
 def read_items(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:
-    """The items of one message in their order; `None` for each that cannot be read."""
+    """Yields the items of a message in their order, and `None` for each that cannot be read."""
     try:
         yield from pb.PlayRequest.FromString(raw).items
     except DecodeError:
@@ -25,7 +28,7 @@ def read_items(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:
 
 
 def _read_one_by_one(raw: bytes) -> Iterator[pb.PlayRequestItem | None]:
-    """Walks over the outermost fields by hand; what follows bytes that make no sense is lost with them."""
+    """Reads the outermost fields one by one. After a field that cannot be read, the rest of the message is lost."""
     rest = memoryview(raw)
     while rest:
         try:

@@ -1,0 +1,202 @@
+"""The transport over plain HTTP: two streams of lines, and posts. For networks that let nothing else through.
+
+All seats of a bot are played through one URL. The server there passes everything on to lobby and referees.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from importlib.metadata import version
+from typing import Any, Generic
+from urllib.parse import urlencode
+
+from google.protobuf import json_format
+
+from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, error_class
+from seatwise.link.dialing import explain_failure, not_pinned, untrusted
+from seatwise.link.endpoint import REST_PREFIX, refuse_clear_text, resolve_endpoint
+from seatwise.link.http_connection import HttpConnection, HttpResponse
+from seatwise.link.security import Security
+from seatwise.link.web_socket_tls import WrongKeyError, make_context
+from seatwise.link.wire import Received, Sent, WireStream, credentials_of
+from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatOffer
+from seatwise.v1.play_service_pb2 import PlayRequest, PlayResponse
+
+REST_SILENCE_S = 40.0
+"""Seconds of silence after which a stream is given up. The server sends a sign of life every 15 s."""
+POST_S = 10.0
+"""The longest wait for the response to a post, in seconds."""
+
+_CODES_OF_STATUS = {400: "INTERNAL", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "UNIMPLEMENTED"}
+"""As gRPC maps the status of a proxy; every other is UNAVAILABLE."""
+
+
+class RestWire:
+    """The wire over HTTP. It sends the token in clear to another machine only if that is allowed."""
+
+    def __init__(self, address: str, token: str, security: Security | None = None) -> None:
+        self.address = address
+        self._security = security or Security.resolve_options()
+        insecure = self._security.insecure
+        self._endpoint = resolve_endpoint(address.strip()[len(REST_PREFIX) :], insecure=insecure)
+        refuse_clear_text(self._endpoint, token.strip(), insecure=insecure)
+        self._headers = dict(credentials_of(token.strip()))
+        self._headers["user-agent"] = f"seatwise-python/{version('seatwise')}"
+
+    def address_in(self, offer: SeatOffer) -> str:  # noqa: ARG002  # the server follows it
+        """See `Wire.address_in`."""
+        return self.address
+
+    @asynccontextmanager
+    async def attend(self) -> AsyncIterator[WireStream[AttendRequest, AttendResponse]]:
+        """See `Wire.attend`."""
+        stream: RestStream[AttendRequest, AttendResponse] = RestStream(self, "/v1/attendance", AttendResponse)
+        try:
+            yield stream
+        finally:
+            stream.close()
+
+    @asynccontextmanager
+    async def play(self, address: str) -> AsyncIterator[WireStream[PlayRequest, PlayResponse]]:  # noqa: ARG002
+        """See `Wire.play`."""
+        stream: RestStream[PlayRequest, PlayResponse] = RestStream(self, "/v1/play", PlayResponse)
+        try:
+            await stream.open()
+            yield stream
+        finally:
+            stream.close()
+
+    async def connect(self) -> HttpConnection:
+        """Open a connection to the server. Raises `SeatwiseError`."""
+        endpoint = self._endpoint
+        try:
+            return await HttpConnection.open(endpoint, make_context(endpoint, self._security))
+        except WrongKeyError as error:
+            raise EncryptionError(not_pinned(endpoint, error.digest)) from error
+        except ssl.SSLCertVerificationError as error:
+            raise EncryptionError(untrusted(endpoint, error.verify_message)) from error
+        except (OSError, ssl.SSLError, TimeoutError) as error:
+            lost = UnavailableError(getattr(error, "strerror", None) or str(error) or "no answer in time")
+            raise await asyncio.to_thread(explain_failure, endpoint, self._security, lost) from error
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Those of every request."""
+        return self._headers
+
+
+class RestStream(Generic[Sent, Received]):
+    """A stream of lines from the server, and posts to it: a `WireStream`."""
+
+    def __init__(self, wire: RestWire, path: str, response: Any) -> None:
+        self._wire, self._path, self._response = wire, path, response
+        self._lines: AsyncIterator[bytes] | None = None
+        self._opened = asyncio.Event()
+        self._failed: SeatwiseError | None = None
+        self._reading: HttpConnection | None = None
+        self._posting: HttpConnection | None = None
+
+    async def open(self, query: str = "") -> None:
+        """Open the stream. The lobby is told in the query what the first message says."""
+        try:
+            self._reading = await self._wire.connect()
+            await self._reading.send(
+                "GET", self._path + query, {**self._wire.headers, "accept": "application/x-ndjson"}
+            )
+            head = await self._reading.read_head()
+            if head.status != 200:
+                raise _refused(head, await self._reading.read_body(head))
+        except SeatwiseError as error:
+            self._failed = error
+            raise
+        finally:
+            self._opened.set()
+        self._lines = _lines(self._reading)
+
+    async def write(self, message: Sent) -> None:
+        """See `WireStream.write`."""
+        if self._lines is None:
+            said: Any = message
+            await self.open(
+                f"?{urlencode({'queues': said.queues, 'maxMatches': said.max_matches}, doseq=True)}"
+            )
+            return
+        body = json_format.MessageToJson(message, indent=None)  # type: ignore[arg-type]  # a message of protobuf
+        try:
+            async with asyncio.timeout(POST_S):
+                await self._post(body.encode())
+        except TimeoutError:
+            raise UnavailableError("the server does not answer") from None
+
+    async def _post(self, body: bytes) -> None:
+        if self._posting is None:
+            self._posting = await self._wire.connect()
+        await self._posting.send("POST", self._path, self._wire.headers, body)
+        head = await self._posting.read_head()
+        answer = await self._posting.read_body(head)
+        if head.headers.get("connection") == "close":
+            self._posting.close()
+            self._posting = None
+        if head.status != 204:
+            raise _refused(head, answer)
+
+    async def read(self) -> Received | None:
+        """See `WireStream.read`."""
+        await self._opened.wait()
+        if self._lines is None:
+            raise self._failed or UnavailableError("the stream is closed")
+        try:
+            async with asyncio.timeout(REST_SILENCE_S):
+                line = await anext(self._lines, None)
+        except TimeoutError:
+            raise UnavailableError("the server is silent") from None
+        if line is None:
+            return None
+        if line.startswith(b'{"error":'):
+            raise _read_error(line)
+        message: Received = _parse(line, self._response())
+        return message
+
+    def close(self) -> None:
+        """Close both connections."""
+        for connection in (self._reading, self._posting):
+            if connection is not None:
+                connection.close()
+
+
+async def _lines(connection: HttpConnection) -> AsyncIterator[bytes]:
+    """Yield the lines of a body, without signs of life."""
+    left = b""
+    async for chunk in connection.chunks():
+        *whole, left = (left + chunk).split(b"\n")
+        for line in whole:
+            if line:
+                yield line
+
+
+def _parse(line: bytes, message: Any) -> Any:
+    try:
+        return json_format.Parse(line, message, ignore_unknown_fields=True)
+    except json_format.ParseError as error:
+        raise UnavailableError("the server has sent a line that is no message") from error
+
+
+def _refused(head: HttpResponse, body: bytes) -> SeatwiseError:
+    if body.startswith(b'{"error":'):
+        return _read_error(body)
+    code = _CODES_OF_STATUS.get(head.status, "UNAVAILABLE")
+    return error_class("", code)(f"the server answers with HTTP {head.status}")
+
+
+def _read_error(body: bytes) -> SeatwiseError:
+    """Return the error that a body in the form of AIP-193 tells of."""
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
+        error = json.loads(body)["error"]
+        [info] = error["details"]
+        kind = error_class(info["reason"], error["status"])
+        return kind(error["message"], info["reason"], info["metadata"])
+    return UnavailableError("the server has sent an error that cannot be read")

@@ -1,0 +1,306 @@
+"""The transport over WebSocket: the subprotocol seatwise.v1.proto, with the security rules of gRPC's transport."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import ssl
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import Any, Generic
+from urllib.request import getproxies, proxy_bypass
+
+import picows
+from google.protobuf.message import DecodeError
+
+from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, error_class
+from seatwise.link.dialing import (
+    HANDSHAKE_S,
+    clear_text_only,
+    explain_failure,
+    not_pinned,
+    speaks_tls,
+    tls_only,
+    untrusted,
+)
+from seatwise.link.endpoint import (
+    Endpoint,
+    is_web_socket_address,
+    refuse_clear_text,
+    resolve_endpoint,
+    web_socket_path,
+)
+from seatwise.link.security import Security
+from seatwise.link.web_socket_tls import WrongKeyError, answers_in_clear, make_context
+from seatwise.link.wire import Received, Sent, WireStream, credentials_of
+from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatOffer
+from seatwise.v1.play_service_pb2 import PlayRequest, PlayResponse
+
+SUBPROTOCOL = "seatwise.v1.proto"
+KEEPALIVE_S = 5.0
+"""Seconds of silence after which the server is asked whether it is there."""
+KEEPALIVE_TIMEOUT_S = 2.0
+"""Seconds after which a server that was asked is given up."""
+LARGEST_RESPONSE = 4 * 1024 * 1024
+"""Bytes. gRPC takes as much."""
+MOST_UNREAD_FRAMES = 64
+"""Messages that wait for the bot. With more than these the link is not read."""
+
+_NORMAL_CLOSURE = 1000
+_FIRST_CLOSE_CODE = 4000
+"""Close codes of refusals begin here; the number of the gRPC code is added."""
+_CODE_NAMES = {
+    3: "INVALID_ARGUMENT", 5: "NOT_FOUND", 6: "ALREADY_EXISTS", 7: "PERMISSION_DENIED", 8: "RESOURCE_EXHAUSTED",
+    9: "FAILED_PRECONDITION", 10: "ABORTED", 13: "INTERNAL", 14: "UNAVAILABLE", 16: "UNAUTHENTICATED",
+}  # fmt: skip
+_CODES_OF_HTTP = {400: "INTERNAL", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "UNIMPLEMENTED"}
+"""As gRPC maps the status of a proxy; every other is UNAVAILABLE."""
+
+_log = logging.Logger("seatwise.picows", logging.CRITICAL + 1)  # each link that breaks is logged by us
+_log.propagate = False
+
+
+class WebSocketWire:
+    """The wire over WebSocket. It sends the token in clear to another machine only if that is allowed."""
+
+    def __init__(
+        self, address: str, token: str, front_door: bool = False, security: Security | None = None
+    ) -> None:
+        self.address = address
+        self._token = token.strip()
+        self._headers = [("Authorization", value) for _, value in credentials_of(self._token)]
+        self._headers.append(("User-Agent", f"seatwise-python/{version('seatwise')}"))
+        self._headers.append(("Sec-WebSocket-Protocol", SUBPROTOCOL))
+        self._front_door = front_door
+        self._security = security or Security.resolve_options()
+        self._lobby = self._resolve_address(address)
+        self._heard: set[str] = set()
+        """Addresses at which an upgrade has worked, so that nothing needs to be explained if a link fails there."""
+
+    def address_in(self, offer: SeatOffer) -> str:
+        """See `Wire.address_in`."""
+        if self._front_door:
+            return offer.ws_address or offer.address or self.address
+        return offer.ws_address or ("" if offer.address else self.address)
+
+    @asynccontextmanager
+    async def attend(self) -> AsyncIterator[WireStream[AttendRequest, AttendResponse]]:
+        """See `Wire.attend`."""
+        async with self._open_stream(
+            self._lobby, f"{web_socket_path(self.address)}/v1/attend", AttendResponse
+        ) as stream:
+            yield stream
+
+    @asynccontextmanager
+    async def play(self, address: str) -> AsyncIterator[WireStream[PlayRequest, PlayResponse]]:
+        """See `Wire.play`."""
+        is_lobby = self._front_door or address == self.address
+        endpoint = self._lobby if is_lobby else self._resolve_address(address, self._lobby)
+        prefix = web_socket_path(address if is_web_socket_address(address) else self.address)
+        named = ("Seatwise-Referee", address)
+        async with self._open_stream(endpoint, f"{prefix}/v1/play", PlayResponse, named) as stream:
+            yield stream
+
+    def _resolve_address(self, address: str, lobby: Endpoint | None = None) -> Endpoint:
+        endpoint = resolve_endpoint(address, insecure=self._security.insecure, lobby=lobby)
+        refuse_clear_text(endpoint, self._token, insecure=self._security.insecure)
+        return endpoint
+
+    @asynccontextmanager
+    async def _open_stream(
+        self, endpoint: Endpoint, path: str, response: Any, *headers: tuple[str, str]
+    ) -> AsyncIterator[WebSocketStream[Any, Any]]:
+        stream: WebSocketStream[Any, Any] = WebSocketStream(response)
+        try:
+            transport = await self._connect(endpoint, path, stream, headers)
+        except UnavailableError as error:
+            if error.reason or endpoint.target in self._heard:
+                raise
+            raise await asyncio.to_thread(_explain_hang_up, endpoint, self._security, error) from error
+        self._heard.add(endpoint.target)
+        try:
+            yield stream
+        finally:
+            transport.send_close(picows.WSCloseCode.OK)
+            transport.disconnect()
+
+    async def _connect(
+        self,
+        endpoint: Endpoint,
+        path: str,
+        stream: WebSocketStream[Any, Any],
+        headers: tuple[tuple[str, str], ...],
+    ) -> picows.WSTransport:
+        context = make_context(endpoint, self._security)
+        try:
+            transport, _ = await picows.ws_connect(
+                lambda: stream,
+                endpoint.with_scheme(is_encrypted=endpoint.is_encrypted) + path,
+                ssl_context=context,
+                extra_headers=[*self._headers, *headers],
+                websocket_handshake_timeout=HANDSHAKE_S,
+                logger_name=_log,
+                enable_auto_ping=True,
+                auto_ping_idle_timeout=KEEPALIVE_S,
+                auto_ping_reply_timeout=KEEPALIVE_TIMEOUT_S,
+                max_frame_size=LARGEST_RESPONSE,
+                max_redirects=0,
+                proxy=_proxy_to(endpoint),
+                use_aiofastnet=False,  # it does not know the class that checks pins
+                ssl_handshake_timeout=HANDSHAKE_S if context else None,
+            )
+        except (TimeoutError, OSError, ValueError, picows.WSError) as error:
+            raise _typed_error(endpoint, error) from error
+        if not stream.is_open:  # it was hung up on before the upgrade, which picows does not tell
+            raise UnavailableError("the server hung up instead of an upgrade to a WebSocket")
+        return transport
+
+
+class WebSocketStream(picows.WSListener, Generic[Sent, Received]):
+    """An open WebSocket that raises `SeatwiseError`: a `WireStream`."""
+
+    def __init__(self, response: Any) -> None:
+        self._response = response
+        self._transport: picows.WSTransport | None = None
+        self._unread: deque[Any] = deque()
+        self._arrived = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._is_paused = False
+        self._error: SeatwiseError | None = None
+        """The last words of a server that refuses."""
+        self._is_over = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the upgrade is done."""
+        return self._transport is not None
+
+    async def write(self, message: Sent) -> None:
+        """See `WireStream.write`."""
+        if self._is_over or self._transport is None:
+            raise self._error or UnavailableError("the stream is closed")
+        sent: Any = message
+        self._transport.send(picows.WSMsgType.BINARY, sent.SerializeToString())
+        if not self._room.is_set():
+            await self._room.wait()
+
+    async def read(self) -> Received | None:
+        """See `WireStream.read`."""
+        while not self._unread:
+            if self._is_over:
+                if self._error is not None:
+                    raise self._error
+                return None
+            self._arrived.clear()
+            await self._arrived.wait()
+        message: Received = self._unread.popleft()
+        if self._is_paused and len(self._unread) < MOST_UNREAD_FRAMES and self._transport is not None:
+            self._is_paused = False
+            self._transport.underlying_transport.resume_reading()
+        return message
+
+    # As picows calls it
+
+    def on_ws_connected(self, transport: picows.WSTransport) -> None:
+        """The upgrade is done."""
+        self._transport = transport
+
+    def on_ws_frame(self, transport: picows.WSTransport, frame: picows.WSFrame) -> None:
+        """A frame has arrived. A server sends each message in one."""
+        if frame.msg_type == picows.WSMsgType.BINARY:
+            self._take_message(frame.get_payload_as_bytes(), transport)
+        elif frame.msg_type == picows.WSMsgType.TEXT:
+            self._error = _read_error(frame.get_payload_as_bytes())
+        elif frame.msg_type == picows.WSMsgType.CLOSE:
+            payload = frame.get_payload_as_bytes()
+            self._note_close(int.from_bytes(payload[:2]), payload[2:])
+            transport.send_close(picows.WSCloseCode.OK)
+            transport.disconnect()
+
+    def on_ws_disconnected(self, transport: picows.WSTransport) -> None:  # noqa: ARG002
+        """The connection is gone."""
+        self._end(self._error or UnavailableError("the link is lost"))
+
+    def pause_writing(self) -> None:
+        """More is written than the server reads."""
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        """The server reads again."""
+        self._room.set()
+
+    def _take_message(self, payload: bytes, transport: picows.WSTransport) -> None:
+        try:
+            self._unread.append(self._response.FromString(payload))
+        except DecodeError:
+            self._end(UnavailableError("the server has sent bytes that are no message"))
+            transport.disconnect()
+            return
+        self._arrived.set()
+        if len(self._unread) >= MOST_UNREAD_FRAMES and not self._is_paused:
+            self._is_paused = True
+            transport.underlying_transport.pause_reading()
+
+    def _note_close(self, code: int, reason: bytes) -> None:
+        if code == _NORMAL_CLOSURE or self._error is not None:
+            self._end(self._error)
+        elif code > _FIRST_CLOSE_CODE:
+            named = reason.decode("utf-8", "replace")
+            self._end(error_class(named, _CODE_NAMES.get(code - _FIRST_CLOSE_CODE, ""))(named, named))
+        else:
+            self._end(UnavailableError(f"the server closed the link with code {code}"))
+
+    def _end(self, error: SeatwiseError | None) -> None:
+        if not self._is_over:
+            self._is_over, self._error = True, error
+            self._arrived.set()
+            self._room.set()
+
+
+def _read_error(payload: bytes) -> SeatwiseError:
+    """Return the error that a body in the form of AIP-193 tells of."""
+    try:
+        error = json.loads(payload)["error"]
+        [info] = error["details"]
+        kind = error_class(info["reason"], error["status"])
+        return kind(error["message"], info["reason"], info["metadata"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return UnavailableError("the server has sent an error that cannot be read")
+
+
+def _proxy_to(endpoint: Endpoint) -> str | None:
+    """Return the proxy of the environment, as for gRPC. A server on this machine is reached without one."""
+    if endpoint.is_local or proxy_bypass(endpoint.host):
+        return None
+    return getproxies().get("https" if endpoint.is_encrypted else "http")
+
+
+def _typed_error(endpoint: Endpoint, error: Exception) -> SeatwiseError:
+    """Return what a bot is told of a link that could not be opened."""
+    if isinstance(error, picows.WSHandshakeError) and error.response is not None:
+        return _read_refused_upgrade(int(error.response.status), error.raw_body or b"")
+    if isinstance(error, WrongKeyError):
+        return EncryptionError(not_pinned(endpoint, error.digest))
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return EncryptionError(untrusted(endpoint, error.verify_message))
+    return UnavailableError(getattr(error, "strerror", None) or str(error) or "no answer in time")
+
+
+def _explain_hang_up(endpoint: Endpoint, security: Security, error: SeatwiseError) -> SeatwiseError:
+    """Return an `EncryptionError` if TLS is why the link failed, else the same error. This blocks."""
+    if endpoint.is_encrypted and answers_in_clear(endpoint):
+        return EncryptionError(clear_text_only(endpoint))
+    if endpoint.is_encrypted:
+        return explain_failure(endpoint, security, error)
+    return EncryptionError(tls_only(endpoint)) if speaks_tls(endpoint) else error
+
+
+def _read_refused_upgrade(status: int, body: bytes) -> SeatwiseError:
+    if body.startswith(b'{"error"'):
+        return _read_error(body)
+    code = _CODES_OF_HTTP.get(status, "UNAVAILABLE")
+    return error_class("", code)(f"the upgrade to a WebSocket is answered with HTTP {status}")

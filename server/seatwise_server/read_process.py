@@ -1,0 +1,217 @@
+"""The process that serves HTTP and reads without a token beside the matches: this module starts it, watches it and ends it.
+
+Without an HTTP port the process is started when the first such read arrives. A pipe is its standard input: when this server
+ends, even by SIGKILL, the pipe closes and the process ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+import structlog
+
+from seatwise_server.background_tasks import cancel_until_ended
+from seatwise_server.config import HttpSettings
+from seatwise_server.embedded.folder import socket_path
+from seatwise_server.tls.tls_files import TlsFiles
+
+READY: Final = b"ready\n"
+"""The line that the process prints when it can answer."""
+
+IS_READY: Final = b"1"
+NOT_READY: Final = b"0"
+"""The server sends them on the standard input of the process."""
+
+MOST_MEMORY_BYTES: Final = 512 * 2**20
+MEMORY_CHECK_S: Final = 1.0
+SHORTEST_PAUSE_S: Final = 0.1
+LONGEST_PAUSE_S: Final = 5.0
+LONG_LIFE_S: Final = 10.0
+"""Seconds of life after which a process that ends is replaced at once."""
+
+READS_START_S: Final = 30.0
+READS_END_S: Final = 4.0
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSettings:
+    """The settings of the process, as one line of JSON on its standard input."""
+
+    redis_url: str
+    data: str
+    keep_records_s: int
+    allow_loss: bool
+    wait_replicas: int
+    gone_for_good_s: float
+    tls: TlsFiles | None = None
+    http: HttpSettings | None = None
+    decks: tuple[str, ...] = ()
+    log_level: str = "info"
+
+
+class Forwarder(Protocol):
+    """The part of the server that sends reads to the process."""
+
+    async def wait_until_wanted(self) -> None:
+        """Returns when the first read has arrived."""
+        ...
+
+    def connect(self, socket: Path) -> None:
+        """Begins to send reads to the process behind this socket."""
+        ...
+
+    async def disconnect(self) -> None:
+        """Stops sending reads to the process."""
+        ...
+
+
+class ReadProcess:
+    """Keeps the process running, and limits its memory."""
+
+    def __init__(
+        self, settings: ReadSettings, forwarder: Forwarder, http_port: socket.socket | None = None
+    ) -> None:
+        """The process also serves HTTP if it is given a port, on which connections wait until it is there."""
+        self._settings = settings
+        self._http_port = http_port
+        self._is_ready = False
+        self.folder = Path(settings.data) / "reads"
+        """The folder of its socket."""
+        self._forwarder = forwarder
+        self._supervising: asyncio.Task[None] | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self.pid: int | None = None
+        """The id of the process that answers now; None while there is none."""
+
+    def start(self) -> None:
+        """Starts the process as soon as it is wanted, for HTTP at once; and again whenever it ends."""
+        self._supervising = asyncio.create_task(self._supervise(), name="read process")
+
+    async def stop(self) -> None:
+        """Ends the process in order, and takes no more connections."""
+        if self._http_port:
+            self._http_port.close()
+        if self._process:
+            await _end_process(self._process)
+        if self._supervising:
+            await cancel_until_ended([self._supervising])
+
+    def report_ready(self, is_ready: bool) -> None:
+        """Tells the process whether this server takes bots: /readyz says so."""
+        if is_ready != self._is_ready:
+            self._is_ready = is_ready
+            self._send_ready()
+
+    def _send_ready(self) -> None:
+        if self.pid and self._process and self._process.stdin:
+            self._process.stdin.write(IS_READY if self._is_ready else NOT_READY)
+
+    async def _supervise(self) -> None:
+        loop, pause_s = asyncio.get_running_loop(), SHORTEST_PAUSE_S
+        if not self._http_port:
+            await self._forwarder.wait_until_wanted()
+        path = _socket_in(self.folder)
+        try:
+            while True:
+                began = loop.time()
+                try:
+                    await self._run_once(path)
+                except OSError as error:  # e.g. no more processes or descriptors
+                    log.warning("read_process_not_started", why=str(error))
+                lived_long = loop.time() - began >= LONG_LIFE_S
+                pause_s = SHORTEST_PAUSE_S if lived_long else min(2 * pause_s, LONGEST_PAUSE_S)
+                await asyncio.sleep(pause_s)
+        finally:
+            path.unlink(missing_ok=True)
+
+    async def _run_once(self, path: Path) -> None:
+        process = self._process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "seatwise_server.read_server",
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, start_new_session=True,
+            pass_fds=(self._http_port.fileno(),) if self._http_port else (),
+        )  # fmt: skip
+        watching = asyncio.create_task(_watch_memory(process))
+        try:
+            await self._connect_when_ready(process, path)
+            log.warning("read_process_ended", code=await process.wait())
+        finally:
+            self._process = self.pid = None
+            await cancel_until_ended([watching])
+            await asyncio.shield(self._forwarder.disconnect())
+            await _end_process(process)
+
+    async def _connect_when_ready(self, process: asyncio.subprocess.Process, path: Path) -> None:
+        assert process.stdin
+        assert process.stdout
+        told = {"socket": path, "http_port": self._http_port and self._http_port.fileno()}
+        process.stdin.write(json.dumps(told | asdict(self._settings), default=str).encode() + b"\n")
+        async with asyncio.timeout(READS_START_S):
+            if await process.stdout.readline() == READY:
+                self._forwarder.connect(path)
+                self.pid = process.pid
+                self._send_ready()
+                log.info("read_process_started", pid=process.pid)
+
+
+async def _watch_memory(process: asyncio.subprocess.Process) -> None:
+    """Ends the process when it uses too much memory. The next one starts with little."""
+    while True:
+        await asyncio.sleep(MEMORY_CHECK_S)
+        size = resident_bytes(process.pid)
+        if size > MOST_MEMORY_BYTES:
+            log.warning("read_process_too_large", bytes=size)
+            process.terminate()
+            return
+
+
+def resident_bytes(pid: int) -> int:
+    """Returns the memory of a process in bytes; 0 if the system does not provide the figure."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+async def _end_process(process: asyncio.subprocess.Process) -> None:
+    """Closes the pipe, and kills the process if it does not end within `READS_END_S`."""
+    if process.stdin:
+        process.stdin.close()
+    try:
+        async with asyncio.timeout(READS_END_S):
+            await process.wait()
+    except TimeoutError:
+        pass
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+
+
+def _socket_in(folder: Path) -> Path:
+    """Returns the path of this server's socket, and removes sockets that killed servers have left."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for left in folder.glob("*.sock"):
+        if not _is_running(left.stem):
+            left.unlink(missing_ok=True)
+    return socket_path(folder, f"{os.getpid()}.sock")
+
+
+def _is_running(pid: str) -> bool:
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,106 @@
+"""The process that serves HTTP and reads without a token, started by `read_process`: a gateway at a UNIX socket.
+
+It reads one line of JSON from standard input, prints one line when it answers, and ends when standard input closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from seatwise.cli import decks
+from seatwise_server import log
+from seatwise_server.app import PortBusy, StoreLost, running
+from seatwise_server.config import Config, HttpSettings
+from seatwise_server.read_process import IS_READY, READS_END_S, READY
+from seatwise_server.store.errors import StoreError
+from seatwise_server.tls.tls_files import TlsError, TlsFiles
+
+logger = structlog.get_logger()
+
+NICENESS = 10
+"""The niceness of the process, so that matches have priority."""
+
+
+class ServerPipe:
+    """The standard input: the server sends there whether it is ready, and closes it when it stops or dies."""
+
+    def __init__(self) -> None:
+        self.is_ready = False
+
+    def is_server_ready(self) -> bool:
+        """Returns whether the server takes bots."""
+        return self.is_ready
+
+    def watch_server(self, loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+        """Stops the process when the server has closed the pipe; kills it if it does not stop in time. Runs in a thread."""
+        while told := os.read(sys.stdin.fileno(), 64):
+            self.is_ready = told.endswith(IS_READY)
+        loop.call_soon_threadsafe(stop.set)
+        time.sleep(READS_END_S)
+        os._exit(1)
+
+
+def main() -> None:
+    """Answers until standard input closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C
+    told = json.loads(sys.stdin.readline())
+    os.nice(NICENESS)
+    log.configure(told["log_level"])
+    decks.use_deck_files(told["decks"])
+    try:
+        asyncio.run(_serve(_config(told)))
+    except (StoreError, StoreLost, PortBusy, TlsError) as error:
+        logger.warning("read_process_failed", why=str(error))
+        sys.exit(1)
+
+
+def _config(told: dict[str, Any]) -> Config:
+    same = ("redis_url", "allow_loss", "wait_replicas", "keep_records_s", "gone_for_good_s")
+    return Config(
+        roles=frozenset({"gateway"}),
+        socket=Path(told["socket"]),
+        data=Path(told["data"]),
+        tls=_tls_files(told["tls"]) if told["tls"] else None,
+        http=_http_settings(told) if told["http_port"] is not None else None,
+        **{name: told[name] for name in same},
+    )
+
+
+def _tls_files(told: dict[str, str | None]) -> TlsFiles:
+    cert, key, client_ca = (told[name] for name in ("cert", "key", "client_ca"))
+    assert cert
+    assert key
+    return TlsFiles(Path(cert), Path(key), Path(client_ca) if client_ca else None)
+
+
+def _http_settings(told: dict[str, Any]) -> HttpSettings:
+    lists = {name: tuple(told["http"][name]) for name in ("cors_origins", "trusted_proxies")}
+    return HttpSettings(**told["http"] | lists | {"descriptor": told["http_port"]})
+
+
+async def _serve(config: Config) -> None:
+    loop, stop, pipe = asyncio.get_running_loop(), asyncio.Event(), ServerPipe()
+    loop.add_signal_handler(signal.SIGTERM, stop.set)
+    async with running(config, None, pipe.is_server_ready) as server:
+        threading.Thread(target=pipe.watch_server, args=(loop, stop), daemon=True).start()
+        os.write(sys.stdout.fileno(), READY)
+        stopping = asyncio.create_task(stop.wait())
+        either: list[asyncio.Future[Any]] = [stopping, server.stopped]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if server.stopped.done():
+            await server.stopped
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,231 @@
+"""Bots over HTTP: passes what a bot reads and posts on to the lobby and to referees, over gRPC and with the bot's own token.
+
+So the HTTP process may be any process. A bot stays at one URL: this side follows the addresses of its offers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterable
+from typing import Protocol
+
+from cachetools import LRUCache
+
+from seatwise.errors import SeatwiseError
+from seatwise.link.security import Security
+from seatwise.link.wire import GrpcWire, Wire, WireStream
+from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse
+from seatwise.v1.play_service_pb2 import PlayRequest, PlayRequestItem, PlayResponse
+from seatwise_server.background_tasks import cancel_until_ended
+from seatwise_server.config import HttpSettings
+from seatwise_server.refusal import REASONS, Refusal
+from seatwise_server.services.authentication import Caller
+
+MOST_PINGS = 1_000
+"""Pings that a bot may leave without an answer before the oldest is forgotten."""
+MOST_WIRES = 10_000
+"""Bots whose wires are kept in memory."""
+MOST_RELAYED = 64
+"""Messages of referees that wait for a bot to read them. Then its referees wait too, and end the stream as SLOW_READER."""
+
+
+class WireFactory(Protocol):
+    """Makes the wire of a bot to its lobby."""
+
+    def __call__(self, token: str) -> Wire:
+        """Returns the wire with this token."""
+        ...
+
+
+def wires_to(http: HttpSettings) -> WireFactory:
+    """Returns the factory of wires to the lobby that the settings name. Raises `UsageError` for settings that cannot be."""
+    security = Security.resolve_options(
+        insecure=http.is_lobby_insecure or None, tls_pin=http.lobby_pin or None
+    )
+    return lambda token: GrpcWire(http.lobby, token, security=security)
+
+
+class BotRelays:
+    """The state that this process keeps of bots over HTTP: the addresses of their referees, and their open play streams."""
+
+    def __init__(self, new_wire: WireFactory) -> None:
+        self._new_wire = new_wire
+        self._wires: LRUCache[str, Wire] = LRUCache(MOST_WIRES)
+        """By token. A wire remembers which referees it has reached, so that it looks for no other reason when one dies."""
+        self._referees: LRUCache[str, dict[str, str]] = LRUCache(MOST_WIRES)
+        """By bot: the address of the referee of each match in which it has a seat."""
+        self._open: dict[str, RelayedPlay] = {}
+        """By token."""
+        self._attending: dict[str, WireStream[AttendRequest, AttendResponse]] = {}
+        """By token."""
+
+    async def attend(self, caller: Caller, request: AttendRequest) -> AsyncGenerator[AttendResponse, None]:
+        """Yields what the lobby says, until it ends the stream. Raises `Refusal`."""
+        wire, referees = self._wire_of(caller), self._referees.setdefault(caller.bot, {})
+        stream: WireStream[AttendRequest, AttendResponse] | None = None
+        try:
+            async with wire.attend() as stream:
+                await stream.write(request)
+                self._attending[caller.token] = stream
+                while (response := await stream.read()) is not None:
+                    if response.HasField("offer"):
+                        referees[response.offer.match] = wire.address_in(response.offer)
+                    elif response.HasField("closed"):
+                        referees.pop(response.closed.match, None)
+                    yield response
+        except SeatwiseError as error:
+            raise refusal_of_relay(error) from error
+        finally:
+            if self._attending.get(caller.token) is stream:
+                del self._attending[caller.token]
+
+    async def change_attendance(self, token: str, request: AttendRequest) -> bool:
+        """Tells the lobby a new limit. Returns False if no attendance is open with this token. Raises `Refusal`."""
+        stream = self._attending.get(token)
+        if stream is None:
+            return False
+        try:
+            await stream.write(request)
+        except SeatwiseError as error:
+            raise refusal_of_relay(error) from error
+        return True
+
+    async def play(self, caller: Caller) -> AsyncGenerator[PlayResponse, None]:
+        """Yields what referees say, until one of them ends its stream. Raises `Refusal`.
+
+        The first message is empty, and tells that items may be posted. A newer stream of the bot replaces the older one.
+        """
+        play = RelayedPlay(self._wire_of(caller), self._referees.setdefault(caller.bot, {}))
+        if older := self._open.get(caller.token):
+            older.end(Refusal("REPLACED", "a newer stream of this bot has taken over", bot=caller.bot))
+        self._open[caller.token] = play
+        try:
+            yield PlayResponse()
+            while True:
+                yield await play.next_message()
+        finally:
+            if self._open.get(caller.token) is play:
+                del self._open[caller.token]
+            await play.close()
+
+    def _wire_of(self, caller: Caller) -> Wire:
+        wire = self._wires.get(caller.token)
+        if wire is None:
+            wire = self._wires[caller.token] = self._new_wire(caller.token)
+        return wire
+
+    def open_play(self, token: str) -> RelayedPlay | None:
+        """Returns the play stream that is open with this token."""
+        return self._open.get(token)
+
+
+class RelayedPlay:
+    """One play stream over HTTP: a stream to each referee that the bot has said something to."""
+
+    def __init__(self, wire: Wire, referees: dict[str, str]) -> None:
+        self._wire = wire
+        self._referees = referees
+        self._unread: asyncio.Queue[PlayResponse | Refusal] = asyncio.Queue()
+        self._room = asyncio.Semaphore(MOST_RELAYED)
+        self._streams: dict[str, RefereeStream] = {}
+        self._pings: dict[int, tuple[str, int]] = {}
+        """By the number that the bot is told: the referee, and its own number. Two referees may use the same number."""
+        self._ping_number = 0
+
+    async def send_items(self, items: Iterable[PlayRequestItem]) -> None:
+        """Sends each item to the referee of its match, in order. Raises `Refusal` if one cannot be reached."""
+        by_referee: dict[str, PlayRequest] = {}
+        for item in items:
+            address = self._address_for(item)
+            if address is not None:
+                by_referee.setdefault(address, PlayRequest()).items.append(item)
+        for address, request in by_referee.items():
+            await self._stream_to(address).send(request)
+
+    def _address_for(self, item: PlayRequestItem) -> str | None:
+        """None: the pong answers no ping, and concerns nobody."""
+        if not item.HasField("pong"):
+            return self._referees.get(item.match, self._wire.address)
+        address, number = self._pings.pop(item.pong.number, (None, 0))
+        item.pong.number = number
+        return address
+
+    def _stream_to(self, address: str) -> RefereeStream:
+        if address not in self._streams:
+            self._streams[address] = RefereeStream(self, self._wire, address)
+        return self._streams[address]
+
+    async def receive(self, address: str, response: PlayResponse) -> None:
+        """Takes a message of a referee. It waits while the bot does not read."""
+        for item in response.items:
+            if item.HasField("ping"):
+                item.ping.number = self._new_ping(address, item.ping.number)
+        await self._room.acquire()
+        self._unread.put_nowait(response)
+
+    def _new_ping(self, address: str, number: int) -> int:
+        self._ping_number += 1
+        self._pings[self._ping_number] = (address, number)
+        if len(self._pings) > MOST_PINGS:
+            del self._pings[next(iter(self._pings))]
+        return self._ping_number
+
+    def end(self, why: Refusal) -> None:
+        """Ends the stream when the bot has read what came before."""
+        self._unread.put_nowait(why)
+
+    async def next_message(self) -> PlayResponse:
+        """Returns the next message. Raises `Refusal` when the stream has ended."""
+        message = await self._unread.get()
+        if isinstance(message, Refusal):
+            raise message
+        self._room.release()
+        return message
+
+    async def close(self) -> None:
+        """Closes the streams to all referees."""
+        await cancel_until_ended([stream.task for stream in self._streams.values()])
+
+
+class RefereeStream:
+    """A stream to one referee, which is open as long as its task runs."""
+
+    def __init__(self, play: RelayedPlay, wire: Wire, address: str) -> None:
+        self._play, self._wire, self._address = play, wire, address
+        self._opened: asyncio.Future[WireStream[PlayRequest, PlayResponse]] = (
+            asyncio.get_running_loop().create_future()
+        )
+        self._turn = asyncio.Lock()
+        self.task = asyncio.create_task(self._read_to_end())
+
+    async def send(self, request: PlayRequest) -> None:
+        """Sends a message. Raises `Refusal` if the stream is broken."""
+        await asyncio.wait((self._opened,))
+        async with self._turn:
+            try:
+                await self._opened.result().write(request)
+            except SeatwiseError as error:
+                raise refusal_of_relay(error) from error
+
+    async def _read_to_end(self) -> None:
+        why = Refusal("RELAY_LOST", "the referee has closed its stream; open the stream again")
+        try:
+            async with self._wire.play(self._address) as stream:
+                self._opened.set_result(stream)
+                while (response := await stream.read()) is not None:
+                    await self._play.receive(self._address, response)
+        except SeatwiseError as error:
+            why = refusal_of_relay(error)
+            if not self._opened.done():
+                self._opened.set_exception(error)
+        finally:
+            self._opened.cancel()
+        self._play.end(why)
+
+
+def refusal_of_relay(error: SeatwiseError) -> Refusal:
+    """Returns the refusal for an error of the lobby or of a referee: its own, if it gave one."""
+    metadata = {name: text for name, text in error.metadata.items() if name not in ("reason", "message")}
+    if error.reason in REASONS:
+        return Refusal(error.reason, error.message, **metadata)
+    return Refusal("RELAY_LOST", f"the gateway has lost its link: {error.message}; open the stream again")

@@ -1,0 +1,205 @@
+"""Streams over HTTP: server-sent events for browsers, a line of JSON for each item for programs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from seatwise_server.background_tasks import cancel_until_ended
+from seatwise_server.counts import COUNTS
+from seatwise_server.json_writer import write_json
+from seatwise_server.refusal import Refusal
+from seatwise_server.rest.http_call import accepted_type, call_log_of
+from seatwise_server.rest.http_errors import write_error
+
+Items: TypeAlias = AsyncGenerator[Any, None]
+
+HEARTBEAT_S = 15.0
+"""After so long without an item the stream sends a sign of life: proxies close silent connections."""
+MOST_STREAMS_OF_ADDRESS = 32
+"""A browser opens six connections to a host at most."""
+MOST_BOT_STREAMS_OF_ADDRESS = 200
+"""A bot has two of them, and a machine may run many bots."""
+MOST_HTTP_STREAMS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class StreamForm:
+    """How items are written."""
+
+    media_type: str
+    opening: bytes
+    heartbeat: bytes
+    before_item: bytes
+    after_item: bytes
+    before_error: bytes
+    ending: bytes
+
+
+SSE = StreamForm(
+    media_type="text/event-stream",
+    opening=b"retry: 3000\n\n",
+    heartbeat=b":\n\n",
+    before_item=b"data: ",
+    after_item=b"\n\n",
+    before_error=b"event: refused\ndata: ",
+    ending=b"event: end\ndata: {}\n\n",
+)
+"""An EventSource connects again after every end. So a page closes it when it has read `end` or `refused`."""
+
+NDJSON = StreamForm(
+    media_type="application/x-ndjson",
+    opening=b"",
+    heartbeat=b"\n",
+    before_item=b"",
+    after_item=b"\n",
+    before_error=b"",
+    ending=b"",
+)
+"""An empty line is a sign of life. The line of a refusal has `error` as its only key."""
+
+STREAM_TYPES = (SSE.media_type, NDJSON.media_type)
+
+
+_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+"""nginx would keep items back to fill its buffers."""
+
+
+class EventStreams:
+    """The streams that are open in this process."""
+
+    def __init__(self, most_of_address: int = MOST_STREAMS_OF_ADDRESS) -> None:
+        self._most_of_address = most_of_address
+        self._by_address: Counter[str] = Counter()
+        self._stopping = asyncio.Event()
+
+    def end_all(self) -> None:
+        """Ends every open stream with SERVER_STOPPING, and refuses new ones."""
+        self._stopping.set()
+
+    def response_of(self, request: Request, items: Items, *, prefers_lines: bool = False) -> Response:
+        """Returns the response that sends all items, in the form that the caller accepts. Raises `Refusal` NOT_ACCEPTABLE.
+
+        A caller that accepts every form gets events, or lines of JSON if the stream prefers them.
+        """
+        offered = reversed(STREAM_TYPES) if prefers_lines else STREAM_TYPES
+        form = NDJSON if accepted_type(request, *offered) == NDJSON.media_type else SSE
+        return _EventStreamResponse(self, request, items, form)
+
+    @contextmanager
+    def count_stream(self, address: str) -> Iterator[asyncio.Event]:
+        """Counts one stream inside this block; the event is set when all streams are to end. `Refusal` if there are too many."""
+        self._check_quota(address)
+        self._by_address[address] += 1
+        try:
+            yield self._stopping
+        finally:
+            self._by_address[address] -= 1
+            if not self._by_address[address]:
+                del self._by_address[address]
+
+    def _check_quota(self, address: str) -> None:
+        if self._stopping.is_set():
+            raise _stopping_refusal()
+        if self._by_address.total() >= MOST_HTTP_STREAMS:
+            raise Refusal(
+                "SERVER_FULL", f"{MOST_HTTP_STREAMS} streams are open here; try again soon", retry_after="5"
+            )
+        if self._by_address[address] >= self._most_of_address:
+            message = f"{self._most_of_address} streams are open to your address; close one first"
+            raise Refusal("SERVER_FULL", message, retry_after="5")
+
+
+class _EventStreamResponse(Response):
+    """Sends items as they come, until they end, the caller hangs up, or the server stops."""
+
+    def __init__(self, streams: EventStreams, request: Request, items: Items, form: StreamForm) -> None:
+        super().__init__(headers=_HEADERS, media_type=form.media_type)
+        del self.headers["content-length"]
+        self._streams, self._request, self._items, self._form = streams, request, items, form
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends the response. It waits for the first item before the status: what is refused by then is no 200."""
+        address = self._request.client.host if self._request.client else ""
+        with self._streams.count_stream(address) as stopping:
+            async with aclosing(self._items):
+                first = await anext(self._items, None)
+                headers = self.raw_headers
+                await send({"type": "http.response.start", "status": 200, "headers": headers})
+                is_open = first is not None and scope["method"] != "HEAD"
+                await self._send_chunk(send, self._form.opening + self._encode_item(first), is_open=is_open)
+                if is_open:
+                    await self._send_rest(receive, send, stopping)
+
+    async def _send_rest(self, receive: Receive, send: Send, stopping: asyncio.Event) -> None:
+        gone = asyncio.create_task(_wait_for_disconnect(receive))
+        stop = asyncio.create_task(_wait_for(stopping))
+        news: asyncio.Task[Any] | None = None
+        try:
+            is_open = True
+            while is_open:
+                news = news or asyncio.create_task(_next_item(self._items))
+                await asyncio.wait(
+                    (news, gone, stop), timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED
+                )
+                if gone.done():
+                    call_log_of(self._request).code = "CANCELLED"
+                    return
+                chunk, is_open = self._chunk_after(news, is_stopping=stop.done())
+                await self._send_chunk(send, chunk, is_open=is_open)
+                news = None if news.done() else news
+        finally:
+            # The items can be closed only when nobody waits for one any more.
+            await cancel_until_ended(task for task in (gone, stop, news) if task is not None)
+
+    def _chunk_after(self, news: asyncio.Task[Any], *, is_stopping: bool) -> tuple[bytes, bool]:
+        """The bytes to send next, and whether more may follow."""
+        if not news.done():
+            return (
+                (self._encode_error(_stopping_refusal()), False)
+                if is_stopping
+                else (self._form.heartbeat, True)
+            )
+        try:
+            item = news.result()
+        except Exception as error:
+            return self._encode_error(error), False
+        return self._encode_item(item), item is not None
+
+    def _encode_item(self, item: Any) -> bytes:
+        """None is the end."""
+        form = self._form
+        return form.ending if item is None else form.before_item + write_json(item) + form.after_item
+
+    def _encode_error(self, error: Exception) -> bytes:
+        refusal = call_log_of(self._request).refusal_for(error)
+        COUNTS.refusals[refusal.reason] += 1
+        return self._form.before_error + write_error(refusal) + self._form.after_item
+
+    async def _send_chunk(self, send: Send, chunk: bytes, *, is_open: bool) -> None:
+        await send({"type": "http.response.body", "body": chunk, "more_body": is_open})
+
+
+async def _next_item(items: Items) -> Any:
+    return await anext(items, None)
+
+
+async def _wait_for(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _stopping_refusal() -> Refusal:
+    return Refusal("SERVER_STOPPING", "the server stops; come back soon")

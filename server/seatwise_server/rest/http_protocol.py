@@ -1,0 +1,300 @@
+"""HTTP/1.1 as uvicorn speaks it, with bounds that uvicorn lacks: on time, on sizes and on connections.
+
+uvicorn waits for ever for the rest of a request, takes a head of any size, and answers what is not HTTP with plain text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import Counter
+from http import HTTPStatus
+from typing import Any
+
+from uvicorn import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from seatwise_server.counts import COUNTS
+from seatwise_server.refusal import Refusal
+from seatwise_server.rest.http_errors import HttpRefusal, error_headers, http_status_of, write_error
+
+REQUEST_S = 10.0
+"""A request has arrived in full by then, or its connection is closed."""
+HTTP_IDLE_S = 30.0
+"""How long a connection may stay open between two requests."""
+WRITE_S = 10.0
+"""A caller that has not read anything for so long is hung up on."""
+HALF_OPEN_S = 30.0
+"""A caller whose machine does not confirm what it was sent for so long is gone."""
+LARGEST_HEAD = 16 * 1024
+"""Bytes of the request line and all headers."""
+MOST_DISCARDED = 4 * 2**20
+"""Bytes of a request that was refused already and is still sent."""
+LINGER_S = 2.0
+"""How long a caller that was refused may go on sending: a connection that is closed at once drops the refusal too."""
+MOST_PIPELINED = 16
+"""Requests that a connection may send before it has the response to the first."""
+MOST_CONNECTIONS_OF_ADDRESS = 512
+
+
+class OpenConnections:
+    """Counts connections, in all and by address."""
+
+    def __init__(self, most: int, trusted: frozenset[str] = frozenset()) -> None:
+        self._most = most
+        self._trusted = trusted
+        """Addresses of proxies, which call for many."""
+        self._by_address: Counter[str] = Counter()
+
+    def count_connection(self, address: str) -> Refusal | None:
+        """Counts one more. Returns why it is to be closed at once, or None."""
+        self._by_address[address] += 1
+        if self._by_address.total() > self._most:
+            return Refusal(
+                "SERVER_FULL", f"{self._most} connections are open here; try again soon", retry_after="5"
+            )
+        if address not in self._trusted and self._by_address[address] > MOST_CONNECTIONS_OF_ADDRESS:
+            message = f"{MOST_CONNECTIONS_OF_ADDRESS} connections are open to your address; close one first"
+            return Refusal("SERVER_FULL", message, retry_after="5")
+        return None
+
+    def discount_connection(self, address: str) -> None:
+        """The connection is closed."""
+        self._by_address[address] -= 1
+        if not self._by_address[address]:
+            del self._by_address[address]
+
+
+class _Refused(Exception):
+    """Leaves the parser when a request is refused while it is parsed."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.reason)
+        self.refusal = refusal
+
+
+class BoundedHttpProtocol(HttpToolsProtocol):
+    """One connection."""
+
+    def __init__(
+        self,
+        connections: OpenConnections,
+        config: Config,
+        state: ServerState,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        super().__init__(config, state, {}, loop)
+        self._counted = connections
+        self._address = ""
+        self._request_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+        self._close_timer: asyncio.TimerHandle | None = None
+        self._is_in_head = True
+        self._has_boundary = False
+        """Whether a request began or ended in the chunk that is being parsed."""
+        self._unfinished_bytes = 0
+        """Bytes of a head that is not complete."""
+        self._head_bytes = 0
+        self._body_bytes = 0
+        self._refusal: Refusal | None = None
+        self._answered: RequestResponseCycle | None = None
+        """The request that is being answered, or was last. `cycle` is the request that was read last."""
+        self._is_hung_up = False
+        self._discarded_bytes = 0
+
+    # The life of a connection
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """The transport calls it first."""
+        super().connection_made(transport)
+        _notice_half_open(transport)
+        self._address = self.client[0] if self.client else ""
+        refusal = self._counted.count_connection(self._address)
+        if refusal:
+            self._hang_up(refusal)
+        else:
+            self._start_request_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The transport calls it last."""
+        self._counted.discount_connection(self._address)
+        for timer in (self._request_timer, self._write_timer, self._close_timer):
+            if timer:
+                timer.cancel()
+        self._unset_keepalive_if_required()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parses the next bytes."""
+        if self._is_hung_up:
+            self._discard(data)
+            return
+        self._has_boundary = False
+        super().data_received(data)
+        if self._is_in_head and not self._is_hung_up:
+            self._unfinished_bytes = 0 if self._has_boundary else self._unfinished_bytes + len(data)
+            if self._unfinished_bytes > LARGEST_HEAD:
+                self._hang_up(_head_too_large())
+
+    # Callbacks of the parser
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._is_in_head = self._has_boundary = True
+        self._head_bytes = self._body_bytes = 0
+        if self._request_timer is None:
+            self._start_request_timer()
+
+    def on_url(self, url: bytes) -> None:
+        """A piece of the URL."""
+        self._count_head(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """One header."""
+        self._count_head(len(name) + len(value) + 4)
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is complete: the application begins."""
+        if len(self.pipeline) >= MOST_PIPELINED:
+            self._refuse(
+                Refusal("SERVER_FULL", "too many requests at once on this connection; wait for the responses")
+            )
+        self._is_in_head, self._unfinished_bytes = False, 0
+        super().on_headers_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body."""
+        self._body_bytes += len(body)
+        if self._body_bytes > MOST_DISCARDED:
+            self._refuse(HttpRefusal(413, "REQUEST_TOO_LARGE", "the body is much too large"))
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is there in full."""
+        if self._request_timer:
+            self._request_timer.cancel()
+            self._request_timer = None
+        self._is_in_head = self._has_boundary = True
+        super().on_message_complete()
+
+    def _count_head(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > LARGEST_HEAD:
+            self._refuse(_head_too_large())
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """The parser stops at an exception, and calls `send_400_response`."""
+        self._refusal = refusal
+        raise _Refused(refusal)
+
+    def send_400_response(self, msg: str) -> None:
+        """The bytes are no HTTP, or were refused by a callback of the parser."""
+        self._hang_up(self._refusal or Refusal("MALFORMED", "this is not HTTP/1.1"))
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """A wish to speak another protocol is not granted, and the request is answered as it is."""
+
+    # Time
+
+    def _start_request_timer(self) -> None:
+        self._request_timer = self.loop.call_later(REQUEST_S, self._on_dawdling)
+
+    def _on_dawdling(self) -> None:
+        self._request_timer = None
+        message = f"the request did not arrive in full within {REQUEST_S:g} s"
+        self._hang_up(HttpRefusal(408, "REQUEST_TIMEOUT", message))
+
+    def timeout_keep_alive_handler(self) -> None:
+        """No request came for a while."""
+        self._close()
+
+    def pause_writing(self) -> None:
+        """The caller does not read what it is sent."""
+        super().pause_writing()
+        self._write_timer = self.loop.call_later(WRITE_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The caller reads again."""
+        if self._write_timer:
+            self._write_timer.cancel()
+            self._write_timer = None
+        super().resume_writing()
+
+    # The end
+
+    def _hang_up(self, refusal: Refusal) -> None:
+        """Says why, unless a response is on its way, and closes the connection when the caller has had time to read it."""
+        if not self._is_hung_up and not self.transport.is_closing():
+            self._is_hung_up = True
+            COUNTS.refusals[refusal.reason] += 1
+            if (
+                self._answered is None
+                or not self._answered.response_started
+                or self._answered.response_complete
+            ):
+                self.transport.write(_raw_response(refusal))
+            self._forget_response()
+            self._linger()
+
+    def _forget_response(self) -> None:
+        """The application may go on, but nothing of it is sent any more."""
+        if self._answered is not None:
+            self._answered.disconnected = True
+            self._answered.message_event.set()
+        self.flow.resume_writing()
+
+    def _linger(self) -> None:
+        if not self.transport.can_write_eof():  # TLS
+            self._close()
+            return
+        self.transport.write_eof()
+        self.transport.resume_reading()
+        self._close_timer = self.loop.call_later(LINGER_S, self.transport.abort)
+
+    def _discard(self, data: bytes) -> None:
+        self._discarded_bytes += len(data)
+        if self._discarded_bytes > MOST_DISCARDED:
+            self.transport.abort()
+
+    def _close(self) -> None:
+        """Closes, and waits for the caller to read the rest no longer than `WRITE_S`."""
+        if not self.transport.is_closing():
+            self.transport.close()
+            self._close_timer = self.loop.call_later(WRITE_S, self.transport.abort)
+
+
+def _head_too_large() -> HttpRefusal:
+    message = f"the URL and the headers of a request have at most {LARGEST_HEAD} bytes"
+    return HttpRefusal(431, "REQUEST_TOO_LARGE", message)
+
+
+def _raw_response(refusal: Refusal) -> bytes:
+    """The response where no application is asked."""
+    status, body = HTTPStatus(http_status_of(refusal)), write_error(refusal)
+    headers = error_headers(refusal) | {
+        "connection": "close",
+        "content-length": str(len(body)),
+        "content-type": "application/json",
+        "x-content-type-options": "nosniff",
+    }
+    lines = [
+        f"HTTP/1.1 {status.value} {status.phrase}",
+        *(f"{name}: {value}" for name, value in headers.items()),
+    ]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def _notice_half_open(transport: asyncio.Transport) -> None:
+    """The system drops a connection whose other end has vanished; a stream that waits for news would keep it for minutes."""
+    sock = transport.get_extra_info("socket")
+    option = getattr(socket, "TCP_USER_TIMEOUT", None)
+    if sock is not None and option is not None and sock.family != socket.AF_UNIX:
+        sock.setsockopt(socket.IPPROTO_TCP, option, int(HALF_OPEN_S * 1000))

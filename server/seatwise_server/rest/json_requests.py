@@ -1,0 +1,177 @@
+"""Turns the path, the query and the body of an HTTP request into the request message of a method."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from google.protobuf import json_format, message_factory
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
+
+from seatwise_server.refusal import Refusal
+from seatwise_server.rest.json_types import check_json_types
+from seatwise_server.rest.routes import WHOLE_BODY, HttpRoute
+
+LONGEST_NUMBER = 20
+"""Digits of a number, a sign included. Our fields have at most 64 bits."""
+DEEPEST_JSON = 20
+"""Levels of objects in a body. Our messages have four."""
+MOST_QUERY_FIELDS = 100
+_BOOLS = {"true": True, "false": False}
+
+
+class RequestDecoder:
+    """Makes the request messages of one route."""
+
+    def __init__(self, route: HttpRoute) -> None:
+        self._route = route
+        self._new_message = message_factory.GetMessageClass(route.request)
+        self._query_fields = _by_both_names(route.query_fields)
+
+    def decode_request(self, values: list[str], query: bytes, body: bytes) -> Message:
+        """Returns the message. `values` are those of the path's variable parts.
+
+        Raises `Refusal` MALFORMED or INVALID_ARGUMENT, which names the field or parameter.
+        """
+        message: Message = self._new_message()
+        if body:
+            self._read_body(message, body)
+        if query:
+            self._read_query(message, query)
+        if self._route.path_field:
+            self._set_name(message, self._route.resource_name(values))
+        return message
+
+    def _read_body(self, message: Message, body: bytes) -> None:
+        body_type = self._route.body_type
+        if body_type is None:
+            raise Refusal("MALFORMED", "this URL takes no body")
+        target = message if self._route.body == WHOLE_BODY else getattr(message, self._route.body)
+        target.SetInParent()
+        given = _parse_json(body)
+        check_json_types(given, body_type)
+        _merge_dict(given, target, "the body")
+
+    def _read_query(self, message: Message, query: bytes) -> None:
+        given: dict[str, Any] = {}
+        for name, text in _parse_query(query):
+            field = self._query_fields.get(name)
+            if field is None:
+                raise self._unknown_parameter(name)
+            if field.is_repeated:
+                given.setdefault(field.json_name, []).append(_parse_value(field, text))
+            elif field.json_name in given:
+                raise Refusal("INVALID_ARGUMENT", f"the parameter {name} is given twice", field=field.name)
+            else:
+                given[field.json_name] = _parse_value(field, text)
+        for name, value in given.items():
+            check_json_types({name: value}, self._route.request)
+            _merge_dict({name: value}, message, f"the parameter {name}")
+
+    def _unknown_parameter(self, name: str) -> Refusal:
+        known = ", ".join(sorted(field.json_name for field in self._route.query_fields))
+        there_is = f"there are {known}" if known else "there is none"
+        return Refusal(
+            "INVALID_ARGUMENT", f"there is no parameter {name[:40]!r} here; {there_is}", field=name[:40]
+        )
+
+    def _set_name(self, message: Message, name: str) -> None:
+        field = self._route.path_field
+        if getattr(message, field) not in ("", name):
+            raise Refusal("INVALID_ARGUMENT", f"{field} is another in the body than in the path", field=field)
+        setattr(message, field, name)
+
+
+def _by_both_names(fields: list[FieldDescriptor]) -> Mapping[str, FieldDescriptor]:
+    """A field may be named as in JSON or as in the proto: pageSize or page_size."""
+    return {name: field for field in fields for name in (field.json_name, field.name)}
+
+
+def _parse_query(query: bytes) -> list[tuple[str, str]]:
+    try:
+        text = query.decode("ascii")
+        return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_QUERY_FIELDS)
+    except ValueError:  # more fields than that, or bytes that are no UTF-8
+        message = (
+            f"the query is not UTF-8 in percent encoding, or has more than {MOST_QUERY_FIELDS} parameters"
+        )
+        raise Refusal("MALFORMED", message) from None
+
+
+def _parse_value(field: FieldDescriptor, text: str) -> Any:
+    """JSON has numbers as texts too; only booleans need a type of their own, and enums are given by name."""
+    if field.enum_type is not None and text not in field.enum_type.values_by_name:
+        known = ", ".join(field.enum_type.values_by_name)
+        raise Refusal(
+            "INVALID_ARGUMENT", f"{field.json_name} is {text[:40]!r}; there are {known}", field=field.name
+        )
+    if field.cpp_type != FieldDescriptor.CPPTYPE_BOOL:
+        return text
+    if text not in _BOOLS:
+        raise Refusal(
+            "INVALID_ARGUMENT", f"{field.json_name} is {text[:40]!r}; it is true or false", field=field.name
+        )
+    return _BOOLS[text]
+
+
+def _parse_json(body: bytes) -> dict[str, Any]:
+    try:
+        given = json.loads(
+            body.decode(),
+            object_pairs_hook=_check_object,
+            parse_constant=_refuse_constant,
+            parse_int=_parse_whole_number,
+        )
+    except RecursionError:
+        raise Refusal("MALFORMED", "the body has too many brackets inside one another") from None
+    except ValueError as bad:
+        raise Refusal("MALFORMED", f"the body is not JSON: {_first_line(bad)}") from None
+    if not isinstance(given, dict):
+        raise Refusal("MALFORMED", "the body must be a JSON object")
+    return given
+
+
+def _parse_whole_number(text: str) -> int:
+    if len(text) > LONGEST_NUMBER:
+        raise Refusal(
+            "INVALID_ARGUMENT", f"a number has {len(text)} digits; none has more than {LONGEST_NUMBER}"
+        )
+    return int(text)
+
+
+def _merge_dict(given: dict[str, Any], target: Message, what: str) -> None:
+    """Raises `Refusal` INVALID_ARGUMENT that names the field as far as protobuf does."""
+    try:
+        json_format.ParseDict(given, target, max_recursion_depth=DEEPEST_JSON)
+    except json_format.ParseError as bad:
+        raise Refusal("INVALID_ARGUMENT", f"{what} is refused: {_first_line(bad)}") from None
+    except (ValueError, TypeError, AttributeError, OverflowError):  # json_format lets these through
+        message = f"{what} has a value of a type that its field does not take"
+        raise Refusal("INVALID_ARGUMENT", message) from None
+
+
+def _check_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    given = dict(pairs)
+    if len(given) < len(pairs):
+        raise ValueError("a key is there twice")
+    for name, value in pairs:
+        if value is None:
+            raise Refusal(
+                "INVALID_ARGUMENT", f"{name[:40]} is null; leave the field out instead", field=name[:40]
+            )
+    return given
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f'{name} is written as a text: "{name}"')
+
+
+def _first_line(error: BaseException) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    return str(error).partition("\n")[0]

@@ -1,0 +1,156 @@
+"""Forwards reads of callers without a token to another process, so that no number of readers slows matches down.
+
+The bytes of requests and responses are passed on unchanged, and so are refusals. While there is no such process, a
+few reads are answered here: a new server is asked once or twice only, and readers should not notice a restart of
+the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+from google.rpc import error_details_pb2, status_pb2
+
+from seatwise.errors import DETAILS_KEY
+from seatwise_server.refusal import Refusal
+from seatwise_server.rpc.call_context import Context
+from seatwise_server.services.stream_quota import StreamQuota
+
+MOST_FORWARDED_READS = 64
+"""The most reads in the other process at once. More callers would only wait, and use memory here."""
+
+MOST_FORWARDED_WATCHES = 500
+
+MOST_OWN_READS = 2
+"""The most reads at once that this process answers itself, while the other does not run."""
+
+MOST_OWN_WATCHES = 8
+
+CHANNEL_TO_READS: list[tuple[str, Any]] = [
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_retries", 0),
+]
+
+
+class ReadForwarder:
+    """Answers anonymous reads of a port: in the other process if it is connected, else here."""
+
+    def __init__(self) -> None:
+        self._wanted = asyncio.Event()
+        self._channel: Any = None
+        """The channel to the other process. Its calls take and return bytes, which the types of gRPC do not allow for."""
+        self._forwarded = StreamQuota(MOST_FORWARDED_READS, "are being answered", retry_after_s=1)
+        self._forwarded_watches = StreamQuota(MOST_FORWARDED_WATCHES, "watch matches")
+        self._own = StreamQuota(MOST_OWN_READS, "are being answered", retry_after_s=1)
+        self._own_watches = StreamQuota(MOST_OWN_WATCHES, "watch matches", retry_after_s=1)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the other process answers reads now."""
+        return self._channel is not None
+
+    async def wait_until_wanted(self) -> None:
+        """Returns when the first anonymous read has arrived."""
+        await self._wanted.wait()
+
+    def connect(self, socket: Path) -> None:
+        """Begins to forward reads to the gRPC server at this UNIX socket."""
+        self._channel = grpc.aio.insecure_channel(f"unix:{socket}", options=CHANNEL_TO_READS)
+
+    async def disconnect(self) -> None:
+        """Answers reads here from now on, and ends those that the other process is answering."""
+        channel, self._channel = self._channel, None
+        if channel:
+            await channel.close()
+
+    async def call_unary(
+        self, method: str, request: bytes, context: Context, answer_here: Callable[[], Awaitable[bytes]]
+    ) -> bytes:
+        """Returns the response to one read. Raises `Refusal`."""
+        self._wanted.set()
+        if self._channel:
+            with self._forwarded.reserve_stream():
+                try:
+                    return await self._call_elsewhere(self._channel, method, request, context)
+                except ReadProcessLost:
+                    pass  # a read may be repeated
+        with self._own.reserve_stream():
+            return await answer_here()
+
+    async def _call_elsewhere(self, channel: Any, method: str, request: bytes, context: Context) -> bytes:
+        try:
+            answer: bytes = await channel.unary_unary(method)(request, timeout=context.time_remaining())
+        except grpc.aio.AioRpcError as error:
+            raise _explain_failure(error) from None
+        except asyncio.CancelledError:
+            if _is_cancelled():
+                raise
+            raise ReadProcessLost from None
+        return answer
+
+    async def call_streaming(
+        self, method: str, request: bytes, context: Context, answer_here: Callable[[], AsyncIterator[bytes]]
+    ) -> AsyncIterator[bytes]:
+        """Yields the responses of a stream.
+
+        Raises `Refusal`. If the other process has ended, the refusal asks the caller to come back.
+        """
+        self._wanted.set()
+        if self._channel is None:
+            with self._own_watches.reserve_stream():
+                async for response in answer_here():
+                    yield response
+            return
+        with self._forwarded_watches.reserve_stream():
+            call = self._channel.unary_stream(method)(request, timeout=context.time_remaining())
+            try:
+                async for response in call:
+                    yield response
+            except grpc.aio.AioRpcError as error:
+                raise _refusal_of_stream(_explain_failure(error)) from None
+            except asyncio.CancelledError:
+                if _is_cancelled():
+                    raise
+                raise _refusal_of_stream(ReadProcessLost()) from None
+            finally:
+                call.cancel()
+
+
+class ReadProcessLost(Exception):
+    """The other process has ended, or could not be reached."""
+
+
+def _is_cancelled() -> bool:
+    """Returns whether this task is cancelled. A call of a closed channel raises the same error."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _explain_failure(error: grpc.aio.AioRpcError) -> BaseException:
+    """Returns the refusal that the other process sent, or an exception that says why it sent none."""
+    for key, value in error.trailing_metadata() or ():
+        if key == DETAILS_KEY:
+            return _decode_refusal(bytes(value) if not isinstance(value, str) else value.encode())
+    if error.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
+        return ReadProcessLost()
+    if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return asyncio.CancelledError("the caller has waited long enough")
+    return error
+
+
+def _decode_refusal(details: bytes) -> Refusal:
+    status, info = status_pb2.Status.FromString(details), error_details_pb2.ErrorInfo()
+    status.details[0].Unpack(info)
+    return Refusal(info.reason, status.message, **info.metadata)
+
+
+def _refusal_of_stream(failure: BaseException) -> BaseException:
+    if isinstance(failure, ReadProcessLost):
+        return Refusal("SERVER_STOPPING", "the process that serves spectators has ended; come back")
+    return failure

@@ -1,0 +1,155 @@
+"""AccessService: issues access tokens and takes them away, shows the audit log, and erases owners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from seatwise.v1 import access_service_pb2 as pb
+from seatwise.v1 import access_token_pb2
+from seatwise_server import resources
+from seatwise_server.refusal import Refusal
+from seatwise_server.services.access import SCOPES_OF_BOTS, SCOPES_OF_PEOPLE
+from seatwise_server.services.authentication import LOCAL_ADMIN, Caller
+from seatwise_server.services.bots import LONGEST_OWNER, find_bot
+from seatwise_server.services.paging import bad_page_token, page_size, parse_position
+from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
+from seatwise_server.store import Store
+from seatwise_server.store.audit import PERSON
+from seatwise_server.store.errors import AccessTokenAbsent, AccessTokenExists, BadPageToken
+
+LONGEST_HOLDER = 80
+LONGEST_LIFETIME_S = 10 * 366 * 86_400
+
+_SCOPES = {
+    number: name.removeprefix("SCOPE_").lower() for name, number in access_token_pb2.AccessToken.Scope.items()
+}
+
+
+class AccessService:
+    """See access_service.proto."""
+
+    def __init__(self, store: Store) -> None:
+        self._bots = store.bots
+        self._access_tokens = store.access_tokens
+        self._audit = store.audit
+
+    async def create_access_token(
+        self, caller: Caller, request: pb.CreateAccessTokenRequest
+    ) -> pb.CreateAccessTokenResponse:
+        """See access_service.proto."""
+        check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
+        check_text("holder", request.holder, LONGEST_HOLDER, least=1)
+        if not 0 <= request.lifetime_s <= LONGEST_LIFETIME_S:
+            raise Refusal(
+                "INVALID_ARGUMENT",
+                f"lifetime_s is {request.lifetime_s}; 0 to {LONGEST_LIFETIME_S} are allowed",
+            )
+        scopes = await self._check_scopes(request.holder, request.scopes)
+        try:
+            issued = await self._access_tokens.create_token(
+                request.holder, scopes, request.lifetime_s * 1000, request.request_id
+            )
+        except AccessTokenExists as there:
+            raise Refusal("ALREADY_EXISTS", str(there)) from None
+        return pb.CreateAccessTokenResponse(
+            access_token=resources.access_token_resource(issued.token), text=issued.text
+        )
+
+    async def list_access_tokens(
+        self, caller: Caller, request: pb.ListAccessTokensRequest
+    ) -> pb.ListAccessTokensResponse:
+        """See access_service.proto. A page token is the name of the last token shown."""
+        try:
+            page = await self._access_tokens.list_page(page_size(request.page_size), request.page_token)
+        except BadPageToken:
+            raise bad_page_token() from None
+        return pb.ListAccessTokensResponse(
+            access_tokens=map(resources.access_token_resource, page.tokens),
+            next_page_token=page.next_page_token,
+        )
+
+    async def rotate_access_token(
+        self, caller: Caller, request: pb.RotateAccessTokenRequest
+    ) -> pb.RotateAccessTokenResponse:
+        """See access_service.proto."""
+        try:
+            issued = await self._access_tokens.rotate_token(request.name)
+        except AccessTokenAbsent as absent:
+            raise Refusal("NOT_FOUND", str(absent)) from None
+        return pb.RotateAccessTokenResponse(
+            access_token=resources.access_token_resource(issued.token), text=issued.text
+        )
+
+    async def revoke_access_token(
+        self, caller: Caller, request: pb.RevokeAccessTokenRequest
+    ) -> pb.RevokeAccessTokenResponse:
+        """See access_service.proto."""
+        try:
+            revoked = await self._access_tokens.revoke_token(request.name)
+        except AccessTokenAbsent as absent:
+            raise Refusal("NOT_FOUND", str(absent)) from None
+        return pb.RevokeAccessTokenResponse(access_token=resources.access_token_resource(revoked))
+
+    async def list_audit_entries(
+        self, caller: Caller, request: pb.ListAuditEntriesRequest
+    ) -> pb.ListAuditEntriesResponse:
+        """See access_service.proto. A page token is the seq of the last entry shown."""
+        size = page_size(request.page_size)
+        found = await self._audit.read_page(parse_position(request.page_token), size + 1)
+        return pb.ListAuditEntriesResponse(
+            entries=[pb.AuditEntry(line=it.line, who=it.who, address=it.address) for it in found[:size]],
+            next_page_token=str(found[size - 1].seq) if len(found) > size else "",
+        )
+
+    async def erase_owner(self, caller: Caller, request: pb.EraseOwnerRequest) -> pb.EraseOwnerResponse:
+        """See access_service.proto. Each step may be repeated. The mapping goes last, so that a repeat finds the same pseudonym."""
+        check_text("owner", request.owner, LONGEST_OWNER, least=1)
+        pseudonym = await self._audit.pseudonym_of(PERSON, request.owner)
+        tokens = await self._erase_holder(request.owner, pseudonym)
+        bots = await self._erase_owner_of_bots(request.owner)
+        await self._audit.forget_person(request.owner, pseudonym)
+        return pb.EraseOwnerResponse(bots=bots, access_tokens=tokens)
+
+    async def _erase_holder(self, holder: str, pseudonym: str) -> list[str]:
+        names, page_token = [], ""
+        while True:
+            page = await self._access_tokens.list_page(1000, page_token)
+            for token in page.tokens:
+                if token.holder == holder:
+                    await self._access_tokens.revoke_token(token.name)
+                    await self._access_tokens.erase_holder(token.name, holder, pseudonym)
+                    names.append(token.name)
+            page_token = page.next_page_token
+            if not page_token:
+                return names
+
+    async def _erase_owner_of_bots(self, owner: str) -> list[str]:
+        names, page_token = [], ""
+        while True:
+            page = await self._bots.list_page(1000, page_token)
+            for bot in page.bots:
+                if bot.owner == owner:
+                    await self._audit.forget_caller(bot.bot)
+                    await self._bots.erase_owner(bot.bot, owner)
+                    names.append(bot.bot)
+            page_token = page.next_page_token
+            if not page_token:
+                return names
+
+    async def _check_scopes(self, holder: str, numbers: Iterable[int]) -> frozenset[str]:
+        """Returns the names of the scopes. Raises `Refusal` for scopes that this holder cannot have, and for unknown bots."""
+        if holder == LOCAL_ADMIN:
+            raise Refusal(
+                "INVALID_ARGUMENT", f"holder is {holder}, the holder of the local admin token; choose another"
+            )
+        is_bot = holder.startswith("bots/")
+        if is_bot:
+            await find_bot(self._bots, holder)
+        fitting = {it.value for it in (SCOPES_OF_BOTS if is_bot else SCOPES_OF_PEOPLE)}
+        scopes = {_SCOPES.get(number, "") for number in numbers}
+        if not scopes or scopes - fitting:
+            raise Refusal(
+                "INVALID_ARGUMENT",
+                f"scopes must be one or more of {', '.join(sorted(fitting))} for a {'bot' if is_bot else 'person'}",
+            )
+        return frozenset(scopes)

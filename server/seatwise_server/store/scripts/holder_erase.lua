@@ -1,0 +1,6 @@
+#!lua flags=allow-oom
+-- Puts a pseudonym in the place of the holder of an access token. KEYS: token. ARGV: holder, pseudonym.
+-- Answers 1 done, 0 the token has another holder.
+if redis.call('HGET', KEYS[1], 'holder') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'holder', ARGV[2])
+return 1

@@ -1,0 +1,255 @@
+"""One WebSocket of a bot, from its upgrade to its end: whole messages in and out, and limits on what a peer may send."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import NamedTuple, Protocol
+
+from picows import WSFrame, WSListener, WSMsgType, WSTransport
+
+from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
+from seatwise_server.ws.message_formats import MessageFormat
+from seatwise_server.ws.refusal_frames import close_code, encode_error
+
+NORMAL_CLOSURE, PROTOCOL_ERROR, UNSUPPORTED_DATA, MESSAGE_TOO_BIG = 1000, 1002, 1003, 1009
+"""Close codes of RFC 6455, section 7.4.1."""
+LARGEST_MESSAGE = 256 * 1024
+"""Bytes of one message of a bot, in one frame or in several: as much as gRPC takes."""
+MOST_QUEUED = 16
+"""Messages that wait for their reader. With more than these the socket is not read."""
+
+
+class SocketMessage(NamedTuple):
+    """A whole message of a bot."""
+
+    payload: bytes
+    is_text: bool
+    at: float
+    """When it arrived, by the clock of the loop."""
+
+
+class SocketReader(Protocol):
+    """Takes the messages of a socket in the turn in which they arrive."""
+
+    def on_message(self, message: SocketMessage) -> None:
+        """A message has arrived."""
+        ...
+
+    def on_turn_end(self) -> None:
+        """No more whole frames have arrived for now."""
+        ...
+
+    def on_closed(self) -> None:
+        """The peer closes the socket, or is gone."""
+        ...
+
+    def pause_writing(self) -> None:
+        """More is written than the peer reads."""
+        ...
+
+    def resume_writing(self) -> None:
+        """The peer reads again."""
+        ...
+
+
+class BotSocket(WSListener):
+    """The server's end of a WebSocket. Messages wait in a queue until somebody reads them, or until a reader is set."""
+
+    def __init__(self, message_format: MessageFormat) -> None:
+        self.format = message_format
+        self._loop = asyncio.get_running_loop()
+        self._transport: WSTransport | None = None
+        self._queue: deque[SocketMessage] = deque()
+        self._arrived = asyncio.Event()
+        self._reader: SocketReader | None = None
+        self._parts: bytearray | None = None
+        """The fragments of a message that is not complete."""
+        self._is_text = False
+        self._is_paused = False
+        self.is_blocked = False
+        """More is written than the peer reads."""
+        self._room = asyncio.Event()
+        self._room.set()
+        self.heard_at = self._loop.time()
+        """When the peer last sent a whole frame."""
+        self.was_closed_by_peer = False
+        """Whether the peer has said that it closes the socket."""
+        self.is_closed = False
+        """Whether nothing more is read."""
+        self.has_bad_token = False
+        """Whether nobody has the token that its bot sent, or the token is no longer valid."""
+        self.failure: Exception | None = None
+        """A fault of ours that has closed the socket."""
+
+    # The side that the owner of a handler uses
+
+    async def receive(self) -> SocketMessage | None:
+        """Returns the next message; `None` when the socket is closed."""
+        while not self._queue:
+            if self.failure is not None:
+                raise self.failure
+            if self.is_closed:
+                return None
+            self._arrived.clear()
+            await self._arrived.wait()
+        message = self._queue.popleft()
+        if len(self._queue) < MOST_QUEUED:
+            self.resume_reading()
+        return message
+
+    def set_reader(self, reader: SocketReader) -> None:
+        """From now on messages go to the reader at once; first those that wait."""
+        self._reader = reader
+        while self._queue:
+            reader.on_message(self._queue.popleft())
+        reader.on_turn_end()
+        if self.is_blocked:
+            reader.pause_writing()
+        if self.is_closed:
+            reader.on_closed()
+
+    def send(self, payload: bytes) -> None:
+        """Sends a message of the socket's format. On a closed socket this does nothing."""
+        if self._transport is not None and not self._transport.underlying_transport.is_closing():
+            self._transport.send(WSMsgType.TEXT if self.format.is_text else WSMsgType.BINARY, payload)
+
+    async def wait_for_room(self) -> None:
+        """Returns when the peer reads what is sent to it."""
+        await self._room.wait()
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the socket is not read for now."""
+        return self._is_paused
+
+    def pause_reading(self) -> None:
+        """Lets what the peer sends wait at the peer."""
+        if not self._is_paused and self._transport is not None:
+            self._is_paused = True
+            self._transport.underlying_transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Reads on."""
+        if self._is_paused and self._transport is not None and not self.is_closed:
+            self._is_paused = False
+            self._transport.underlying_transport.resume_reading()
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Tells the peer why the socket ends, and ends it."""
+        if self._transport is not None:
+            self._transport.send(WSMsgType.TEXT, encode_error(refusal))
+            self.close(close_code(refusal), refusal.reason)
+
+    def close(self, code: int = NORMAL_CLOSURE, reason: str = "") -> None:
+        """Ends the socket, and hangs up soon on a peer that does not."""
+        if self._transport is None:
+            return
+        self._transport.send_close(code, reason.encode())  # type: ignore[arg-type]  # any number will do
+        self.resume_reading()  # bytes that nobody has read would break the connection before the peer reads why
+        if self.was_closed_by_peer:
+            self._transport.disconnect()
+        self._loop.call_later(REFUSAL_DELIVERY_S, self.abort)
+        self._note_closed()
+
+    def abort(self) -> None:
+        """Hangs up at once."""
+        if self._transport is not None:
+            self._transport.disconnect(graceful=False)
+
+    def ping(self) -> None:
+        """Asks the peer whether it is there."""
+        if self._transport is not None and not self.is_blocked:
+            self._transport.send_ping()
+
+    # As picows calls it
+
+    def on_ws_connected(self, transport: WSTransport) -> None:
+        """The upgrade is done."""
+        self._transport = transport
+
+    def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
+        """A whole frame has arrived."""
+        if self.is_closed:
+            if frame.msg_type == WSMsgType.CLOSE:
+                transport.disconnect()
+            return
+        try:
+            self._take_frame(frame)
+        except Exception as error:  # picows would tell its own log only
+            self.failure = error
+            self._note_closed()
+
+    def _take_frame(self, frame: WSFrame) -> None:
+        self.heard_at = self._loop.time()
+        if frame.rsv1 or frame.rsv2 or frame.rsv3:
+            self.close(PROTOCOL_ERROR, "no extension was agreed upon")
+        elif frame.msg_type == WSMsgType.PING:
+            self._answer_ping(frame)
+        elif frame.msg_type == WSMsgType.CLOSE:
+            self.was_closed_by_peer = True
+            self._note_closed()
+        elif frame.msg_type != WSMsgType.PONG:
+            self._take_data(frame)
+        if frame.last_in_buffer and self._reader is not None:
+            self._reader.on_turn_end()
+
+    def on_ws_disconnected(self, transport: WSTransport) -> None:  # noqa: ARG002
+        """The connection is gone."""
+        self._transport = None
+        self._room.set()
+        self._note_closed()
+
+    def pause_writing(self) -> None:
+        """More is written than the peer reads."""
+        self.is_blocked = True
+        self._room.clear()
+        if self._reader is not None:
+            self._reader.pause_writing()
+
+    def resume_writing(self) -> None:
+        """The peer reads again."""
+        self.is_blocked = False
+        self._room.set()
+        if self._reader is not None:
+            self._reader.resume_writing()
+
+    def _answer_ping(self, frame: WSFrame) -> None:
+        """A peer that does not read is owed no pong: they would pile up."""
+        if self._transport is not None and not self.is_blocked:
+            self._transport.send_pong(frame.get_payload_as_bytes())
+
+    def _take_data(self, frame: WSFrame) -> None:
+        is_first = frame.msg_type != WSMsgType.CONTINUATION
+        if is_first == (self._parts is not None):
+            self.close(PROTOCOL_ERROR, "a fragment is missing")
+            return
+        if is_first:
+            self._is_text = frame.msg_type == WSMsgType.TEXT
+        if is_first and frame.fin:
+            self._take_message(frame.get_payload_as_bytes())
+            return
+        parts = self._parts = bytearray() if self._parts is None else self._parts
+        parts += frame.get_payload_as_memoryview()
+        if len(parts) > LARGEST_MESSAGE:
+            self.close(MESSAGE_TOO_BIG, f"a message has {LARGEST_MESSAGE} bytes or less")
+        elif frame.fin:
+            self._parts = None
+            self._take_message(bytes(parts))
+
+    def _take_message(self, payload: bytes) -> None:
+        message = SocketMessage(payload, self._is_text, self.heard_at)
+        if self._reader is not None:
+            self._reader.on_message(message)
+            return
+        self._queue.append(message)
+        self._arrived.set()
+        if len(self._queue) >= MOST_QUEUED:
+            self.pause_reading()
+
+    def _note_closed(self) -> None:
+        if not self.is_closed:
+            self.is_closed = True
+            self._arrived.set()
+            if self._reader is not None:
+                self._reader.on_closed()

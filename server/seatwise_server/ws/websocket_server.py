@@ -1,0 +1,209 @@
+"""One WebSocket port of a process: who may connect, TLS, the upgrade, and the end of it all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable, Collection
+from typing import Any, Protocol
+
+import structlog
+from picows import WSUpgradeRequest, WSUpgradeResponse, WSUpgradeResponseWithListener
+from picows.picows import WSAutoPingStrategy, WSProtocol  # type: ignore[attr-defined]
+
+from seatwise_server.background_tasks import BackgroundTasks
+from seatwise_server.refusal import Refusal
+from seatwise_server.tls.ssl_contexts import ServerContexts
+from seatwise_server.ws.bot_socket import LARGEST_MESSAGE, BotSocket
+from seatwise_server.ws.connection_quota import ConnectionQuota
+from seatwise_server.ws.refusal_frames import encode_error, http_status
+from seatwise_server.ws.upgrade_request import Upgrade, UpgradeRules, check_upgrade
+
+UPGRADE_S = 10.0
+"""A connection that has not been upgraded by then is hung up on, as at the gRPC port. TLS may take as long before."""
+READ_BUFFER = 32 * 1024
+"""Bytes of a connection that may wait in the kernel. All whole frames in it are read in one turn of the loop."""
+WRITE_BUFFER = 64 * 1024
+"""Bytes that may wait there for a peer that does not read; as many again wait in the process before it is blocked."""
+FIRST_BUFFER = 2 * 1024
+"""Bytes of the first buffer of a connection; it grows."""
+IDLE_S = 10.0
+"""A peer that is silent for so long is asked whether it is there, ..."""
+LOST_S = 15.0
+"""... and one that is silent for so long is gone."""
+WATCH_S = 2.5
+ACCEPT_RETRY_S = 0.1
+BACKLOG = 1024
+
+log = structlog.get_logger()
+
+_picows_log = logging.Logger(
+    "seatwise.picows", logging.CRITICAL + 1
+)  # it writes a line for each bad byte of a peer
+_picows_log.propagate = False
+
+
+class SocketHandler(Protocol):
+    """Serves the sockets of one path."""
+
+    async def serve_socket(self, socket: BotSocket, upgrade: Upgrade, peer: str) -> None:
+        """Serves one socket, from its upgrade to its end."""
+        ...
+
+
+class WebSocketServer:
+    """A port with the paths of the roles that run here."""
+
+    def __init__(
+        self,
+        most_connections: int,
+        contexts: ServerContexts | None = None,
+        origins: Collection[str] = (),
+        proxies: Collection[str] = (),
+    ) -> None:
+        """`origins` are those of web pages that may connect; `proxies` are addresses or networks of proxies."""
+        self._contexts = contexts
+        self._origins = frozenset(origins)
+        self._handlers: dict[str, SocketHandler] = {}
+        self._listener: socket.socket | None = None
+        self._connections = BackgroundTasks()
+        self._sockets: dict[BotSocket, None] = {}
+        """Those that are upgraded."""
+        self._loop = asyncio.get_running_loop()
+        self._quota = ConnectionQuota(most_connections, self._loop.time, proxies)
+
+    def add_handler(self, path: str, handler: SocketHandler) -> None:
+        """Serves the sockets of a path."""
+        self._handlers[path] = handler
+
+    def bind(self, host: str, port: int) -> int:
+        """Listens there, and returns the port. Raises OSError if it is not to be had."""
+        host = host.strip("[]")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, READ_BUFFER)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, WRITE_BUFFER)
+        self._listener.setblocking(False)
+        return int(self._listener.getsockname()[1])
+
+    async def accept_connections(self) -> None:
+        """Accepts connections, and serves each. Runs until cancelled."""
+        assert self._listener is not None
+        while True:
+            try:
+                connection, address = await self._loop.sock_accept(self._listener)
+            except OSError:  # the peer has gone again, or descriptors are short
+                await asyncio.sleep(ACCEPT_RETRY_S)
+                continue
+            if self._quota.has_room(address[0]):
+                self._connections.start_task(self._serve_connection(connection, address[0], address[1]))
+            else:
+                connection.close()
+            await asyncio.sleep(0)  # others have their turn even when many connect
+
+    async def watch_connections(self) -> None:
+        """Finds peers that are gone without a word. Runs until cancelled."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            now = self._loop.time()
+            for each in list(self._sockets):
+                _check_peer(each, now)
+
+    async def stop(self, grace_s: float) -> None:
+        """Hangs up on what is left of open connections after that time."""
+        if self._listener is not None:
+            self._listener.close()
+        await self._connections.wait_for_all(grace_s)
+        await self._connections.cancel_all()
+
+    async def _serve_connection(self, connection: socket.socket, address: str, port: int) -> None:
+        with self._quota.hold_place(address):
+            upgraded: list[tuple[BotSocket, Upgrade]] = []
+            try:
+                protocol = await self._connect(connection, upgraded)
+            except (OSError, ssl.SSLError, TimeoutError, asyncio.IncompleteReadError):
+                connection.close()
+                return
+            try:
+                if upgraded:
+                    await self._serve_socket(*upgraded[0], f"{address}:{port}")
+                    if upgraded[0][0].has_bad_token:
+                        self._quota.note_bad_token(address)
+                await protocol.transport.wait_disconnected()
+            finally:
+                protocol.transport.disconnect(graceful=False)
+
+    async def _connect(self, connection: socket.socket, upgraded: list[tuple[BotSocket, Upgrade]]) -> Any:
+        """Returns the connection's protocol once it was upgraded, refused or hung up on."""
+
+        def choose_listener(request: WSUpgradeRequest) -> BotSocket | WSUpgradeResponseWithListener:
+            upgrade, answer = self._answer_request(request)
+            if upgrade is not None:
+                upgraded.append((answer.listener, upgrade))
+            return answer
+
+        context = self._contexts.current_context() if self._contexts else None
+        patience = {"ssl_handshake_timeout": UPGRADE_S, "ssl_shutdown_timeout": 1.0} if context else {}
+        _, protocol = await self._loop.connect_accepted_socket(
+            lambda: _new_protocol(choose_listener), connection, ssl=context, **patience
+        )
+        await protocol.wait_until_handshake_complete()
+        return protocol
+
+    def _answer_request(
+        self, request: WSUpgradeRequest
+    ) -> tuple[Upgrade | None, WSUpgradeResponseWithListener]:
+        """Returns the upgrade, if it may be done, and the answer to the request."""
+        rules = UpgradeRules(self._handlers.keys(), self._origins)
+        try:
+            target = request.path.decode("ascii", "replace")
+            upgrade = check_upgrade(target, request.headers, rules)
+        except Refusal as refusal:
+            return None, WSUpgradeResponseWithListener(_refuse_upgrade(refusal), None)
+        request.headers["Connection"] = "Upgrade"  # picows refuses the "keep-alive, Upgrade" of Firefox
+        named = {"Sec-WebSocket-Protocol": upgrade.format.name}
+        response = WSUpgradeResponse.create_101_response(named)
+        return upgrade, WSUpgradeResponseWithListener(response, BotSocket(upgrade.format))
+
+    async def _serve_socket(self, socket: BotSocket, upgrade: Upgrade, peer: str) -> None:
+        self._sockets[socket] = None
+        try:
+            await self._handlers[upgrade.path].serve_socket(socket, upgrade, peer)
+        finally:
+            del self._sockets[socket]
+
+
+def _new_protocol(choose_listener: Callable[[WSUpgradeRequest], Any]) -> Any:
+    """Makes what `picows.ws_create_server` makes for each connection.
+
+    That function accepts by itself, and so can neither count connections that have not been upgraded, nor change its
+    certificate.
+    """
+    return WSProtocol(
+        None, None, False, choose_listener, _picows_log,
+        True,  # disconnect_on_exception
+        UPGRADE_S,
+        False, IDLE_S, IDLE_S, WSAutoPingStrategy.PING_WHEN_IDLE,  # pings are ours: a task for each costs too much
+        False,  # pongs are ours too: picows answers whether or not they are read
+        LARGEST_MESSAGE, None, FIRST_BUFFER,
+    )  # fmt: skip
+
+
+def _refuse_upgrade(refusal: Refusal) -> WSUpgradeResponse:
+    headers = {"Content-Type": "application/json", "X-Content-Type-Options": "nosniff"}
+    response: WSUpgradeResponse = WSUpgradeResponse.create_error_response(
+        http_status(refusal), encode_error(refusal), headers
+    )
+    return response
+
+
+def _check_peer(socket: BotSocket, now: float) -> None:
+    silent_s = now - socket.heard_at
+    if socket.is_paused:  # what it says waits for us
+        return
+    if silent_s >= LOST_S:
+        socket.abort()
+    elif silent_s >= IDLE_S:
+        socket.ping()

@@ -1,0 +1,204 @@
+"""What a request costs the server over HTTP and JSON, beside the same call over gRPC.
+
+python tests/bench/rest.py [--quick] [--all]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import socket
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import grpc
+from google.protobuf.message import Message
+from processes import cpu_s
+from readers import store_matches
+from serving import serving
+from table import Row, at_most, show
+
+from seatwise.v1 import game_service_pb2, match_service_pb2
+
+STORED = 60
+PASSES = 5
+CALLS = 600
+"""Of each kind in a pass: enough for the system's clock of 10 ms."""
+MATCH = "matches/stored-1"
+V1 = "seatwise.v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One call by both doors."""
+
+    name: str
+    method: str
+    request: Message
+    path: str
+
+
+PAIRS = (
+    Pair("a game", "GameService/GetGame", game_service_pb2.GetGameRequest(name="games/ugo"), "games/ugo"),
+    Pair("a match", "MatchService/GetMatch", match_service_pb2.GetMatchRequest(name=MATCH), MATCH),
+    Pair(
+        "a record",
+        "MatchService/GetRecord",
+        match_service_pb2.GetRecordRequest(name=MATCH),
+        f"{MATCH}/record",
+    ),
+    Pair(
+        "a list of 50 matches",
+        "MatchService/ListMatches",
+        match_service_pb2.ListMatchesRequest(page_size=50),
+        "matches?pageSize=50",
+    ),
+)
+A_GET, A_RECORD, A_LIST = PAIRS[1], PAIRS[2], PAIRS[3]
+
+
+class HttpCaller:
+    """One connection that is kept open."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition("//")[2].rpartition(":")
+        self._socket = socket.create_connection((host, int(port)))
+        self._file = self._socket.makefile("rb")
+
+    def get(self, path: str, known: str = "") -> tuple[int, str]:
+        """The status and the ETag."""
+        condition = f"if-none-match: {known}\r\n" if known else ""
+        self._socket.sendall(f"GET /v1/{path} HTTP/1.1\r\nhost: bench\r\n{condition}\r\n".encode())
+        status, headers = int(self._file.readline().split()[1]), {}
+        while (line := self._file.readline().strip()) != b"":
+            name, _, value = line.decode().partition(": ")
+            headers[name] = value
+        self._file.read(int(headers.get("content-length", "0")))
+        return status, headers.get("etag", "")
+
+    def close(self) -> None:
+        """Closes it."""
+        self._file.close()
+        self._socket.close()
+
+
+class Doors:
+    """Both doors of one gateway."""
+
+    def __init__(self, pid: int, grpc_address: str, http_address: str) -> None:
+        self._pid = pid
+        self._channel = grpc.insecure_channel(grpc_address)
+        self._http = HttpCaller(http_address)
+
+    def by_grpc(self, pair: Pair) -> Callable[[], object]:
+        """One call."""
+        call = self._channel.unary_unary(f"/{V1}.{pair.method}", None, None)
+        request = pair.request.SerializeToString()
+        return lambda: call(request)
+
+    def by_http(self, pair: Pair, *, is_known: bool = False) -> Callable[[], object]:
+        """One request, for what is known already or not."""
+        status, tag = self._http.get(pair.path)
+        assert status == 200, f"{pair.path} gives {status}"
+
+        def get() -> None:
+            found, _ = self._http.get(pair.path, tag if is_known else "")
+            assert found == (304 if is_known else 200)
+
+        return get
+
+    def cost_us(self, call: Callable[[], object], calls: int) -> float:
+        """Microseconds of the server's CPU for one call."""
+        before = cpu_s(self._pid)
+        for _ in range(calls):
+            call()
+        return 1e6 * (cpu_s(self._pid) - before) / calls
+
+    def close(self) -> None:
+        """Closes both."""
+        self._channel.close()
+        self._http.close()
+
+
+@contextmanager
+def doors(data: Path | None) -> Iterator[Doors]:
+    """A gateway with matches in its store."""
+    with serving(data) as served:
+        asyncio.run(store_matches(served.redis.url, STORED))
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        server = served.start("--role", "gateway", "--http-port", str(port))
+        both = Doors(server.process.pid, server.address, f"http://127.0.0.1:{port}")
+        try:
+            yield both
+        finally:
+            both.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Of one kind of call in one pass, in microseconds."""
+
+    grpc: float
+    http: float
+    unchanged: float
+
+
+def measure(both: Doors, pair: Pair, calls: int) -> Costs:
+    """All three, one soon after the other."""
+    known, plain, call = both.by_http(pair, is_known=True), both.by_http(pair), both.by_grpc(pair)
+    return Costs(both.cost_us(call, calls), both.cost_us(plain, calls), both.cost_us(known, calls))
+
+
+def costs(data: Path | None, *, quick: bool) -> dict[str, list[Costs]]:
+    """By name of the pair: one for each pass."""
+    found: dict[str, list[Costs]] = {pair.name: [] for pair in PAIRS}
+    with doors(data) as both:
+        for pair in PAIRS:
+            measure(both, pair, 50)  # what is done once is not counted
+        for _ in range(1 if quick else PASSES):
+            for pair in PAIRS:
+                found[pair.name].append(measure(both, pair, CALLS))
+    return found
+
+
+def rows(*, quick: bool = False, data: Path | None = None) -> list[Row]:
+    """For the table."""
+    found = costs(data, quick=quick)
+
+    def ratio(pair: Pair, part: Callable[[Costs], float]) -> float:
+        return statistics.median(part(each) / each.grpc for each in found[pair.name])
+
+    return [
+        at_most("GET of a match: server CPU, times that over gRPC", ratio(A_GET, lambda it: it.http), 1.3, "x"),
+        at_most("GET of a record: server CPU, times that over gRPC", ratio(A_RECORD, lambda it: it.http), 1.3, "x"),
+        at_most("GET of 50 matches: server CPU, times that over gRPC", ratio(A_LIST, lambda it: it.http), 1.6, "x"),
+        at_most("304 for a record: server CPU, times the call over gRPC", ratio(A_RECORD, lambda it: it.unchanged), 0.5, "x"),
+    ]  # fmt: skip
+
+
+def main() -> None:
+    """Shows the rows, or every cost."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one pass")
+    parser.add_argument("--all", action="store_true", help="show every cost in microseconds")
+    parser.add_argument("--data", type=Path, metavar="FOLDER")
+    args = parser.parse_args()
+    if not args.all:
+        show(rows(quick=args.quick, data=args.data))
+        return
+    for name, passes in costs(args.data, quick=args.quick).items():
+        for it in passes:
+            print(f"{name}: gRPC {it.grpc:.0f}, HTTP {it.http:.0f} ({it.http / it.grpc:.2f}), "
+                  f"304 {it.unchanged:.0f} ({it.unchanged / it.grpc:.2f})")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

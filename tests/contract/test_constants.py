@@ -1,0 +1,63 @@
+"""A constant of a module means the same wherever its name stands."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PRODUCT = ("client_sdk/seatwise", "referee/seatwise_referee", "server/seatwise_server")
+
+ONE_MEANING = {
+    "BY_TEXT": "the cards of a game, by their text",
+    "CARDS": "all cards of a game",
+    "CODEC": "the codec of a game",
+    "COMMAND": "the command of a module of the command line",
+    "EPILOG": "the text below the options of a command",
+    "HAND_SIZE": "the cards that a game deals to each seat",
+    "KIT": "what the product knows of a game",
+    "LOOK_MS": "the virtual time of a sample bot for each layout that it tries",
+    "PROGRESS_EVERY_S": "seconds between two lines of progress",
+    "T": "a type variable",
+    "TEXTS": "the texts of all cards of a game",
+    "_FROM_WIRE": "the cards of a game, by their number on the wire",
+    "_HAND": "the key of a view's hand on the wire",
+    "_LAST_ROUND": "the key of a view's last round on the wire",
+    "_NAMES": "the form of the names of one kind of resource",
+    "_NUMBER_FIELDS": "the fields of a time control that are one number",
+    "_POINTS": "the key of a view's points on the wire",
+    "_SEAT": "the encoded seats of a view",
+}
+"""The names that more than one module gives to a constant, with the one meaning that each of them has."""
+
+
+def test_constants_of_one_name_have_one_meaning() -> None:
+    shared = {name: places for name, places in _constants().items() if len(places) > 1}
+    unexplained = {name: places for name, places in shared.items() if name not in ONE_MEANING}
+    assert not unexplained, "rename them, or import one from the other: " + repr(unexplained)
+    assert ONE_MEANING.keys() <= shared.keys(), "not shared by now: take them off the list"
+
+
+def _constants() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for folder in PRODUCT:
+        for path in (ROOT / folder).rglob("*.py"):
+            if "_pb2" not in path.name:
+                for name in _assigned(ast.parse(path.read_text())):
+                    found[name].append(str(path.relative_to(ROOT)))
+    return found
+
+
+def _assigned(module: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in module.body:
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, ast.AnnAssign)
+            else []
+        )
+        names.update(it.id for it in targets if isinstance(it, ast.Name) and it.id.isupper())
+    return names

@@ -1,0 +1,157 @@
+"""Nobody learns over HTTP what the watcher of a match may not know: not by a byte of a response, a header, or the log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import islice
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+from harness.http import http_connection
+from leaks.two_worlds import Course, Moment, twin_of
+from matches.random_matches import TABLES
+from structlog.testing import capture_logs
+
+from seatwise.v1 import play_service_pb2
+from seatwise_referee.journal import canonical_json
+from seatwise_referee.position import Position
+from seatwise_server.play import spectating
+from seatwise_server.rest import rest_app
+from seatwise_server.rest.event_streams import EventStreams
+from seatwise_server.rest.http_port import bind_port
+from seatwise_server.rest.http_server import HttpServer
+from seatwise_server.rest.rest_app import new_rest_app, new_url_tree
+from seatwise_server.services import matches as match_service
+from seatwise_server.services.api import new_operations
+from seatwise_server.services.authentication import Authenticator
+from seatwise_server.store import MatchMeta, Store
+
+PATHS = (
+    ("GET", "/v1/matches/test", ""),
+    ("GET", "/v1/matches/test", "accept-encoding: gzip"),
+    ("GET", "/v1/matches/test", 'if-none-match: "x"'),
+    ("HEAD", "/v1/matches/test", ""),
+    ("GET", "/v1/matches/test:watch", "accept: text/event-stream"),
+    ("GET", "/v1/matches/test:watch", "accept: application/x-ndjson"),
+    ("HEAD", "/v1/matches/test:watch", ""),
+    ("GET", "/v1/matches/test/record", ""),
+    ("GET", "/v1/matches/test/record", 'if-none-match: "x"'),
+    ("GET", "/v1/matches/test/hand", ""),
+    ("POST", "/v1/matches/test:abort", ""),
+)
+LOOKS_BEFORE_THE_END = 3
+
+moments_of = pytest.mark.parametrize(("game", "seats"), TABLES, ids=lambda it: str(getattr(it, "name", it)))
+
+
+class Matches:
+    """One match, which is over when it has been looked at some times."""
+
+    def __init__(self, moment: Moment) -> None:
+        self._fields: dict[str, Any] = {"setup": canonical_json(moment.setup.to_json())}
+        self.looks = 0
+
+    async def get_meta(self, name: str) -> MatchMeta | None:
+        self.looks += 1
+        if self.looks <= LOOKS_BEFORE_THE_END:
+            return MatchMeta(name, 1, {**self._fields, "state": b"RUNNING"})
+        end = play_service_pb2.MatchEnded(void_reason="ABORTED").SerializeToString()
+        return MatchMeta(name, 1, {**self._fields, "state": b"VOIDED", "result": end})
+
+    async def get_record(self, _name: str) -> bytes | None:
+        return None
+
+
+async def no_entries(*_: Any) -> list[bytes]:
+    return []
+
+
+def store_of(matches: Matches) -> Store:
+    store = Store.of(SimpleNamespace())  # type: ignore[arg-type]  # nothing is asked of it
+    object.__setattr__(store, "matches", matches)
+    object.__setattr__(store, "journal", SimpleNamespace(wait_for_entries=no_entries))
+    return store
+
+
+@asynccontextmanager
+async def http_port(matches: Matches) -> AsyncIterator[str]:
+    """The HTTP port of a gateway on a store that has this match."""
+    store, streams = store_of(matches), EventStreams()
+    operations = new_operations(store, "fsync", 60, lambda: None)
+    urls = new_url_tree(operations, Authenticator(store.credentials, lambda: "admin"), streams, lambda: True)
+    server, port = HttpServer(new_rest_app(urls), 100), bind_port("127.0.0.1", 0)
+    await server.start(port, None)
+    try:
+        yield f"http://127.0.0.1:{port.getsockname()[1]}"
+    finally:
+        await server.stop(1.0)
+
+
+async def seen_in(moment: Moment, position: Position) -> tuple[list[bytes], list[Any]]:
+    """Every byte of every response but the date, and the log."""
+    matches, seen = Matches(moment), []
+    with pytest.MonkeyPatch.context() as patch, capture_logs() as log:
+        patch.setattr(spectating, "fold_entries", lambda *_: (position, 7))
+        patch.setattr(match_service, "_now", lambda: Timestamp(seconds=1))
+        async with http_port(matches) as address:
+            for verb, path, header in PATHS:
+                matches.looks = 0
+                head = f"{verb} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-request-id: same\r\n{header}"
+                async with http_connection(address) as http:
+                    await http.send_raw(head.encode().rstrip() + b"\r\n\r\n")
+                    seen.append(re.sub(rb"\r\ndate: [^\r]*", b"", await http.ends()))
+    return seen, [{**line, "took_ms": 0} for line in log]
+
+
+def some_moments(game: Any, seats: int) -> list[Moment]:
+    moments = list(Course(game, seats, Random(seats)).moments())
+    return moments[1 :: max(1, len(moments) // 3)][:3]
+
+
+@moments_of
+async def test_whoever_watches_over_http_is_sent_the_same_bytes_whatever_is_hidden(
+    game: Any, seats: int
+) -> None:
+    for moment in some_moments(game, seats):
+        one = await seen_in(moment, moment.position)
+        other = await seen_in(moment, twin_of(moment, None, Random(1)))
+        assert one == other
+        statuses = [raw.split()[1] for raw in one[0]]
+        assert statuses == [b"200"] * 7 + [b"400", b"400", b"404", b"401"]
+        views = [raw for raw in one[0] if b'"ugo":' in raw or b'"ubongo":' in raw]
+        assert len(views) == 2
+
+
+def leak_by_a_header(patch: pytest.MonkeyPatch, secret: list[int]) -> None:
+    clean = rest_app._with_strict_headers
+    patch.setattr(
+        rest_app, "_with_strict_headers", lambda *them: [*clean(*them), (b"x-leak", b"%d" % secret[0])]
+    )
+
+
+def leak_by_a_view(patch: pytest.MonkeyPatch, _secret: list[int]) -> None:
+    clean = spectating.spectator_view
+    patch.setattr(
+        spectating,
+        "spectator_view",
+        lambda position, setup, _: clean(position, setup, hash(position.state) % 997),
+    )
+
+
+@pytest.mark.parametrize("leak", [leak_by_a_header, leak_by_a_view])
+async def test_a_leak_that_is_planted_is_found(leak: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or the test above would prove nothing."""
+    game, seats = TABLES[0]
+    moment = next(islice(Course(game, seats, Random(1)).moments(), 6, None))
+    secret = [0]
+    leak(monkeypatch, secret)
+    seen = []
+    for position in (moment.position, *(twin_of(moment, None, Random(number)) for number in range(3))):
+        secret[0] = hash(position.state)
+        seen.append(await seen_in(moment, position))
+    assert any(one != seen[0] for one in seen)

@@ -1,0 +1,140 @@
+"""The OpenAPI document is valid, complete and written down, and each of its examples is one."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from golden.openapi_golden import OPENAPI, openapi_text
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import validate
+
+from seatwise_server.refusal import REASONS
+from seatwise_server.rest.openapi import openapi_document, openapi_json
+from seatwise_server.rest.openapi_errors import OWN_REASONS
+from seatwise_server.rest.openapi_schemas import schema_name
+from seatwise_server.rest.operations_page import operations_page
+from seatwise_server.rest.routes import HTTP_ROUTES
+from seatwise_server.services.access import ACCESS, Access
+
+RULES = Path(__file__).with_name("spectral.yaml")
+DOCUMENT = openapi_document()
+SCHEMAS = DOCUMENT["components"]["schemas"]
+
+
+def operations() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, verbs in DOCUMENT["paths"].items():
+        for verb, operation in verbs.items():
+            yield f"{verb.upper()} {path}", operation
+
+
+def medias() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every body of a request, an answer and an error."""
+    for name, operation in operations():
+        for type_, media in operation.get("requestBody", {}).get("content", {}).items():
+            yield f"{name} {type_}", media
+        for type_, media in operation["responses"]["200"]["content"].items():
+            yield f"{name} 200 {type_}", media
+    for name, response in DOCUMENT["components"]["responses"].items():
+        yield name, response["content"]["application/json"]
+
+
+each_operation = pytest.mark.parametrize(
+    "operation", [pytest.param(operation, id=name) for name, operation in operations()]
+)
+
+
+def test_the_document_is_as_it_is_written_down() -> None:
+    assert openapi_text() == OPENAPI.read_text(encoding="utf-8"), "run `make openapi` and look at the diff"
+
+
+def test_the_served_document_is_the_same_and_valid() -> None:
+    served = json.loads(openapi_json())
+    assert served == DOCUMENT
+    validate(served)
+
+
+def test_every_route_is_an_operation() -> None:
+    assert {name for name, _ in operations()} == {f"{route.verb} {route.path}" for route in HTTP_ROUTES}
+
+
+@each_operation
+def test_an_operation_is_described_with_all_its_parameters(operation: dict[str, Any]) -> None:
+    assert operation["summary"]
+    assert operation["description"]
+    assert all(parameter["description"] for parameter in operation["parameters"])
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS.keys() - {"Error"}))
+def test_a_type_is_described_with_all_its_fields(name: str) -> None:
+    assert SCHEMAS[name]["description"]
+    assert all(field["description"] for field in SCHEMAS[name].get("properties", {}).values())
+
+
+@pytest.mark.parametrize("route", HTTP_ROUTES, ids=lambda route: route.operation)
+def test_an_operation_demands_a_token_where_the_method_does(route: Any) -> None:
+    operation = DOCUMENT["paths"][route.path][route.verb.lower()]
+    is_public = ACCESS[route.operation] is Access.PUBLIC
+    assert operation["security"] == ([{}] if is_public else []) + [{"token": []}]
+    refused = DOCUMENT["components"]["responses"][operation["responses"]["401"]["$ref"].rpartition("/")[2]]
+    assert ("TOKEN_MISSING" in refused["content"]["application/json"]["examples"]) is not is_public
+
+
+@pytest.mark.parametrize("media", [pytest.param(media, id=name) for name, media in medias()])
+def test_an_example_has_the_schema_beside_it(media: dict[str, Any]) -> None:
+    validator = Draft202012Validator({**media["schema"], "components": DOCUMENT["components"]})
+    examples = [example["value"] for example in media.get("examples", {}).values()]
+    for example in [*examples, *([media["example"]] if "example" in media else [])]:
+        assert not [error.message for error in validator.iter_errors(example)]
+
+
+def test_reasons_of_single_methods_are_those_of_methods_that_exist() -> None:
+    assert OWN_REASONS.keys() <= {route.method.name for route in HTTP_ROUTES}
+    assert {reason for reasons in OWN_REASONS.values() for reason in reasons} <= set(REASONS)
+
+
+def test_whole_numbers_of_64_bits_are_texts() -> None:
+    assert SCHEMAS["WatchMatchResponse"]["properties"]["atMs"]["type"] == "string"
+
+
+def test_a_comment_that_says_required_is_a_required_field() -> None:
+    assert SCHEMAS["LadderInput"]["required"] == ["name", "game", "seats"]
+    assert "results" in SCHEMAS["Ladder"]["required"]
+    assert SCHEMAS["LadderInput"]["properties"]["results"]["readOnly"]
+
+
+def test_the_page_names_every_operation_and_type_and_needs_no_script_and_no_other_host() -> None:
+    page = operations_page().html.decode()
+    for route in HTTP_ROUTES:
+        assert f"<code>{route.path}</code>" in page
+        assert f'id="{schema_name(route.method.output_type)}"' in page or route.method.name == "GetRecord"
+    assert not re.findall(r"<script|<link|<img|<iframe|src=|style=|url\(|@import|href=\"[^#/]", page)
+
+
+def test_the_policy_of_the_page_allows_its_style() -> None:
+    [style] = re.findall(r"<style>(.*?)</style>", operations_page().html.decode(), re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"'sha256-{digest}'" in operations_page().content_security_policy
+
+
+@pytest.mark.slow
+def test_spectral_finds_nothing() -> None:
+    spectral = shutil.which("spectral")
+    if spectral is None:
+        pytest.skip("spectral is not installed: npm install --global @stoplight/spectral-cli")
+    found = subprocess.run(
+        [spectral, "lint", "--ruleset", RULES, "--fail-severity", "hint", OPENAPI],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr

@@ -1,0 +1,78 @@
+"""Seasons that began under an older version of the schedule: they still verify, and are played to their end by its rules."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from seasons.one_season import league_of, played
+
+from seatwise.cli import main
+from seatwise_server.league import season_log
+from seatwise_server.league.publishing import publish_season
+from seatwise_server.league.settings import League
+
+OLD_BUNDLES = sorted((Path(__file__).parents[1] / "seasons" / "version_1").glob("*.bundle"))
+"""Bundles that the program wrote before it counted versions. In each of them version 2 would draw other tables."""
+
+
+def test_there_is_an_old_bundle_of_each_format_that_was_changed() -> None:
+    assert [path.stem for path in OLD_BUNDLES] == ["knockout-1", "round-robin-1", "swiss-1"]
+
+
+@pytest.mark.parametrize("bundle", OLD_BUNDLES, ids=lambda path: path.stem)
+def test_an_old_bundle_verifies(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(bundle)]) == 0
+    assert "follow from the records" in capsys.readouterr().out
+
+
+def test_settings_without_a_version_are_of_version_1() -> None:
+    plain = league_of().to_json()
+    del plain["schedule_version"]
+    league = League.from_json(plain)
+    assert league.schedule_version == 1
+    assert league.to_json() == plain
+
+
+def test_settings_of_an_unknown_version_are_refused() -> None:
+    with pytest.raises(ValueError, match="schedule_version is 3, which this program does not know"):
+        League.from_json(league_of().to_json() | {"schedule_version": 3})
+
+
+def test_a_season_is_continued_by_the_version_with_which_it_began(tmp_path: Path) -> None:
+    names = ("greedy",) * 5
+    old = league_of(*names, format="knockout", seats=4, advance=2, deals="none", schedule_version=1)
+    played(tmp_path, old, most=1).close()
+    head = json.loads((tmp_path / "season.jsonl").read_text().splitlines()[0])
+    assert "schedule_version" not in head["settings"]
+    new = league_of(*names, format="knockout", seats=4, advance=2, deals="none")
+    league = season_log.keep_schedule_version(tmp_path, new)
+    assert league == old
+    played(tmp_path, league).close()
+    assert publish_season(tmp_path).digest
+    assert main(["verify", str(tmp_path / "season.bundle")]) == 0
+
+
+def test_a_draw_is_on_disk_before_its_round_is_played(tmp_path: Path) -> None:
+    league = league_of(*["greedy"] * 4, format="swiss", rounds=2, deals="none")
+    played(tmp_path, league, most=3).close()
+    lines = [json.loads(line) for line in (tmp_path / "season.jsonl").read_text().splitlines()]
+    assert [line["kind"] for line in lines[1:] if line["kind"] != "record"] == [
+        "draw",
+        "result",
+        "result",
+        "draw",
+        "result",
+    ]
+    _, season = season_log.read_season(tmp_path)
+    assert json.loads(json.dumps([draw.to_json() for draw in season.draws.values()])) == [
+        {key: line[key] for key in ("round", "tables", "byes", "ahead")}
+        for line in lines
+        if line.get("kind") == "draw"
+    ]
+
+
+def test_a_new_season_has_the_newest_version(tmp_path: Path) -> None:
+    assert season_log.keep_schedule_version(tmp_path, league_of()) == league_of()
+    assert league_of().schedule_version == 2

@@ -1,0 +1,226 @@
+"""Time in which gRPC had a bot's message and the event loop had not is charged to no bot."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from doubles.room import Link, Room
+from doubles.virtual import in_virtual_time, running
+
+from seatwise_referee import record
+from seatwise_referee.journal import encode_entry
+from seatwise_referee.verify import verify_line
+from seatwise_server.play.lag import STALL_BOUND_S, EventLoopLag
+from seatwise_server.play.transport_lag import ECHO_BEAT_S, KEPT_S, LONGEST_BEHIND_S, TransportLag
+from seatwise_server.rpc import grpc_echo
+from seatwise_server.rpc.grpc_echo import GrpcEcho
+
+SECOND = {"free_ms": {"card": 1000, "arrange": 1000}, "bank_ms": 1, "grace_ms": 50}
+
+
+class Echoes:
+    """A loop with its lags, and echoes on it."""
+
+    def __init__(self) -> None:
+        self.loop_lag = EventLoopLag(running())
+        self.loop_lag.start_beat()
+        self.worked_s = 0.0
+        self.lag = TransportLag(self.loop_lag, lambda: self.worked_s)
+
+    def send(self) -> None:
+        self.lag.note_sent(running().time())
+
+    def return_(self) -> None:
+        self.lag.note_returned(running().time())
+
+    async def go_round(self, took_s: float) -> float:
+        """One echo; when it was sent."""
+        sent = running().time()
+        self.send()
+        await asyncio.sleep(took_s)
+        self.return_()
+        return sent
+
+    def delay_since(self, asked_at: float) -> float:
+        return self.lag.exchange_delay_s(asked_at, running().time())
+
+
+@in_virtual_time
+async def test_an_echo_that_is_in_time_says_nothing() -> None:
+    echoes = Echoes()
+    began = await echoes.go_round(STALL_BOUND_S)
+    assert not echoes.lag.is_known(running().time())
+    assert echoes.delay_since(began) == 0
+
+
+@in_virtual_time
+async def test_an_echo_that_is_late_counts_before_it_is_back_and_after() -> None:
+    echoes = Echoes()
+    began = running().time()
+    echoes.send()
+    await asyncio.sleep(0.3)
+    assert echoes.delay_since(began) == pytest.approx(0.3)
+    await asyncio.sleep(0.1)
+    echoes.return_()
+    assert echoes.delay_since(began) == pytest.approx(0.4)
+
+
+@in_virtual_time
+async def test_stalls_of_the_loop_and_its_own_work_are_no_delay_of_the_transport() -> None:
+    echoes = Echoes()
+    began = running().time()
+    echoes.send()
+    await asyncio.sleep(0.01)
+    running().stand_still(0.5)
+    await asyncio.sleep(0.01)
+    echoes.return_()
+    assert echoes.delay_since(began) == 0
+    began = running().time()
+    echoes.send()
+    await asyncio.sleep(0.5)
+    echoes.worked_s += 0.48
+    echoes.return_()
+    assert echoes.delay_since(began) == 0
+
+
+@in_virtual_time
+async def test_only_what_was_late_with_the_question_or_with_the_answer_counts() -> None:
+    echoes = Echoes()
+    asked = await echoes.go_round(0.2)
+    await asyncio.sleep(1)
+    await echoes.go_round(0.7)  # meanwhile the bot thinks
+    await asyncio.sleep(1)
+    await echoes.go_round(0.1)
+    assert echoes.delay_since(asked) == pytest.approx(0.3)
+    await asyncio.sleep(2 * ECHO_BEAT_S)
+    assert echoes.delay_since(asked) == pytest.approx(0.2)
+    assert echoes.delay_since(asked + 1) == 0
+
+
+@in_virtual_time
+async def test_delays_are_bounded_and_forgotten() -> None:
+    echoes = Echoes()
+    asked = running().time()
+    echoes.send()
+    await asyncio.sleep(10 * LONGEST_BEHIND_S)
+    assert echoes.delay_since(asked) == LONGEST_BEHIND_S
+    echoes.lag.note_lost()
+    assert not echoes.lag.is_known(running().time())
+    await echoes.go_round(0.2)
+    await asyncio.sleep(KEPT_S + 1)
+    await echoes.go_round(0.01)
+    assert not echoes.lag.is_known(running().time())
+
+
+# At a table
+
+
+async def answer_late(room: Room, links: list[Link], ms: int) -> int:
+    """The asked seat answers at once, and gRPC has the answer so long that it comes that late; its charge."""
+    room.transport.note_sent(running().time())
+    await room.pass_ms(ms)
+    await room.move(links)
+    room.transport.note_returned(running().time())
+    return int(room.entries("move")[-1].charged_ms)
+
+
+def frozen_ms(room: Room) -> list[int]:
+    assert all(entry.why == "STALL" for entry in room.entries("frozen"))
+    return [entry.ms for entry in room.entries("frozen")]
+
+
+@in_virtual_time
+async def test_what_grpc_held_back_is_not_charged_and_the_record_verifies() -> None:
+    room = Room(rounds=1, **SECOND)
+    links = await room.seat_all()
+    assert await answer_late(room, links, 300) <= 10
+    [taken_off] = frozen_ms(room)
+    assert 290 <= taken_off <= 310
+    await room.pass_ms(1000 * (ECHO_BEAT_S + 0.1))
+    await room.move(links)
+    assert 100 <= room.entries("move")[-1].charged_ms <= 200  # the time that it took itself
+    await room.play_out(links)
+    written = record.write_record(room.setup, list(map(encode_entry, room.entries())))
+    assert verify_line(written.line).fault is None
+
+
+@in_virtual_time
+async def test_a_bot_that_answers_a_prompt_often_has_the_delay_taken_off_once() -> None:
+    room = Room(**SECOND)
+    links = await room.seat_all()
+    room.transport.note_sent(running().time())
+    await room.pass_ms(300)
+    for number in range(3):
+        links[room.asked].submit(room.asked, room.illegal_move(), room.prompt, f"bad{number}")
+        await room.pass_ms(1)
+    assert 300 <= sum(frozen_ms(room)) <= 320
+
+
+@in_virtual_time
+async def test_nobody_is_late_while_grpc_may_have_the_answer() -> None:
+    room = Room(**SECOND)
+    links = await room.seat_all()
+    await room.pass_ms(500)
+    assert await answer_late(room, links, 2500) <= 520
+    assert not room.entries("timed_out")
+    assert not any(seat.strikes for seat in room.match.position.seats)
+
+
+@in_virtual_time
+async def test_where_nothing_is_late_nothing_is_taken_off() -> None:
+    room = Room(rounds=1)
+    links = await room.seat_all()
+    while not room.match.is_over:
+        room.transport.note_sent(running().time())
+        await room.move(links)
+        room.transport.note_returned(running().time())
+    assert frozen_ms(room) == []
+
+
+# Through gRPC
+
+
+async def measured(monkeypatch: pytest.MonkeyPatch, late_s: float, *, is_needed: bool = True) -> list[float]:
+    """The round trips of some echoes, of which the server holds each back so long."""
+    took: list[float] = []
+    loop_lag = EventLoopLag(asyncio.get_running_loop())
+    loop_lag.start_beat()
+    lag = TransportLag(loop_lag)
+    done, loop, plain = asyncio.Event(), asyncio.get_running_loop(), grpc_echo._echo
+
+    async def late_echo(messages, context):
+        async for message in plain(messages, context):
+            await asyncio.sleep(late_s)
+            yield message
+
+    def note_returned(now: float) -> None:
+        took.append(lag.exchange_delay_s(now, now))
+        TransportLag.note_returned(lag, now)
+        if len(took) == 3:
+            loop.call_soon(done.set)
+
+    monkeypatch.setattr(grpc_echo, "_echo", late_echo)
+    monkeypatch.setattr(grpc_echo, "ECHO_RETRY_S", 0.01)
+    lag.note_returned = note_returned  # type: ignore[method-assign]
+    running_echo = asyncio.create_task(GrpcEcho(lag, lambda: is_needed).run_echo())
+    try:
+        async with asyncio.timeout(10 if is_needed else 0.3):
+            await done.wait()
+    except TimeoutError:
+        assert not is_needed
+    finally:
+        running_echo.cancel()
+        await asyncio.wait({running_echo})
+        loop_lag.stop_beat()
+    return took
+
+
+async def test_echoes_go_round_and_what_holds_them_back_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    delays = await measured(monkeypatch, 0.4)
+    assert len(delays) == 3
+    assert 0.2 < max(delays) <= LONGEST_BEHIND_S, delays  # stalls of a busy machine are no delay of gRPC
+
+
+async def test_without_a_match_no_echo_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert await measured(monkeypatch, 0.0, is_needed=False) == []

@@ -1,0 +1,1 @@
+"""The bots of docs/starters/, as their authors build and run them."""
