@@ -1365,6 +1365,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_delivery.py",),
     ),
     Fault(
+        "bots are told of the end before anyone can read the record",
+        "server/seatwise_server/play/delivery.py",
+        "        await self._note_absence(setup, end)  # before",
+        "        if on_stored:\n            on_stored()\n        await self._note_absence(setup, end)  # before",
+        ("tests/server/test_delivery.py",),
+    ),
+    Fault(
         "a ladder: what a dead owner left of a delivery is left",
         "server/seatwise_server/play/delivery.py",
         '        if meta and "result" in meta.fields:\n            await self.store.matches.forget_later',

@@ -17,7 +17,7 @@ from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.play.match_claims import MatchClaims
 from seatwise_server.play.takeover import UnownedMatch
-from seatwise_server.store import Attendance, Flusher, Job, Store, keys
+from seatwise_server.store import AppendResult, Attendance, Flusher, Job, Store, keys
 from seatwise_server.store.errors import StoreUnavailable
 
 LADDER = "ladders/main"
@@ -98,6 +98,25 @@ async def test_the_result_in_the_log_is_that_of_the_record(store: Store) -> None
     told = (list(result.points), list(result.ranks), list(result.endings), result.chain)
     assert told == of_record(record)
     assert (result.bots, result.deal) == (it.setup.bots, "sets/final")
+
+
+async def test_the_end_is_announced_when_anyone_can_read_the_record(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it, journal, epoch = await finished(store)
+    announced: list[int] = []
+    retire_match = type(store.journal).retire_match
+
+    async def observed(*args: Any) -> AppendResult:
+        assert not announced, "the record is not stored yet"
+        return await retire_match(*args)
+
+    monkeypatch.setattr(type(store.journal), "retire_match", observed)
+    delivery, end = Delivery(store, 60), end_of(it.setup, journal)
+    assert not await delivery.deliver_match(it.setup, epoch, "b", end, lambda: announced.append(1))
+    assert not announced, "the match belongs to another owner, who announces its end"
+    assert await delivery.deliver_match(it.setup, epoch, "a", end, lambda: announced.append(1))
+    assert announced
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

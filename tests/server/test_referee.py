@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,8 +27,15 @@ class Interrupted(Delivery):
 
     referee: Referee
 
-    async def deliver(self, setup: Setup, epoch: int, owner: str, end: MatchEnd) -> bool:
-        delivered = await super().deliver_match(setup, epoch, owner, end)
+    async def deliver_match(
+        self,
+        setup: Setup,
+        epoch: int,
+        owner: str,
+        end: MatchEnd,
+        on_stored: Callable[[], None] | None = None,
+    ) -> bool:
+        delivered = await super().deliver_match(setup, epoch, owner, end, on_stored)
         self.referee.ownership.lose_match(setup.match, AppendResult.FENCED)
         await asyncio.sleep(0.01)
         return delivered

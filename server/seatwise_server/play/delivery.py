@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from seatwise.v1 import play_service_pb2 as pb
@@ -79,14 +79,26 @@ class Delivery:
         result = meta.fields.get("result")
         return pb.MatchEnded.FromString(result) if result else None
 
-    async def deliver_match(self, setup: Setup, epoch: int, owner: str, end: MatchEnd) -> bool:
-        """Stores the record and frees the bots; returns False if the match belongs to another owner now."""
+    async def deliver_match(
+        self,
+        setup: Setup,
+        epoch: int,
+        owner: str,
+        end: MatchEnd,
+        on_stored: Callable[[], None] | None = None,
+    ) -> bool:
+        """Stores the record and frees the bots; returns False if the match belongs to another owner now.
+
+        `on_stored` is called as soon as anyone can read the record.
+        """
         await self._note_absence(setup, end)  # before its source, the journal, is dropped
         answer = await self.store.journal.retire_match(
             setup.match, epoch, owner, end.record, end.message.SerializeToString(), self.keep_s, end.state
         )
         if answer is AppendResult.FENCED:
             return False
+        if on_stored:
+            on_stored()
         await self.store.matches.forget_later(setup.match, self.keep_s, end.state)
         await self._conclude_match(setup, end.message)
         return True

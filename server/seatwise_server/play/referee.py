@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -275,14 +276,17 @@ class Referee:
         self._start_table(self._new_table(owned, unowned), unowned, owned)
 
     async def _deliver_match(self, table: Table) -> None:
-        """Delivers the match, and retries until it is done: the journal has the result, so waiting loses nothing."""
+        """Delivers the match, and retries until it is done: the journal has the result, so waiting loses nothing.
+
+        The bots are told when the record is stored: a bot that is told of the end can read the record.
+        """
         setup, job = table.match.setup, self._jobs.get(table.name)
         end: MatchEnd | None = None
         while job and not table.is_fenced:
             try:
                 end = end or end_of(setup, self._flusher.tail_entries(table.name))
-                table.announce_end(end.message)
-                if await self._delivery.deliver_match(setup, table.epoch, self.name, end):
+                announce = partial(table.announce_end, end.message)
+                if await self._delivery.deliver_match(setup, table.epoch, self.name, end, announce):
                     await self._store.jobs.finish_job(job.job_id)
                     log_end(table, end.message)
                 break

@@ -210,7 +210,9 @@ class Table:
         return max(0.0, within_s - pending_s)
 
     def announce_end(self, end: pb.MatchEnded) -> None:
-        """Tells all bots that sit here, or will, that the match is over."""
+        """Tells all bots that sit here, or will, that the match is over. A second call does nothing."""
+        if self._ended:
+            return
         self._ended = end
         for seat in range(len(self._links.links)):
             self._links.send_end(seat, end)
