@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, replace
+from functools import partial
 
 from seatwise.v1 import match_pb2
 from seatwise.v1 import match_service_pb2 as pb
@@ -54,16 +55,12 @@ class DealSetRegistry:
 
     async def get_set(self, name: str) -> pb.GetDealSetResponse:
         """Returns the present state of the set. Raises `Refusal` NOT_FOUND if there is none."""
-        found = await self.store.sets.get_set(name) if _NAMES.is_valid(name) else None
-        if found is None:
-            raise _NAMES.not_found(name)
+        found = await _NAMES.find_resource(name, self.store.sets.get_set)
         return pb.GetDealSetResponse(size=found.size, matches=found.matches, over=found.is_over)
 
     async def close_set(self, name: str) -> pb.CloseDealSetResponse:
         """Closes the set, so that no more matches can join. Raises `Refusal` NOT_FOUND if there is none."""
-        is_over = await self.store.sets.close_set(name, self.keep_s) if _NAMES.is_valid(name) else None
-        if is_over is None:
-            raise _NAMES.not_found(name)
+        is_over = await _NAMES.find_resource(name, partial(self.store.sets.close_set, keep_s=self.keep_s))
         return pb.CloseDealSetResponse(over=is_over)
 
 

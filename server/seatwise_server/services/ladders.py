@@ -47,11 +47,7 @@ class LadderService:
     async def create_ladder(self, caller: Caller, request: pb.CreateLadderRequest) -> pb.CreateLadderResponse:
         """See ladder_service.proto."""
         wanted = _parse_ladder(request.ladder).to_bytes()
-        if await self._store.ladders.create_ladder(request.ladder.name, wanted) != wanted:
-            raise Refusal(
-                "ALREADY_EXISTS",
-                f"there is a ladder {request.ladder.name} with other settings; choose another name",
-            )
+        await _NAMES.create_resource(request.ladder.name, wanted, self._store.ladders.create_ladder)
         return pb.CreateLadderResponse(ladder=await self._get_message(request.ladder.name))
 
     async def get_ladder(self, caller: Caller, request: pb.GetLadderRequest) -> pb.GetLadderResponse:
@@ -140,10 +136,7 @@ class LadderService:
         return await log.read_entries(request.ladder, parse_position(request.page_token), count)
 
     async def _get_meta(self, name: str) -> LadderMeta:
-        meta = await self._store.ladders.get_ladder(name) if _NAMES.is_valid(name) else None
-        if meta is None:
-            raise _NAMES.not_found(name)
-        return meta
+        return await _NAMES.find_resource(name, self._store.ladders.get_ladder)
 
     async def _get_message(self, name: str) -> ladder_pb2.Ladder:
         meta = await self._get_meta(name)

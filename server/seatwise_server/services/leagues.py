@@ -34,10 +34,7 @@ class LeagueService:
         """See league_service.proto."""
         name = request.league.name
         wanted = _parse_settings(request.league)
-        if await self._store.leagues.create_league(name, wanted) != wanted:
-            raise Refusal(
-                "ALREADY_EXISTS", f"there is a league {name} with other settings; choose another name"
-            )
+        await _NAMES.create_resource(name, wanted, self._store.leagues.create_league)
         return pb.CreateLeagueResponse(league=await self._get_message(name))
 
     async def get_league(self, caller: Caller, request: pb.GetLeagueRequest) -> pb.GetLeagueResponse:
@@ -87,10 +84,7 @@ class LeagueService:
         return pb.ListLeagueResultsResponse(results=results, next_page_token=token, withheld=withheld)
 
     async def _get_meta(self, name: str) -> LeagueMeta:
-        meta = await self._store.leagues.get_league(name) if _NAMES.is_valid(name) else None
-        if meta is None:
-            raise _NAMES.not_found(name)
-        return meta
+        return await _NAMES.find_resource(name, self._store.leagues.get_league)
 
     async def _get_message(self, name: str) -> league_pb2.League:
         meta = await self._get_meta(name)

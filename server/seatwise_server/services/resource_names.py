@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from seatwise_server.refusal import Refusal
+
+Found = TypeVar("Found")
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
@@ -29,6 +33,29 @@ class ResourceName:
             raise Refusal(
                 "INVALID_ARGUMENT",
                 f"{field} is {name[:80]!r}; it must be {self._prefix} followed by 1 to 63 of a-z, 0-9 and -",
+            )
+
+    async def find_resource(self, name: str, read: Callable[[str], Awaitable[Found | None]]) -> Found:
+        """Returns what `read` finds under the name.
+
+        Raises `Refusal` NOT_FOUND if it finds nothing, or if the name has another form.
+        """
+        found = await read(name) if self.is_valid(name) else None
+        if found is None:
+            raise self.not_found(name)
+        return found
+
+    async def create_resource(
+        self, name: str, settings: bytes, create: Callable[[str, bytes], Awaitable[bytes]]
+    ) -> None:
+        """Creates a resource, or leaves one with the same settings as it is.
+
+        `create` returns the settings that are stored now. Raises `Refusal` ALREADY_EXISTS if these are others.
+        """
+        if await create(name, settings) != settings:
+            raise Refusal(
+                "ALREADY_EXISTS",
+                f"there is a {self._label} {name} with other settings; choose another name",
             )
 
     def not_found(self, name: str) -> Refusal:
