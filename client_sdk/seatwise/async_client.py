@@ -278,7 +278,7 @@ class AsyncClient:
         """Create a match between named bots. It starts when all of them are present. Admin.
 
         Args:
-            game: The game, "ugo" or "ubongo".
+            game: The game, as in "ugo".
             bots: The bots by seat, as in `"bots/alice/versions/1"`.
             options: Options of the game, as in `{"rounds": 1}`. An option that is not named has its default.
             time_control: The time limits, in milliseconds. A limit that is not set has its default.
@@ -340,7 +340,7 @@ class AsyncClient:
                 short although it is not the last.
             page_token: The `next_page_token` of the page before, with the same filters; empty for the first page.
             bot: Only matches in which this bot has a seat, as in `"bots/alice/versions/1"`.
-            game: Only matches of this game, "ugo" or "ubongo".
+            game: Only matches of this game, as in "ugo".
             competition: Only matches that count for it, as in `"ladders/main"` or `"leagues/autumn"`.
             state: Only matches in this state: "waiting", "seating", "running", "finished" or "voided".
             created_from: Only matches that were created then or later. A time without a time zone is local.

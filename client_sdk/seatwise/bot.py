@@ -5,24 +5,20 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from seatwise.bot_errors import UsageError
-from seatwise.kits import KITS, find_kit
+from seatwise.kits import DEFAULT_GAME, KITS, find_kit
+from seatwise.kits.bot_methods import GameMethods
 from seatwise.kits.game_kit import TurnMethod
 from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise.time_left import TimeLeft
 from seatwise_referee.game import Seat
-from seatwise_referee.games.ugo import default_order
-
-if TYPE_CHECKING:
-    from seatwise_referee.games import ubongo
-    from seatwise_referee.games.ugo import UgoView
 
 
-class Bot:
-    """Derive from this class, and write `choose` for UGO! or `build` for Ubongo.
+class Bot(GameMethods):
+    """Derive from this class, and write the method of your game, such as `choose` or `build`.
 
     Each match has a bot object of its own. Every method may be `async`. A method that is not `async` runs in a
     thread, so that it may take its time; its clock runs meanwhile.
@@ -63,48 +59,6 @@ class Bot:
                 limit, in milliseconds.
         """
 
-    def choose(self, view: UgoView) -> Any:
-        """Choose the card to play. Every bot for UGO! must have this method.
-
-        Args:
-            view: Everything that the seat may know. `view.legal_cards` are the cards that may be played.
-
-        Returns:
-            One of `view.legal_cards`, or its name, as in `"R3"`.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no method choose(self, view)")
-
-    def arrange(self, view: UgoView) -> Any:
-        """Arrange the won cards. The SDK calls it only where two orders give different kingdoms.
-
-        Each card goes on top of its colour's stack, or opens the next free section from the left. Without this
-        method the highest card of each colour goes on top, and the colour with the highest top is laid first.
-
-        Args:
-            view: Everything that the seat may know. `view.won_cards` are the cards to lay.
-
-        Returns:
-            Each card of `view.won_cards` once, in the order in which the cards are laid.
-        """
-        return default_order(view.won_cards)
-
-    def build(self, view: ubongo.UbongoView) -> Any:
-        """Build in one round of Ubongo. Every bot for Ubongo must have this method.
-
-        Write a generator, `async` or not. When the round is over, the SDK closes it. A generator that finishes
-        without `Call()` agrees to end the round. An `async` generator must await something from time to time, so
-        that the event loop can continue.
-
-        Args:
-            view: Everything that the seat may know when the round starts. `view.hand` are its nine sides.
-
-        Yields:
-            A layout, which replaces the layout before: placements `(card, x, y, turn)`, nine at most.
-            `Call()` calls "Ubongo!" with the last layout. `OfferEnd(True)` agrees to end the round, and
-            `OfferEnd(False)` takes that back. `Thought(ms)` declares thinking time at a local table.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no method build(self, view)")
-
     def ended(self, result: Result) -> Any:
         """Look at the result. The SDK calls it once, when the match is over.
 
@@ -117,12 +71,12 @@ BotFactory: TypeAlias = Callable[[], Bot]
 """Makes the bot object of each match: a class derived from `Bot`, or any function without arguments."""
 
 
-def check_bot(factory: object, game: str = "ugo") -> BotFactory:
+def check_bot(factory: object, game: str = DEFAULT_GAME) -> BotFactory:
     """Check that bots of a game can be made from an object.
 
     Args:
         factory: The class of the bot, or a function that makes bots.
-        game: The game that the bot is for, "ugo" or "ubongo".
+        game: The game that the bot is for, as in "ugo".
 
     Returns:
         The same object.

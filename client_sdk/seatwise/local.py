@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
 from seatwise.failures import Failures
-from seatwise.kits import find_kit
+from seatwise.kits import DEFAULT_GAME, find_kit
 from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
 from seatwise.standings import PlayedMatch, Results, Standing
 from seatwise_referee.game import BadOptions, Options
@@ -36,7 +36,7 @@ Entrant: TypeAlias = "BotFactory | str"
 def play(
     bots: Sequence[Entrant],
     *,
-    game: str = "ugo",
+    game: str = DEFAULT_GAME,
     matches: int = 1,
     seed: Seed | None = None,
     options: Mapping[str, int | str] | None = None,
@@ -50,8 +50,8 @@ def play(
 
     Args:
         bots: One entrant for each seat, 2 to 4: a class derived from `Bot`, a function that makes bots, the name of a
-            sample ("random", "greedy", "counting"; for Ubongo "random", "solver"), or `"FILE.py:CLASS"`.
-        game: The game, "ugo" or "ubongo".
+            sample ("random", "greedy", "counting"), or `"FILE.py:CLASS"`.
+        game: The game, as in "ugo".
         matches: The number of matches, at least 1.
         seed: Any number, text or bytes. Deals, match names, and the numbers that bots draw from `self.chance` or from
             the module `random` follow from it. Without a seed each series is different.

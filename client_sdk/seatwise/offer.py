@@ -19,7 +19,7 @@ class Offer:
     """The bot's own seat, from 0."""
 
     game: str
-    """The game, "ugo" or "ubongo"."""
+    """The game, as in "ugo"."""
 
     bots: tuple[str, ...]
     """The players by seat. Format: bots/{bot}/versions/{version}."""

@@ -17,7 +17,7 @@ from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import MissingTokenError
-from seatwise.kits import find_kit
+from seatwise.kits import DEFAULT_GAME, find_kit
 from seatwise.link.bot_session import BotSession, RunPlan
 from seatwise.link.security import Security, SecurityOptions
 from seatwise.link.transports import choose_wire
@@ -30,7 +30,7 @@ log = logging.getLogger("seatwise")
 
 def run(
     bot_class: BotFactory | str,
-    game: str = "ugo",
+    game: str = DEFAULT_GAME,
     address: str = ADDRESS,
     token: str | None = None,
     queues: Sequence[str] | None = None,
@@ -48,7 +48,7 @@ def run(
 
     Args:
         bot_class: The class of the bot, a function that makes bots, or the name of a sample.
-        game: The game that the bot plays, "ugo" or "ubongo".
+        game: The game that the bot plays, as in "ugo".
         address: The address of the server. `https://HOST:PORT` means TLS and `http://HOST:PORT` plain text. `HOST:PORT`
             means TLS to another machine and plain text to this one. `unix:PATH` is a socket of this machine.
             `wss://HOST:PORT` and `ws://HOST:PORT` connect by WebSocket, which needs the extra "ws". `rest+https://HOST:PORT`
@@ -93,7 +93,7 @@ def run(
 
 async def run_async(
     bot_class: BotFactory | str,
-    game: str = "ugo",
+    game: str = DEFAULT_GAME,
     address: str = ADDRESS,
     token: str | None = None,
     queues: Sequence[str] | None = None,

@@ -85,7 +85,7 @@ class Results:
     """
 
     game: str
-    """The game, "ugo" or "ubongo"."""
+    """The game, as in "ugo"."""
 
     bots: tuple[str, ...]
     """The names of the bots, in the order given to `play`."""

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 import structlog
 
+from seatwise.kits import KITS
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotExists, StoreUnavailable
 from seatwise_server.timings import HOUSE_LEASE_S, HOUSE_RETRY_S
@@ -33,13 +34,8 @@ class HouseBot(NamedTuple):
         return f"bots/{self.name}/versions/1"
 
 
-STRONGEST_FIRST: Final = (
-    HouseBot("ugo", "house-counting", "counting"),
-    HouseBot("ugo", "house-greedy", "greedy"),
-    HouseBot("ugo", "house-random", "random"),
-    HouseBot("ubongo", "house-solver", "solver"),
-    HouseBot("ubongo", "house-builder", "random"),
-    HouseBot("ubongo", "house-builder-twin", "random"),
+STRONGEST_FIRST: Final = tuple(
+    HouseBot(kit.name, each.bot, each.sample) for kit in KITS.values() for each in kit.house_bots
 )
 OWNER = "house"
 HOUSE_END_S = 3.0

@@ -16,6 +16,7 @@ import pytest
 import seatwise
 from seatwise import async_client, client, drawing, errors, local, standings, ubongo, ugo
 from seatwise.bot import check_bot
+from seatwise.kits.bot_methods import GameMethods
 from seatwise.samples import sample
 from seatwise.samples.ubongo_solver import solve
 
@@ -70,6 +71,12 @@ PUBLIC = list(
             sample,
             solve,
             *functions_of(seatwise, ["Bot", "Card", "Result"]),
+            *(
+                method
+                for cls in GameMethods.__bases__
+                for method in functions_of(cls, [*vars(cls)])
+                if method.__name__[0] != "_"
+            ),
             *functions_of(local, local.__all__),
             *functions_of(standings, ["Results"]),
             *functions_of(async_client, ["AsyncClient"]),
@@ -96,7 +103,7 @@ def test_the_public_functions_are_found() -> None:
         "run",
         "Client.get_match",
         "AsyncClient.get_match",
-        "Bot.build",
+        "UbongoMethods.build",
         "UgoCard.parse",
         "Results.standing",
         "is_fitting",

@@ -14,9 +14,6 @@ import pytest
 from grpc import StatusCode
 
 from seatwise.cli import COMMAND_HELP, ENTRY_POINTS, SDK_COMMANDS
-from seatwise.cli import bot as bot_command
-from seatwise.cli import play as play_command
-from seatwise.cli import verify as verify_command
 from seatwise.errors import RefusedError, SeatwiseError, error_class
 from seatwise.link.referee_link import FINAL
 from seatwise.v1.play_service_pb2 import MoveRejected
@@ -33,7 +30,7 @@ PAGES = (
     *sorted((ROOT / "docs").glob("*.md")),
 )
 NAMES = [page.name for page in PAGES]
-COMMANDS = {each.COMMAND.name: each.COMMAND for each in (play_command, bot_command, verify_command)} | {
+COMMANDS = {name: import_module(f"seatwise.cli.{name}").COMMAND for name in SDK_COMMANDS} | {
     point.name: point.load() for point in entry_points(group=ENTRY_POINTS)
 }
 

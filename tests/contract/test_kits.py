@@ -12,14 +12,13 @@ import pytest
 from seatwise.bot import Bot, check_bot
 from seatwise.bot_errors import UsageError
 from seatwise.codec.wire_format import encode_field
-from seatwise.kits import KITS
-from seatwise.kits.game_kit import GameKit, RaceMethod
+from seatwise.kits import KITS, OWN_KITS
+from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, RaceMethod
 from seatwise.samples import sample
 from seatwise.v1.match_service_pb2 import WatchMatchResponse
 from seatwise.v1.play_service_pb2 import SubmitMove, Update
 from seatwise_referee.game import Game, Prompt, RaceGame, Seat
 from seatwise_referee.games.registry import GAMES
-from seatwise_server.lobby.queue import QUEUES
 
 PAYLOADS = ((Update, "view"), (SubmitMove, "move"), (WatchMatchResponse, "view"))
 """The messages that carry views and moves of every game, and their oneofs."""
@@ -42,11 +41,44 @@ def faults_of_kit(game: Game[Any, Any, Any], kit: GameKit) -> Iterator[str]:
     yield from faults_of_methods(game, kit)
     yield from faults_of_codec(game, kit)
     yield from faults_of_samples(kit)
-    queue = QUEUES.get(kit.casual_queue)
-    if queue is None:
-        yield f"the server has no queue {kit.casual_queue!r}; add one to seatwise_server.lobby.queue.QUEUES"
-    elif queue.game != game.name:
-        yield f"its casual queue {kit.casual_queue!r} plays {queue.game}; name a queue of {game.name}"
+    yield from faults_of_texts(game, kit)
+    yield from faults_of_server_parts(game, kit)
+
+
+def faults_of_texts(game: Game[Any, Any, Any], kit: GameKit) -> Iterator[str]:
+    if not kit.title.strip():
+        yield "it has no title for people; add one to its kit"
+    state = game.deal(game.table_sizes[0], SEED, game.complete_options({}))
+    seat = min(cast("Prompt", game.prompt(state)).seats)
+    for name, value in (
+        ("describe_view", game.view(state, None)),
+        ("describe_move", game.default_move(state, seat)),
+    ):
+        text = getattr(kit, name)(value)
+        if not isinstance(text, str) or not text.strip() or "\n" in text:
+            yield f"{name} of its kit must return one line of text, not {text!r}"
+
+
+def faults_of_server_parts(game: Game[Any, Any, Any], kit: GameKit) -> Iterator[str]:
+    if not kit.queues:
+        yield "it has no casual queue; add one to `queues` of its kit"
+    for name, seats in kit.queues:
+        if seats not in game.table_sizes:
+            yield f"its queue {name!r} has {seats} seats, and the game is not played by so many"
+        other = next(
+            (each.name for each in OWN_KITS for queue in each.queues if queue.name == name), game.name
+        )
+        if other != game.name:
+            yield f"its queue {name!r} is a queue of {other}; names of queues are unique"
+    if len(kit.house_bots) < game.table_sizes[-1] - 1:
+        yield f"a match can lack {game.table_sizes[-1] - 1} bots, and its kit has {len(kit.house_bots)} house bots"
+    used = [each.sample for each in kit.house_bots]
+    used += [*(kit.demo.bots.values() if kit.demo else ()), *([kit.par_bot] if kit.par_bot else [])]
+    yield from (
+        f"its kit uses the sample {each!r}, which it does not have"
+        for each in used
+        if each not in kit.samples
+    )
 
 
 def faults_of_methods(game: Game[Any, Any, Any], kit: GameKit) -> Iterator[str]:
@@ -143,8 +175,15 @@ CHOOSE, ARRANGE, BUILD = UGO.methods["card"], UGO.methods["arrange"], KITS["ubon
         (replace(UGO, samples={"greedy": UGO.samples["greedy"]}), "it has no sample bot `random`"),
         (replace(UGO, samples={"random": "seatwise.samples.hearts:Hearts"}), "its sample 'random' is no bot of the game"),
         (replace(UGO, samples={"random": KITS["ubongo"].samples["random"]}), "has no method choose"),
-        (replace(UGO, casual_queue="casual-hearts"), "the server has no queue 'casual-hearts'"),
-        (replace(UGO, casual_queue="casual-ubongo"), "its casual queue 'casual-ubongo' plays ubongo"),
+        (replace(UGO, queues=()), "it has no casual queue"),
+        (replace(UGO, queues=(CasualQueue("casual-5", 5),)), "its queue 'casual-5' has 5 seats"),
+        (replace(UGO, queues=KITS["ubongo"].queues), "its queue 'casual-ubongo' is a queue of ubongo"),
+        (replace(UGO, house_bots=UGO.house_bots[:2]), "a match can lack 3 bots, and its kit has 2 house bots"),
+        (replace(UGO, par_bot="clever"), "its kit uses the sample 'clever', which it does not have"),
+        (replace(UGO, demo=DemoKit({"a": "clever"})), "its kit uses the sample 'clever'"),
+        (replace(UGO, title=" "), "it has no title for people"),
+        (replace(UGO, describe_move=lambda _: ""), "describe_move of its kit must return one line of text"),
+        (replace(UGO, describe_view=repr, describe_move=lambda move: move), "describe_move of its kit"),
     ],
 )  # fmt: skip
 def test_what_a_kit_lacks_is_said(kit: GameKit, why: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, _SubParsersAction
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from importlib.metadata import entry_points
 from inspect import getfile
 from pathlib import Path
@@ -21,10 +22,7 @@ from prose.sentences import (
 from prose.wording import FORBIDDEN, MOST_WORDS, faults_of
 
 from seatwise import cli
-from seatwise.cli import COMMAND_HELP, ENTRY_POINTS
-from seatwise.cli import bot as bot_command
-from seatwise.cli import play as play_command
-from seatwise.cli import verify as verify_command
+from seatwise.cli import COMMAND_HELP, ENTRY_POINTS, SDK_COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), ROOT / "tests" / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -70,7 +68,7 @@ MODULES = (
 """The modules that users import, and the modules behind them. Their docstrings and comments are read; commands have help texts."""
 SCRIPTS = sorted((SERVER / "store" / "scripts").glob("*.lua"))
 """The scripts that Redis runs. Their comments are read."""
-COMMANDS = {each.COMMAND.name: each.COMMAND for each in (play_command, bot_command, verify_command)} | {
+COMMANDS = {name: import_module(f"seatwise.cli.{name}").COMMAND for name in SDK_COMMANDS} | {
     point.name: point.load() for point in entry_points(group=ENTRY_POINTS)
 }
 
@@ -160,8 +158,8 @@ def test_every_page_has_sentences() -> None:
 
 
 def test_a_command_is_read_with_its_help() -> None:
-    source, parser = Path(getfile(play_command.configure)), ArgumentParser()
-    play_command.configure(parser)
+    source, parser = Path(getfile(COMMANDS["play"].configure)), ArgumentParser()
+    COMMANDS["play"].configure(parser)
     module, found = sentences_of_module(source.read_text()), SENTENCES[named(source)]
     assert found[: len(module)] == module
     assert {each.text for each in sentences_of_help(source, texts_of(parser))} <= {

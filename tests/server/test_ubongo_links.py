@@ -8,9 +8,9 @@ import json
 import pytest
 from harness.proxy import proxy_to
 
+from seatwise.kits.ubongo_text import draw_end
 from seatwise.remote import run_async
 from seatwise.samples.ubongo_solving import Solver
-from seatwise_server.cli.show import final_layouts
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("both_doors")]
 
@@ -44,7 +44,7 @@ async def test_a_link_that_is_cut_again_and_again_costs_a_builder_no_round(house
         assert all(points > 0 for points in over.result.points)
         await asyncio.gather(*playing)
         record = await house.admin.record(match.name)
-    drawn = final_layouts(json.loads(record))
+    drawn = draw_end(json.loads(record), 80)
     assert drawn.startswith(f"Round 3 of {match.name}, as it ended:")
     assert "+---+" in drawn
 

@@ -13,10 +13,10 @@ from harness.ubongo import CALL, best, build, building, builds_on, builds_out, l
 from seatwise.codec.ubongo import decode_view
 from seatwise.games.ubongo.v1 import ubongo_pb2
 from seatwise.games.ugo.v1 import ugo_pb2
+from seatwise.kits.ubongo_text import describe_view
 from seatwise.v1 import play_service_pb2
 from seatwise_referee.games.ubongo import BOUND, GOAL, UbongoView
 from seatwise_referee.race import MOST_LAYS_A_SECOND
-from seatwise_server.cli.show import line_of
 from seatwise_server.house import house_bots
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("both_doors")]
@@ -233,6 +233,6 @@ async def test_spectators_see_ubongo_and_nothing_of_what_lies_before_the_round_i
         await one.expect("move_accepted")
         view = await watched(house, table)
         assert (view.seat, view.hand, view.layout, view.laid) == (None, (), (), (0, 0))
-        assert line_of(view) == "round 2  laid 0 0  points 10 0"
+        assert describe_view(view) == "round 2  laid 0 0  points 10 0"
         await asyncio.gather(*(chair.asked("build") for chair in table.chairs))
         await builds_on(house, table)

@@ -26,7 +26,7 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument(
         "bot",
-        help="FILE.py:CLASS, or the name of a sample: random, greedy, counting; for ubongo random, solver",
+        help="FILE.py:CLASS, or the name of a sample of the game, such as random; `seatwise games` lists them",
     )
     parser.add_argument("--address", default=ADDRESS, help="host:port of the server (default: %(default)s)")
     parser.add_argument(
@@ -40,10 +40,10 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--queue",
         action="append",
-        help="queue in which to wait; may be repeated (default: casual, or casual-ubongo)",
+        help="queue in which to wait; may be repeated (default: the casual queue of the game)",
     )
     parser.add_argument("--no-queue", action="store_true", help="wait only for matches that name the bot")
-    parser.add_argument("--game", default="ugo", help="game to play (default: %(default)s)")
+    parser.add_argument("--game", help="game to play (default: the first one of `seatwise games`)")
     parser.add_argument(
         "--max-matches", type=int, default=4, help="maximum number of matches at once (default: %(default)s)"
     )
@@ -64,7 +64,9 @@ def configure(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Play until told to stop."""
     from seatwise.cli.load import load_bot
+    from seatwise.kits import DEFAULT_GAME
 
+    args.game = args.game or DEFAULT_GAME
     log_to(sys.stderr, logging.WARNING if args.quiet else logging.INFO)
     factory = load_bot(args.bot, args.game)
     with _logging_times(args.times):

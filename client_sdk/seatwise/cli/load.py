@@ -10,11 +10,11 @@ from types import ModuleType
 from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
 from seatwise.failures import traceback_of
-from seatwise.kits import KITS, find_kit
+from seatwise.kits import DEFAULT_GAME, KITS, find_kit
 from seatwise.samples import sample
 
 
-def load_bot(text: str, game: str = "ugo") -> BotFactory:
+def load_bot(text: str, game: str = DEFAULT_GAME) -> BotFactory:
     """Return the bot's class, for the name of a sample or FILE.py:CLASS. Raises `UsageError`, which says what is wrong."""
     if text in find_kit(game).samples:
         return sample(text, game)

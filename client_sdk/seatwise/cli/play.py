@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from seatwise.standings import PlayedMatch, Results
 
 EPILOG = """\
-Each BOT is a sample (for ugo random, greedy or counting, for ubongo random or solver) or your own class as
-FILE.py:CLASS. The bots change seats from match to match. Ubongo is played in virtual time, so a slow machine
-changes nothing: an answer costs one millisecond, or the thinking time that the bot declares, as solver does
-(`yield Thought(ms)`). Example:
+Each BOT is a sample of the game, such as random, or your own class as FILE.py:CLASS. `seatwise games` lists the
+games and their samples. The bots change seats from match to match. A race is played in virtual time, so a slow
+machine changes nothing: an answer costs one millisecond, or the thinking time that the bot declares by
+`yield Thought(ms)`. Example:
 
-  seatwise play ugo mybot.py:MyBot greedy random --matches 100 --seed 7
+  seatwise play GAME mybot.py:MyBot random random --matches 100 --seed 7
 """
 
 PROGRESS_EVERY_S = 5.0
@@ -36,7 +36,7 @@ def configure(parser: ArgumentParser) -> None:
 
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.add_argument("game", metavar="GAME", help="ugo or ubongo")
+    parser.add_argument("game", metavar="GAME", help="name of the game; `seatwise games` lists all")
     parser.add_argument("bots", metavar="BOT", nargs="*", help="one bot for each seat")
     parser.add_argument(
         "--matches", type=parse_count, default=1, metavar="N", help="number of matches (default: 1)"

@@ -1,14 +1,17 @@
-"""A game's kit: all that the SDK needs to know of a game, as one value."""
+"""A game's kit: all that the product needs to know of a game, as one value.
+
+The referee, the SDK and the server read a game's properties from its kit alone. So a new game is a new kit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 
 from seatwise.bot_errors import BadAnswerError
-from seatwise_referee.game import RaceGame
+from seatwise_referee.game import Game, RaceGame
 from seatwise_referee.games.registry import GAMES
 
 if TYPE_CHECKING:
@@ -54,12 +57,41 @@ class RaceMethod:
 BotMethod: TypeAlias = TurnMethod | RaceMethod
 
 
-@dataclass(frozen=True, slots=True)
-class GameKit:
-    """All that the SDK needs to know of one game."""
+class CasualQueue(NamedTuple):
+    """A queue in which bots wait for an unrated match of the game, with its default options and limits."""
 
     name: str
-    """The name of the game in the referee's registry."""
+    seats: int
+
+
+class HouseSeat(NamedTuple):
+    """A house bot of the game: a sample that takes free seats."""
+
+    bot: str
+    """The name of the bot, as in "house-greedy"."""
+    sample: str
+
+
+@dataclass(frozen=True, slots=True)
+class DemoKit:
+    """The bots and limits of `seatwise demo`."""
+
+    bots: Mapping[str, str]
+    """The bots by name, each with its sample; one for each seat."""
+
+    free_ms: Mapping[str, int] = field(default_factory=dict)
+    """Shorter free times by pace, in milliseconds, where the default ones would make the demo too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class GameKit:
+    """All that the product needs to know of one game."""
+
+    game: Game[Any, Any, Any]
+    """The rules."""
+
+    title: str
+    """The name of the game for people."""
 
     methods: Mapping[str, BotMethod]
     """By pace, the method that answers its questions. The first one is the method that every bot must have."""
@@ -67,11 +99,47 @@ class GameKit:
     samples: Mapping[str, str]
     """The sample bots, the weakest first: by name, the class as "module:class"."""
 
-    casual_queue: str
-    """The queue in which a bot waits by default."""
+    queues: tuple[CasualQueue, ...]
+    """The casual queues. A bot waits in the first one by default."""
 
     codec_module: str
     """The module whose `CODEC` is the game's codec."""
+
+    describe_view: Callable[[Any], str]
+    """Return what a spectator sees as one line of text."""
+
+    describe_move: Callable[[Any], str]
+    """Return a move as a short text."""
+
+    house_bots: tuple[HouseSeat, ...] = ()
+    """The house bots, in the order in which they are asked to take seats: as many as a match can lack."""
+
+    par_bot: str = ""
+    """The sample that measures the luck of a deal; empty if none does. It makes no random choice, and never changes."""
+
+    demo: DemoKit | None = None
+    """The bots and limits of `seatwise demo`; `None` if the game has no demo."""
+
+    draw_end: Callable[[Mapping[str, Any], int], str] | None = None
+    """Draw how a match ended, from its record, as text of at most so many columns; `None` if there is nothing to draw."""
+
+    use_deck_files: Callable[[Sequence[str]], None] | None = None
+    """Add the decks in these files to those of this process; `None` if the game has no decks from files."""
+
+    @property
+    def name(self) -> str:
+        """The name of the game in URLs, records and the registry."""
+        return self.game.name
+
+    @property
+    def casual_queue(self) -> str:
+        """The queue in which a bot waits by default."""
+        return self.queues[0].name
+
+    @property
+    def has_races(self) -> bool:
+        """Whether bots race against each other's time, so that each needs a processor core of its own."""
+        return any(isinstance(method, RaceMethod) for method in self.methods.values())
 
     @property
     def main_method(self) -> str:

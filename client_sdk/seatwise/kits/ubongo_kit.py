@@ -1,4 +1,4 @@
-"""Ubongo for the SDK: how the steps of its bots become moves, its samples and its queue."""
+"""The kit of Ubongo: how the steps of its bots become moves, its texts, samples, queue and house bots."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import Any, Final, TypeAlias
 
 from seatwise.bot_errors import BadAnswerError
 from seatwise.building import Thought
-from seatwise.kits.game_kit import GameKit, RaceMethod, shorten
+from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, HouseSeat, RaceMethod, shorten
+from seatwise.kits.ubongo_decks import use_deck_files
+from seatwise.kits.ubongo_text import describe_move, describe_view, draw_end
 from seatwise_referee.game import IllegalMove
+from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import (
     GOAL,
     Call,
@@ -84,7 +87,8 @@ def _parse_placement(answer: Any) -> Placement:
 
 
 KIT: Final = GameKit(
-    name="ubongo",
+    game=GAMES["ubongo"],
+    title="Ubongo - Das Kartenspiel",
     methods={
         "build": RaceMethod(
             "build",
@@ -97,6 +101,19 @@ KIT: Final = GameKit(
         "random": "seatwise.samples.ubongo_random:RandomBuilder",
         "solver": "seatwise.samples.ubongo_solving:Solver",
     },
-    casual_queue="casual-ubongo",
+    queues=(CasualQueue("casual-ubongo", 4),),
     codec_module="seatwise.codec.ubongo",
+    describe_view=describe_view,
+    describe_move=describe_move,
+    house_bots=(
+        HouseSeat("house-solver", "solver"),
+        HouseSeat("house-builder", "random"),
+        HouseSeat("house-builder-twin", "random"),
+    ),
+    demo=DemoKit(
+        {"random": "random", "random-twin": "random", "solver": "solver", "solver-twin": "solver"},
+        free_ms={"build": 10_000},
+    ),
+    draw_end=draw_end,
+    use_deck_files=use_deck_files,
 )

@@ -1,4 +1,4 @@
-"""UGO! for the SDK: how the answers of its bots become moves, its samples and its queue."""
+"""The kit of UGO!: how the answers of its bots become moves, its texts, samples, queues and house bots."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from seatwise.bot_errors import BadAnswerError
-from seatwise.kits.game_kit import GameKit, TurnMethod, shorten
+from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, HouseSeat, TurnMethod, shorten
+from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import Arrange, Play, UgoCard, UgoMove, UgoView
 
 
@@ -44,14 +45,39 @@ def _list_cards(cards: Iterable[UgoCard]) -> str:
     return ", ".join(map(str, cards))
 
 
+def describe_view(view: UgoView) -> str:
+    trick = _name_cards(view.trick or view.won_cards) or "-"
+    farmers = " ".join(str(kingdom.farmers) for kingdom in view.kingdoms)
+    points = " ".join(str(sum(each)) for each in zip(*view.points, strict=True)) or "-"
+    return f"round {view.round}  trick {trick:<12} farmers {farmers}  points {points}"
+
+
+def describe_move(move: UgoMove) -> str:
+    return str(move.card) if isinstance(move, Play) else _name_cards(move.cards)
+
+
+def _name_cards(cards: Iterable[UgoCard]) -> str:
+    return " ".join(map(str, cards))
+
+
 KIT: Final = GameKit(
-    name="ugo",
+    game=GAMES["ugo"],
+    title="UGO!",
     methods={"card": TurnMethod("choose", read_card), "arrange": TurnMethod("arrange", read_order)},
     samples={
         "random": "seatwise.samples.random:RandomCard",
         "greedy": "seatwise.samples.greedy:Greedy",
         "counting": "seatwise.samples.counting:Counting",
     },
-    casual_queue="casual",
+    queues=(CasualQueue("casual", 4), CasualQueue("casual-2", 2), CasualQueue("casual-3", 3)),
     codec_module="seatwise.codec.ugo",
+    describe_view=describe_view,
+    describe_move=describe_move,
+    house_bots=(
+        HouseSeat("house-counting", "counting"),
+        HouseSeat("house-greedy", "greedy"),
+        HouseSeat("house-random", "random"),
+    ),
+    par_bot="greedy",
+    demo=DemoKit({"random": "random", "greedy": "greedy", "greedy-twin": "greedy", "counting": "counting"}),
 )

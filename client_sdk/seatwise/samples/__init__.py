@@ -6,18 +6,18 @@ from importlib import import_module
 from typing import Final, cast
 
 from seatwise.bot import Bot
-from seatwise.kits import KITS
+from seatwise.kits import DEFAULT_GAME, KITS
 
 SAMPLES: Final = {game: tuple(kit.samples) for game, kit in KITS.items()}
 """The names of the samples by game, the weakest first."""
 
 
-def sample(name: str, game: str = "ugo") -> type[Bot]:
+def sample(name: str, game: str = DEFAULT_GAME) -> type[Bot]:
     """Return the class of a sample.
 
     Args:
         name: Its name, as in `SAMPLES`.
-        game: Its game, "ugo" or "ubongo".
+        game: Its game, as in "ugo".
 
     Returns:
         A class derived from `Bot`.

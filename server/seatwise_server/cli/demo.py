@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,23 +21,14 @@ from seatwise.cli import arguments
 from seatwise.cli.command import Command, program_name
 from seatwise.client import Client
 from seatwise.errors import SeatwiseError
+from seatwise.kits import DEFAULT_GAME, KITS, OWN_KITS
 from seatwise.v1 import ladder_pb2
 from seatwise.v1.time_control_pb2 import TimeControl
-from seatwise_server.cli import ladder_table, show, table
+from seatwise_server.cli import ladder_table, table
 from seatwise_server.cli.tally import Tally
 
-BOTS = {
-    "ugo": {"random": "random", "greedy": "greedy", "greedy-twin": "greedy", "counting": "counting"},
-    "ubongo": {
-        "random": "random",
-        "random-twin": "random",
-        "solver": "solver",
-        "solver-twin": "solver",
-    },
-}
-"""The bots of the demo by game and name, each with its sample."""
-LIMITS = {"ubongo": TimeControl(free_ms={"build": 10_000})}
-"""Shorter time limits, for games whose default limits would make the demo too long."""
+DEMOS = {kit.name: kit.demo for kit in OWN_KITS if kit.demo is not None}
+"""The demo of each game that has one."""
 LADDER = "ladders/demo"
 MATCHES_AT_ONCE = 8
 """Matches that each bot plays at the same time."""
@@ -49,7 +41,9 @@ TABLE_S = 30.0
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument("--game", default="ugo", choices=list(BOTS), help="game to play (default: ugo)")
+    parser.add_argument(
+        "--game", default=DEFAULT_GAME, choices=list(DEMOS), help="game to play (default: %(default)s)"
+    )
     parser.add_argument(
         "--matches",
         type=arguments.parse_count,
@@ -75,7 +69,9 @@ def run(args: Namespace) -> int:
         address = stack.enter_context(_run_server(folder))
         admin = stack.enter_context(Client(address, token=(folder / "admin.token").read_text().strip()))
         ladder = _Ladder(admin, args.game)
-        players = [stack.enter_context(_run_bot(admin, address, name, args)) for name in BOTS[args.game]]
+        players = [
+            stack.enter_context(_run_bot(admin, address, name, args)) for name in DEMOS[args.game].bots
+        ]
         ladder.play_matches(args.matches, players)
         records = [admin.get_record(name) for name in ladder.list_matches()]
         standings = ladder.read_standings(len(records))
@@ -117,7 +113,7 @@ def _run_bot(admin: Client, address: str, name: str, args: Namespace) -> Iterato
     registered = admin.register_bot(name, version="1", owner=name)
     command = [
         "bot",
-        BOTS[args.game][name],
+        DEMOS[args.game].bots[name],
         "--game",
         args.game,
         "--address",
@@ -160,8 +156,11 @@ class _Ladder:
 
     def __init__(self, admin: Client, game: str) -> None:
         self._admin = admin
-        limits, seats = LIMITS.get(game), len(BOTS[game])
-        ladder = ladder_pb2.Ladder(name=LADDER, game=f"games/{game}", seats=seats, time_control=limits)
+        demo = DEMOS[game]
+        limits = TimeControl(free_ms=demo.free_ms) if demo.free_ms else None
+        ladder = ladder_pb2.Ladder(
+            name=LADDER, game=f"games/{game}", seats=len(demo.bots), time_control=limits
+        )
         admin.create_ladder(ladder)
 
     def play_matches(self, matches: int, players: Sequence[subprocess.Popen[str]]) -> None:
@@ -209,14 +208,15 @@ def _print_report(records: Sequence[str], standings: Sequence[ladder_pb2.Standin
         told = {"matches": len(records), "faults": len(faults), "bots": tally.list_rows(), "ladder": ladder}
         print(json.dumps(told))
     else:
-        if args.game == "ubongo":
-            print(show.final_layouts(played[-1]))
+        draw_end = KITS[args.game].draw_end
+        if draw_end is not None:
+            print(draw_end(played[-1], shutil.get_terminal_size().columns))
         table.show_table(f"{len(records)} matches of {args.game}", tally.COLUMNS, tally.list_cells())
         ladder_table.show_standings(f"The ladder after {len(records)} matches", standings)
         print(
             f"{len(records)} records are in {args.records}; {len(records) - len(faults)} verified, {len(faults)} wrong."
         )
-        game = "" if args.game == "ugo" else f" --game {args.game}"
+        game = "" if args.game == DEFAULT_GAME else f" --game {args.game}"
         print("For your own bot see the README, or write my_bot.py and run these commands in two terminals:")
         print(f"  {program_name()} serve")
         print(f"  {program_name()} bot my_bot.py:MyBot{game}")

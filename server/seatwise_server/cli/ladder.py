@@ -11,6 +11,7 @@ from google.protobuf.json_format import MessageToDict
 
 from seatwise.cli import arguments
 from seatwise.cli.command import Command
+from seatwise.kits import DEFAULT_GAME
 from seatwise.v1 import ladder_pb2, ladder_service_pb2_grpc, time_control_pb2
 from seatwise.v1 import ladder_service_pb2 as pb
 from seatwise_referee.games.registry import GAMES
@@ -72,7 +73,7 @@ def _add_verb(
 
 def _configure_create(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "--game", default="ugo", choices=list(GAMES), help="game to play (default: %(default)s)"
+        "--game", default=DEFAULT_GAME, choices=list(GAMES), help="game to play (default: %(default)s)"
     )
     parser.add_argument("--seats", type=int, default=4, help="seats at each table (default: %(default)s)")
     parser.add_argument(

@@ -16,9 +16,10 @@ from seatwise.cli.command import Command
 from seatwise.cli.security import security_of
 from seatwise.cli.tokens import token_at
 from seatwise.client import Client
+from seatwise.kits import DEFAULT_GAME
 from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
 from seatwise_referee.games.registry import GAMES
-from seatwise_server.cli import show, table
+from seatwise_server.cli import table
 from seatwise_server.cli.asking import add_arguments, parse_options
 
 MATCH_COLUMNS = ("match", "created", "game", "state", "bots", "points", "ranks")
@@ -29,7 +30,7 @@ def configure(parser: ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     create = _add_verb(verbs, "create", "create a match between named bots (admin)")
     create.set_defaults(act=_create_match)
-    create.add_argument("game", help="name of the game: games/ugo, or ugo")
+    create.add_argument("game", help=f"name of the game: games/{DEFAULT_GAME}, or {DEFAULT_GAME}")
     create.add_argument(
         "bots", nargs="+", metavar="BOT", help="by seat: bots/NAME/versions/V, or NAME for version 1"
     )
@@ -89,7 +90,7 @@ def _add_filters(listing: ArgumentParser) -> None:
     listing.add_argument(
         "--bot", help="only matches of this bot: bots/NAME/versions/V, or NAME for version 1"
     )
-    listing.add_argument("--game", help="only matches of this game, such as ugo")
+    listing.add_argument("--game", help=f"only matches of this game, such as {DEFAULT_GAME}")
     listing.add_argument("--competition", metavar="NAME", help="only matches of ladders/NAME or leagues/NAME")
     listing.add_argument(
         "--state",
@@ -223,6 +224,7 @@ def _watch_match(client: Client, args: Namespace) -> int:
 
 
 def _print_view(seen: match_service_pb2.WatchMatchResponse) -> None:
+    from seatwise.kits import KITS
     from seatwise.kits.codecs import CODECS
 
     field = seen.WhichOneof("view")
@@ -230,15 +232,7 @@ def _print_view(seen: match_service_pb2.WatchMatchResponse) -> None:
         print(f"{seen.at_ms / 1000:8.3f} s  sitting down", flush=True)
         return
     view = CODECS[field].decode_view(getattr(seen, field))
-    told = show.line_of(view) if field == "ubongo" else _ugo_line(view)
-    print(f"{seen.at_ms / 1000:8.3f} s  {told}", flush=True)
-
-
-def _ugo_line(view: Any) -> str:
-    trick = " ".join(map(str, view.trick or view.won_cards)) or "-"
-    farmers = " ".join(str(kingdom.farmers) for kingdom in view.kingdoms)
-    points = " ".join(str(sum(each)) for each in zip(*view.points, strict=True)) or "-"
-    return f"round {view.round}  trick {trick:<12} farmers {farmers}  points {points}"
+    print(f"{seen.at_ms / 1000:8.3f} s  {KITS[field].describe_view(view)}", flush=True)
 
 
 def _print_match(match: match_pb2.Match, args: Namespace) -> int:

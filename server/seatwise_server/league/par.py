@@ -11,14 +11,15 @@ from functools import lru_cache
 from random import Random
 from typing import Any, Final
 
+from seatwise.kits import KITS
 from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
 from seatwise.samples import sample
 from seatwise_referee.journal import canonical_json
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import NO_NONCE
 
-PAR_BOTS: Final = {"ugo": "greedy"}
-"""The par bot by game. Ubongo has none: points there are the number of cards laid, and every seat can lay seven."""
+PAR_BOTS: Final = {name: kit.par_bot for name, kit in KITS.items() if kit.par_bot}
+"""The par bot by game. A game without one has points that depend little on the deal."""
 
 
 def par_of(record: Mapping[str, Any]) -> tuple[float, ...] | None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from seatwise.async_client import AsyncClient
 from seatwise.bot_errors import UsageError
 from seatwise.errors import AlreadyExistsError, NotFoundError
+from seatwise.kits import KITS
 from seatwise.link.security import Security, SecurityOptions
 from seatwise_server.competition.schedules.schedule import Schedule
 from seatwise_server.league import season_log
@@ -101,9 +102,9 @@ def is_over(schedule: Schedule, season: season_log.Season) -> bool:
 
 
 def usual_tables(league: League) -> int:
-    """Return how many matches to play at once. In Ubongo, a race against the clock, no bot must share its core."""
+    """Return how many matches to play at once. In a race against the clock no bot must share its core."""
     cores = os.cpu_count() or 1
-    return max(1, cores // league.seats) if league.game == "ubongo" else TABLES_A_CORE * cores
+    return max(1, cores // league.seats) if KITS[league.game].has_races else TABLES_A_CORE * cores
 
 
 async def _run_timed(runner: Runner) -> SeasonRun:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from seatwise.kits import KITS
 from seatwise_referee.game import Options
 from seatwise_referee.games.registry import default_time_control
 from seatwise_referee.time_control import TimeControl
@@ -47,11 +48,6 @@ class Queue:
 
 QUEUES = {
     queue.name: queue
-    for queue in (
-        Queue("casual", "ugo", seats=4),
-        Queue("casual-2", "ugo", seats=2),
-        Queue("casual-3", "ugo", seats=3),
-        Queue("casual-ubongo", "ubongo", seats=4),
-    )
+    for queue in (Queue(each.name, kit.name, each.seats) for kit in KITS.values() for each in kit.queues)
 }
 """All queues, by name."""

@@ -9,12 +9,14 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
+from seatwise.kits import DEFAULT_GAME
+from seatwise_referee.games.registry import GAMES
 from seatwise_server.rest.proto_comments import is_required, read_comments
 
 ID_EXAMPLES = {
     "bot": "lowest",
     "version": "1",
-    "game": "ugo",
+    "game": DEFAULT_GAME,
     "match": "kq3v8mzt2nwa",
     "referee": "referee-1",
     "ladder": "main",
@@ -41,7 +43,7 @@ _BY_NAME: dict[str, Any] = {
     "bots": ["bots/lowest/versions/1", "bots/house-greedy/versions/1"],
     "durability": "fsync",
     "endings": ["COMPLETED", "COMPLETED"],
-    "free_ms": {"card": 1000, "arrange": 1000},
+    "free_ms": dict(GAMES[DEFAULT_GAME].paces),
     "high": 61.5,
     "holder": "referee-1",
     "low": 12.5,
@@ -52,7 +54,7 @@ _BY_NAME: dict[str, Any] = {
     "options": {"rounds": "1"},
     "outcome_ranks": [1, 2],
     "owner": "Team Lowest",
-    "paces": {"card": 1000, "arrange": 1000},
+    "paces": dict(GAMES[DEFAULT_GAME].paces),
     "page_size": 20,
     "page_token": "20",
     "points": [31, 24],

@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from seatwise.kits import KITS
 from seatwise_server.competition.ratings.strengths import Strength, StrengthFit, fit_strengths
 from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
 from seatwise_server.competition.schedules.schedule import Schedule
@@ -22,7 +23,6 @@ from seatwise_server.league.season_log import Season
 from seatwise_server.league.settings import League
 from seatwise_server.league.table import column_heads, row_cells
 
-GAME_TITLES = {"ugo": "UGO!", "ubongo": "Ubongo - Das Kartenspiel"}
 FORMAT_TITLES = {"ab-test": "A against B", "round-robin": "round robin", "swiss": "Swiss"}
 DEAL_SENTENCES = {
     "none": "Each match has cards of its own.",
@@ -78,7 +78,7 @@ def render_report(
         facts=facts,
         digest=digest,
         style=Markup(_read_resource("style.css")),
-        game=GAME_TITLES.get(league.game, league.game),
+        game=KITS[league.game].title,
         format=FORMAT_TITLES.get(league.format, league.format),
         deals=_describe_deals(league, season),
         due=max(0, len(schedule.due_matches(so_far)) - standings.get("withheld", 0)),

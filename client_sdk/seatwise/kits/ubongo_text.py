@@ -1,32 +1,33 @@
-"""Draws Ubongo as text: the layouts of a match, side by side if the terminal is wide enough."""
+"""Ubongo as text: a view and a move in one line, and the layouts of a match, side by side if there is room."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from seatwise.ubongo import Card, Layout, View, draw
-from seatwise_referee.games.ubongo import layout_from_json
+from seatwise.drawing import draw
+from seatwise_referee.games.ubongo import Lay, Layout, UbongoCard, UbongoMove, UbongoView, layout_from_json
+from seatwise_referee.games.ubongo.moves import move_to_json
+from seatwise_referee.journal import canonical_json
 
 GAP = "   "
 
 
-def final_layouts(record: dict[str, Any]) -> str:
-    """Draw the layout of each seat at the end of the last round, with its points, as wide as the terminal."""
+def draw_end(record: Mapping[str, Any], width: int) -> str:
+    """Draw the layout of each seat at the end of the last round, with its points, at most `width` characters wide."""
     deal = record["deals"][-1]
-    symbols = {Card.parse(card): each for card, each in deal["symbols"].items()}
+    symbols = {UbongoCard.parse(card): each for card, each in deal["symbols"].items()}
     bots = [seat["bot"].removeprefix("bots/").partition("/")[0] for seat in record["seats"]]
     points = record["outcome"]["rounds"][-1]
     heads = [f"{bot}: {score}" for bot, score in zip(bots, points, strict=True)]
     drawn = [draw(layout, symbols) for layout in _last_layouts(record)]
     title = f"Round {deal['round']} of {record['match']}, as it ended:"
-    rows = rows_of(list(zip(heads, drawn, strict=True)), shutil.get_terminal_size().columns)
+    rows = rows_of(list(zip(heads, drawn, strict=True)), width)
     return "\n".join([title, "", *(f"{row}\n" for row in rows)])
 
 
-def _last_layouts(record: dict[str, Any]) -> list[Layout]:
+def _last_layouts(record: Mapping[str, Any]) -> list[Layout]:
     """Return every seat's layout from the entry that closes the last round."""
     closing = [entry["layouts"] for entry in record["entries"] if "layouts" in entry]
     return [layout_from_json(layout) for layout in closing[-1]]
@@ -56,8 +57,15 @@ def _join_columns(columns: Sequence[Sequence[str]]) -> str:
     )
 
 
-def line_of(view: View) -> str:
+def describe_view(view: UbongoView) -> str:
     """Describe what a spectator sees, in one line."""
     laid = " ".join(map(str, view.laid))
     points = " ".join(str(sum(each)) for each in zip(*view.points, strict=True)) or "-"
     return f"round {view.round}  laid {laid}  points {points}"
+
+
+def describe_move(move: UbongoMove) -> str:
+    """Return a move as a short text: the names of the cards that it lays, or what it says."""
+    if isinstance(move, Lay):
+        return " ".join(str(each.card) for each in move.layout) or "no cards"
+    return canonical_json(move_to_json(move)).decode()

@@ -1,0 +1,51 @@
+"""The command `seatwise games`: lists the games that are installed here."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from seatwise.cli.command import Command
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+
+
+def run(arguments: Namespace) -> int:
+    """Print the games, each with its seats, options and sample bots."""
+    from seatwise.kits import KITS
+
+    games = [
+        {
+            "game": kit.name,
+            "title": kit.title,
+            "seats": list(kit.game.table_sizes),
+            "options": dict(kit.game.complete_options({})),
+            "samples": list(kit.samples),
+            "queues": [queue.name for queue in kit.queues],
+        }
+        for kit in KITS.values()
+    ]
+    if arguments.json:
+        from json import dumps
+
+        print(dumps(games, indent=2))
+    else:
+        print("\n".join(_list_lines()))
+    return 0
+
+
+def _list_lines() -> list[str]:
+    from seatwise.kits import KITS
+
+    rows = [("game", "seats", "sample bots", "title")]
+    for kit in KITS.values():
+        sizes = kit.game.table_sizes
+        seats = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        rows.append((kit.name, seats, " ".join(kit.samples), kit.title))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+COMMAND = Command("games", "list the games that are installed here", configure, run)
