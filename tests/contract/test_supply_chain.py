@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
 LOCKS = {"dev": ROOT / "requirements.lock", "server": ROOT / "deploy" / "requirements.lock"}
@@ -134,3 +135,21 @@ def test_an_audit_without_a_database_lists_the_versions() -> None:
     lines, code = load_audit().report_of([], LOCKS["server"].read_text())
     assert code == 0
     assert set(lines[1:]) == {f"{name}=={version}" for name, version in pins(LOCKS["server"]).items()}
+
+
+# Releases
+
+RELEASE = re.compile(r"^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)$", re.MULTILINE)
+
+
+def test_the_changelog_lists_releases_and_the_newest_is_this_one() -> None:
+    releases = RELEASE.findall((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    assert releases[0][0] == PROJECT["version"]
+    assert releases == sorted(releases, key=lambda it: Version(it[0]), reverse=True)
+    assert [day for _, day in releases] == sorted((day for _, day in releases), reverse=True)
+
+
+def test_the_manifests_name_images_of_this_release() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "deploy").rglob("*.yaml"))]
+    images = re.findall(r"image: seatwise:(\S+)", "\n".join(texts))
+    assert set(images) == {PROJECT["version"]}
