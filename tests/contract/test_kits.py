@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import SimpleNamespace
@@ -40,6 +41,7 @@ def missing_parts(games: Mapping[str, Any], kits: Mapping[str, GameKit]) -> Iter
 def faults_of_kit(game: Game[Any, Any, Any], kit: GameKit) -> Iterator[str]:
     yield from faults_of_methods(game, kit)
     yield from faults_of_codec(game, kit)
+    yield from faults_of_frames(game, kit)
     yield from faults_of_samples(kit)
     yield from faults_of_texts(game, kit)
     yield from faults_of_server_parts(game, kit)
@@ -118,6 +120,20 @@ def faults_of_codec(game: Game[Any, Any, Any], kit: GameKit) -> Iterator[str]:
             yield f"the view of {'a spectator' if seat is None else 'seat 0'} changes when it is encoded and decoded"
 
 
+def faults_of_frames(game: Game[Any, Any, Any], kit: GameKit) -> Iterator[str]:
+    try:
+        writer = kit.load_frame_writer()
+    except (ImportError, AttributeError) as error:
+        yield f"its frames cannot be written ({error}); write `FRAME_WRITER` in the module {kit.frames_module}"
+        return
+    state = game.deal(game.table_sizes[0], SEED, game.complete_options({}))
+    for write, seat in ((writer.write_table, None), (writer.write_own, Seat(0))):
+        try:
+            json.dumps(write(game.view(state, seat)))
+        except TypeError as error:
+            yield f"its frames are no JSON ({error}); mend {kit.frames_module}"
+
+
 def faults_of_samples(kit: GameKit) -> Iterator[str]:
     if "random" not in kit.samples:
         yield "it has no sample bot `random`; add one to `samples` of its kit"
@@ -172,6 +188,7 @@ CHOOSE, ARRANGE, BUILD = UGO.methods["card"], UGO.methods["arrange"], KITS["ubon
         (replace(UGO, methods={"card": BUILD, "arrange": ARRANGE}), "the pace 'card' need a TurnMethod"),
         (replace(UGO, codec_module="seatwise.codec.hearts"), "write `CODEC` in the module seatwise.codec.hearts"),
         (replace(UGO, codec_module="seatwise.codec.errors"), "write `CODEC` in the module seatwise.codec.errors"),
+        (replace(UGO, frames_module="seatwise.kits.hearts"), "write `FRAME_WRITER` in the module seatwise.kits.hearts"),
         (replace(UGO, samples={"greedy": UGO.samples["greedy"]}), "it has no sample bot `random`"),
         (replace(UGO, samples={"random": "seatwise.samples.hearts:Hearts"}), "its sample 'random' is no bot of the game"),
         (replace(UGO, samples={"random": KITS["ubongo"].samples["random"]}), "has no method choose"),

@@ -57,6 +57,8 @@ AUDIT_LOG = "tests/server/test_audit_log.py"
 
 OPENAPI = "tests/contract/test_openapi.py"
 REST = "server/seatwise_server/rest"
+REPLAY = "client_sdk/seatwise/replay"
+REPLAY_FRAMES = "tests/client_sdk/test_replay_frames.py"
 REST_TESTS = "tests/server/test_rest.py"
 REST_HOSTILE = "tests/server/test_rest_hostile.py"
 REST_BOTS = "tests/server/test_rest_bots.py"
@@ -3037,5 +3039,19 @@ FAULTS: tuple[Fault, ...] = (
         'line + b"\\n"',
         "line",
         (REST_TESTS,),
+    ),
+    Fault(
+        "a replay shows the hands of others to a seat",
+        f"{REPLAY}/frames.py",
+        "return viewpoint in (ALL_OPEN, seat)",
+        "return viewpoint != SPECTATOR",
+        (REPLAY_FRAMES,),
+    ),
+    Fault(
+        "a replay shows the layout of a seat that left, before the round is over",
+        f"{REPLAY}/frame_builder.py",
+        "yield PlayedMove(seat, self.writer.write_open_move(move), None)",
+        "yield PlayedMove(seat, move, None)",
+        (REPLAY_FRAMES,),
     ),
 )

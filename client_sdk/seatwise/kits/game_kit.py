@@ -16,6 +16,7 @@ from seatwise_referee.games.registry import GAMES
 
 if TYPE_CHECKING:
     from seatwise.codec.game_codec import GameCodec
+    from seatwise.replay.frame_writer import FrameWriter
 
 
 class StepReader(Protocol):
@@ -126,6 +127,9 @@ class GameKit:
     use_deck_files: Callable[[Sequence[str]], None] | None = None
     """Add the decks in these files to those of this process; `None` if the game has no decks from files."""
 
+    frames_module: str = "seatwise.replay.frame_writer"
+    """The module whose `FRAME_WRITER` writes the game's positions for replays. The default writes plain text."""
+
     @property
     def name(self) -> str:
         """The name of the game in URLs, records and the registry."""
@@ -162,6 +166,11 @@ class GameKit:
         """Return the codec of the game. A program that plays without a server never loads it, nor protobuf."""
         codec: GameCodec = import_module(self.codec_module).CODEC
         return codec
+
+    def load_frame_writer(self) -> FrameWriter:
+        """Return what writes the game's positions for replays. A program that shows no match never loads it."""
+        writer: FrameWriter = import_module(self.frames_module).FRAME_WRITER
+        return writer
 
 
 def shorten(answer: object) -> str:

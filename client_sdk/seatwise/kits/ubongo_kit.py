@@ -116,4 +116,5 @@ KIT: Final = GameKit(
     ),
     draw_end=draw_end,
     use_deck_files=use_deck_files,
+    frames_module="seatwise.kits.ubongo_frames",
 )

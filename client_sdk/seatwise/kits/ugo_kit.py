@@ -80,4 +80,5 @@ KIT: Final = GameKit(
     ),
     par_bot="greedy",
     demo=DemoKit({"random": "random", "greedy": "greedy", "greedy-twin": "greedy", "counting": "counting"}),
+    frames_module="seatwise.kits.ugo_frames",
 )

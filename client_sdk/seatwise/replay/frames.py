@@ -1,0 +1,107 @@
+"""One position of a match, as terminals and pages draw it. All values are plain JSON, and no drawing knows the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from seatwise_referee.game import Json, Seat
+
+ALL_OPEN: Final = "all"
+"""The viewpoint that sees every hand and every clock: for matches that are over."""
+
+SPECTATOR: Final = "spectator"
+"""The viewpoint that sees only what lies open."""
+
+Viewpoint: TypeAlias = Seat | int | Literal["all", "spectator"]
+"""What a reader may see: all, what lies open, or what the bot of one seat knew."""
+
+TableFacts: TypeAlias = Mapping[str, Any]
+"""What lies open, as the game writes it. Where a game has them, `round` is the number of the round, from 1, `rounds` is
+how many the match has, and `points` are the points of each finished round, by seat.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedMove:
+    """A move of one seat, as the record has it."""
+
+    seat: Seat
+    """The seat that moved, or for which the referee moved."""
+
+    move: Json
+    """The move, as journals and records write it."""
+
+    charged_ms: int | None
+    """The time that it cost the seat, in milliseconds; `None` if it cost none, or if the viewpoint may not know it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeatTimes:
+    """The times of one seat so far, in milliseconds."""
+
+    bank_ms: int
+    """What its bank has left."""
+
+    used_ms: int
+    """The sum of all its charges."""
+
+    longest_ms: int
+    """Its longest charge."""
+
+    strikes: int
+    """How often its time ran out."""
+
+    rejections: int
+    """How many illegal moves it made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A match after one step: who acted, what lies where, and who is asked now."""
+
+    kind: str
+    """The kind of the step: the kind of its journal entry, or "round" for a new round after the first."""
+
+    says: str
+    """The step in one or two sentences, for lists of moves and for screen readers."""
+
+    asked: tuple[Seat, ...]
+    """The seats that are asked now, in their order."""
+
+    moves: tuple[PlayedMove, ...]
+    """The moves of this step; none if it is a deal, or the end."""
+
+    points: tuple[int, ...]
+    """The points of all finished rounds, by seat."""
+
+    table: TableFacts
+    """What lies open, as the game writes it."""
+
+    own: tuple[Json, ...]
+    """By seat, what that seat alone may know, such as its hand; `None` if the viewpoint may not know it."""
+
+    times: tuple[SeatTimes | None, ...]
+    """The times by seat; `None` if the viewpoint may not know them."""
+
+    left: tuple[str, ...]
+    """By seat, the `Ending` with which it left the match; empty if it plays."""
+
+    seq: int | None = None
+    """The number of the journal entry; `None` if the viewpoint may not know all entries."""
+
+    at_ms: int | None = None
+    """When it happened, in milliseconds since the match was opened; `None` where `seq` is."""
+
+    hint: str = ""
+    """What a house bot would play now, if that was asked for."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the frame as JSON. Its keys are the names of the fields."""
+        return asdict(self)
+
+
+def is_open_to(viewpoint: Viewpoint, seat: int) -> bool:
+    """Return whether this viewpoint may know what only the bot of that seat knew."""
+    return viewpoint in (ALL_OPEN, seat)

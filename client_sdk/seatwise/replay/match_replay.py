@@ -1,0 +1,121 @@
+"""A whole match for a viewer: what is fixed about it, its frames, and its result."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from seatwise.bot_errors import UsageError
+from seatwise.replay.frame_builder import build_frames
+from seatwise.replay.frames import ALL_OPEN, Frame, Viewpoint
+from seatwise.replay.hints import HintSource
+from seatwise.replay.sentences import short_names
+from seatwise_referee.journal import entry_from_json
+from seatwise_referee.verify import verify_line
+from seatwise_referee.verify.header import setup_of
+
+
+@dataclass(frozen=True, slots=True)
+class MatchReplay:
+    """A match with its frames. `to_json` is what the viewer in a browser takes."""
+
+    match: str
+    """The name of the match: matches/{id}."""
+
+    game: str
+    """The name of the game."""
+
+    bots: tuple[str, ...]
+    """The bots by seat, each as bots/{bot}/versions/{version}."""
+
+    viewpoint: Viewpoint
+    """What the frames show."""
+
+    frames: tuple[Frame, ...]
+    """The positions, one for each step."""
+
+    points: tuple[int, ...] = ()
+    """The points by seat; empty while the match goes on."""
+
+    ranks: tuple[int, ...] = ()
+    """The ranks that count, by seat; empty while the match goes on."""
+
+    endings: tuple[str, ...] = ()
+    """How the match ended for each seat, an `Ending`; empty while it goes on."""
+
+    chain: str = ""
+    """The end of the record's chain, in hex; empty without a record."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The short names of the bots, by seat."""
+        return short_names(self.bots)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the replay as JSON. Its keys are the names of the fields, and `names`."""
+        return {
+            "match": self.match,
+            "game": self.game,
+            "bots": list(self.bots),
+            "names": list(self.names),
+            "viewpoint": self.viewpoint,
+            "points": list(self.points),
+            "ranks": list(self.ranks),
+            "endings": list(self.endings),
+            "chain": self.chain,
+            "frames": [frame.to_json() for frame in self.frames],
+        }
+
+
+def build_replay(
+    record: dict[str, Any], viewpoint: Viewpoint = ALL_OPEN, *, has_hints: bool = False
+) -> MatchReplay:
+    """Return the replay of a record that is known to be genuine, such as one that this server wrote.
+
+    Args:
+        record: The record, as JSON.
+        viewpoint: `ALL_OPEN`, `SPECTATOR`, or the number of a seat.
+        has_hints: Whether frames say what the strongest sample bot would play. That takes seconds.
+
+    Returns:
+        The whole match.
+    """
+    setup = setup_of(record)
+    hints = HintSource(setup.game) if has_hints else None
+    return MatchReplay(
+        match=setup.match,
+        game=setup.game,
+        bots=setup.bots,
+        viewpoint=viewpoint,
+        frames=tuple(build_frames(setup, map(entry_from_json, record["entries"]), viewpoint, hints)),
+        points=tuple(record["outcome"]["points"]),
+        ranks=tuple(record["result"]["ranks"]),
+        endings=tuple(record["endings"]),
+        chain=record["chain"],
+    )
+
+
+def read_replay(
+    line: str | bytes, viewpoint: Viewpoint = ALL_OPEN, *, has_hints: bool = False
+) -> MatchReplay:
+    """Check a record, and return its replay.
+
+    Args:
+        line: The record, one line of a file of records.
+        viewpoint: `ALL_OPEN`, `SPECTATOR`, or the number of a seat.
+        has_hints: Whether frames say what the strongest sample bot would play. That takes seconds.
+
+    Returns:
+        The whole match.
+
+    Raises:
+        UsageError: The record is not genuine, or there is no such seat. The text says what is wrong.
+    """
+    verdict = verify_line(line)
+    if verdict.fault or verdict.setup is None:
+        raise UsageError(f"the record is wrong: {verdict.fault}")
+    seats = len(verdict.setup.bots)
+    if isinstance(viewpoint, int) and viewpoint not in range(seats):
+        raise UsageError(f"there is no seat {viewpoint}: the seats are 0 to {seats - 1}")
+    return build_replay(json.loads(line), viewpoint, has_hints=has_hints)
