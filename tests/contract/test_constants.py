@@ -15,6 +15,7 @@ ONE_MEANING = {
     "CODEC": "the codec of a game",
     "COMMAND": "the command of a module of the command line",
     "EPILOG": "the text below the options of a command",
+    "FRAME_WRITER": "what writes the positions of a game for replays",
     "HAND_SIZE": "the cards that a game deals to each seat",
     "KIT": "what the product knows of a game",
     "LOOK_MS": "the virtual time of a sample bot for each layout that it tries",
