@@ -10,7 +10,7 @@ import sys
 from random import Random
 
 import pytest
-from seasons.simulated_points import DEAL_SHARE, PAR_ERROR, season
+from seasons.simulated_points import DEAL_SHARE, PAR_ERROR, expected, season
 
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric import student_t
@@ -25,6 +25,7 @@ from seatwise_server.competition.statistics.luck_correction import (
     remaining_variance,
     uncorrected_points,
 )
+from seatwise_server.competition.statistics.luck_correction_version_1 import correct_by_other_tables_version_1
 from seatwise_server.competition.statistics.season_statistics import (
     compare_pairs,
     estimate_differences,
@@ -192,9 +193,38 @@ def test_corrections_leave_the_part_of_the_variance_that_arithmetic_leaves() -> 
     # two other tables: their mean explains share² / (share + (1 - share) / 2)
     explained = DEAL_SHARE**2 / (DEAL_SHARE + (1 - DEAL_SHARE) / 2)
     others = correct_by_other_tables(results, uncorrected_points(results), DEAL_SHARE)
-    assert remaining_variance(results, others) == pytest.approx(
-        (1 - explained) / (1 + 2 / 3 / 11) ** 2, abs=0.05
-    )
+    assert remaining_variance(results, others) == pytest.approx(1 - explained, abs=0.05)
+
+
+def test_without_luck_no_bot_at_another_table_changes_anything() -> None:
+    """However unequal the bots are, and however often one sits where a strong one sits at the other table."""
+    matches = RoundRobin(tuple("abcdefgh"), 4, 28).all_matches()
+    strengths = dict(zip("abcdefgh", range(0, 80, 10), strict=True))
+    results = [
+        result("".join(match.bots), *(round(300 * expected(bot, match.bots, strengths)) for bot in match.bots),
+               deal=match.deal.set, seq=seq)
+        for seq, match in enumerate(matches, 1)
+        if match.deal
+    ]  # fmt: skip
+    plainly = uncorrected_points(results)
+    corrected = correct_by_other_tables(results, plainly, 0.5)
+    for own, plain in zip(corrected.values, plainly.values, strict=True):
+        assert own == pytest.approx(plain, abs=1e-3)
+    old = correct_by_other_tables_version_1(results, plainly, 0.5)
+    assert old.values[0] != pytest.approx(plainly.values[0], abs=1)
+
+
+def test_the_correction_of_old_seasons_keeps_its_digits() -> None:
+    results = [
+        result("ab", 9, 1, deal="d1", seq=1), result("cd", 7, 3, deal="d1", seq=2),
+        result("da", 2, 2, deal="d2", seq=3), result("bc", 0, 5, deal="d2", seq=4),
+    ]  # fmt: skip
+    old = correct_by_other_tables_version_1(results, uncorrected_points(results), 0.45)
+    assert old.values == [
+        (7.434782608695652, 1.1304347826086956), (4.91304347826087, 3.6521739130434785),
+        (4.08695652173913, 1.217391304347826), (1.5652173913043477, 5.0),
+    ]  # fmt: skip
+    assert old.common_shifts == {"d1": 0.35869565217391297, "d2": -0.35869565217391297}
 
 
 # Orders

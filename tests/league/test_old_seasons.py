@@ -1,4 +1,4 @@
-"""Seasons that began under an older version of the schedule: they still verify, and are played to their end by its rules."""
+"""Seasons that began under older versions of the schedule and of the statistics: they still verify, and are played to their end by its rules."""
 
 from __future__ import annotations
 
@@ -29,25 +29,28 @@ def test_an_old_bundle_verifies(bundle: Path, capsys: pytest.CaptureFixture[str]
 
 def test_settings_without_a_version_are_of_version_1() -> None:
     plain = league_of().to_json()
-    del plain["schedule_version"]
+    del plain["schedule_version"], plain["statistics_version"]
     league = League.from_json(plain)
-    assert league.schedule_version == 1
+    assert (league.schedule_version, league.statistics_version) == (1, 1)
     assert league.to_json() == plain
 
 
-def test_settings_of_an_unknown_version_are_refused() -> None:
-    with pytest.raises(ValueError, match="schedule_version is 3, which this program does not know"):
-        League.from_json(league_of().to_json() | {"schedule_version": 3})
+@pytest.mark.parametrize("key", ["schedule_version", "statistics_version"])
+def test_settings_of_an_unknown_version_are_refused(key: str) -> None:
+    with pytest.raises(ValueError, match=f"{key} is 3, which this program does not know"):
+        League.from_json(league_of().to_json() | {key: 3})
 
 
 def test_a_season_is_continued_by_the_version_with_which_it_began(tmp_path: Path) -> None:
     names = ("greedy",) * 5
-    old = league_of(*names, format="knockout", seats=4, advance=2, deals="none", schedule_version=1)
+    old = league_of(
+        *names, format="knockout", seats=4, advance=2, deals="none", schedule_version=1, statistics_version=1
+    )
     played(tmp_path, old, most=1).close()
     head = json.loads((tmp_path / "season.jsonl").read_text().splitlines()[0])
-    assert "schedule_version" not in head["settings"]
+    assert not {"schedule_version", "statistics_version"} & head["settings"].keys()
     new = league_of(*names, format="knockout", seats=4, advance=2, deals="none")
-    league = season_log.keep_schedule_version(tmp_path, new)
+    league = season_log.keep_versions(tmp_path, new)
     assert league == old
     played(tmp_path, league).close()
     assert publish_season(tmp_path).digest
@@ -74,5 +77,5 @@ def test_a_draw_is_on_disk_before_its_round_is_played(tmp_path: Path) -> None:
 
 
 def test_a_new_season_has_the_newest_version(tmp_path: Path) -> None:
-    assert season_log.keep_schedule_version(tmp_path, league_of()) == league_of()
-    assert league_of().schedule_version == 2
+    assert season_log.keep_versions(tmp_path, league_of()) == league_of()
+    assert (league_of().schedule_version, league_of().statistics_version) == (2, 2)

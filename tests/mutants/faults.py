@@ -1646,8 +1646,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "season: an old season is drawn by new rules",
         f"{LEAGUE}/settings.py",
-        'given.setdefault("schedule_version", 1)',
-        'given.setdefault("schedule_version", 2)',
+        "given = dict.fromkeys(VERSION_KEYS, 1) | given",
+        "given = dict.fromkeys(VERSION_KEYS, 2) | given",
         ("tests/league/test_old_seasons.py",),
     ),
     Fault(
@@ -1695,9 +1695,16 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "season: luck taken off is forgotten in the level",
         f"{COMPETITION}/statistics/luck_correction.py",
-        "    return CorrectedPoints(values, _shifts_by_deal(results, above, coefficient))",
+        "    return CorrectedPoints(values, shifts_by_deal(results, above, coefficient))",
         "    return CorrectedPoints(values)",
         ("tests/competition/test_intervals.py::test_intervals_hold_the_truth",),
+    ),
+    Fault(
+        "season: a strong bot at another table is taken for luck",
+        f"{COMPETITION}/statistics/luck_correction.py",
+        "    luck, _ = seat_residuals(results, subtract_seat_means(points.values, [True] * len(results)))",
+        "    luck = subtract_seat_means(points.values, [True] * len(results))",
+        ("tests/competition/test_statistics.py",),
     ),
     Fault(
         "season: a rotated deal taken for one that travelled",

@@ -17,7 +17,7 @@ from seatwise.bot_errors import UsageError
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import RoundDraw, Schedule, ScheduledMatch, SoFar
 from seatwise_server.competition.schedules.swiss import Swiss
-from seatwise_server.league.settings import League
+from seatwise_server.league.settings import VERSION_KEYS, League
 
 SEASON_LOG_FORMAT = "seatwise.league/1"
 
@@ -142,15 +142,17 @@ def find_due_matches(schedule: Schedule, book: SeasonLog) -> tuple[ScheduledMatc
     return schedule.due_matches(so_far)
 
 
-def keep_schedule_version(folder: Path, league: League) -> League:
-    """Return the league with the version of the schedule with which the season in that folder began, if one did."""
+def keep_versions(folder: Path, league: League) -> League:
+    """Return the league with the versions with which the season in that folder began, if one did."""
     try:
         with (folder / "season.jsonl").open("rb") as file:
             head = next(_parse_lines(file.readline()), {})
     except OSError:
         return league
-    begun = head.get("settings", {}).get("schedule_version", 1) if head else league.schedule_version
-    return replace(league, schedule_version=begun)
+    if not head:
+        return league
+    begun = {key: head.get("settings", {}).get(key, 1) for key in VERSION_KEYS}
+    return replace(league, **begun)
 
 
 def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:

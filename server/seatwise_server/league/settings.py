@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import canonical_json
@@ -18,6 +18,10 @@ LEAGUE_FORMATS = ("round-robin", "swiss", "knockout", "gauntlet", "ab-test")
 DEAL_KINDS = tuple(str(each) for each in Duplicate)
 SCHEDULE_VERSIONS = (1, 2)
 """The rules by which a knockout, a Swiss or a round robin is drawn: those of old seasons, and those of new ones."""
+STATISTICS_VERSIONS = (1, 2)
+"""The methods by which the figures of a season's page are computed: those of old seasons, and those of new ones."""
+VERSION_KEYS: Final = {"schedule_version": SCHEDULE_VERSIONS, "statistics_version": STATISTICS_VERSIONS}
+"""By the key in the settings, the versions that this program knows. Without the key it is version 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,8 @@ class League:
     time: TimeControl = field(default_factory=TimeControl)
     schedule_version: int = SCHEDULE_VERSIONS[-1]
     """The rules by which the schedule is drawn. A season keeps the version with which it began."""
+    statistics_version: int = STATISTICS_VERSIONS[-1]
+    """The methods by which figures are computed. A season keeps the version with which it began."""
 
     @property
     def players(self) -> tuple[str, ...]:
@@ -108,11 +114,12 @@ class League:
     def to_json(self) -> dict[str, Any]:
         """Return plain values, from which `from_json` makes the same league again.
 
-        Version 1 of the schedule has no key, because settings of that version were published before versions were counted.
+        Version 1 has no key, because settings of that version were published before versions were counted.
         """
         plain = asdict(self)
-        if self.schedule_version == 1:
-            del plain["schedule_version"]
+        for key in VERSION_KEYS:
+            if plain[key] == 1:
+                del plain[key]
         return plain | {
             "entrants": [asdict(each) for each in self.entrants],
             "tie_breaks": list(self.tie_breaks),
@@ -133,7 +140,7 @@ class League:
     def from_json(cls, plain: Mapping[str, Any]) -> League:
         """Return the league of plain values. Raises `KeyError`, `TypeError` or `ValueError` if they describe none."""
         given: dict[str, Any] = {key: value for key, value in plain.items() if key != "rules_version"}
-        given.setdefault("schedule_version", 1)
+        given = dict.fromkeys(VERSION_KEYS, 1) | given
         if plain["rules_version"] != GAMES[plain["game"]].rules_version:
             raise ValueError(f"rules_version is {plain['rules_version']!r}, which this program does not know")
         given["entrants"] = tuple(Entrant(**each) for each in plain["entrants"])
@@ -149,7 +156,7 @@ def _check_types(league: League) -> None:
     """Check the types of all values, because JSON may hold any. Raises `ValueError`."""
     kinds = {
         str: ("name", "game", "format", "deals", "seed"),
-        int: ("seats", "rounds", "advance", "schedule_version"),
+        int: ("seats", "rounds", "advance", *VERSION_KEYS),
         bool: ("is_trusted",),
     }
     for kind, names in kinds.items():
@@ -162,7 +169,8 @@ def _check_types(league: League) -> None:
             raise ValueError(f"{text!r:.60} is not a printable text")
     if strange := set(league.tie_breaks) - set(TIE_BREAKS):
         raise ValueError(f"there is no tie-break {min(strange)!r:.60}")
-    if league.schedule_version not in SCHEDULE_VERSIONS:
-        raise ValueError(f"schedule_version is {league.schedule_version}, which this program does not know")
+    for key, known in VERSION_KEYS.items():
+        if (version := getattr(league, key)) not in known:
+            raise ValueError(f"{key} is {version}, which this program does not know")
     if league.deals not in DEAL_KINDS or league.format not in LEAGUE_FORMATS:
         raise ValueError(f"format {league.format!r} or deals {league.deals!r} is unknown")

@@ -1,4 +1,4 @@
-"""Removes the luck of the deal from the points, by par and by others' points at the same seat and deal.
+"""Removes the luck of the deal from the points, by par and by others' luck at the same seat and deal.
 
 Par is the score of a published house bot at that seat of that deal, with the same bot at all seats.
 
@@ -67,60 +67,58 @@ def uncorrected_points(results: Sequence[LoggedResult]) -> CorrectedPoints:
 def correct_by_par(results: Sequence[LoggedResult], coefficient: float) -> CorrectedPoints:
     """Subtract a fixed part of the difference between par and its mean at that seat. Matches without par stay unchanged."""
     pars = [result.par or (0.0,) * len(result.bots) for result in results]
-    above = _subtract_seat_means(pars, [bool(result.par) for result in results])
+    above = subtract_seat_means(pars, [bool(result.par) for result in results])
     values = [
         tuple(value - coefficient * luck for value, luck in zip(own, off, strict=True))
         for own, off in zip(uncorrected_points(results).values, above, strict=True)
     ]
-    return CorrectedPoints(values, _shifts_by_deal(results, above, coefficient))
+    return CorrectedPoints(values, shifts_by_deal(results, above, coefficient))
 
 
 def correct_by_other_tables(
     results: Sequence[LoggedResult], points: CorrectedPoints, deal_share: float
 ) -> CorrectedPoints:
-    """Where a deal travelled, subtract a part of the points that others made at the same seat of it.
+    """Where a deal travelled, subtract a part of the luck that others had at the same seat of it.
 
-    `deal_share` is the share of the variance at a seat that the deal causes, fixed before the season. The part to
-    subtract follows from it and the number of other tables, because the mean of few tables is itself mostly
-    chance. No bot is among the others of its own match. So a strong bot is compared with weaker others, and
-    differences between bots come out too large. The divisor `shrink` compensates for that.
+    Luck is the residual of `seat_residuals`: what the bot and its opponents do not explain. So it makes no difference to a
+    bot which others sat at its seat, however unequal they are. `deal_share` is the share of the variance at a seat that the
+    deal causes, fixed before the season. The part to subtract follows from it and the number of other tables, because the
+    mean of few tables is itself mostly chance.
     """
-    tables = _tables_by_deal(results)
-    above = _subtract_seat_means(points.values, [True] * len(results))
-    sums: dict[tuple[str, int], float] = defaultdict(float)
-    for result, off in zip(results, above, strict=True):
-        for seat, value in enumerate(off):
-            sums[result.deal, seat] += value
-    field_size = len({bot for result in results for bot in result.bots})
-    values, parts = [], []
-    for result, own, off in zip(results, points.values, above, strict=True):
+    tables = tables_by_deal(results)
+    luck, _ = seat_residuals(results, subtract_seat_means(points.values, [True] * len(results)))
+    sums = sums_by_seat(results, luck)
+    taken = []
+    for result, own in zip(results, luck, strict=True):
         others = tables.get(result.deal, 1) - 1
-        part = deal_share * others / (1 + deal_share * (others - 1)) if others else 0.0
-        shrink = 1 + part / max(field_size - 1, 1)
-        parts.append(part)
-        values.append(
-            tuple(
-                value - luck + (luck - part * (sums[result.deal, seat] - luck) / max(others, 1)) / shrink
-                for seat, (value, luck) in enumerate(zip(own, off, strict=True))
-            )
-        )
-    return CorrectedPoints(values, _shifts_after_correction(results, points, parts, field_size))
+        part = part_to_subtract(others, deal_share) / max(others, 1)
+        taken.append(tuple(part * (sums[result.deal, seat] - value) for seat, value in enumerate(own)))
+    values = [
+        tuple(value - off for value, off in zip(own, less, strict=True))
+        for own, less in zip(points.values, taken, strict=True)
+    ]
+    return CorrectedPoints(values, _add_shifts(points.common_shifts, shifts_by_deal(results, taken, 1.0)))
 
 
-def _shifts_after_correction(
-    results: Sequence[LoggedResult], points: CorrectedPoints, parts: Sequence[float], field_size: int
-) -> dict[str, float]:
-    """Return what each deal still contributes to all bots. The part that was subtracted comes back with the season's mean."""
-    part = sum(parts) / max(len(parts), 1)
-    kept = (1 - part) / (1 + part / max(field_size - 1, 1))
-    whole = _shifts_by_deal(
-        results, _subtract_seat_means(uncorrected_points(results).values, [True] * len(results)), 1.0
-    )
-    before = points.common_shifts or dict.fromkeys(whole, 0.0)
-    return {deal: (1 - kept) * whole[deal] + kept * before[deal] for deal in whole}
+def part_to_subtract(others: int, deal_share: float) -> float:
+    """Return the part of the others' mean luck at a seat that the deal explains, for so many other tables."""
+    return deal_share * others / (1 + deal_share * (others - 1)) if others else 0.0
 
 
-def _subtract_seat_means(values: SeatValues, counts: Sequence[bool]) -> SeatValues:
+def sums_by_seat(results: Sequence[LoggedResult], values: SeatValues) -> dict[tuple[str, int], float]:
+    """Return the sum of the values at each seat of each deal."""
+    sums: dict[tuple[str, int], float] = defaultdict(float)
+    for result, own in zip(results, values, strict=True):
+        for seat, value in enumerate(own):
+            sums[result.deal, seat] += value
+    return sums
+
+
+def _add_shifts(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
+    return {deal: one.get(deal, 0.0) + other.get(deal, 0.0) for deal in dict.fromkeys((*one, *other))}
+
+
+def subtract_seat_means(values: SeatValues, counts: Sequence[bool]) -> SeatValues:
     """Return each value minus the mean at its seat, and 0 in matches that do not count."""
     means = _seat_means(
         (len(own), seat, value)
@@ -134,7 +132,7 @@ def _subtract_seat_means(values: SeatValues, counts: Sequence[bool]) -> SeatValu
     ]
 
 
-def _shifts_by_deal(
+def shifts_by_deal(
     results: Sequence[LoggedResult], above: SeatValues, coefficient: float
 ) -> dict[str, float]:
     """Return what each deal contributes to the mean of all values because of the mean that was subtracted."""
@@ -145,7 +143,7 @@ def _shifts_by_deal(
     return shifts
 
 
-def _tables_by_deal(results: Iterable[LoggedResult]) -> dict[str, int]:
+def tables_by_deal(results: Iterable[LoggedResult]) -> dict[str, int]:
     """Return the number of tables of each deal that no bot has met twice."""
     met: dict[str, list[str]] = defaultdict(list)
     tables: dict[str, int] = defaultdict(int)
@@ -166,7 +164,7 @@ def remaining_variance(results: Sequence[LoggedResult], points: CorrectedPoints)
 
 def _sum_squared_residuals(results: Sequence[LoggedResult], values: SeatValues) -> float:
     """Return the sum of squares of the part that bots, opponents and seats do not explain."""
-    left, _ = seat_residuals(results, _subtract_seat_means(values, [True] * len(results)))
+    left, _ = seat_residuals(results, subtract_seat_means(values, [True] * len(results)))
     return sum(value * value for own in left for value in own)
 
 

@@ -18,7 +18,9 @@ from seatwise_server.competition.statistics.luck_correction import (
     remaining_variance,
     uncorrected_points,
 )
+from seatwise_server.competition.statistics.luck_correction_version_1 import correct_by_other_tables_version_1
 from seatwise_server.league.par import PAR_BOTS, par_of
+from seatwise_server.league.settings import League
 
 MOST_PAR_MATCHES = 2000
 """The most matches for which par is played. More would delay the page for too long."""
@@ -36,10 +38,11 @@ class Corrected:
 
 
 def correct_for_luck(
-    game: str, results: Sequence[LoggedResult], records: Mapping[str, str]
+    league: League, results: Sequence[LoggedResult], records: Mapping[str, str]
 ) -> list[Corrected]:
     """Return the corrections that can be made, the best one last. All coefficients were fixed before the season."""
     found: list[Corrected] = []
+    game, is_old = league.game, league.statistics_version == 1
     if has_par(game, results, records):
         results = add_par(results, lambda result: par_of(json.loads(records[result.match])))
         how = f"{PAR_COEFFICIENT:g} of the score of {PAR_BOTS[game]} at the same seat of the same deal"
@@ -49,12 +52,14 @@ def correct_for_luck(
         if found
         else (uncorrected_points(results), DEAL_VARIANCE_SHARE)
     )
-    travelled = correct_by_other_tables(results, before, share)
+    by_other_tables = correct_by_other_tables_version_1 if is_old else correct_by_other_tables
+    travelled = by_other_tables(results, before, share)
     if travelled.values != before.values:
+        what = "scores" if is_old else "scores above what their bots explain"
         also = (
-            f"{found[-1].how}, and a part of the other tables' scores there"
+            f"{found[-1].how}, and a part of the other tables' {what} there"
             if found
-            else "a part of the other tables' scores at the same seat of the same deal"
+            else f"a part of the other tables' {what} at the same seat of the same deal"
         )
         found.append(_make_corrected(results, travelled, also))
     return found

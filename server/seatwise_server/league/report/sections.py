@@ -91,7 +91,7 @@ def _means_part(facts: Facts, results: Sequence[LoggedResult]) -> Part:
 
 
 def _luck_parts(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]:
-    found = correct_for_luck(facts.league.game, results, facts.records)
+    found = correct_for_luck(facts.league, results, facts.records)
     if not found:
         return
     best = found[-1]
