@@ -170,6 +170,15 @@ class Game(Protocol[StateT, MoveT, ViewT]):
         """Return all that a seat may know; `None` is a spectator. This is the only way out of a state."""
         ...
 
+    def opened(self, state: StateT) -> list[Json]:
+        """Return the hands that the rules have opened last: of the finished rounds whose cards are out of play.
+
+        Every spectator may see them, and nothing in them may help a seat. Each item is a round, with the keys
+        "round" and "hands" (by seat, as records write cards) of `deals_in_clear`, and others that a reader of the
+        hands needs. The list is empty as long as no cards are out of play.
+        """
+        ...
+
     def outcome(self, state: StateT) -> Outcome | None:
         """Return the end of the game; `None` while it goes on."""
         ...

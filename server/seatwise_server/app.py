@@ -278,6 +278,7 @@ class _Server:
             tls=config.tls,
             http=http,
             decks=config.decks,
+            spectators=config.spectators,
             log_level=config.log_level,
         )
 

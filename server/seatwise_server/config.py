@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 from seatwise.defaults import HTTP_PORT, PORT, data_folder
@@ -22,6 +23,17 @@ def address_from_here(listens_on: str) -> str:
     scheme, separator, where = listens_on.rpartition("://")
     host, _, port = where.rpartition(":")
     return f"{scheme}{separator}localhost:{port}" if host in EVERYWHERE else listens_on
+
+
+class SpectatorDelay(StrEnum):
+    """When spectators are shown a position."""
+
+    LIVE = "live"
+    """At once; hands when the rules open them."""
+    ROUND = "round"
+    """When the cards of its round are out of play."""
+    OVER = "over"
+    """When the match is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +111,7 @@ class Config:
     """A UNIX socket at which this process listens in place of `host` and `port`: it is such a process."""
     decks: tuple[str, ...] = ()
     """The deck files of this server."""
+    spectators: SpectatorDelay = SpectatorDelay.LIVE
     log_level: str = "info"
     gone_for_good_s: float = 60.0
     """How long the store may be away before the server stops, in seconds."""

@@ -19,7 +19,7 @@ from typing import Final, Protocol
 import structlog
 
 from seatwise_server.background_tasks import cancel_until_ended
-from seatwise_server.config import HttpSettings
+from seatwise_server.config import HttpSettings, SpectatorDelay
 from seatwise_server.embedded.folder import socket_path
 from seatwise_server.tls.tls_files import TlsFiles
 
@@ -56,6 +56,7 @@ class ReadSettings:
     tls: TlsFiles | None = None
     http: HttpSettings | None = None
     decks: tuple[str, ...] = ()
+    spectators: SpectatorDelay = SpectatorDelay.LIVE
     log_level: str = "info"
 
 

@@ -20,7 +20,7 @@ import structlog
 from seatwise.cli import decks
 from seatwise_server import log
 from seatwise_server.app import PortBusy, StoreLost, running
-from seatwise_server.config import Config, HttpSettings
+from seatwise_server.config import Config, HttpSettings, SpectatorDelay
 from seatwise_server.read_process import IS_READY, READS_END_S, READY
 from seatwise_server.store.errors import StoreError
 from seatwise_server.tls.tls_files import TlsError, TlsFiles
@@ -71,6 +71,7 @@ def _config(told: dict[str, Any]) -> Config:
         socket=Path(told["socket"]),
         data=Path(told["data"]),
         tls=_tls_files(told["tls"]) if told["tls"] else None,
+        spectators=SpectatorDelay(told["spectators"]),
         http=_http_settings(told) if told["http_port"] is not None else None,
         **{name: told[name] for name in same},
     )

@@ -238,7 +238,13 @@ class GatewayRole:
         self._common = common
         trail = AuditTrail(common.store.audit)
         self.operations = new_operations(
-            common.store, common.durability, common.config.keep_records_s, wake_pairing, its_own, trail
+            common.store,
+            common.durability,
+            common.config.keep_records_s,
+            wake_pairing,
+            its_own,
+            trail,
+            common.config.spectators,
         )
         common.authenticator.on_refusal = _refusal_writer(trail)
 

@@ -26,7 +26,6 @@ from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.http_port import bind_port
 from seatwise_server.rest.http_server import HttpServer
 from seatwise_server.rest.rest_app import new_rest_app, new_url_tree
-from seatwise_server.services import matches as match_service
 from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.store import MatchMeta, Store
@@ -97,7 +96,7 @@ async def seen_in(moment: Moment, position: Position) -> tuple[list[bytes], list
     matches, seen = Matches(moment), []
     with pytest.MonkeyPatch.context() as patch, capture_logs() as log:
         patch.setattr(spectating, "fold_entries", lambda *_: (position, 7))
-        patch.setattr(match_service, "_now", lambda: Timestamp(seconds=1))
+        patch.setattr(spectating, "_now", lambda: Timestamp(seconds=1))
         async with http_port(matches) as address:
             for verb, path, header in PATHS:
                 matches.looks = 0

@@ -106,6 +106,24 @@ def test_no_view_holds_a_card_that_its_seat_cannot_know(game: Any, seats: int, c
 
 @every_table
 @given(chance=Chances)
+@bounded(8)
+def test_hands_that_are_opened_help_nobody(game: Any, seats: int, chance: Random) -> None:
+    """They are of finished rounds, as they were dealt, and the same whatever a seat or a spectator cannot know."""
+    steps = list(match(game, seats, chance))
+    opened_at_the_end = {deal["round"]: deal for deal in game.opened(steps[-1].after)}
+    assert opened_at_the_end
+    for step in steps:
+        opened = game.opened(step.state)
+        for deal in opened:
+            assert deal["round"] <= len(game.view(step.state, None).points)
+            assert [len(set(hand)) for hand in deal["hands"]] == [len(hand) for hand in deal["hands"]]
+            assert len(deal["hands"]) == seats
+        for viewer in viewers(seats):
+            assert game.opened(resampled(game.name, step.state, viewer, chance)) == opened
+
+
+@every_table
+@given(chance=Chances)
 @bounded(10)
 def test_a_spectator_knows_no_more_than_any_seat(game: Any, seats: int, chance: Random) -> None:
     for step in match(game, seats, chance):

@@ -65,7 +65,7 @@ SEEN_BY_ALL: dict[str, str] = {
     "max_rejections tie_window_ms",
     "seatwise.v1.Queued": "queue place",
     "seatwise.v1.TimeControl.FreeMsEntry": "key value",
-    "seatwise.v1.WatchMatchResponse": "match at_ms ugo ubongo send_time",
+    "seatwise.v1.WatchMatchResponse": "match at_ms ugo ubongo send_time opened",
     "seatwise.v1.Welcome": "bot max_matches",
 }
 """What anybody may know at any time: names, limits, and the commitment, from which no seed can be worked out."""
@@ -80,6 +80,9 @@ SEEN_BY_ITS_SEAT: dict[str, str] = {
 """What one bot is told of its own seat. A message is for a person; test_non_interference_wire.py reads it too."""
 
 CARDS: dict[str, str] = {
+    # Of finished rounds, when their cards are out of play: test_secrets.py looks at `opened` of every game.
+    "seatwise.v1.OpenedRound": "round hands",
+    "seatwise.v1.OpenedHand": "cards symbols",
     "seatwise.games.ugo.v1.Kingdom": "sections farmers",  # lies open
     "seatwise.games.ugo.v1.RoundPoints": "points",
     "seatwise.games.ugo.v1.Section": "cards",  # lies open
@@ -186,6 +189,7 @@ def test_no_field_is_named_after_a_secret(word: str) -> None:
         "seatwise.v1.ListMatchesResponse.next_page_token",
         "seatwise.v1.Match.deal_set",  # a name and a number
         "seatwise.v1.MatchEnded.seed",
+        "seatwise.v1.OpenedRound.hands",  # whose cards are out of play
     }
     assert named <= allowed
 

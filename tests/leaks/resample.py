@@ -103,8 +103,12 @@ def resampled_ubongo(state: ubongo.UbongoState, seat: Seat | None, chance: Rando
             hands[other] = tuple(round_.settings.deck.side(card, round_.number) for card in sorted(cards))
             layouts[other] = scattered(chance.sample(cards, len(layouts[other])), chance)
     settings = round_.settings._replace(seed=chance.randbytes(32))
+    opened = round_.opened
+    if opened and round_.number in (number + 1 for number in opened.rounds if number % 2):
+        # These cards are still in play. The rules open none of them; a fault that does shows in the twin.
+        opened = opened._replace(hands=tuple(tuple(side.card for side in hand) for hand in hands))
     return state._replace(
-        layouts=tuple(layouts), round=round_._replace(settings=settings, hands=tuple(hands))
+        layouts=tuple(layouts), round=round_._replace(settings=settings, hands=tuple(hands), opened=opened)
     )
 
 

@@ -33,6 +33,7 @@ RACE = "tests/contract/test_non_interference_race.py"
 VIEWS = "tests/contract/test_secrets.py::test_a_view_is_the_same_whatever_its_seat_cannot_know[ugo-2]"
 REFUSALS = "tests/contract/test_secrets.py::test_a_seat_is_offered_and_refused_the_same_whatever_it_cannot_know[ugo-2]"
 SECRETS_WIRE = "tests/contract/test_secrets_wire.py"
+OPENED = "tests/contract/test_secrets.py::test_hands_that_are_opened_help_nobody[ubongo-2]"
 RULES = "tests/referee/test_ugo.py"
 MATCHES = "tests/referee/test_match.py"
 FORGED_RACES = "tests/referee/test_verify_races.py"
@@ -990,9 +991,30 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "leak in Watch: one card of a hand",
         WATCH,
-        "GAMES[setup.game].view(position.state, None)",
-        "GAMES[setup.game].view(position.state, 0)",
+        "game.view(position.state, None)",
+        "game.view(position.state, 0)",
         (WIRE,),
+    ),
+    Fault(
+        "leak in Watch: Ubongo is opened after round 1, although its cards are turned over and played again",
+        "referee/seatwise_referee/games/ubongo/state.py",
+        "    if number % 2 and number < settings.rounds:\n",
+        "    if False:\n",
+        (OPENED,),
+    ),
+    Fault(
+        "Watch: a tail stays when its last spectator has left",
+        WATCH,
+        "            if not broadcast.spectators:\n",
+        "            if False:\n",
+        ("tests/server/test_spectating.py",),
+    ),
+    Fault(
+        "Watch: a host's delay shows the round that is played",
+        WATCH,
+        "                if is_live or self._opens_hands(before):\n",
+        "                if True:\n",
+        ("tests/server/test_spectating.py",),
     ),
     Fault(
         "leak in Watch: rejections",

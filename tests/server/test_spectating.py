@@ -5,13 +5,18 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from doubles.virtual import in_virtual_time
 from matches.one_match import Desk
 
 from seatwise_referee import record
+from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import canonical_json, encode_entry
+from seatwise_server.config import SpectatorDelay
+from seatwise_server.play import spectating
 from seatwise_server.play.delivery import end_of
-from seatwise_server.play.spectating import MatchWatcher
+from seatwise_server.play.spectating import SHORTEST_UPDATE_S, MatchWatcher, spectator_view
+from seatwise_server.refusal import Refusal
 from seatwise_server.store import MatchMeta
 
 if TYPE_CHECKING:
@@ -26,6 +31,7 @@ class FakeStore:
         self.fields = {"setup": canonical_json(desk.setup.to_json()), "state": b"RUNNING"}
         self.kept: bytes | None = None
         self.matches = self.journal = self
+        self.reads = 0
         self._written = asyncio.Event()
 
     async def get_meta(self, name: str) -> MatchMeta | None:
@@ -34,7 +40,16 @@ class FakeStore:
     async def get_record(self, _: str) -> bytes | None:
         return self.kept
 
+    def fail_reads(self) -> pytest.MonkeyPatch:
+        async def fail(*_: Any) -> list[bytes]:
+            raise RuntimeError("gone")
+
+        patch = pytest.MonkeyPatch()
+        patch.setattr(self, "wait_for_entries", fail)
+        return patch
+
     async def wait_for_entries(self, _: str, after_seq: int, block_ms: int) -> list[bytes]:
+        self.reads += 1
         try:
             async with asyncio.timeout(block_ms / 1000):
                 while self.kept is not None or len(self.desk.journal) <= after_seq:
@@ -57,9 +72,9 @@ class FakeStore:
 class Spectator:
     """Keeps what it is shown."""
 
-    def __init__(self, store: Any) -> None:
+    def __init__(self, store: Any, watcher: MatchWatcher | None = None) -> None:
         self.shown: list[pb.WatchMatchResponse] = []
-        self.task = asyncio.create_task(self._watch(MatchWatcher(store), store.desk.setup.match))
+        self.task = asyncio.create_task(self._watch(watcher or MatchWatcher(store), store.desk.setup.match))
 
     async def _watch(self, watch: MatchWatcher, name: str) -> None:
         self.shown = []
@@ -67,13 +82,13 @@ class Spectator:
             self.shown.append(response)
 
     async def new(self) -> list[pb.WatchMatchResponse]:
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(2 * SHORTEST_UPDATE_S)
         shown, self.shown[:] = list(self.shown), []
         return shown
 
 
-def dealt() -> tuple[Desk, FakeStore, Spectator]:
-    desk = Desk(3)
+def dealt(rounds: int = 1) -> tuple[Desk, FakeStore, Spectator]:
+    desk = Desk(3, rounds)
     desk.sit_all()
     store = FakeStore(desk)
     return desk, store, Spectator(store)
@@ -170,6 +185,161 @@ async def test_a_voided_match_ends_the_watch_and_has_no_last_view() -> None:
 async def test_an_unknown_match_shows_nothing() -> None:
     _, store, _ = dealt()
     assert [each async for each in MatchWatcher(store).follow_match("matches/none")] == []  # type: ignore[arg-type]
+
+
+# --- Many spectators ------------------------------------------------------------------------------------
+
+
+@in_virtual_time
+async def test_one_tail_reads_the_journal_for_all_spectators_of_a_match() -> None:
+    desk, store, _ = dealt()
+    watcher = MatchWatcher(store)
+    spectators = [Spectator(store, watcher) for _ in range(50)]
+    await spectators[0].new()
+    reads = store.reads
+    desk.submit()
+    store.wake()
+    await asyncio.sleep(2 * SHORTEST_UPDATE_S)
+    assert store.reads == reads + 2  # the tail of the fixture's spectator, and that of these 50
+    shown = [spectator.shown[-1] for spectator in spectators]
+    assert all(one is shown[0] for one in shown)
+    assert len(shown[0].ugo.trick) == 1
+
+
+@in_virtual_time
+async def test_spectators_that_leave_leave_no_task_behind() -> None:
+    _, store, first = dealt()
+    first.task.cancel()
+    await asyncio.sleep(1)
+    tasks, watcher = asyncio.all_tasks(), MatchWatcher(store)
+    spectators = [Spectator(store, watcher) for _ in range(200)]
+    await asyncio.sleep(1)
+    assert len(asyncio.all_tasks()) == len(tasks) + 201
+    for spectator in spectators:
+        spectator.task.cancel()
+    await asyncio.sleep(1)
+    assert asyncio.all_tasks() == tasks
+    late = Spectator(store, watcher)
+    assert [response.HasField("match") for response in await late.new()] == [True, False]
+
+
+@in_virtual_time
+async def test_a_spectator_is_sent_the_newest_position_at_most_ten_times_a_second() -> None:
+    desk, store, spectator = dealt(rounds=8)
+    await spectator.new()
+    for _ in range(100):
+        await asyncio.sleep(0.01)
+        desk.submit()
+        store.wake()
+    await asyncio.sleep(SHORTEST_UPDATE_S)
+    assert 8 <= len(spectator.shown) <= 12
+    assert spectator.shown[-1].at_ms == desk.journal[-1].at_ms
+    assert spectator.shown[-1].ugo == spectator_view(desk.match.position, desk.setup, 0).ugo
+
+
+@in_virtual_time
+async def test_a_slow_spectator_misses_positions_and_no_end() -> None:
+    desk, store, _ = dealt()
+    responses = MatchWatcher(store).follow_match(desk.setup.match)
+    assert (await anext(responses)).HasField("match")
+    await asyncio.sleep(1)
+    for _ in range(5):
+        desk.submit()
+        store.wake()
+        await asyncio.sleep(1)
+    assert len((await anext(responses)).ugo.tricks) == 1
+    desk.play_out()
+    store.deliver()
+    await asyncio.sleep(3)
+    last = [response async for response in responses]
+    assert [response.HasField("match") for response in last] == [False, True]
+    assert last[0].ugo.points
+
+
+@in_virtual_time
+async def test_a_store_that_fails_is_told_to_all_and_the_next_spectator_tries_again() -> None:
+    desk, store, _ = dealt()
+    watcher, failed = MatchWatcher(store), store.fail_reads()
+    first, second = Spectator(store, watcher), Spectator(store, watcher)
+    await asyncio.sleep(1)
+    for spectator in (first, second):
+        with pytest.raises(RuntimeError, match="gone"):
+            await spectator.task
+    failed.undo()
+    assert len(await Spectator(store, watcher).new()) == 2
+    assert desk.journal
+
+
+@in_virtual_time
+async def test_only_so_many_matches_are_followed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, store, _ = dealt()
+    watcher = MatchWatcher(store)
+    with monkeypatch.context() as patch:
+        patch.setattr(spectating, "MOST_WATCHED_MATCHES", 1)
+        spectator = Spectator(store, watcher)
+        await spectator.new()
+        with pytest.raises(Refusal, match="1 matches are watched already"):
+            await anext(watcher.follow_match("matches/another"))
+        assert len(await Spectator(store, watcher).new()) == 2
+
+
+# --- What is opened, and when -----------------------------------------------------------------------------
+
+
+@in_virtual_time
+async def test_the_hands_of_a_round_are_opened_when_it_is_over() -> None:
+    desk, store, spectator = dealt(rounds=2)
+    assert not (await spectator.new())[-1].opened
+    deal = GAMES["ugo"].deals_in_clear(
+        3, desk.setup.deals_from(desk.match.position.nonces), desk.setup.options
+    )
+    play_one_round(desk)
+    store.wake()
+    (opened,) = (await spectator.new())[-1].opened
+    assert opened.round == 1
+    assert [sorted(hand.cards) for hand in opened.hands] == [sorted(hand) for hand in deal[0]["hands"]]  # type: ignore[call-overload, index, union-attr]
+
+
+@in_virtual_time
+async def test_a_host_may_show_positions_only_when_their_round_is_over() -> None:
+    desk, store, _ = dealt(rounds=2)
+    spectator = Spectator(store, MatchWatcher(store, SpectatorDelay.ROUND))
+    _, first = await spectator.new()
+    assert first.ugo.hand_sizes == [10, 10, 10]
+    desk.submit()
+    store.wake()
+    assert await spectator.new() == []
+    play_one_round(desk)
+    after = spectator_view(desk.match.position, desk.setup, 0).ugo
+    desk.submit()
+    store.wake()
+    (shown,) = await spectator.new()
+    assert shown.ugo == after
+    assert (shown.ugo.round, len(shown.ugo.trick)) == (2, 0)
+
+
+@in_virtual_time
+async def test_a_host_may_show_a_match_only_when_it_is_over() -> None:
+    desk, store, _ = dealt()
+    spectator = Spectator(store, MatchWatcher(store, SpectatorDelay.OVER))
+    assert [response.HasField("match") for response in await spectator.new()] == [True]
+    desk.submit()
+    store.wake()
+    assert await spectator.new() == []
+    desk.play_out()
+    store.wake()
+    await asyncio.sleep(0.5)
+    assert spectator.shown == []
+    store.deliver()
+    await asyncio.sleep(2)
+    last, over = await spectator.new()
+    assert (last.ugo.points != [], over.HasField("match")) == (True, True)
+
+
+def play_one_round(desk: Desk) -> None:
+    state = desk.match.position.state
+    while desk.match.position.state.round.number == state.round.number:
+        desk.submit()
 
 
 def test_the_record_is_complete_enough_to_be_watched() -> None:

@@ -21,6 +21,7 @@ from seatwise_server.config import (
     ROLES,
     Config,
     HttpSettings,
+    SpectatorDelay,
     address_from_here,
 )
 from seatwise_server.memory import LEAST_MEMORY, MemoryLimitPassed, default_limit
@@ -198,6 +199,11 @@ def _add_work(parser: ArgumentParser) -> None:
         action="store_true",
         help="leave empty seats empty, instead of filling them with house bots",
     )
+    parser.add_argument(
+        "--spectators", type=SpectatorDelay, choices=list(SpectatorDelay), default=SpectatorDelay.LIVE,
+        help="show spectators a position at once (live), when the cards of its round are out of play (round), or when the "
+        "match is over (over); every gateway needs the same (default: %(default)s)",
+    )  # fmt: skip
 
 
 def _add_telling(parser: ArgumentParser) -> None:
@@ -261,6 +267,7 @@ def config_of(args: Namespace) -> Config:
         gone_for_good_s=args.gone_for_good,
         has_read_process={"gateway", "referee"} <= _parse_roles(args),
         decks=tuple(os.path.abspath(deck) for deck in args.deck),
+        spectators=args.spectators,
         log_level=args.log_level,
     )
 

@@ -1,10 +1,17 @@
-"""Lets spectators follow a match from any process. It reads the journal, not the referee's memory: only safe entries."""
+"""Lets spectators follow a match from any process. It reads the journal, not the referee's memory: only safe entries.
+
+One tail reads the journal of a match for all spectators of this process. Each of them is sent the newest that there is.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from seatwise.codec.wire_format import encode_field
 from seatwise.kits.codecs import CODECS
@@ -14,55 +21,194 @@ from seatwise_referee.journal import Entry, Rejected, decode_entry, entry_from_j
 from seatwise_referee.position import Position, first_position, position_after
 from seatwise_referee.setup import Setup
 from seatwise_server import resources
+from seatwise_server.background_tasks import cancel_until_ended
+from seatwise_server.config import SpectatorDelay
+from seatwise_server.refusal import Refusal
 from seatwise_server.store import MatchMeta, Store
 
 TAIL_BLOCK_MS = 1000
+SHORTEST_UPDATE_S = 0.1
+"""Positions are sent at most so often: a person sees no more of them."""
+MOST_WATCHED_MATCHES = 500
+"""The most matches that are followed at a time: each tail keeps a connection to the store open."""
 
 
 class MatchWatcher:
-    """Follows matches for any number of spectators, each with a reader of its own."""
+    """Follows matches for any number of spectators, each match by one tail."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, delay: SpectatorDelay = SpectatorDelay.LIVE) -> None:
         self._store = store
+        self._delay = delay
+        self._broadcasts: dict[str, MatchBroadcast] = {}
 
-    async def follow_match(self, name: str) -> AsyncIterator[pb.WatchMatchResponse]:
-        """Yields the present state of the match, then each change, then its end."""
-        meta = await self._store.matches.get_meta(name)
+    async def follow_match(self, name: str) -> AsyncGenerator[pb.WatchMatchResponse, None]:
+        """Yields the present state of the match, then the newest change, then its end.
+
+        Several spectators are given the same object: nobody may change it. Raises `Refusal` SERVER_FULL.
+        """
+        broadcast = self._broadcasts.get(name) or self._begin_broadcast(name)
+        broadcast.spectators += 1
+        try:
+            async for response in broadcast.newest_responses():
+                yield response
+        finally:
+            broadcast.spectators -= 1
+            if not broadcast.spectators:
+                await broadcast.stop()
+
+    def _begin_broadcast(self, name: str) -> MatchBroadcast:
+        if len(self._broadcasts) >= MOST_WATCHED_MATCHES:
+            message = f"{MOST_WATCHED_MATCHES} matches are watched already; try again soon"
+            raise Refusal("SERVER_FULL", message, retry_after="5")
+        broadcast = self._broadcasts[name] = MatchBroadcast()
+        tail = MatchTail(self._store, name, self._delay)
+        broadcast.start(tail.read_responses(), on_end=lambda: self._broadcasts.pop(name))
+        return broadcast
+
+
+class MatchBroadcast:
+    """The newest that spectators may see of one match."""
+
+    def __init__(self) -> None:
+        self.spectators = 0
+        self._is_over = False
+        self._failure: BaseException | None = None
+        self._count = 0
+        self._newest: dict[bool, tuple[int, pb.WatchMatchResponse]] = {}
+        """The newest response with the match, and the newest with a position, each with its number."""
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, tail: AsyncIterator[pb.WatchMatchResponse], on_end: Callable[[], object]) -> None:
+        """Begins to read the tail. `on_end` is called at its end: who comes later needs another tail."""
+        self._task = asyncio.create_task(self._read_tail(tail))
+        self._task.add_done_callback(lambda _: on_end())
+
+    async def stop(self) -> None:
+        """Stops reading."""
+        if self._task:
+            await cancel_until_ended([self._task])
+
+    async def newest_responses(self) -> AsyncIterator[pb.WatchMatchResponse]:
+        """Yields the newest responses until the match is over. A slow reader misses what came in between."""
+        seen = 0
+        while True:
+            unseen = [numbered for numbered in self._newest.values() if numbered[0] > seen]
+            if unseen:
+                seen, response = min(unseen, key=itemgetter(0))
+                yield response
+            elif self._failure:
+                raise self._failure
+            elif self._is_over:
+                return
+            else:
+                await self._changed.wait()
+
+    async def _read_tail(self, tail: AsyncIterator[pb.WatchMatchResponse]) -> None:
+        try:
+            async for response in tail:
+                self._count += 1
+                self._newest[response.HasField("match")] = self._count, response
+                self._wake_spectators()
+        except Exception as failure:
+            self._failure = failure
+        finally:
+            self._is_over = True
+            self._wake_spectators()
+
+    def _wake_spectators(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+
+class MatchTail:
+    """Reads the journal of one match as it grows."""
+
+    def __init__(self, store: Store, name: str, delay: SpectatorDelay) -> None:
+        self._store = store
+        self._name = name
+        self._delay = delay
+
+    async def read_responses(self) -> AsyncIterator[pb.WatchMatchResponse]:
+        """Yields the match, then the newest position whenever there is one that may be shown, then the end."""
+        meta = await self._store.matches.get_meta(self._name)
         if meta is None:
             return
-        yield pb.WatchMatchResponse(match=resources.match_resource(meta))
-        setup = Setup.from_json(json.loads(meta.fields["setup"]))
-        position, state = first_position(setup), meta.state
-        while not position.end and meta and "result" not in meta.fields:
-            found = await self._store.journal.wait_for_entries(name, position.seq, TAIL_BLOCK_MS)
-            position, news_ms = fold_entries(position, map(decode_entry, found), setup)
-            if news_ms is not None:
-                yield spectator_view(position, setup, news_ms)
-            meta = await self._store.matches.get_meta(name)
+        yield _match_response(meta)
+        shown = ShownPosition(Setup.from_json(json.loads(meta.fields["setup"])), self._delay)
+        state = meta.state
+        while not shown.position.end and meta and "result" not in meta.fields:
+            found = await self._store.journal.wait_for_entries(self._name, shown.position.seq, TAIL_BLOCK_MS)
+            response = shown.add_entries(list(map(decode_entry, found)))
+            if response:
+                yield response
+            meta = await self._store.matches.get_meta(self._name)
             if meta and meta.state != state and "result" not in meta.fields:
                 state = meta.state
-                yield pb.WatchMatchResponse(match=resources.match_resource(meta))
-        last = await self._wait_for_result(name)
-        position, news_ms = fold_entries(position, await self._read_rest(name, position), setup)
-        if news_ms is not None:
-            yield spectator_view(position, setup, news_ms)
+                yield _match_response(meta)
+            if response:
+                await asyncio.sleep(SHORTEST_UPDATE_S)
+        last = await self._wait_for_result()
+        response = shown.add_entries(await self._read_rest(shown.position), is_over=True)
+        if response:
+            yield response
         if last and last.state != state:
-            yield pb.WatchMatchResponse(match=resources.match_resource(last))
+            yield _match_response(last)
 
-    async def _wait_for_result(self, name: str) -> MatchMeta | None:
+    async def _wait_for_result(self) -> MatchMeta | None:
         """Waits for the match's result, which follows the last entry within a moment."""
         while True:
-            meta = await self._store.matches.get_meta(name)
+            meta = await self._store.matches.get_meta(self._name)
             if meta is None or "result" in meta.fields:
                 return meta
             await asyncio.sleep(TAIL_BLOCK_MS / 1000 / 4)
 
-    async def _read_rest(self, name: str, position: Position) -> list[Entry]:
+    async def _read_rest(self, position: Position) -> list[Entry]:
         """Returns the entries that were not read before the journal was replaced by the record."""
-        kept = None if position.end else await self._store.matches.get_record(name)
+        kept = None if position.end else await self._store.matches.get_record(self._name)
         if not kept:
             return []
         return [entry_from_json(each) for each in json.loads(kept)["entries"][position.seq :]]
+
+
+class ShownPosition:
+    """The position of a match, and which of its changes a spectator may be shown."""
+
+    def __init__(self, setup: Setup, delay: SpectatorDelay) -> None:
+        self.position = first_position(setup)
+        self._setup = setup
+        self._delay = delay
+        self._held_ms: int | None = None
+        """The time of a change that is shown when the match is over."""
+
+    def add_entries(self, entries: Sequence[Entry], *, is_over: bool = False) -> pb.WatchMatchResponse | None:
+        """Applies the entries. Returns the newest position that may be shown, if there is one that was not shown yet."""
+        newest = None
+        is_live = self._delay is SpectatorDelay.LIVE
+        for batch in [entries] if is_live else [[entry] for entry in entries]:
+            before = self.position
+            self.position, news_ms = fold_entries(before, batch, self._setup)
+            if news_ms is not None:
+                self._held_ms = news_ms
+                if is_live or self._opens_hands(before):
+                    newest = self._show_position()
+        if is_over and self._held_ms is not None:
+            newest = self._show_position()
+        return newest
+
+    def _show_position(self) -> pb.WatchMatchResponse:
+        assert self._held_ms is not None
+        shown = spectator_view(self.position, self._setup, self._held_ms)
+        shown.send_time.CopyFrom(_now())
+        self._held_ms = None
+        return shown
+
+    def _opens_hands(self, before: Position) -> bool:
+        """Whether the delay ends with this entry: the cards of a round have left play, or none were dealt before."""
+        if self._delay is not SpectatorDelay.ROUND or self.position.state is None:
+            return False
+        game = GAMES[self._setup.game]
+        return before.state is None or game.opened(self.position.state) != game.opened(before.state)
 
 
 def fold_entries(position: Position, entries: Iterable[Entry], setup: Setup) -> tuple[Position, int | None]:
@@ -80,10 +226,33 @@ def fold_entries(position: Position, entries: Iterable[Entry], setup: Setup) -> 
 
 
 def spectator_view(position: Position, setup: Setup, at_ms: int) -> pb.WatchMatchResponse:
-    """Returns the view that a spectator has of a position."""
+    """Returns the view that a spectator has of a position, with the hands that the rules have opened."""
     response = pb.WatchMatchResponse(at_ms=at_ms)
     if position.state is not None:
-        codec = CODECS[setup.game]
-        view = codec.encode_view(GAMES[setup.game].view(position.state, None))
-        response.MergeFromString(encode_field(codec.number, view))
+        game, codec = GAMES[setup.game], CODECS[setup.game]
+        response.MergeFromString(
+            encode_field(codec.number, codec.encode_view(game.view(position.state, None)))
+        )
+        response.opened.extend(map(_opened_round, game.opened(position.state)))
     return response
+
+
+def _opened_round(opened: Any) -> pb.OpenedRound:
+    symbols = opened.get("symbols", {})
+    return pb.OpenedRound(
+        round=opened["round"],
+        hands=[
+            pb.OpenedHand(cards=hand, symbols=[symbols[card] for card in hand if card in symbols])
+            for hand in opened["hands"]
+        ],
+    )
+
+
+def _match_response(meta: MatchMeta) -> pb.WatchMatchResponse:
+    return pb.WatchMatchResponse(match=resources.match_resource(meta), send_time=_now())
+
+
+def _now() -> Timestamp:
+    now = Timestamp()
+    now.GetCurrentTime()
+    return now

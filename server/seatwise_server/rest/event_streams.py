@@ -9,6 +9,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from cachetools import LRUCache
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -28,7 +29,9 @@ MOST_STREAMS_OF_ADDRESS = 32
 """A browser opens six connections to a host at most."""
 MOST_BOT_STREAMS_OF_ADDRESS = 200
 """A bot has two of them, and a machine may run many bots."""
-MOST_HTTP_STREAMS = 1_000
+MOST_HTTP_STREAMS = 4_000
+MOST_ENCODED_ITEMS = 512
+"""Items that are kept as JSON: all spectators of a match are sent the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,15 @@ class EventStreams:
         self._most_of_address = most_of_address
         self._by_address: Counter[str] = Counter()
         self._stopping = asyncio.Event()
+        self._encoded: LRUCache[int, tuple[Any, bytes]] = LRUCache(MOST_ENCODED_ITEMS)
+        """By identity. The item is kept beside its JSON, so that no other one has its identity."""
+
+    def encode_item(self, item: Any) -> bytes:
+        """Returns the item as JSON. It is written once for all streams, so nobody may change an item."""
+        kept = self._encoded.get(id(item))
+        if kept is None:
+            kept = self._encoded[id(item)] = item, write_json(item)
+        return kept[1]
 
     def end_all(self) -> None:
         """Ends every open stream with SERVER_STOPPING, and refuses new ones."""
@@ -177,7 +189,11 @@ class _EventStreamResponse(Response):
     def _encode_item(self, item: Any) -> bytes:
         """None is the end."""
         form = self._form
-        return form.ending if item is None else form.before_item + write_json(item) + form.after_item
+        return (
+            form.ending
+            if item is None
+            else form.before_item + self._streams.encode_item(item) + form.after_item
+        )
 
     def _encode_error(self, error: Exception) -> bytes:
         refusal = call_log_of(self._request).refusal_for(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from seatwise_server.config import SpectatorDelay
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.seating import Seating
 from seatwise_server.play.spectating import MatchWatcher
@@ -28,22 +29,25 @@ def new_operations(
     wake_pairing: Callable[[], None],
     house_bots: Collection[str] = (),
     trail: AuditTrail | None = None,
+    spectators: SpectatorDelay = SpectatorDelay.LIVE,
 ) -> list[Operation]:
     """Returns every unary and server-streaming operation of the API, working on this store.
 
     `durability` is what new matches say of the store ("fsync" or "loss-allowed"). Records and deal sets are kept
     for `keep_records_s` seconds. `wake_pairing` is called when a created match waits for its bots. `house_bots`
-    are the resource names of the house bots. `trail` writes the audit log.
+    are the resource names of the house bots. `trail` writes the audit log. `spectators` says when spectators are
+    shown a position.
     """
     seating = Seating(store, durability)
     aborting = Aborting(store, seating)
     sets = DealSetRegistry(store, keep_records_s)
+    watcher = MatchWatcher(store, spectators)
     trail = trail or AuditTrail(store.audit)
     operations = operations_of(
         {
             "seatwise.v1.AccessService": AccessService(store),
             "seatwise.v1.AdminService": AdminService(store, aborting, MatchAudit(store, keep_records_s)),
-            "seatwise.v1.MatchService": MatchService(store, seating, wake_pairing, MatchWatcher(store), sets),
+            "seatwise.v1.MatchService": MatchService(store, seating, wake_pairing, watcher, sets),
             "seatwise.v1.BotService": BotService(store, aborting, frozenset(house_bots)),
             "seatwise.v1.GameService": GameService(),
             "seatwise.v1.LadderService": LadderService(store),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 
 from cachetools import LRUCache
-from google.protobuf.timestamp_pb2 import Timestamp
 
 from seatwise.v1 import match_pb2
 from seatwise.v1 import match_service_pb2 as pb
@@ -39,8 +39,8 @@ from seatwise_server.store.errors import BadPageToken, SetsNotBuilt
 
 MOST_WAITING = 10_000
 """The most created matches that may wait for bots or tables."""
-MOST_SPECTATORS = 500
-"""The most spectators: each keeps a connection to the store open, and the referee needs some of those too."""
+MOST_SPECTATORS = 4_000
+"""The most spectators of this process."""
 
 
 MOST_CHAINS = 10_000
@@ -159,9 +159,9 @@ class MatchService:
         """See match_service.proto."""
         await self._sets.check_is_over(await self._get_message(request.name))
         with self._spectators.reserve_stream():
-            async for seen in self._watch.follow_match(request.name):
-                seen.send_time.CopyFrom(_now())
-                yield seen
+            async with aclosing(self._watch.follow_match(request.name)) as responses:
+                async for response in responses:
+                    yield response
 
     async def _get_message(self, name: str) -> match_pb2.Match:
         return resources.match_resource(await self._get_meta(name))
@@ -213,9 +213,3 @@ class MatchService:
 def _match_name(request_id: str) -> str:
     check_text("request_id", request_id, LONGEST_REQUEST_ID)
     return match_name_for(request_id) if request_id else new_match_name()
-
-
-def _now() -> Timestamp:
-    now = Timestamp()
-    now.GetCurrentTime()
-    return now

@@ -14,6 +14,7 @@ from seatwise_referee.games.ubongo.state import (
     UbongoState,
     begin_round,
     next_hands,
+    put_away,
     symbols_in,
 )
 
@@ -103,13 +104,16 @@ def points_of(state: UbongoState, seat: Seat, *, is_right_caller: bool) -> int:
 
 def _after_round(state: UbongoState, callers: frozenset[Seat], right: frozenset[Seat]) -> UbongoState:
     """Score the round, turn the cards over or deal the next deck, and let all seats build again (K4, K15)."""
-    settings, number, hands, points, _ = state.round
+    settings, number, hands, points, _, _ = state.round
+    opened = put_away(state.round)
     seats = tuple(map(Seat, range(len(hands))))
     scored = tuple(points_of(state, seat, is_right_caller=seat in right) for seat in seats)
     built = tuple(_built_by(state, seat, has_called=seat in callers | state.out) for seat in seats)
     if number == settings.rounds:
-        return _end_match(UbongoRound(settings, number, ((),) * len(hands), (*points, scored), built))
-    return begin_round(UbongoRound(settings, number + 1, next_hands(state.round), (*points, scored), built))
+        return _end_match(UbongoRound(settings, number, ((),) * len(hands), (*points, scored), built, opened))
+    return begin_round(
+        UbongoRound(settings, number + 1, next_hands(state.round), (*points, scored), built, opened)
+    )
 
 
 def _built_by(state: UbongoState, seat: Seat, *, has_called: bool) -> BuiltLayout:

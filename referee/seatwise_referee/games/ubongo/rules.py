@@ -13,7 +13,7 @@ from seatwise_referee.games.ubongo.legality import check_layout, refuse_unasked
 from seatwise_referee.games.ubongo.listing import list_moves
 from seatwise_referee.games.ubongo.moves import STOP, Call, Lay, OfferEnd, Stop, UbongoMove
 from seatwise_referee.games.ubongo.round_flow import POINTS_OF_CALLER
-from seatwise_referee.games.ubongo.state import UbongoState, deal_hands, first_state
+from seatwise_referee.games.ubongo.state import UbongoState, deal_hands, first_state, opened_hands
 from seatwise_referee.games.ubongo.view import UbongoView, view_of
 
 if TYPE_CHECKING:
@@ -126,6 +126,13 @@ class Ubongo:
     def view(self, state: UbongoState, seat: Seat | None) -> UbongoView:
         """Return all that a seat may know; `None` is a spectator."""
         return view_of(state, seat)
+
+    def opened(self, state: UbongoState) -> list[Json]:
+        """Return the hands of the two rounds with the deck that left play last; of one, if the match ended after it.
+
+        After an odd round the same cards are turned over and played again, so they stay closed (K4).
+        """
+        return opened_hands(state)
 
     def outcome(self, state: UbongoState) -> Outcome | None:
         """Return the sums of all rounds. More rounds with 10 points break a tie; else the rank is shared (K15)."""

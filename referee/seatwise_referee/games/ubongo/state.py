@@ -17,6 +17,7 @@ from seatwise_referee.games.ubongo.cards import (
 from seatwise_referee.shuffle import shuffle_items
 
 if TYPE_CHECKING:
+    from seatwise_referee.game import Json
     from seatwise_referee.games.ubongo.decks import Deck
     from seatwise_referee.games.ubongo.geometry import Layout
 
@@ -49,6 +50,16 @@ class BuiltLayout(NamedTuple):
     """Whether the seat called. Its points show whether the call was right."""
 
 
+class OpenedDeck(NamedTuple):
+    """The hands of a deck that has left play."""
+
+    rounds: range
+    """The rounds that were played with it: two, or one if the match ended after that."""
+
+    hands: tuple[tuple[UbongoCard, ...], ...]
+    """By seat."""
+
+
 class UbongoRound(NamedTuple):
     """The part of a state that changes only from round to round."""
 
@@ -64,6 +75,9 @@ class UbongoRound(NamedTuple):
 
     last_round: tuple[BuiltLayout, ...]
     """Of the round that was finished last, by seat; nothing before."""
+
+    opened: OpenedDeck | None = None
+    """The deck that left play last, with its hands; `None` before. All may see it."""
 
 
 class UbongoState(NamedTuple):
@@ -121,6 +135,27 @@ def deal_hands(deck: int, seats: int, seed: bytes) -> list[list[UbongoCard]]:
     """Return the hands by seat, each in the order dealt: the first nine cards go to seat 0 (K2, K3)."""
     cards = [BY_TEXT[text] for text in shuffle_items(texts_of_deck(deck), seed, f"ubongo/deck/{deck}")]
     return [cards[first : first + HAND_SIZE] for first in range(0, seats * HAND_SIZE, HAND_SIZE)]
+
+
+def put_away(round_: UbongoRound) -> OpenedDeck | None:
+    """Return the deck that is open after this round: its own, if its cards leave play now (K4)."""
+    settings, number = round_.settings, round_.number
+    if number % 2 and number < settings.rounds:
+        return round_.opened
+    first = number - (number % 2 == 0)
+    hands = tuple(tuple(side.card for side in hand) for hand in round_.hands)
+    return OpenedDeck(range(first, number + 1), hands)
+
+
+def opened_hands(state: UbongoState) -> list[Json]:
+    """Return the hands of the deck that left play last, once for each round that was played with it."""
+    settings, _, _, _, _, opened = state.round
+    return [_opened_round(settings.deck, number, opened.hands) for number in opened.rounds] if opened else []
+
+
+def _opened_round(deck: Deck, number: int, hands: tuple[tuple[UbongoCard, ...], ...]) -> Json:
+    symbols: dict[str, Json] = {str(card): deck.side(card, number).symbols for hand in hands for card in hand}
+    return {"round": number, "hands": [list(map(str, hand)) for hand in hands], "symbols": symbols}
 
 
 def symbols_in(hand: tuple[Side, ...]) -> dict[UbongoCard, Symbols]:

@@ -13,7 +13,7 @@ from seatwise_referee.games.ugo.kingdoms import default_order
 from seatwise_referee.games.ugo.legality import card_to_play, cards_to_lay, refuse_unasked
 from seatwise_referee.games.ugo.moves import PLAYS, Arrange, UgoMove, plays_of
 from seatwise_referee.games.ugo.round_flow import after_card, after_laying, first_state
-from seatwise_referee.games.ugo.state import UgoState, deal_hands, starter_of
+from seatwise_referee.games.ugo.state import UgoState, deal_hands, opened_hands, starter_of
 from seatwise_referee.games.ugo.tricks import legal_mask
 from seatwise_referee.games.ugo.view import UgoView, view_of
 
@@ -93,6 +93,10 @@ class Ugo:
     def view(self, state: UgoState, seat: Seat | None) -> UgoView:
         """Return all that a seat may know; `None` is a spectator."""
         return view_of(state, seat)
+
+    def opened(self, state: UgoState) -> list[Json]:
+        """Return the hands of the round that was finished last, in the order played. All its cards were played openly."""
+        return opened_hands(state)
 
     def outcome(self, state: UgoState) -> Outcome | None:
         """Return the sums of all rounds. Equal points share a rank, because no rule breaks the tie (U31, U33)."""

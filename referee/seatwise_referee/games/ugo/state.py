@@ -10,6 +10,7 @@ from seatwise_referee.games.ugo.kingdoms import EMPTY_KINGDOM, Kingdom
 from seatwise_referee.shuffle import shuffle_items
 
 if TYPE_CHECKING:
+    from seatwise_referee.game import Json
     from seatwise_referee.games.ugo.tricks import Trick
 
 HAND_SIZE: Final = 10
@@ -87,6 +88,18 @@ def deal_round(round_: UgoRound, seats: int, prompt: int) -> UgoState:
 def starter_of(number: int, seats: int) -> Seat:
     """Return the seat that starts a round: seat 0 the first, its left neighbour the next, and so on (U7, U8)."""
     return Seat((number - 1) % seats)
+
+
+def opened_hands(state: UgoState) -> list[Json]:
+    """Return the hands of the round that was finished last, by seat in the order played; nothing in the first round."""
+    is_over = state.asked is None
+    seats, tricks = len(state.hands), state.table.tricks if is_over else state.round.last_round
+    if not tricks:
+        return []
+    hands: list[Json] = [
+        [str(trick.cards[(seat - trick.leader) % seats]) for trick in tricks] for seat in range(seats)
+    ]
+    return [{"round": state.round.number - (not is_over), "hands": hands}]
 
 
 def deal_hands(number: int, seats: int, seed: bytes) -> tuple[list[list[UgoCard]], list[UgoCard]]:
