@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from types import FrameType
 from typing import Any, Unpack
 
+from seatwise import grpc_log_lines  # noqa: F401  # before anything that imports grpc
 from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import MissingTokenError
 from seatwise.kits import DEFAULT_GAME, find_kit
 from seatwise.link.bot_session import BotSession, RunPlan
+from seatwise.link.loop_watch import watching_loop
 from seatwise.link.security import Security, SecurityOptions
+from seatwise.link.stop_signals import handling_signals
 from seatwise.link.transports import choose_wire
 from seatwise.result import Result
 from seatwise.samples import SAMPLES, sample
@@ -59,7 +59,8 @@ def run(
         max_matches: The most matches that the bot plays at once, at least 1.
         matches: The number of matches after which it stops. `None` means that it plays without end.
         on_result: A function, `async` or not, that is called with the `Result` of each match. An exception is logged.
-        handle_signals: Whether the first Ctrl-C or SIGTERM finishes the open matches, and the second leaves at once.
+        handle_signals: Whether the first Ctrl-C or SIGTERM finishes the open matches, and the second leaves at once. After
+            SIGTERM it leaves at once, too, if no server answers any more.
         front_door: Whether the referees are reached through `address` as well. A proxy there sends each stream to its
             referee.
         **security: Options of the encryption. Each may also be in the environment, as SEATWISE_INSECURE=1,
@@ -122,7 +123,7 @@ async def run_async(
     )
     wire = choose_wire(address, _find_token(token), front_door, Security.resolve_options(**security))
     session = BotSession(plan, wire)
-    with _handling_signals(session) if handle_signals else nullcontext():
+    with watching_loop(), handling_signals(session) if handle_signals else nullcontext():
         summary = await session.run_session()
     log.info("%s", summary)
     return summary
@@ -187,32 +188,3 @@ def _logging_to_stderr() -> Iterator[None]:
     finally:
         log.removeHandler(handler)
         log.setLevel(level)
-
-
-@contextmanager
-def _handling_signals(session: BotSession) -> Iterator[None]:
-    """Drain at the first signal, and leave at the second. Only the main thread can handle signals."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    loop = asyncio.get_running_loop()
-    signals = iter((session.drain_matches, session.leave_matches))
-
-    def stop(number: int, frame: FrameType | None) -> None:  # noqa: ARG001  # as `signal` calls it
-        loop.call_soon_threadsafe(_log_and_stop, session, next(signals, session.leave_matches))
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)
-
-
-def _log_and_stop(session: BotSession, act: Callable[[], None]) -> None:
-    """Log and act. Only leaving open matches is worth a warning."""
-    if act == session.drain_matches:
-        log.info("open matches: %d, to be finished first; Ctrl-C again leaves at once", session.open_seats)
-    else:
-        log.warning("open matches: %d, left; their default moves are played", session.open_seats)
-    act()

@@ -55,7 +55,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C
     told = json.loads(sys.stdin.readline())
     os.nice(NICENESS)
-    log.configure(told["log_level"])
+    log.configure(told["log_level"], background_file=Path(told["data"]) / log.FILE)
     decks.use_deck_files(told["decks"])
     try:
         asyncio.run(_serve(_config(told)))

@@ -162,8 +162,11 @@ async def test_a_bot_that_forfeits_is_told_who_lets_it_back(
 ) -> None:
     async with running(bot_class(), server, queues=("ladders/main",)):
         lobby = await server.lobby()
+        await lobby.limit()
         await lobby.take_off("ladders/main", "forfeited 3 matches in a row", "FORFEITS")
-        await until(lambda: "ask the operator for `seatwise ladder reinstate`" in caplog.text)
+        await until(
+            lambda: "ask the operator for `seatwise ladder reinstate main me/versions/1`" in caplog.text
+        )
 
 
 async def test_a_bot_is_told_its_time(server: FakeServer) -> None:

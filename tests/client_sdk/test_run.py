@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
+import threading
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from doubles.fake_server import FakeServer, Lobby, Referee, serving
+from doubles.virtual import in_virtual_time
 
 import seatwise
 from seatwise import bot_errors, errors, remote
+from seatwise.link import bot_session, question_loop, seat_session
+from seatwise.link.wire import GrpcWire
 from seatwise.remote import run, run_async
 
 
@@ -149,10 +155,10 @@ print(seatwise.run(First, address=sys.argv[1], token="secret"))
 
 
 @asynccontextmanager
-async def script(server: FakeServer) -> AsyncIterator[Process]:
+async def script(server: FakeServer, program: str = SCRIPT) -> AsyncIterator[Process]:
     """A bot in a process of its own."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", SCRIPT, server.address, stdout=PIPE, stderr=PIPE
+        sys.executable, "-c", program, server.address, stdout=PIPE, stderr=PIPE
     )
     try:
         yield process
@@ -309,3 +315,164 @@ async def test_behind_a_front_door_every_referee_is_reached_through_it(server: F
 
 def test_a_queue_may_be_named_without_a_tuple() -> None:
     assert remote._choose_queues("ladders/main", "casual") == ("ladders/main",)
+
+
+# Bots that do not return
+
+
+class Hanging(seatwise.Bot):
+    """Never returns from its first question."""
+
+    asked = threading.Event()
+
+    def choose(self, view: seatwise.View) -> Any:  # noqa: ARG002
+        self.asked.set()
+        threading.Event().wait()
+
+    def ended(self, result: seatwise.Result) -> None:
+        raise AssertionError(f"not to be called: {result}")
+
+
+class Deaf(seatwise.Bot):
+    """Goes on although its answer is not wanted any more."""
+
+    asked = threading.Event()
+    may_end = threading.Event()
+
+    async def choose(self, view: seatwise.View) -> Any:
+        self.asked.set()
+        while not self.may_end.is_set():
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.02)
+        return view.legal_cards[0]
+
+
+@pytest.mark.parametrize("factory", [Hanging, Deaf])
+async def test_a_bot_that_never_answers_does_not_hide_the_end_of_its_match(
+    server: FakeServer, factory: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(question_loop, "STUCK_S", 0.05)
+    caplog.set_level(logging.INFO, "seatwise")
+    task = start(server, factory, matches=1)
+    lobby = await server.lobby()
+    await lobby.offer("a")
+    referee = await server.referee()
+    await referee.sat()
+    await referee.ask(match="a")
+    assert await asyncio.to_thread(factory.asked.wait, 30)
+    await referee.finish(match="a")
+    async with asyncio.timeout(30):
+        summary = await task
+    Deaf.may_end.set()
+    assert (summary.matches, summary.left) == (1, 0)
+    assert "matches/a seat 0: rank 1 with 7 points" in caplog.text
+    assert ("the bot has not returned from its method" in caplog.text) == (factory is Hanging)
+
+
+async def test_a_setup_that_never_returns_does_not_hide_the_end_of_its_match(
+    server: FakeServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Unready(First):
+        def setup(self, offer: seatwise.Offer) -> None:  # noqa: ARG002
+            threading.Event().wait()
+
+    monkeypatch.setattr(question_loop, "STUCK_S", 0.05)
+    monkeypatch.setattr(seat_session, "CLOSED_WAIT_S", 0.05)
+    monkeypatch.setattr(seat_session, "NO_WORD_S", 0.05)
+    task = start(server, Unready, matches=1)
+    lobby = await server.lobby()
+    await lobby.offer("a")
+    await lobby.close("a")
+    async with asyncio.timeout(30):
+        assert (await task).unknown == 1
+    assert "setup() has not returned although the match is over" in caplog.text
+
+
+BLOCKING = """
+import seatwise, sys, time
+class Blocking(seatwise.Bot):
+    async def choose(self, view):
+        while True:
+            BODY
+seatwise.run(Blocking, address=sys.argv[1], token="secret")
+"""
+
+
+@pytest.mark.parametrize("body", ["pass", "time.sleep(600)"])
+async def test_a_coroutine_that_never_awaits_is_named_and_the_second_signal_ends_it(
+    server: FakeServer, body: str
+) -> None:
+    async with script(server, BLOCKING.replace("BODY", body)) as process:
+        lobby = await server.lobby()
+        await lobby.offer("a")
+        referee = await server.referee()
+        await referee.sat()
+        await referee.ask(match="a")
+        assert process.stderr is not None
+        async with asyncio.timeout(30):
+            while b"choose has not let the event loop run" not in (line := await process.stderr.readline()):
+                assert line, "it ended without the warning"
+        assert b"(<string>, line " in line
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(30):
+            assert await process.wait() != 0
+
+
+async def test_sigterm_ends_a_bot_whose_server_is_gone() -> None:
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving())
+        async with script(server) as process:
+            await (await server.lobby()).offer("a")
+            await (await server.referee()).sat()
+            await stack.aclose()
+            process.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(30):
+                out, err = await process.communicate()
+            assert b"open matches: 1, left, because no server answers" in err
+            assert b"1 left" in out
+
+
+@in_virtual_time
+async def test_a_server_is_gone_when_neither_lobby_nor_referee_has_sent_anything_for_a_while() -> None:
+    plan = bot_session.RunPlan(First, "ugo", ("casual",), 1, None, None)
+    session = bot_session.BotSession(plan, GrpcWire("localhost:1", "secret"))
+    referee = SimpleNamespace(heard_s=0.0)
+    session._links["referee"] = referee  # type: ignore[assignment]
+    leaving = asyncio.create_task(session._leave_dead_server())
+    for _ in range(30):  # a minute of pings
+        referee.heard_s = asyncio.get_running_loop().time()
+        await asyncio.sleep(2)
+    assert not leaving.done()
+    await asyncio.sleep(2)
+    assert leaving.done()
+
+
+NOISY = """
+import asyncio, contextlib, sys
+import seatwise
+from seatwise.remote import run_async
+import grpc
+
+async def call():
+    server = grpc.aio.server()
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    channel = grpc.aio.secure_channel(f"127.0.0.1:{port}", grpc.ssl_channel_credentials())
+    with contextlib.suppress(grpc.aio.AioRpcError):
+        await channel.unary_unary("/a/b")(b"", timeout=20)
+    await server.stop(None)
+
+asyncio.run(call())
+"""
+
+
+async def test_the_log_lines_of_grpc_stay_out_of_the_output_of_a_bot() -> None:
+    """A failed TLS handshake is one of the things that its core logs by itself."""
+    environment = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", NOISY, stdout=PIPE, stderr=PIPE, env=environment
+    )
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    assert (process.returncode, out, err) == (0, b"", b"")

@@ -24,6 +24,7 @@ UGO = "referee/seatwise_referee/games/ugo"
 VERIFY = "referee/seatwise_referee/verify"
 LINK = "client_sdk/seatwise/link"
 
+RUN = "tests/client_sdk/test_run.py"
 TABLES = "tests/server/test_table.py"
 WIRE = (
     "tests/contract/test_non_interference_wire.py::test_a_seat_is_sent_the_same_bytes_whatever_it_cannot_know"
@@ -2486,6 +2487,20 @@ FAULTS: tuple[Fault, ...] = (
         "                if not self._bot:\n                    raise",
         "                if True:\n                    raise",
         (ENCRYPTION,),
+    ),
+    Fault(
+        "a bot that never returns from its answer hides the end of its match",
+        f"{LINK}/question_loop.py",
+        "        if not await self._runner.wait_until_free(STUCK_S):\n",
+        "        if not await self._runner.wait_until_free(1e9):\n",
+        (f"{RUN}::test_a_bot_that_never_answers_does_not_hide_the_end_of_its_match",),
+    ),
+    Fault(
+        "a bot whose server is gone does not end at SIGTERM",
+        f"{LINK}/stop_signals.py",
+        "leaves_dead_server=number == signal.SIGTERM",
+        "leaves_dead_server=False",
+        (f"{RUN}::test_sigterm_ends_a_bot_whose_server_is_gone",),
     ),
     Fault(
         "an offer does not say that its referee speaks TLS",

@@ -6,8 +6,12 @@ import asyncio
 import io
 import itertools
 import json
+import os
+import pty
 import re
 import secrets
+import shlex
+import sys
 
 import pytest
 import structlog
@@ -165,6 +169,55 @@ async def test_a_log_that_nobody_reads_stops_nothing(monkeypatch):
         structlog.get_logger().info("said_to_nobody")
     finally:
         structlog.configure(**before)
+
+
+class Terminal(io.StringIO):
+    """A terminal on which another process is in the foreground."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+async def test_a_server_in_the_background_of_a_terminal_logs_to_a_file(monkeypatch, tmp_path):
+    before, terminal = structlog.get_config(), Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    is_away = [True]
+    monkeypatch.setattr(log, "is_in_background", lambda _: is_away[0])
+    try:
+        log.configure("info", background_file=tmp_path / "data" / "server.log")
+        structlog.get_logger().info("said_behind")
+        is_away[0] = False
+        structlog.get_logger().info("said_in_front")
+    finally:
+        structlog.configure(**before)
+    assert "said_behind" in (tmp_path / "data" / "server.log").read_text()
+    assert "\x1b" not in (tmp_path / "data" / "server.log").read_text()
+    assert "said_behind" not in terminal.getvalue()
+    assert "said_in_front" in terminal.getvalue()
+
+
+BACKGROUND = """
+import sys
+from seatwise_server import log
+print(log.is_in_background(sys.stderr), flush=True)
+"""
+
+
+@pytest.mark.parametrize("shell", ["set -m; {} & wait", "{} & wait", "{}"])
+async def test_a_process_knows_whether_it_is_in_the_background_of_its_terminal(shell):
+    controller, terminal = pty.openpty()
+    command = shell.format(f"{shlex.quote(sys.executable)} -c {shlex.quote(BACKGROUND)}")
+    process = await asyncio.create_subprocess_exec(
+        "/bin/sh", "-c", f"exec <{os.ttyname(terminal)} 2>&0; {command}",
+        stdout=asyncio.subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    try:
+        async with asyncio.timeout(60):
+            told, _ = await process.communicate()
+    finally:
+        os.close(controller)
+        os.close(terminal)
+    assert told.decode().strip() == str("&" in shell)
 
 
 async def test_a_fault_shown_on_a_terminal_shows_where_it_was_and_no_variable(capsys):

@@ -63,6 +63,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Play until told to stop."""
+    from seatwise import grpc_log_lines  # noqa: F401  # before anything that imports grpc
     from seatwise.cli.load import load_bot
     from seatwise.kits import DEFAULT_GAME
 

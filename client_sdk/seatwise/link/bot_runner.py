@@ -88,6 +88,15 @@ class BotRunner:
         if self._bot is not None:
             await self._call_method(self._bot.ended, result)
 
+    async def wait_until_free(self, seconds: float) -> bool:
+        """Wait until the bot's thread has finished what it does. Return `False` if it takes longer than this."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._thread.wait_for_turn()
+        except TimeoutError:
+            return False
+        return True
+
     def stop_thread(self) -> None:
         """Stop the thread, because the bot is not needed any more."""
         self._thread.stop()
@@ -139,6 +148,11 @@ class BotThread:
             raise error
         return value
 
+    async def wait_for_turn(self) -> None:
+        """Return when all earlier calls have returned; at once if the thread was never needed."""
+        if self._thread is not None:
+            await self.call_function(_do_nothing)
+
     def post_function(self, function: Callable[[], Any]) -> None:
         """Call the function in the thread after all earlier calls, without waiting for it."""
         self._jobs.put((asyncio.get_running_loop().create_future(), function, ()))
@@ -159,6 +173,10 @@ class BotThread:
             except (Exception, SystemExit) as error:
                 outcome = None, error
             _settle_future(future, outcome)
+
+
+def _do_nothing() -> None:
+    pass
 
 
 def _settle_future(future: asyncio.Future[Any], outcome: tuple[Any, BaseException | None]) -> None:

@@ -21,6 +21,11 @@ from seatwise.v1.lobby_service_pb2 import SeatClosed, SeatOffer
 
 LEAVING_S = 2.0
 """The longest wait, in seconds, for a coroutine of the bot that does not let itself be cancelled."""
+SILENCE_S = 3.0
+"""A referee pings every two seconds. One that has sent nothing for so long, in seconds, is not there."""
+GONE_S = 1.5
+"""The least time, in seconds, in which a server can answer that it has heard that the bot drains."""
+LOOK_EVERY_S = 0.1
 REMEMBERED = 4096
 """The number of finished seats to remember. A late offer of one of them must not make a second bot."""
 
@@ -74,12 +79,17 @@ class BotSession:
             await self._cancel_tasks()
         return self._totals.make_summary(left)
 
-    def drain_matches(self) -> None:
-        """Take no more seats, finish the open matches, and end."""
+    def drain_matches(self, *, leaves_dead_server: bool = False) -> None:
+        """Take no more seats, finish the open matches, and end.
+
+        If `leaves_dead_server`, the open matches are left as soon as no server answers.
+        """
         if not self._is_draining:
             self._is_draining = True
             self._lobby.set_limit(0)
             self._start_task(self._finish_open_matches())
+        if leaves_dead_server:
+            self._start_task(self._leave_dead_server())
 
     def leave_matches(self) -> None:
         """End at once, and leave the open matches."""
@@ -95,6 +105,21 @@ class BotSession:
         await self._lobby.wait_until_drained()
         await self._empty.wait()
         self.leave_matches()
+
+    async def _leave_dead_server(self) -> None:
+        """Leave the open matches when neither the lobby nor a referee has sent anything for a while."""
+        loop = asyncio.get_running_loop()
+        asked_s = loop.time()
+        # Silence is no event, so it looks again and again.
+        while self._lobby.has_drained or loop.time() < self._last_heard_s(asked_s) + SILENCE_S:  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_EVERY_S)
+        log.warning("open matches: %d, left, because no server answers", self.open_seats)
+        self.leave_matches()
+
+    def _last_heard_s(self, asked_s: float) -> float:
+        heard_s = max((link.heard_s for link in self._links.values()), default=0.0)
+        # A server that is known to be gone is given a moment more, and a living one the whole time from the question.
+        return max(heard_s, asked_s - SILENCE_S + GONE_S)
 
     async def _cancel_tasks(self) -> None:
         for task in self._tasks:
@@ -176,6 +201,8 @@ class BotSession:
         try:
             if await self._set_up_seat(seat):
                 await seat.play_match()
+                self._count_match(seat)
+                await seat.tell_end()
                 await self._report_result(seat)
         finally:
             self._leave_seat(seat)
@@ -192,7 +219,6 @@ class BotSession:
         return True
 
     async def _report_result(self, seat: SeatSession) -> None:
-        self._count_match(seat)
         if seat.result is None or self._plan.on_result is None:
             return
         try:

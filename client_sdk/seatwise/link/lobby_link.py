@@ -25,8 +25,9 @@ WHAT_TO_DO = {
     TakenOff.CAUSE_NO_SHOWS: "Your bot was offered seats and did not sit down in time. Is setup() slower than "
     "offer.time_control.setup_ms? Can this machine reach the referee? The bot stays, and waits in its queues again when the "
     "time is over. The operator can let it back earlier, with `seatwise ctl forgive`.",
-    TakenOff.CAUSE_FORFEITS: "Fix the bot, then ask the operator for `seatwise ladder reinstate`. The bot stays, and waits in "
-    "its other queues.",
+    TakenOff.CAUSE_FORFEITS: "Look at what it did there: `seatwise match show MATCH`, with the bot's own token. Fix the bot, then "
+    "ask the operator for `seatwise ladder reinstate {ladder} {bot}`, or register it as a new version (--version), which is a new "
+    "player. Until then the bot stays, and waits in its other queues.",
 }
 """Advice for the author of the bot, by the cause for which the bot is not paired."""
 
@@ -57,6 +58,7 @@ class LobbyLink:
         self._off: dict[str, int] = {}
         """The cause for each queue and ladder in which the bot is not paired."""
         self._bot = ""
+        self._is_linked = False
 
     def set_limit(self, max_matches: int) -> None:
         """Set how many matches at once the bot takes from now on; 0 means none."""
@@ -65,6 +67,11 @@ class LobbyLink:
             self._drained.clear()
             self._drained_at = asyncio.get_running_loop().time() + LAST_OFFERS_S
             self._changed.set()
+
+    @property
+    def has_drained(self) -> bool:
+        """Whether the lobby is connected, and has confirmed the limit 0."""
+        return self._is_linked and self._drained.is_set()
 
     async def wait_until_drained(self) -> None:
         """Wait until the lobby has confirmed the limit 0, so that no more offers can arrive."""
@@ -97,8 +104,10 @@ class LobbyLink:
             try:
                 while (response := await stream.read()) is not None:
                     retry.note_success()
+                    self._is_linked = True
                     self._handle_response(response)
             finally:
+                self._is_linked = False
                 writer.cancel()
                 await asyncio.wait({writer})
 
@@ -133,7 +142,8 @@ class LobbyLink:
         """Tell the author of the bot, and continue: the bot still waits in its other queues, and for matches that name it."""
         log.error("off %s: %s", off.queue, off.reason)
         if off.cause in WHAT_TO_DO and off.cause not in self._off.values():
-            log.error("%s", WHAT_TO_DO[off.cause])
+            ladder, bot = (name.partition("/")[2] for name in (off.queue, self._bot))
+            log.error("%s", WHAT_TO_DO[off.cause].format(ladder=ladder or "LADDER", bot=bot or "BOT"))
         self._off[off.queue] = off.cause
 
     def _handle_welcome(self, bot: str, max_matches: int) -> None:

@@ -21,6 +21,17 @@ from seatwise.result import Result
 BUILT = "its cards stay as they lie, and it agrees to end the round"
 BY_DEFAULT = "its default move is played when its time is over"
 
+STUCK_S = 3.0
+"""How long a method of the bot may run on after the end of its match, in seconds, before the run goes on without it."""
+STUCK = (
+    "the bot has not returned from its method although the match is over, so ended() is not called. Its thread stays until "
+    "the process ends: does the method wait for something, or search without an end? self.time says how long it may take"
+)
+NEVER_SET_UP = (
+    "setup() has not returned although the match is over. offer.time_control.setup_ms is its limit: load models once, outside "
+    "of the class"
+)
+
 log = logging.getLogger("seatwise")
 
 
@@ -44,27 +55,39 @@ class QuestionLoop:
         self._pending: PendingPrompt | None = None
         self._thinking: asyncio.Task[Any] | None = None
         self._news = asyncio.Event()
-        self._is_over = False
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
     def pending(self) -> PendingPrompt | None:
         """Return the open question."""
         return self._pending
 
-    async def set_up_bot(self) -> None:
-        """Make the bot and set it up. Exceptions of the bot come through."""
-        await self._runner.make_bot()
+    async def set_up_bot(self) -> bool:
+        """Make the bot and set it up. Exceptions of the bot come through. Return `False` if the match is over before that."""
+        making = asyncio.create_task(self._runner.make_bot())
+        try:
+            await self._wait_for_answer(making)
+        finally:
+            making.cancel()
+        if not making.done():
+            log.error("%s: %s", self._place, NEVER_SET_UP)
+            return False
+        making.result()
+        return True
 
     async def answer_questions(self) -> None:
-        """Answer questions until the match is over."""
-        while not self._is_over:
+        """Answer questions until the match is over, whether the bot returns or not."""
+        while not self._over.done():
             await self._news.wait()
             self._news.clear()
             while self._pending is not None and self._pending.is_to_answer:
                 await self._ask_bot(self._pending)
 
     async def tell_end(self, result: Result) -> None:
-        """Tell the bot the result."""
+        """Tell the bot the result. A bot that has not returned from an earlier call is not told."""
+        if not await self._runner.wait_until_free(STUCK_S):
+            log.error("%s: %s", self._place, STUCK)
+            return
         try:
             await self._runner.tell_end(result)
         except Exception as error:
@@ -96,7 +119,8 @@ class QuestionLoop:
 
     def stop_asking(self) -> None:
         """Ask no more questions, because the match is over."""
-        self._is_over = True
+        if not self._over.done():
+            self._over.set_result(None)
         self.close_question("the match was over while it was")
         self._news.set()
 
@@ -112,11 +136,11 @@ class QuestionLoop:
             thinking = asyncio.create_task(self._runner.ask_bot(method, pending.view, pending.time))
         self._thinking = thinking
         try:
-            await asyncio.wait({thinking})
+            await self._wait_for_answer(thinking)
         finally:
             self._thinking = None
             thinking.cancel()
-        if thinking.cancelled() or pending is not self._pending:
+        if not thinking.done() or thinking.cancelled() or pending is not self._pending:
             return
         error = thinking.exception()
         if isinstance(method, RaceMethod):
@@ -125,6 +149,13 @@ class QuestionLoop:
             self._on_move(pending, thinking.result())
         else:
             self._handle_failure(pending, error)
+
+    async def _wait_for_answer(self, thinking: asyncio.Task[Any]) -> None:
+        """Return when the bot has answered or is cancelled. A coroutine that ignores it is not waited for once the match is over."""
+        either: set[asyncio.Future[Any]] = {thinking, self._over}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not thinking.done():
+            await asyncio.wait({thinking}, timeout=STUCK_S)
 
     async def _pass_on_steps(self, pending: PendingPrompt, method: RaceMethod) -> None:
         """Pass on the moves that the bot yields, up to its call."""

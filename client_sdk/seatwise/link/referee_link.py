@@ -48,6 +48,8 @@ class RefereeLink:
         self._outbox: list[PlayRequestItem] = []
         self._due = asyncio.Event()
         self._is_linked = False
+        self.heard_s = asyncio.get_running_loop().time()
+        """The time at which the referee last sent something, in seconds of the event loop's clock."""
 
     def add_seat(self, seat: LinkedSeat) -> None:
         """Add a seat whose match is at this referee."""
@@ -90,6 +92,7 @@ class RefereeLink:
                     seat.sit_down()
                 while (response := await stream.read()) is not None:
                     retry.note_success()
+                    self.heard_s = asyncio.get_running_loop().time()
                     self._dispatch_response(response)
             finally:
                 self._is_linked = False

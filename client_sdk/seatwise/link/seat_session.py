@@ -86,16 +86,18 @@ class SeatSession:
     # The course of the match
 
     async def set_up(self) -> None:
-        """Make the bot, then sit down. Exceptions of the bot come through."""
-        await self.questions.set_up_bot()
-        self._is_ready = True
+        """Make the bot, then sit down. Exceptions of the bot come through. A bot that is too slow for it never sits down."""
+        self._is_ready = await self.questions.set_up_bot()
         if not self._over.is_set():
-            self.sit_down()
+            self.sit_down()  # if it is ready
 
     async def play_match(self) -> None:
-        """Answer questions until the match is over, then tell the bot the result."""
+        """Answer questions until the match is over."""
         await self.questions.answer_questions()
-        if self.result is not None:
+
+    async def tell_end(self) -> None:
+        """Tell the bot the result, if there is one, and if the bot was made."""
+        if self.result is not None and self._is_ready:
             await self.questions.tell_end(self.result)
 
     async def wait_for_last_word(self) -> None:

@@ -330,7 +330,9 @@ def run(args: Namespace) -> int:
         )
         return 2
     decks.use_deck_files(args.deck)
-    log.configure(args.log_level)
+    log.configure(args.log_level, background_file=args.data / log.FILE)
+    if log.is_in_background(sys.stderr):
+        print(f"The server runs in the background and logs to {args.data / log.FILE}", flush=True)
     embedded = None
     try:
         config = config_of(args)
