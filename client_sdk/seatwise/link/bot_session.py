@@ -21,11 +21,11 @@ from seatwise.v1.lobby_service_pb2 import SeatClosed, SeatOffer
 
 LEAVING_S = 2.0
 """The longest wait, in seconds, for a coroutine of the bot that does not let itself be cancelled."""
-SILENCE_S = 3.0
+SERVER_SILENCE_S = 3.0
 """A referee pings every two seconds. One that has sent nothing for so long, in seconds, is not there."""
 GONE_S = 1.5
 """The least time, in seconds, in which a server can answer that it has heard that the bot drains."""
-LOOK_EVERY_S = 0.1
+GONE_LOOK_S = 0.1
 REMEMBERED = 4096
 """The number of finished seats to remember. A late offer of one of them must not make a second bot."""
 
@@ -111,15 +111,15 @@ class BotSession:
         loop = asyncio.get_running_loop()
         asked_s = loop.time()
         # Silence is no event, so it looks again and again.
-        while self._lobby.has_drained or loop.time() < self._last_heard_s(asked_s) + SILENCE_S:  # noqa: ASYNC110
-            await asyncio.sleep(LOOK_EVERY_S)
+        while self._lobby.has_drained or loop.time() < self._last_heard_s(asked_s) + SERVER_SILENCE_S:  # noqa: ASYNC110
+            await asyncio.sleep(GONE_LOOK_S)
         log.warning("open matches: %d, left, because no server answers", self.open_seats)
         self.leave_matches()
 
     def _last_heard_s(self, asked_s: float) -> float:
         heard_s = max((link.heard_s for link in self._links.values()), default=0.0)
         # A server that is known to be gone is given a moment more, and a living one the whole time from the question.
-        return max(heard_s, asked_s - SILENCE_S + GONE_S)
+        return max(heard_s, asked_s - SERVER_SILENCE_S + GONE_S)
 
     async def _cancel_tasks(self) -> None:
         for task in self._tasks:

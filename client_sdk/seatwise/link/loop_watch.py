@@ -13,12 +13,12 @@ from types import FrameType
 from typing import Final
 from weakref import WeakKeyDictionary
 
-LOOK_EVERY_S: Final = 0.25
+BEAT_EVERY_S: Final = 0.25
 LOOKS: Final = 5
 """The loop is blocked if it has not run for so many looks. Looks are counted, because a process that is stopped makes none."""
 
 _SDK: Final = str(Path(__file__).parents[1])
-_SAMPLES: Final = str(Path(__file__).parents[1] / "samples")
+_SAMPLE_BOTS: Final = str(Path(__file__).parents[1] / "samples")
 _ASYNCIO: Final = str(Path(asyncio.__file__).parent)
 
 log = logging.getLogger("seatwise")
@@ -57,15 +57,15 @@ class LoopWatch:
         self._stopped.set()
 
     def _watch(self) -> None:
-        while not self._stopped.wait(LOOK_EVERY_S):
+        while not self._stopped.wait(BEAT_EVERY_S):
             alive = threading.Event()
             try:
                 self._loop.call_soon_threadsafe(alive.set)
             except RuntimeError:  # the loop is closed
                 return
-            if not any(alive.wait(LOOK_EVERY_S) for _ in range(LOOKS)):
+            if not any(alive.wait(BEAT_EVERY_S) for _ in range(LOOKS)):
                 self._report_block()
-            while not alive.wait(LOOK_EVERY_S):
+            while not alive.wait(BEAT_EVERY_S):
                 if self._stopped.is_set():
                     return
 
@@ -82,7 +82,7 @@ class LoopWatch:
             "%s has not let the event loop run for %.1f s (%s, line %d). Meanwhile no match goes on and no ping is answered. "
             "Write `def` instead of `async def`, so that it runs in a thread, or `await asyncio.sleep(0)` now and then. "
             "The second Ctrl-C ends the process",
-            code.co_name, LOOKS * LOOK_EVERY_S, Path(code.co_filename).name, frame.f_lineno,
+            code.co_name, LOOKS * BEAT_EVERY_S, Path(code.co_filename).name, frame.f_lineno,
         )  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def find_own_frame(innermost: FrameType | None) -> FrameType | None:
 
 
 def _is_ours(file: str) -> bool:
-    return file.startswith((_SDK, _ASYNCIO)) and not file.startswith(_SAMPLES)
+    return file.startswith((_SDK, _ASYNCIO)) and not file.startswith(_SAMPLE_BOTS)
 
 
 _WATCHES: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, LoopWatch]] = WeakKeyDictionary()

@@ -13,14 +13,13 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
+from seatwise.cli.exit_codes import INTERRUPTED
 from seatwise.link.bot_session import BotSession
 
-BLOCKED_S: Final = 1.0
+LOOP_BLOCKED_S: Final = 1.0
 """How long the event loop may take to leave the matches after the second signal, in seconds, before it is interrupted."""
-INTERRUPTED_S: Final = 4.0
+INTERRUPT_PATIENCE_S: Final = 4.0
 """How long the process may take to end after that, in seconds, before it is ended the hard way."""
-INTERRUPTED: Final = 130
-"""The exit code of a process that Ctrl-C has ended."""
 
 log = logging.getLogger("seatwise")
 
@@ -79,10 +78,10 @@ class StopSignals:
 
     def _end_blocked_process(self) -> None:
         """End the process if the event loop does not. A coroutine that never awaits is interrupted by an exception."""
-        if not self._is_leaving.wait(BLOCKED_S):
+        if not self._is_leaving.wait(LOOP_BLOCKED_S):
             log.warning("left, because the bot does not let the event loop run; default moves are played")
             self._is_interrupting = True
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-        if not self.has_left.wait(INTERRUPTED_S):
+        if not self.has_left.wait(INTERRUPT_PATIENCE_S):
             sys.stderr.flush()
             os._exit(INTERRUPTED)
