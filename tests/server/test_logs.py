@@ -203,12 +203,19 @@ print(log.is_in_background(sys.stderr), flush=True)
 """
 
 
+FRESH_SHELL = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # it is ignored if the tests themselves are in the background
+os.execv("/bin/sh", ["sh", "-c", sys.argv[1]])
+"""
+
+
 @pytest.mark.parametrize("shell", ["set -m; {} & wait", "{} & wait", "{}"])
 async def test_a_process_knows_whether_it_is_in_the_background_of_its_terminal(shell):
     controller, terminal = pty.openpty()
     command = shell.format(f"{shlex.quote(sys.executable)} -c {shlex.quote(BACKGROUND)}")
     process = await asyncio.create_subprocess_exec(
-        "/bin/sh", "-c", f"exec <{os.ttyname(terminal)} 2>&0; {command}",
+        sys.executable, "-c", FRESH_SHELL, f"exec <{os.ttyname(terminal)} 2>&0; {command}",
         stdout=asyncio.subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
     try:
