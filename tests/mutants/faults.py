@@ -60,6 +60,7 @@ AUDIT_LOG = "tests/server/test_audit_log.py"
 OPENAPI = "tests/contract/test_openapi.py"
 REST = "server/seatwise_server/rest"
 REPLAY = "client_sdk/seatwise/replay"
+REPLAY_COMMAND = "tests/client_sdk/test_replay_command.py"
 REPLAY_FRAMES = "tests/client_sdk/test_replay_frames.py"
 REST_TESTS = "tests/server/test_rest.py"
 REST_HOSTILE = "tests/server/test_rest_hostile.py"
@@ -3097,5 +3098,12 @@ FAULTS: tuple[Fault, ...] = (
         "yield PlayedMove(seat, self.writer.write_open_move(move), None)",
         "yield PlayedMove(seat, move, None)",
         (REPLAY_FRAMES,),
+    ),
+    Fault(
+        "the text of a match ends the script of its page",
+        f"{REPLAY}/page.py",
+        'ensure_ascii=True).replace("<", "\\\\u003c")',
+        "ensure_ascii=True)",
+        (REPLAY_COMMAND,),
     ),
 )

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from seatwise.cli.command import Command
     from seatwise.errors import SeatwiseError
 
-SDK_COMMANDS = ("play", "bot", "verify", "games")
+SDK_COMMANDS = ("play", "bot", "verify", "replay", "games")
 """The commands of this package, each in the module of its name. All others come from entry points."""
 
 COMMAND_HELP = {
     "play": "play matches on this machine, without a server",
     "bot": "connect a bot to a server and let it play",
     "verify": "check the records of matches",
+    "replay": "show a match step by step, in a terminal or as a page",
     "games": "list the games that are installed here",
     "serve": "run a server",
     "demo": "run a demonstration: a server, a ladder, four bots, verified records",

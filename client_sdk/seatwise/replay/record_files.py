@@ -1,0 +1,91 @@
+"""Finds the record of a match in a file of records or a season bundle."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from seatwise.bot_errors import UsageError
+from seatwise.season.bundle import RECORDS, is_bundle, open_bundle
+from seatwise.season.fault import BadSeason
+from seatwise_referee.verify import MOST_BYTES
+
+MOST_NAMED: Final = 10
+"""The most matches that an error message names."""
+
+_MATCH = re.compile(rb'"match":"(matches/[A-Za-z0-9-]{1,64})"')
+
+
+def find_record(path: str, match: str = "") -> bytes:
+    """Return the line of a record.
+
+    Args:
+        path: A file of records, one a line; a season bundle; or "-" for standard input.
+        match: The name of the match, or enough of its beginning; empty if there is only one.
+
+    Raises:
+        UsageError: There is no such record, or there are several. The message names some of them.
+    """
+    wanted = match.removeprefix("matches/")
+    found: dict[str, bytes] = {}
+    seen = 0
+    with _open_lines(path) as lines:
+        for line in lines:
+            seen += 1
+            name = _name_in(line)
+            if not name:
+                continue
+            if name == wanted:
+                return line
+            if name.startswith(wanted) and len(found) <= MOST_NAMED:
+                found[name] = line
+    if len(found) == 1:
+        return next(iter(found.values()))
+    raise UsageError(_explain(path, match, list(found), seen))
+
+
+def _name_in(line: bytes) -> str:
+    """Return the last part of the name of the match; "" if the line names none."""
+    found = _MATCH.search(line)
+    return found[1].decode().removeprefix("matches/") if found else ""
+
+
+def _explain(path: str, match: str, names: list[str], seen: int) -> str:
+    if not seen:
+        return f"{path}: contains no record"
+    if not names:
+        what = f"no match whose name begins with {match}" if match else "no record of a match"
+        return f"{path}: contains {what}; `seatwise verify` says what is wrong with a file"
+    shown = ", ".join(names[:MOST_NAMED])
+    more = ", ..." if len(names) > MOST_NAMED else ""
+    return f"{path}: which match? Name one, as in: seatwise replay {path} {names[0]}. There are {shown}{more}"
+
+
+@contextmanager
+def _open_lines(path: str) -> Iterator[Iterator[bytes]]:
+    if path == "-":
+        yield _read_lines(sys.stdin.buffer)
+        return
+    try:
+        if is_bundle(Path(path)):
+            with open_bundle(Path(path)) as bundle:
+                yield bundle.read_lines(RECORDS)
+            return
+        with open(path, "rb") as file:
+            yield _read_lines(file)
+    except BadSeason as error:
+        raise UsageError(f"{path}: {error}") from None
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {path}: {error.strerror}; name a file of records, or - for standard input"
+        ) from None
+
+
+def _read_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines. A line that is longer than any record comes in parts, none of which is a record."""
+    while line := file.readline(MOST_BYTES + 2):
+        yield line

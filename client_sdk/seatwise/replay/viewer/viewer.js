@@ -1,0 +1,253 @@
+// Steps through a match: buttons, keys, a slider, a list of moves. The step is in the URL, so that a link shows the same.
+//
+//   import { mount } from "./viewer.js";
+//   const viewer = mount(document.querySelector("#match"), replay);   // what MatchReplay.to_json() returns
+//   viewer.replace(longerReplay);                                      // a live match has more steps
+import { formatSpan, toElement } from "./shapes.js";
+import { UBONGO } from "./ubongo.js";
+import { UGO } from "./ugo.js";
+
+// Games that draw. Any other game shows the text of its frames.
+const DRAWN = { ugo: UGO, ubongo: UBONGO };
+const STEP_MS = 900;
+const SPEEDS = [1, 2, 5];
+const ICONS = {
+  first: "M3 2v12M13 2L5 8l8 6z", back: "M12 2L4 8l8 6z", next: "M4 2l8 6-8 6z", last: "M13 2v12M3 2l8 6-8 6z",
+};
+
+function make(name, attributes = {}, ...inside) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  element.append(...inside);
+  return element;
+}
+
+const icon = (path) =>
+  toElement({ name: "svg", attributes: { viewBox: "0 0 16 16", class: "icon", "aria-hidden": "true" }, inside: [{ name: "path", attributes: { d: path }, inside: [] }] });
+
+// The frame as one viewpoint sees it: "all", "spectator", or the number of a seat.
+function seenFrom(viewpoint, frame) {
+  if (viewpoint === "all") return frame;
+  const only = (values) => values.map((value, seat) => (seat === viewpoint ? value : null));
+  const moves = frame.moves.map((move) => (move.seat === viewpoint ? move : { ...move, charged_ms: null }));
+  return { ...frame, own: only(frame.own), times: only(frame.times), moves, at_ms: null };
+}
+
+function drawText(text) {
+  return make("pre", {}, text || "");
+}
+
+class Viewer {
+  constructor(element, replay) {
+    this.replay = replay;
+    this.step = -1;
+    this.timer = 0;
+    this.viewpoint = replay.viewpoint;
+    this.build(element);
+    this.readLink();
+  }
+
+  // The page
+
+  build(element) {
+    this.facts = make("h2");
+    this.sentence = make("p", { role: "status", class: "sentence" });
+    this.hint = make("p", { class: "hint" });
+    this.table = make("div", { class: "table" });
+    this.boards = make("div", { class: "boards", "data-seats": this.replay.names.length });
+    this.moves = make("ol", { class: "moves", tabindex: "0", "aria-label": "Moves" });
+    const stage = make("div", { class: "stage" }, this.facts, this.sentence, this.hint, this.table, this.boards);
+    const side = make("div", { class: "side" }, make("h2", {}, "Moves"), this.moves);
+    element.classList.add("viewer");
+    element.replaceChildren(make("div", { class: "columns" }, stage, side), this.buildBar());
+    addEventListener("hashchange", () => this.readLink());
+    addEventListener("keydown", (event) => this.onKey(event));
+  }
+
+  buildBar() {
+    const button = (name, text, go) => {
+      const made = make("button", { type: "button", "aria-label": text, title: text }, icon(ICONS[name]));
+      made.addEventListener("click", go);
+      return made;
+    };
+    this.playButton = make("button", { type: "button", class: "play" }, "Play");
+    this.playButton.addEventListener("click", () => this.togglePlay());
+    this.slider = make("input", { type: "range", min: "0", value: "0", "aria-label": "Step" });
+    this.slider.addEventListener("input", () => this.show(Number(this.slider.value)));
+    this.count = make("output", { class: "count" });
+    return make("div", { class: "bar", role: "group", "aria-label": "Replay" },
+      button("first", "First step", () => this.show(0)), button("back", "One step back", () => this.show(this.step - 1)),
+      this.playButton,
+      button("next", "One step on", () => this.show(this.step + 1)), button("last", "Last step", () => this.show(this.last)),
+      this.slider, this.count, this.buildOptions());
+  }
+
+  buildOptions() {
+    this.rounds = make("select");
+    this.rounds.addEventListener("change", () => this.show(Number(this.rounds.value)));
+    this.speed = make("select", {}, ...SPEEDS.map((each) => make("option", { value: each }, `${each}×`)));
+    this.speed.addEventListener("change", () => this.timer && (this.togglePlay(), this.togglePlay()));
+    this.viewpoints = make("select", {}, make("option", { value: "all" }, "all hands"), make("option", { value: "spectator" }, "no hand"),
+      ...this.replay.names.map((name, seat) => make("option", { value: seat }, name)));
+    this.viewpoints.addEventListener("change", () => this.changeViewpoint(this.viewpoints.value));
+    const keys = make("p", { class: "keys" }, "Keys: left and right step, page up and page down change the round, home and end jump, space plays, V changes the viewpoint.");
+    const seen = this.replay.viewpoint === "all" ? [make("label", {}, "See ", this.viewpoints)] : [];
+    return make("details", { class: "options" }, make("summary", {}, "Options"),
+      make("div", {}, ...seen, make("label", {}, "Round ", this.rounds), make("label", {}, "Speed ", this.speed)), keys);
+  }
+
+  fill() {
+    const { frames } = this.replay;
+    this.last = frames.length - 1;
+    this.slider.max = this.last;
+    this.moves.replaceChildren(...frames.map((frame, step) => this.listStep(seenFrom(this.viewpoint, frame), step)));
+    const starts = frames.flatMap((frame, step) => (frame.kind === "dealt" || frame.kind === "round" ? [[frame.table.round, step]] : []));
+    this.rounds.replaceChildren(...starts.map(([round, step]) => make("option", { value: step }, round ?? "1")));
+    this.starts = starts.map(([, step]) => step);
+  }
+
+  listStep(frame, step) {
+    const button = make("button", { type: "button" }, make("span", {}, frame.says));
+    const charged = frame.moves.map((move) => move.charged_ms).filter((ms) => ms !== null);
+    if (charged.length) button.append(make("span", { class: "charge" }, formatSpan(Math.max(...charged))));
+    button.addEventListener("click", () => this.show(step));
+    return make("li", frame.kind === "round" ? { class: "round" } : {}, button);
+  }
+
+  // One step
+
+  show(step, keepsLink = true) {
+    const next = Math.max(0, Math.min(this.last, step));
+    if (next === this.step) return;
+    this.moves.children[this.step]?.firstChild.removeAttribute("aria-current");
+    this.step = next;
+    this.draw();
+    if (keepsLink) history.replaceState(null, "", this.link());
+  }
+
+  draw() {
+    const frame = seenFrom(this.viewpoint, this.replay.frames[this.step]);
+    const drawing = DRAWN[this.replay.game];
+    this.facts.textContent = drawing ? drawing.describeFacts(frame) : `Step ${this.step}`;
+    this.sentence.textContent = frame.says;
+    this.hint.textContent = frame.hint;
+    const start = this.starts.filter((each) => each <= this.step).at(-1) ?? 0;
+    const steps = this.replay.frames.slice(start, this.step + 1).map((each) => seenFrom(this.viewpoint, each));
+    this.table.replaceChildren(drawing ? toElement(drawing.drawTable(frame, this.replay.names, steps)) : drawText(frame.table.text));
+    this.boards.replaceChildren(...this.replay.names.map((name, seat) => this.drawBoard(frame, seat, name, drawing)));
+    this.rounds.value = start;
+    this.markStep(frame);
+    document.documentElement.dataset.step = this.step;
+  }
+
+  drawBoard(frame, seat, name, drawing) {
+    const isAsked = frame.asked.includes(seat);
+    const state = frame.left[seat] ? frame.left[seat].toLowerCase().replaceAll("_", " ") : isAsked ? "to move" : "";
+    const head = make("h3", {}, make("span", { class: "who" }, name), make("span", { class: "state" }, state), make("span", { class: "points" }, `${frame.points[seat]} points`));
+    const own = frame.own[seat];
+    const board = make("section", isAsked ? { class: "asked" } : {}, head);
+    if (drawing) board.append(toElement(drawing.drawSeat(frame, seat, name)));
+    else if (own) board.append(drawText(own.text));
+    const times = frame.times[seat];
+    if (times) board.append(make("p", { class: "times" }, this.describeTimes(times)));
+    return board;
+  }
+
+  describeTimes(times) {
+    const said = [`thought ${formatSpan(times.used_ms)}, longest ${formatSpan(times.longest_ms)}`, `bank ${formatSpan(times.bank_ms)}`];
+    if (times.strikes) said.push(`${times.strikes} time-outs`);
+    if (times.rejections) said.push(`${times.rejections} illegal moves`);
+    return said.join(" · ");
+  }
+
+  markStep(frame) {
+    const current = this.moves.children[this.step];
+    current.firstChild.setAttribute("aria-current", "step");
+    this.moves.scrollTop = current.offsetTop - this.moves.offsetTop - this.moves.clientHeight / 2;
+    this.slider.value = this.step;
+    this.slider.setAttribute("aria-valuetext", `step ${this.step} of ${this.last}: ${frame.says}`);
+    this.count.textContent = `${this.step} / ${this.last}`;
+  }
+
+  // Links, viewpoints, keys, play
+
+  link() {
+    const seat = this.viewpoint === this.replay.viewpoint ? "" : `&see=${this.viewpoint}`;
+    return `#step=${this.step}${seat}`;
+  }
+
+  readLink() {
+    const named = new URLSearchParams(location.hash.slice(1));
+    if (this.replay.viewpoint === "all") this.setViewpoint(named.get("see") ?? "all");
+    this.fill();
+    const step = Number(named.get("step"));
+    this.step = -1;
+    this.show(Number.isInteger(step) ? step : 0, false);
+  }
+
+  setViewpoint(text) {
+    const known = [...this.viewpoints.options].some((option) => option.value === text) ? text : "all";
+    this.viewpoints.value = known;
+    this.viewpoint = /^\d+$/.test(known) ? Number(known) : known;
+  }
+
+  changeViewpoint(text) {
+    this.setViewpoint(text);
+    this.fill();
+    this.draw();
+    history.replaceState(null, "", this.link());
+  }
+
+  changeRound(by) {
+    const place = this.starts.filter((each) => each <= this.step).length - 1;
+    const isInside = by < 0 && this.step > this.starts[place];
+    this.show(this.starts[place + (isInside ? 0 : by)] ?? (by > 0 ? this.last : 0));
+  }
+
+  onKey(event) {
+    const typed = event.target.closest?.("input:not([type=range]), select, textarea");
+    if (event.ctrlKey || event.metaKey || event.altKey || typed) return;
+    const isPressed = event.key === " " && event.target.closest?.("button, summary, a");
+    const isSlid = event.target === this.slider && event.key !== " " && event.key.toLowerCase() !== "v";
+    const go = this.keys()[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!go || isPressed || isSlid) return;
+    event.preventDefault();
+    go();
+  }
+
+  keys() {
+    const places = [...this.viewpoints.options].map((option) => option.value);
+    const nextViewpoint = () => this.changeViewpoint(places[(places.indexOf(String(this.viewpoint)) + 1) % places.length]);
+    return {
+      ArrowRight: () => this.show(this.step + 1), ArrowLeft: () => this.show(this.step - 1),
+      Home: () => this.show(0), End: () => this.show(this.last),
+      PageDown: () => this.changeRound(1), PageUp: () => this.changeRound(-1),
+      " ": () => this.togglePlay(), v: () => this.replay.viewpoint === "all" && nextViewpoint(),
+    };
+  }
+
+  togglePlay() {
+    clearInterval(this.timer);
+    this.timer = this.timer ? 0 : setInterval(() => this.playOn(), STEP_MS / Number(this.speed.value));
+    if (this.timer && this.step === this.last) this.show(0);
+    this.playButton.textContent = this.timer ? "Pause" : "Play";
+    this.sentence.setAttribute("aria-live", this.timer ? "off" : "polite"); // a reader could not keep up
+  }
+
+  playOn() {
+    if (this.step < this.last) this.show(this.step + 1);
+    else this.togglePlay();
+  }
+
+  replace(replay) {
+    const isAtEnd = this.step === this.last;
+    this.replay = replay;
+    this.fill();
+    const step = isAtEnd ? this.last : this.step;
+    this.step = -1;
+    this.show(step, false);
+  }
+}
+
+// Show a match in this element. Returns the viewer: `show(step)`, `replace(replay)`.
+export const mount = (element, replay) => new Viewer(element, replay);
