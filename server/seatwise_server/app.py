@@ -137,7 +137,9 @@ class _Server:
         self._forwarder = ReadForwarder() if config.has_read_process else None
         self._rest: RestDoor | None = None
         most_connections = connections_for_others() // (1 if config.ws_port is None else 2)
-        self._grpc = GrpcServer(most_connections, self._forwarder, logs_calls=config.socket is None)
+        self._grpc = GrpcServer(
+            most_connections, self._forwarder, logs_calls=config.socket is None, proxies=config.proxies
+        )
         listeners = Listeners(on_down=self._store_went, on_up=self._store_came, on_lost=self._store_lost)
         patience = AppendTimeouts(gone_for_good_s=config.gone_for_good_s)
         self._flusher = Flusher.of(client, listeners, patience, facts.wait)
@@ -275,6 +277,8 @@ class _Server:
             allow_loss=config.allow_loss,
             wait_replicas=config.wait_replicas,
             gone_for_good_s=config.gone_for_good_s,
+            reads_per_second=config.reads_per_second,
+            anonymous_reads_per_second=config.anonymous_reads_per_second,
             tls=config.tls,
             http=http,
             decks=config.decks,
@@ -313,7 +317,7 @@ class _Server:
         if config.ws_port is None or not config.roles & {"lobby", "referee"}:
             return None
         contexts = ServerContexts(self._certificate) if self._certificate else None
-        return WebSocketServer(connections_for_others() // 2, contexts, config.ws_origins, config.ws_proxies)
+        return WebSocketServer(connections_for_others() // 2, contexts, config.ws_origins, config.proxies)
 
     def _bind_websockets(self) -> str:
         """Binds the port for WebSockets, and returns host:port; empty if the server has no such port."""

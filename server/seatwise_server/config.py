@@ -13,6 +13,9 @@ ROLES = ("lobby", "referee", "gateway")
 EVERYWHERE = ("0.0.0.0", "[::]", "::")
 """Hosts to listen on that are no address to connect to: they stand for all addresses of this machine."""
 KEEP_RECORDS_S = 30 * 24 * 3600
+READS_PER_SECOND = 100.0
+ANONYMOUS_READS_PER_SECOND = 300.0
+"""Six callers that list 50 matches each in a closed loop get 9 lists a second of it, and matches do not notice."""
 
 
 def address_from_here(listens_on: str) -> str:
@@ -96,8 +99,8 @@ class Config:
     """ws://host:port or wss://host:port at which bots reach that port of this referee; empty for where it listens."""
     ws_origins: tuple[str, ...] = ()
     """Origins of web pages that may connect there, in addition to its own, such as https://example.org."""
-    ws_proxies: tuple[str, ...] = ()
-    """Addresses or networks of proxies before that port: behind one of them all bots have one address."""
+    proxies: tuple[str, ...] = ()
+    """Addresses or networks of proxies before the ports: behind one of them all callers have one address."""
     health_port: int | None = None
     """A second port for health checks, in plain text, for probes that do not support TLS; None for no such port."""
     metrics_host: str = "127.0.0.1"
@@ -112,6 +115,10 @@ class Config:
     decks: tuple[str, ...] = ()
     """The deck files of this server."""
     spectators: SpectatorDelay = SpectatorDelay.LIVE
+    reads_per_second: float = READS_PER_SECOND
+    """Units of reads in a second of each token, and of each address of callers without one; 0 for no limit."""
+    anonymous_reads_per_second: float = ANONYMOUS_READS_PER_SECOND
+    """Units of reads in a second of all callers without a token together; 0 for no limit."""
     log_level: str = "info"
     gone_for_good_s: float = 60.0
     """How long the store may be away before the server stops, in seconds."""

@@ -53,6 +53,8 @@ class ReadSettings:
     allow_loss: bool
     wait_replicas: int
     gone_for_good_s: float
+    reads_per_second: float
+    anonymous_reads_per_second: float
     tls: TlsFiles | None = None
     http: HttpSettings | None = None
     decks: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from seatwise_server.services.api import new_operations
 from seatwise_server.services.audit_trail import AuditTrail, is_audited
 from seatwise_server.services.authentication import Authenticator, RefusalListener
 from seatwise_server.services.open_streams import OpenStreams
+from seatwise_server.services.read_budget import ReadBudget, ReadRates
 from seatwise_server.store import Flusher, Store
 from seatwise_server.store.match_set_builder import MatchSetBuilder
 from seatwise_server.tls.announced_address import check_announced_address
@@ -222,6 +224,10 @@ class LobbyRole:
         return {"bots_present": len(self.lobby)}
 
 
+def _read_rates(config: Config) -> ReadRates:
+    return ReadRates(config.reads_per_second, config.anonymous_reads_per_second)
+
+
 def _refusal_writer(trail: AuditTrail) -> RefusalListener:
     async def write_refusal(method: str, name: str, peer: str, reason: str) -> None:
         if is_audited(method):
@@ -245,6 +251,7 @@ class GatewayRole:
             its_own,
             trail,
             common.config.spectators,
+            ReadBudget(_read_rates(common.config), asyncio.get_running_loop().time),
         )
         common.authenticator.on_refusal = _refusal_writer(trail)
 

@@ -106,9 +106,7 @@ def main() -> None:
     if args.journal == "none":
         app.Flusher = NoJournal  # type: ignore[assignment,misc]
     log.configure("info", is_terminal=False)
-    config = Config(
-        port=0, ws_port=0, ws_proxies=("127.0.0.0/8",), data=args.data, house_bots=args.house_bots
-    )
+    config = Config(port=0, ws_port=0, proxies=("127.0.0.0/8",), data=args.data, house_bots=args.house_bots)
     embedded = app.embedded_redis(config)
     assert embedded
     try:

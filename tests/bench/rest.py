@@ -134,7 +134,8 @@ def doors(data: Path | None) -> Iterator[Doors]:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        server = served.start("--role", "gateway", "--http-port", str(port))
+        free_of_charge = ("--reads-per-second", "0", "--anonymous-reads-per-second", "0")
+        server = served.start("--role", "gateway", "--http-port", str(port), *free_of_charge)
         both = Doors(server.process.pid, server.address, f"http://127.0.0.1:{port}")
         try:
             yield both

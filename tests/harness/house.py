@@ -28,6 +28,10 @@ FAULTS = frozenset(
 """Events that tell of a fault of the server's own."""
 
 
+UNLIMITED_READS = {"reads_per_second": 0.0, "anonymous_reads_per_second": 0.0}
+"""All tests call from one address."""
+
+
 class Logs:
     """Takes all that this process logs through structlog, whatever its level, as the sink of it all."""
 
@@ -134,8 +138,8 @@ def captured_logs() -> Iterator[Logs]:
 
 @asynccontextmanager
 async def house_in(folder: Path, **config: Any) -> AsyncIterator[House]:
-    """A server in this process, on an embedded Redis in the folder; without house bots unless asked for."""
-    settings = Config(**{"port": 0, "data": folder, "house_bots": False, **config})
+    """A server in this process, on an embedded Redis in the folder; without house bots and limits of reads unless asked for."""
+    settings = Config(**{"port": 0, "data": folder, "house_bots": False, **UNLIMITED_READS, **config})
     async with AsyncExitStack() as stack:
         logs = stack.enter_context(captured_logs())
         embedded = embedded_redis(settings)

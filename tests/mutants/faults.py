@@ -68,6 +68,8 @@ REST_BOTS = "tests/server/test_rest_bots.py"
 ENCRYPTION = "tests/client_sdk/test_encryption.py"
 TLS = "tests/server/test_tls.py"
 FLOODS = "tests/server/test_floods.py"
+READ_BUDGET = "server/seatwise_server/services/read_budget.py"
+READ_BUDGETS = "tests/server/test_read_budget.py"
 TRANSPORT = "tests/server/test_transport_lag.py"
 MEMORY = "tests/server/test_memory_limit.py"
 WITHHELD = "tests/server/test_withheld_results.py"
@@ -2827,6 +2829,48 @@ FAULTS: tuple[Fault, ...] = (
         "        if len(parts) > LARGEST_MESSAGE:\n",
         "        if False:\n",
         (f"{HOSTILE_SOCKETS}::test_a_broken_frame_closes_its_socket_with_a_code",),
+    ),
+    Fault(
+        "a refused read costs its caller nothing, so a flood shuts out who reads little",
+        READ_BUDGET,
+        "            patience_s *= 0.5 + 0.5 * max(0.0, self._callers.measure_level(key))\n",
+        "",
+        (READ_BUDGETS,),
+    ),
+    Fault(
+        "a token has the budget of its address",
+        READ_BUDGET,
+        'key = f"token {caller.name}" if caller.name else f"address {network_of(caller.peer)}"',
+        'key = f"address {network_of(caller.peer)}"',
+        (READ_BUDGETS,),
+    ),
+    Fault(
+        "anybody says where a call comes from",
+        "server/seatwise_server/rpc/call_context.py",
+        "if not self._proxies or not self._is_proxy(address_of_peer(peer)):",
+        "if not self._proxies:",
+        (READ_BUDGETS,),
+    ),
+    Fault(
+        "a forwarded read is counted twice",
+        READ_BUDGET,
+        "if caller.is_operator or caller.peer == OWN_PEER:",
+        "if caller.is_operator:",
+        (READ_BUDGETS,),
+    ),
+    Fault(
+        "a clock that goes back locks callers out",
+        "server/seatwise_server/services/token_buckets.py",
+        "        if debt_s <= longest_s:\n",
+        "        if debt_s <= longest_s or True:\n",
+        (READ_BUDGETS,),
+    ),
+    Fault(
+        "reads over HTTP are not limited",
+        f"{REST}/endpoints.py",
+        "        await self.operation.admit(caller, message)\n",
+        "",
+        (READ_BUDGETS,),
     ),
     Fault(
         "pongs for peers that do not read",

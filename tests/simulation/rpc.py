@@ -99,6 +99,7 @@ class Listener:
         self.server.server = self  # type: ignore[assignment]
         self.server._services = []
         self.server._forwarder = None
+        self.server._addresses = None
         self.websockets = SocketServer(self)
         self.calls: dict[asyncio.Task[None], None] = {}
         self._handlers: list[Any] = []

@@ -17,7 +17,9 @@ from seatwise.cli.command import Command, program_name
 from seatwise.defaults import DATA_VARIABLE, HTTP_PORT, PORT, WS_PORT, data_folder
 from seatwise.link.endpoint import is_local_address
 from seatwise_server.config import (
+    ANONYMOUS_READS_PER_SECOND,
     KEEP_RECORDS_S,
+    READS_PER_SECOND,
     ROLES,
     Config,
     HttpSettings,
@@ -88,8 +90,8 @@ def _add_http(parser: ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--http-proxy", action="append", default=[], type=_parse_network, metavar="ADDRESS",
-        help="address or network of a proxy, whose X-Forwarded-For says who calls, and whose WebSockets are not limited as those "
-        "of one address; may be repeated",
+        help="address or network of a proxy before any port: its X-Forwarded-For says who calls, and its WebSockets are not "
+        "limited as those of one address; may be repeated",
     )  # fmt: skip
 
 
@@ -193,6 +195,15 @@ def _add_work(parser: ArgumentParser) -> None:
         help="stop in order above this memory, such as 900M, with exit code 75, to be started again; 0 for no limit "
         "(default: 60%% of the memory of the machine or container)",
     )  # fmt: skip
+    parser.add_argument(
+        "--reads-per-second", type=_parse_rate, default=READS_PER_SECOND, metavar="N",
+        help="reads of each token, and of each address without a token, in a second; five rows of a list count as one; "
+        "0 for no limit (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--anonymous-reads-per-second", type=_parse_rate, default=ANONYMOUS_READS_PER_SECOND, metavar="N",
+        help="reads of all callers without a token together; 0 for no limit (default: %(default)g)",
+    )  # fmt: skip
     decks.add_to(parser)
     parser.add_argument(
         "--no-house-bots",
@@ -230,6 +241,16 @@ def _add_telling(parser: ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def _parse_rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = -1.0
+    if not 0 <= rate < float("inf"):
+        raise ArgumentTypeError(f"{text!r} is no rate: name a number such as 100, or 0 for no limit")
+    return rate
+
+
 def _parse_memory(text: str) -> int:
     size = arguments.parse_size(text)
     if 0 < size < LEAST_MEMORY:
@@ -261,7 +282,9 @@ def config_of(args: Namespace) -> Config:
         house_bots=not args.no_house_bots,
         health_port=args.health_port,
         http=_http_settings(args),
-        ws_proxies=tuple(args.http_proxy),
+        proxies=tuple(args.http_proxy),
+        reads_per_second=args.reads_per_second,
+        anonymous_reads_per_second=args.anonymous_reads_per_second,
         metrics_host=args.metrics_host,
         metrics_port=args.metrics_port,
         gone_for_good_s=args.gone_for_good,

@@ -1,4 +1,4 @@
-"""One endpoint for each operation: decode, authorize, call, encode. There is no logic here."""
+"""One endpoint for each operation: decode, authorize, admit, call, encode. There is no logic here."""
 
 from __future__ import annotations
 
@@ -46,10 +46,12 @@ class OperationEndpoint:
         self._authenticator = authenticator
 
     async def authorize(self, request: Request, values: list[str]) -> tuple[Caller, Message]:
-        """Returns the caller and the request message; `Refusal` if there is no such request, or if it is not allowed."""
+        """Returns the caller and the request message when it is the caller's turn. Raises `Refusal` if it is not allowed."""
         caller = await authorize_request(self._authenticator, self.operation.method, request)
         body = await read_body(request)
-        return caller, self._decoder.decode_request(values, request.scope["query_string"], body)
+        message = self._decoder.decode_request(values, request.scope["query_string"], body)
+        await self.operation.admit(caller, message)
+        return caller, message
 
     async def answer_post(self, request: Request, values: list[str]) -> Response:
         """Answers what changes something. Nobody keeps the response: it may hold a token."""

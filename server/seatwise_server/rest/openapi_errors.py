@@ -8,6 +8,7 @@ from seatwise_server.error_body import HTTP_STATUS
 from seatwise_server.refusal import REASONS
 from seatwise_server.rest.routes import NO_BODY, HttpRoute
 from seatwise_server.services.access import ACCESS, SCOPES_OF_PEOPLE, Access
+from seatwise_server.services.read_budget import is_read
 
 EVERY_CALL = (
     "INVALID_ARGUMENT",
@@ -62,6 +63,7 @@ _MESSAGES = {
     "SET_RUNNING": "the match shares its deals with others that are not over",
     "SET_OVER": "sets/round-1 is over or closed; its deals are known",
     "SERVER_FULL": "1000 matches wait for their bots",
+    "RATE_EXCEEDED": "you read more than this server allows, or too many others do; ask less often, and for shorter lists",
     "INTERNAL": "the fault is ours; it has been logged",
     "STORE_UNAVAILABLE": "the store does not answer just now; try again",
     "SERVER_STOPPING": "the server stops; come back, your matches wait",
@@ -76,6 +78,8 @@ def reasons_of(route: HttpRoute) -> list[str]:
         reasons |= {"TOKEN_MISSING", "NOT_ALLOWED"}
     if ACCESS[route.operation] in SCOPES_OF_PEOPLE:
         reasons.add("SCOPE_MISSING")
+    if is_read(route.operation):
+        reasons.add("RATE_EXCEEDED")
     if route.path_field:
         reasons.add("NOT_FOUND")
     if route.body != NO_BODY:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import ipaddress
+from collections.abc import Collection
 from typing import Any, TypeAlias
 
 import grpc
 
 from seatwise_server.services.authentication import Authenticator, Caller, read_bearer_token
+from seatwise_server.services.read_budget import address_of_peer
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
-async def authorize_call(authenticator: Authenticator, method: str, context: Context) -> Caller:
-    """Returns the caller if it may call this method. Raises `Refusal` if it may not."""
-    return await authenticator.authorize(method, _read_token(context), context.peer())
+async def authorize_call(
+    authenticator: Authenticator, method: str, context: Context, peer: str = ""
+) -> Caller:
+    """Returns the caller if it may call this method. Raises `Refusal` if it may not.
+
+    `peer` is its address if a proxy has told it; otherwise the address that the transport sees counts.
+    """
+    return await authenticator.authorize(method, _read_token(context), peer or context.peer())
 
 
 def is_anonymous(context: Context) -> bool:
@@ -27,3 +35,37 @@ def _read_token(context: Context) -> str | None:
         if key == "authorization":
             return read_bearer_token(str(value))
     return None
+
+
+class CallerAddresses:
+    """Finds the addresses of callers, also of those behind a proxy that the operator has named."""
+
+    def __init__(self, proxies: Collection[str] = ()) -> None:
+        """`proxies` are addresses or networks of proxies, whose `x-forwarded-for` is believed."""
+        self._proxies = [ipaddress.ip_network(each, strict=False) for each in proxies]
+
+    def peer_of(self, context: Context) -> str:
+        """Returns the address of the caller in the form of gRPC: `ipv4:192.0.2.1:5123`, without the port if a proxy has told it."""
+        peer = str(context.peer())
+        if not self._proxies or not self._is_proxy(address_of_peer(peer)):
+            return peer
+        for key, value in reversed(tuple(context.invocation_metadata() or ())):
+            if key == "x-forwarded-for":
+                return _peer_of_address(str(value).rpartition(",")[2].strip()) or peer
+        return peer
+
+    def _is_proxy(self, address: str) -> bool:
+        try:
+            parsed = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(parsed in network for network in self._proxies)
+
+
+def _peer_of_address(text: str) -> str:
+    """Returns the address in the form of a peer; empty for a text that is none."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return ""
+    return f"ipv4:{address}" if address.version == 4 else f"ipv6:[{address}]"

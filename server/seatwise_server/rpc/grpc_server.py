@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from seatwise.v1 import lobby_service_pb2_grpc
+from seatwise_server.rpc.call_context import CallerAddresses
 from seatwise_server.rpc.error_interceptor import ErrorInterceptor
 from seatwise_server.rpc.health_servicer import HealthServicer
 from seatwise_server.rpc.lobby_servicer import LobbyServicer
@@ -85,13 +86,20 @@ class GrpcServer:
     """A gRPC server with the services of the roles in this process; a call to any other service is UNIMPLEMENTED."""
 
     def __init__(
-        self, most_connections: int, forwarder: ReadForwarder | None = None, *, logs_calls: bool = True
+        self,
+        most_connections: int,
+        forwarder: ReadForwarder | None = None,
+        *,
+        logs_calls: bool = True,
+        proxies: Collection[str] = (),
     ) -> None:
         """Makes a server that is not bound yet.
 
         With a forwarder, reads without a token go through it. `logs_calls` is false for a process to which calls are forwarded.
+        `proxies` are addresses or networks of proxies, which say in `x-forwarded-for` who calls.
         """
         self._forwarder = forwarder
+        self._addresses: CallerAddresses | None = CallerAddresses(proxies)
         limits = (
             ("grpc.max_allowed_incoming_connections", most_connections),
             ("grpc.server_handshake_timeout_ms", HANDSHAKE_TIMEOUT_MS),
@@ -121,7 +129,7 @@ class GrpcServer:
             by_service.setdefault(operation.method.split("/")[1], []).append(operation)
         for service, its in by_service.items():
             self.server.add_generic_rpc_handlers(
-                (service_handler(service, its, authenticator, self._forwarder),)
+                (service_handler(service, its, authenticator, self._forwarder, self._addresses),)
             )
         self._services += by_service
 

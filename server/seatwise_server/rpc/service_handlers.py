@@ -1,4 +1,4 @@
-"""Serves every operation of the services layer over gRPC: decode, authorize, call, encode."""
+"""Serves every operation of the services layer over gRPC: decode, authorize, admit, call, encode."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from seatwise_server.refusal import Refusal
-from seatwise_server.rpc.call_context import Context, authorize_call, is_anonymous
+from seatwise_server.rpc.call_context import CallerAddresses, Context, authorize_call, is_anonymous
 from seatwise_server.rpc.error_interceptor import UNREADABLE
 from seatwise_server.rpc.read_forwarder import ReadForwarder
 from seatwise_server.services.access import Access
-from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.authentication import Authenticator, Caller
 from seatwise_server.services.operations import Operation
 
 
@@ -22,43 +22,57 @@ def service_handler(
     operations: Iterable[Operation],
     authenticator: Authenticator,
     forwarder: ReadForwarder | None = None,
+    addresses: CallerAddresses | None = None,
 ) -> grpc.GenericRpcHandler:
     """Returns the handler of one proto service, for `grpc.aio.Server.add_generic_rpc_handlers`.
 
-    With a forwarder, calls of public methods without a token go through it.
+    With a forwarder, calls of public methods without a token go through it. `addresses` knows the proxies.
     """
+    callers = _Callers(authenticator, addresses or CallerAddresses())
     handlers = {
-        it.method.rpartition("/")[2]: _forwarding_handler(it, authenticator, forwarder)
+        it.method.rpartition("/")[2]: _forwarding_handler(it, callers, forwarder)
         if forwarder and it.access is Access.PUBLIC
-        else _method_handler(it, authenticator)
+        else _method_handler(it, callers)
         for it in operations
     }
     return grpc.method_handlers_generic_handler(service, handlers)
 
 
-def _method_handler(operation: Operation, authenticator: Authenticator) -> grpc.RpcMethodHandler[Any, Any]:
+class _Callers:
+    """Finds out who calls, and waits until it is the caller's turn."""
+
+    def __init__(self, authenticator: Authenticator, addresses: CallerAddresses) -> None:
+        self._authenticator = authenticator
+        self._addresses = addresses
+
+    async def admit_caller(self, operation: Operation, request: Any, context: Context) -> Caller:
+        """Returns the caller. Raises `Refusal` if it may not call the method, or not as often."""
+        peer = self._addresses.peer_of(context)
+        caller = await authorize_call(self._authenticator, operation.method, context, peer)
+        await operation.admit(caller, request)
+        return caller
+
+
+def _method_handler(operation: Operation, callers: _Callers) -> grpc.RpcMethodHandler[Any, Any]:
     decode, encode = operation.request_type.FromString, operation.response_type.SerializeToString
     if operation.is_streaming:
-        stream = _stream_behaviour(operation, authenticator)
-        return grpc.unary_stream_rpc_method_handler(stream, decode, encode)
-    return grpc.unary_unary_rpc_method_handler(_unary_behaviour(operation, authenticator), decode, encode)
+        return grpc.unary_stream_rpc_method_handler(_stream_behaviour(operation, callers), decode, encode)
+    return grpc.unary_unary_rpc_method_handler(_unary_behaviour(operation, callers), decode, encode)
 
 
-def _unary_behaviour(
-    operation: Operation, authenticator: Authenticator
-) -> Callable[[Any, Context], Awaitable[Any]]:
+def _unary_behaviour(operation: Operation, callers: _Callers) -> Callable[[Any, Context], Awaitable[Any]]:
     async def call_operation(request: Any, context: Context) -> Any:
-        caller = await authorize_call(authenticator, operation.method, context)
+        caller = await callers.admit_caller(operation, request, context)
         return await operation.handle(caller, request)
 
     return call_operation
 
 
 def _stream_behaviour(
-    operation: Operation, authenticator: Authenticator
+    operation: Operation, callers: _Callers
 ) -> Callable[[Any, Context], AsyncIterator[Any]]:
     async def stream_operation(request: Any, context: Context) -> AsyncIterator[Any]:
-        caller = await authorize_call(authenticator, operation.method, context)
+        caller = await callers.admit_caller(operation, request, context)
         async for response in operation.handle(caller, request):
             yield response
 
@@ -66,22 +80,23 @@ def _stream_behaviour(
 
 
 def _forwarding_handler(
-    operation: Operation, authenticator: Authenticator, forwarder: ReadForwarder
+    operation: Operation, callers: _Callers, forwarder: ReadForwarder
 ) -> grpc.RpcMethodHandler[Any, Any]:
-    """Returns a handler of raw bytes: a request that is forwarded is not even parsed here."""
+    """Returns a handler of raw bytes: a request is read here only for its cost, and is forwarded as it came."""
     if operation.is_streaming:
-        return grpc.unary_stream_rpc_method_handler(_forwarded_stream(operation, authenticator, forwarder))
-    return grpc.unary_unary_rpc_method_handler(_forwarded_call(operation, authenticator, forwarder))
+        return grpc.unary_stream_rpc_method_handler(_forwarded_stream(operation, callers, forwarder))
+    return grpc.unary_unary_rpc_method_handler(_forwarded_call(operation, callers, forwarder))
 
 
 def _forwarded_call(
-    operation: Operation, authenticator: Authenticator, forwarder: ReadForwarder
+    operation: Operation, callers: _Callers, forwarder: ReadForwarder
 ) -> Callable[[bytes, Context], Awaitable[bytes]]:
-    call_operation = _unary_behaviour(operation, authenticator)
-
     async def call(raw: bytes, context: Context) -> bytes:
+        request = _decode_request(operation, raw)
+        caller = await callers.admit_caller(operation, request, context)
+
         async def answer_here() -> bytes:
-            response = await call_operation(_decode_request(operation, raw), context)
+            response = await operation.handle(caller, request)
             encoded: bytes = response.SerializeToString()
             return encoded
 
@@ -93,13 +108,14 @@ def _forwarded_call(
 
 
 def _forwarded_stream(
-    operation: Operation, authenticator: Authenticator, forwarder: ReadForwarder
+    operation: Operation, callers: _Callers, forwarder: ReadForwarder
 ) -> Callable[[bytes, Context], AsyncIterator[bytes]]:
-    stream_operation = _stream_behaviour(operation, authenticator)
-
     async def stream(raw: bytes, context: Context) -> AsyncIterator[bytes]:
+        request = _decode_request(operation, raw)
+        caller = await callers.admit_caller(operation, request, context)
+
         async def answer_here() -> AsyncIterator[bytes]:
-            async for response in stream_operation(_decode_request(operation, raw), context):
+            async for response in operation.handle(caller, request):
                 yield response.SerializeToString()
 
         is_forwarded = is_anonymous(context)

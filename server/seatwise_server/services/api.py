@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from seatwise_server.config import SpectatorDelay
 from seatwise_server.lobby.aborting import Aborting
@@ -19,6 +20,7 @@ from seatwise_server.services.leagues import LeagueService
 from seatwise_server.services.match_audit import MatchAudit
 from seatwise_server.services.matches import MatchService
 from seatwise_server.services.operations import Operation, operations_of
+from seatwise_server.services.read_budget import ReadBudget, admission_of
 from seatwise_server.store import Store
 
 
@@ -30,13 +32,14 @@ def new_operations(
     house_bots: Collection[str] = (),
     trail: AuditTrail | None = None,
     spectators: SpectatorDelay = SpectatorDelay.LIVE,
+    budget: ReadBudget | None = None,
 ) -> list[Operation]:
     """Returns every unary and server-streaming operation of the API, working on this store.
 
     `durability` is what new matches say of the store ("fsync" or "loss-allowed"). Records and deal sets are kept
     for `keep_records_s` seconds. `wake_pairing` is called when a created match waits for its bots. `house_bots`
     are the resource names of the house bots. `trail` writes the audit log. `spectators` says when spectators are
-    shown a position.
+    shown a position. Reads wait for their turn in the `budget`.
     """
     seating = Seating(store, durability)
     aborting = Aborting(store, seating)
@@ -54,4 +57,6 @@ def new_operations(
             "seatwise.v1.LeagueService": LeagueService(store),
         }
     )
+    if budget:
+        operations = [replace(it, admit=admission_of(it.method, budget)) for it in operations]
     return [audit_operation(operation, trail) for operation in operations]

@@ -14,6 +14,7 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.operations import Operation
+from seatwise_server.services.read_budget import is_read
 from seatwise_server.store import AuditEvent, AuditLog
 from seatwise_server.store.audit import PERSON
 from seatwise_server.store.errors import StoreUnavailable
@@ -31,8 +32,7 @@ log = structlog.get_logger()
 
 def is_audited(method: str) -> bool:
     """Returns whether a method is an action of admins: it needs a scope of people, and does more than read."""
-    reads = method.rpartition("/")[2].startswith(("Get", "List", "Watch"))
-    return ACCESS[method] not in SCOPES_OF_BOTS | {Access.PUBLIC} and not reads
+    return ACCESS[method] not in SCOPES_OF_BOTS | {Access.PUBLIC} and not is_read(method)
 
 
 class AuditTrail:

@@ -80,7 +80,7 @@ class Authenticator:
         `peer` is the address that the transport saw; it is logged when a token is refused. Raises `Refusal`
         TOKEN_MISSING, TOKEN_UNKNOWN, TOKEN_REVOKED, TOKEN_EXPIRED, NOT_ALLOWED or SCOPE_MISSING.
         """
-        access, caller = ACCESS[method], ANONYMOUS
+        access, caller = ACCESS[method], Caller(peer=peer)
         if token is None and access is Access.PUBLIC:
             return caller
         try:

@@ -1,7 +1,7 @@
 """All unary and server-streaming methods of the API, as one table.
 
-A door needs nothing else: it decodes a request of `request_type`, authorizes the caller for `access`, calls
-`handle`, and encodes the response.
+A door needs nothing else: it decodes a request of `request_type`, authorizes the caller for `access`, waits for `admit`,
+calls `handle`, and encodes the response.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 
 from seatwise_server.services.access import ACCESS, Access
 from seatwise_server.services.authentication import Caller
+from seatwise_server.services.read_budget import admit_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Operation:
     handle: Callable[[Caller, Any], Any]
     version: Callable[[Caller, Any], Awaitable[str]] | None = None
     """Returns a text that changes whenever the response does, and costs less to know; empty if it is not known."""
+    admit: Callable[[Caller, Any], Awaitable[None]] = admit_all
+    """Returns when it is the turn of this call: a door waits for it before `version` and `handle`."""
 
 
 def operations_of(services: Mapping[str, object]) -> list[Operation]:
