@@ -2831,6 +2831,13 @@ FAULTS: tuple[Fault, ...] = (
         (f"{HOSTILE_SOCKETS}::test_a_broken_frame_closes_its_socket_with_a_code",),
     ),
     Fault(
+        "a bot may look up as many matches of others as it likes",
+        INTAKE,
+        "        self._lookup_rates.take_units(stream.bot, 1.0)\n",
+        "",
+        ("tests/server/test_inbound.py",),
+    ),
+    Fault(
         "a refused read costs its caller nothing, so a flood shuts out who reads little",
         READ_BUDGET,
         "            patience_s *= 0.5 + 0.5 * max(0.0, self._callers.measure_level(key))\n",
@@ -2860,7 +2867,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a clock that goes back locks callers out",
-        "server/seatwise_server/services/token_buckets.py",
+        "server/seatwise_server/token_buckets.py",
         "        if debt_s <= longest_s:\n",
         "        if debt_s <= longest_s or True:\n",
         (READ_BUDGETS,),

@@ -124,6 +124,22 @@ async def test_many_questions_about_other_matches_are_too_many(house):
     assert found.keys() == {"NOT_YOUR_SEAT", "TOO_MANY"}
 
 
+async def test_a_match_goes_on_beside_a_flood_of_questions_about_others_and_its_record_is_to_be_had(house):
+    async with bystanders(house), dealt(house, **PATIENT) as (table, asked, _):
+        question = field_of(1, item("matches/none", 0, resign=Resign()).SerializeToString())
+        for _ in range(20):
+            await asked.stream.send_raw(question * 200)
+        found = Counter(
+            [
+                reason_name((await asked.stream.receive("matches/none", 0, within_s=60)).move_rejected)
+                for _ in range(20 * 200)
+            ]
+        )
+        assert found["NOT_YOUR_SEAT"] >= 1
+        assert found["TOO_MANY"] > 1000
+        await plays_on(house, table)
+
+
 async def test_of_fifty_streams_at_once_one_stays_and_the_others_are_told_so(house):
     bot = await house.bot()
     streams = {asyncio.create_task(each.end()): each for each in [bot.play() for _ in range(50)]}

@@ -12,7 +12,12 @@ from matches.one_match import nonce
 from seatwise.codec.wire_format import encode_field, encode_varint
 from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1 import play_service_pb2 as pb
-from seatwise_server.play.inbound import LONGEST_REQUEST_ID, MOST_LOOKUPS
+from seatwise_server.play.inbound import (
+    LONGEST_REQUEST_ID,
+    LOOKUPS_AT_ONCE,
+    LOOKUPS_PER_SECOND,
+    MOST_LOOKUPS,
+)
 from seatwise_server.store.errors import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -228,6 +233,32 @@ async def test_the_questions_that_a_bot_may_ask_of_the_store_at_once_are_bounded
     told = reasons(link)
     assert (told.count("TOO_MANY"), told.count("NOT_YOUR_SEAT")) == (50, MOST_LOOKUPS)
     link.send(Item(match="matches/x", sit=pb.Sit()))
+    await room.pass_ms(JOURNAL_S * 1000 * 2)
+    assert reasons(link) == ["NOT_YOUR_SEAT"]
+
+
+@in_virtual_time
+async def test_the_questions_that_a_bot_may_ask_of_the_store_in_a_second_are_bounded() -> None:
+    """Also over a newer stream. Other bots are not affected."""
+    room = Room(3)
+    link, other = room.link(0), room.link(1)
+    asked, told, seconds = 0, list[str](), 3
+    for turn in range(100 * seconds):
+        link = room.link(0) if turn == 50 else link
+        for _ in range(MOST_LOOKUPS // 2):
+            link.send(Item(match=f"matches/{asked}", sit=pb.Sit()))
+            asked += 1
+        await room.pass_ms(10)
+        told += reasons(link)
+    other.send(Item(match="matches/x", sit=pb.Sit()))
+    await room.pass_ms(JOURNAL_S * 1000 * 2)
+    assert reasons(other) == ["NOT_YOUR_SEAT"]
+    answered = told.count("NOT_YOUR_SEAT")
+    assert LOOKUPS_AT_ONCE <= answered <= LOOKUPS_AT_ONCE + LOOKUPS_PER_SECOND * (seconds + 1)
+    assert set(told) == {"NOT_YOUR_SEAT", "TOO_MANY"}
+    await room.pass_ms(1000)
+    reasons(link)
+    link.send(Item(match="matches/y", sit=pb.Sit()))
     await room.pass_ms(JOURNAL_S * 1000 * 2)
     assert reasons(link) == ["NOT_YOUR_SEAT"]
 

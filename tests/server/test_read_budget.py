@@ -29,7 +29,7 @@ from seatwise_server.services.read_budget import (
     cost_of_read,
     network_of,
 )
-from seatwise_server.services.token_buckets import MOST_BUCKETS, TokenBuckets
+from seatwise_server.token_buckets import MOST_BUCKETS, TokenBuckets
 
 GET = "/seatwise.v1.MatchService/GetMatch"
 LIST = "/seatwise.v1.MatchService/ListMatches"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
@@ -16,11 +17,16 @@ from seatwise_server.play import play_messages
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.table import Table
 from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.token_buckets import TokenBuckets
 
 LONGEST_REQUEST_ID = 64
 """The most characters of a `request_id`, in an item of a stream as in a unary request."""
 MOST_LOOKUPS = 64
 """The most lookups in the store that one stream may have open. After a restart a bot asks about all its seats at once."""
+LOOKUPS_PER_SECOND = 100.0
+"""Lookups of one bot in a second, over all its streams. 9,000 of them slow all matches of the process five times down."""
+LOOKUPS_AT_ONCE = 600.0
+"""Lookups that a bot has not used for a while, and so may have at once: it asks again for the seats that were TOO_MANY."""
 FIRST_GAME_FIELD = 16
 """The lowest number of a game's field in `SubmitMove.move`; lower numbers belong to the envelope."""
 
@@ -35,6 +41,9 @@ class InboundItems:
         self._tables = tables
         self._ended = ended
         self._lookups = BackgroundTasks()
+        self._lookup_rates = TokenBuckets(
+            LOOKUPS_PER_SECOND, LOOKUPS_AT_ONCE, asyncio.get_running_loop().time
+        )
 
     def dispatch_item(
         self, stream: PlayStream, item: pb.PlayRequestItem | None, at: float, fault: str = ""
@@ -108,6 +117,15 @@ class InboundItems:
                 stream, item, "TOO_MANY", f"more than {MOST_LOOKUPS} lookups of other matches are open"
             )
             return
+        if self._lookup_rates.measure_wait(stream.bot, 1.0):
+            _reject_item(
+                stream,
+                item,
+                "TOO_MANY",
+                f"more than {LOOKUPS_PER_SECOND:g} lookups of other matches in a second",
+            )
+            return
+        self._lookup_rates.take_units(stream.bot, 1.0)
         stream.lookups += 1
         self._lookups.start_task(self._answer_from_store(stream, item))
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.paging import DEFAULT_PAGE_SIZE, LARGEST_PAGE_SIZE
-from seatwise_server.services.token_buckets import TokenBuckets
+from seatwise_server.token_buckets import TokenBuckets
 
 BURST_S: Final = 3.0
 """A bucket holds the units of so many seconds: a page that reads many things at once need not wait."""
