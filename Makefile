@@ -4,7 +4,7 @@ GAME ?= ugo
 SECONDS ?= 60
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help setup demo league test lint format bench golden openapi proto mutants chaos simulate soak clean matches-needed lock audit sbom
+.PHONY: help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate soak clean matches-needed lock audit sbom
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -68,6 +68,9 @@ golden: setup ## write tests/golden/ again; a difference means that the rules ha
 
 openapi: setup ## write tests/golden/openapi.json again; a difference is a change of the REST API
 	PYTHONPATH=tests $(BIN)/python tests/golden/openapi_golden.py --write
+
+rules: setup ## write the pages of the rules again, after you edit docs/rules/ or the drawings of the viewer; needs Node
+	$(BIN)/python docs/rules/build_pages.py --draw
 
 mutants: setup ## plant faults, one at a time; a test must find each
 	$(BIN)/python tests/mutants/mutants.py

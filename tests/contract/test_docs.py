@@ -28,6 +28,7 @@ PAGES = (
     ROOT / "CHANGELOG.md",
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "rules").glob("*.md")),
 )
 NAMES = [page.name for page in PAGES]
 COMMANDS = {name: import_module(f"seatwise.cli.{name}").COMMAND for name in SDK_COMMANDS} | {

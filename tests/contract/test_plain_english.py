@@ -25,7 +25,14 @@ from seatwise import cli
 from seatwise.cli import COMMAND_HELP, ENTRY_POINTS, SDK_COMMANDS
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), ROOT / "tests" / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        ROOT / "tests" / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs" / "rules").glob("*.md"),
+    ]
+)
 PROTOS = sorted((ROOT / "proto").rglob("*.proto"))
 SDK = ROOT / "client_sdk" / "seatwise"
 REFEREE = ROOT / "referee" / "seatwise_referee"

@@ -3157,4 +3157,11 @@ FAULTS: tuple[Fault, ...] = (
         "ensure_ascii=True)",
         (REPLAY_COMMAND,),
     ),
+    Fault(
+        "a turned tile is drawn with its symbols in the wrong cells",
+        f"{REPLAY}/viewer/ubongo.js",
+        "[2 - y, x]",
+        "[y, x]",
+        ("tests/contract/test_rules_pages.py",),
+    ),
 )

@@ -19,7 +19,7 @@ const SYMBOLS = {
   H: (x, y) => shape("path", { d: `M${x - 6} ${y - 3.5}h12M${x - 6} ${y + 3.5}h12`, class: "stroke" }),
 };
 
-const drawSymbol = (symbol, x, y) =>
+export const drawSymbol = (symbol, x, y) =>
   SYMBOLS[symbol] ? shape("g", { class: `symbol s${symbol}` }, SYMBOLS[symbol](x, y)) : label(x, y + 5, symbol, "letter");
 
 export const cellsOf = ([, x, y, turn]) => CELLS_BY_TURN[turn].map(([dx, dy]) => [x + dx, y + dy]);
