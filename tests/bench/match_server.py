@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -11,11 +12,17 @@ from pathlib import Path
 from typing import Any, Self
 
 from processes import say, wait_for_end
+from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
 
 from seatwise_server import app, log
 from seatwise_server.config import Config
+from seatwise_server.play.delivery import Delivery
 from seatwise_server.store.group_commit.writer import AppendResult
 from seatwise_server.store.journal import Journal
+
+
+BLOCKING = ("XREADGROUP", "XREAD")
 
 
 class NoJournal:
@@ -80,6 +87,36 @@ class NoJournal:
             done(AppendResult.OK)
 
 
+class StoreCalls:
+    """Counts what the server awaits of Redis: single commands, and pipelines as one. Appends and blocking reads are not counted."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.at_delivery: list[int] = []
+        """The count at the end of each delivery."""
+
+    def watch_calls(self) -> None:
+        """Counts from now on, in this process."""
+        execute, run, deliver = Redis.execute_command, Pipeline.execute, Delivery.deliver_match
+
+        async def execute_command(redis: Redis, *command: Any, **options: Any) -> Any:
+            self.count += command[0] not in BLOCKING
+            return await execute(redis, *command, **options)  # type: ignore[no-untyped-call]
+
+        async def run_pipeline(pipeline: Pipeline, *args: Any, **options: Any) -> Any:
+            self.count += 1
+            return await run(pipeline, *args, **options)
+
+        async def deliver_match(*args: Any) -> bool:
+            is_done = await deliver(*args)
+            self.at_delivery.append(self.count)
+            return is_done
+
+        Redis.execute_command = execute_command  # type: ignore[method-assign]
+        Pipeline.execute = run_pipeline  # type: ignore[method-assign]
+        Delivery.deliver_match = deliver_match  # type: ignore[method-assign]
+
+
 async def serve(config: Config, embedded: Any) -> None:
     """Serves until the parent lets go."""
     async with app.running(config, embedded) as server:
@@ -102,7 +139,11 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--journal", choices=["always", "none"], default="always")
     parser.add_argument("--house-bots", action="store_true")
+    parser.add_argument("--calls", type=Path, metavar="FILE", help="where to write how often Redis was asked")
     args = parser.parse_args()
+    calls = StoreCalls()
+    if args.calls:
+        calls.watch_calls()
     if args.journal == "none":
         app.Flusher = NoJournal  # type: ignore[assignment,misc]
     log.configure("info", is_terminal=False)
@@ -113,6 +154,8 @@ def main() -> None:
         asyncio.run(serve(config, embedded))
     finally:
         embedded.stop()
+    if args.calls:
+        args.calls.write_text(json.dumps(calls.at_delivery))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -78,6 +79,20 @@ def matches(
         door = ("--ws", told["ws"]) if by_websocket else ()
         what = ("matches", told["address"], "--admin", told["admin"], "--matches", count, *door)
         return _load(folder, *what, *_window(seconds, rate), *pids)
+
+
+def store_calls(seconds: float, count: int, rate: float = 0) -> float:
+    """How often the server awaits Redis for one match, from its pairing to its delivery, in the middle of a load."""
+    with _folder(None) as folder:
+        found = folder / "calls.json"
+        server_args = ("match_server.py", folder / "data", "--calls", found)
+        with child(*server_args, log=folder / "server.log") as server:
+            told = server.hear()
+            what = ("matches", told["address"], "--admin", told["admin"], "--matches", count)
+            _load(folder, *what, *_window(seconds, rate), "--pids", told["pid"])
+        at_delivery: list[int] = json.loads(found.read_text())
+    first = min(count, len(at_delivery) // 2)  # until then most matches were opened, and few delivered
+    return (at_delivery[-1] - at_delivery[first]) / max(1, len(at_delivery) - 1 - first)
 
 
 def builders(seconds: float, count: int, data: Path | None = None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.redis.address import RedisMode, RedisTarget
 from seatwise_server.store.redis.outage import BRIDGED_S, retry_through_outage
 from seatwise_server.store.redis.sentinel_search import SharedSentinel
+from seatwise_server.store.redis.shared_messages import Command, SharedMessages
 from seatwise_server.store.redis.topology import SingleNodeTopology, Topology
 
 Argument: TypeAlias = bytes | str | int
@@ -32,7 +33,9 @@ LONGEST_BLOCK_MS = 5_000
 """The longest wait that a blocking read may ask for; callers repeat it."""
 
 MOST_COMMANDS_AT_ONCE = 64
-"""The most commands of one client at the same time. Others wait, so that a burst does not open many connections."""
+"""The most messages of one client at the same time, in a cluster the most commands. Others wait, so that a burst does not open many
+connections.
+"""
 
 MOST_CONNECTIONS = 1_000
 
@@ -98,7 +101,7 @@ class SingleClient:
         self._patient = patient
         """For commands that wait in Redis; it has connections of its own."""
         self._bridge_s = bridge_s
-        self._turns = asyncio.Semaphore(MOST_COMMANDS_AT_ONCE)
+        self._messages = SharedMessages(quick, MOST_COMMANDS_AT_ONCE)
         self._sentinel: SharedSentinel | None = None
 
     @classmethod
@@ -129,10 +132,8 @@ class SingleClient:
 
     async def call(self, *command: Argument, **options: Any) -> Any:
         """See `RedisClient`."""
-        async with self._turns:
-            return await retry_through_outage(
-                lambda: _execute_command(self._quick, command, options), self._bridge_s
-            )
+        [answer] = await retry_through_outage(lambda: self._send_all([(command, options)]), self._bridge_s)
+        return answer
 
     async def call_blocking(self, *command: Argument, **options: Any) -> Any:
         """See `RedisClient`."""
@@ -141,15 +142,18 @@ class SingleClient:
         )
 
     async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
-        """See `RedisClient`. All commands are sent in one message."""
-        async with self._turns:
-            return await retry_through_outage(lambda: self._run_pipeline(commands), self._bridge_s)
+        """See `RedisClient`. All commands are sent in one message, with those of other callers of this turn of the loop."""
+        return await retry_through_outage(
+            lambda: self._send_all([(command, {}) for command in commands]), self._bridge_s
+        )
 
-    async def _run_pipeline(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
-        pipeline = self._quick.pipeline(transaction=False)
-        for command in commands:
-            pipeline.execute_command(*command)
-        return await pipeline.execute()
+    async def _send_all(self, commands: Sequence[Command]) -> list[Any]:
+        """Returns all answers; raises the first error among them, after all commands were executed."""
+        answers = await self._messages.send_commands(commands)
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
 
     def listen_to(self, *channels: str) -> AsyncGenerator[tuple[str, str], None]:
         """See `RedisClient`."""
