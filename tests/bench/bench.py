@@ -23,6 +23,7 @@ import rest
 import rest_bots
 import rules
 import runs
+import seating
 import storm
 import table
 import takeover
@@ -182,6 +183,7 @@ def _in_memory(passes: Sequence[Pass]) -> list[Row]:
 PARTS = (
     "Ubongo with 64 matches, and its solver",
     "gRPC and WebSocket side by side",
+    "calls to Redis for a match",
     "two referees beside one",
     "takeovers",
     "bots that all come back at once",
@@ -200,6 +202,7 @@ def other_rows(data: Path | None, step: Step, *, quick: bool) -> list[Row]:
     parts: tuple[Callable[[], list[Row]], ...] = (
         lambda: ubongo.rows(*brief, data),
         lambda: doors.rows(quick=quick, data=data),
+        lambda: seating.rows(quick=quick),
         lambda: pair.rows(quick=quick, data=data),
         lambda: takeover.rows(quick=quick, data=data),
         lambda: storm.rows(quick=quick, data=data),

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import os
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from seatwise_server.play.delivery import Delivery
 from seatwise_server.store.group_commit.writer import AppendResult
 from seatwise_server.store.journal import Journal
 
-
+IDLE_S = 2.0
 BLOCKING = ("XREADGROUP", "XREAD")
 
 
@@ -92,8 +93,23 @@ class StoreCalls:
 
     def __init__(self) -> None:
         self.count = 0
-        self.at_delivery: list[int] = []
-        """The count at the end of each delivery."""
+        self.at_delivery: list[tuple[float, int]] = []
+        """When each delivery was done, and the count by then."""
+        self.idle_rate = 0.0
+        """Calls a second without bots."""
+
+    async def measure_idle(self) -> None:
+        """Measures the calls of a server that has no bots."""
+        before = self.count
+        await asyncio.sleep(IDLE_S)
+        self.idle_rate = (self.count - before) / IDLE_S
+
+    def for_each_match(self) -> float:
+        """Calls for each delivery of the second half, without those that the server makes at any time."""
+        skipped = len(self.at_delivery) // 2  # until then more matches are opened than delivered
+        first, last = self.at_delivery[skipped], self.at_delivery[-1]
+        idle = self.idle_rate * (last[0] - first[0])
+        return (last[1] - first[1] - idle) / (len(self.at_delivery) - 1 - skipped)
 
     def watch_calls(self) -> None:
         """Counts from now on, in this process."""
@@ -109,7 +125,7 @@ class StoreCalls:
 
         async def deliver_match(*args: Any) -> bool:
             is_done = await deliver(*args)
-            self.at_delivery.append(self.count)
+            self.at_delivery.append((time.monotonic(), self.count))
             return is_done
 
         Redis.execute_command = execute_command  # type: ignore[method-assign]
@@ -117,9 +133,11 @@ class StoreCalls:
         Delivery.deliver_match = deliver_match  # type: ignore[method-assign]
 
 
-async def serve(config: Config, embedded: Any) -> None:
+async def serve(config: Config, embedded: Any, calls: StoreCalls | None) -> None:
     """Serves until the parent lets go."""
     async with app.running(config, embedded) as server:
+        if calls:
+            await calls.measure_idle()
         token = config.admin_token_file.read_text().strip()
         say(
             {
@@ -141,8 +159,8 @@ def main() -> None:
     parser.add_argument("--house-bots", action="store_true")
     parser.add_argument("--calls", type=Path, metavar="FILE", help="where to write how often Redis was asked")
     args = parser.parse_args()
-    calls = StoreCalls()
-    if args.calls:
+    calls = StoreCalls() if args.calls else None
+    if calls:
         calls.watch_calls()
     if args.journal == "none":
         app.Flusher = NoJournal  # type: ignore[assignment,misc]
@@ -151,11 +169,11 @@ def main() -> None:
     embedded = app.embedded_redis(config)
     assert embedded
     try:
-        asyncio.run(serve(config, embedded))
+        asyncio.run(serve(config, embedded, calls))
     finally:
         embedded.stop()
-    if args.calls:
-        args.calls.write_text(json.dumps(calls.at_delivery))
+    if calls:
+        args.calls.write_text(json.dumps(calls.for_each_match()))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,34 +19,35 @@ from seatwise_server.play.match_claims import MatchClaims
 from seatwise_server.play.takeover import UnownedMatch
 from seatwise_server.store import AppendResult, Attendance, Flusher, Job, Store, keys
 from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.store.redis.client import Argument, RedisClient
+from seatwise_server.store.redis.scripts import script_named
 
 LADDER = "ladders/main"
-STEPS = ("forget_later", "append_result", "end_match", "release_all")
-"""What follows the record, each a script of its own."""
+STEPS = ("match_forget", "result_append", "set_end", "seat_release")
+"""The scripts that follow the record."""
 
 
-class Failing:
-    """A part of the store of which one step fails, before it is done or after."""
+class Dying:
+    """A client of Redis whose process dies at one script: before it is run or after, and before those behind it."""
 
-    def __init__(self, part: Any, step: str, when: str) -> None:
-        self._part, self._step, self._when = part, step, when
+    def __init__(self, client: RedisClient, step: str, when: str) -> None:
+        self._client, self._script, self._when = client, script_named(step), when
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._part, name)
-        return self._failing(found) if name == self._step else found
+        return getattr(self._client, name)
 
-    def _failing(self, step: Callable[..., Awaitable[object]]) -> Callable[..., Awaitable[object]]:
-        async def fails(*args: Any) -> object:
-            if self._when == "after":
-                await step(*args)
-            raise StoreUnavailable("the server dies here")
-
-        return fails
+    async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+        named = [command[1] in (self._script.source, self._script.sha) for command in commands]
+        if True not in named:
+            return await self._client.call_many(commands)
+        sent = commands[: named.index(True) + (self._when == "after")]
+        if sent:
+            await self._client.call_many(sent)
+        raise StoreUnavailable("the server dies here")
 
 
 def dying(store: Store, step: str, when: str) -> Store:
-    parts = ("matches", "results", "sets", "seats")
-    return replace(store, **{part: Failing(getattr(store, part), step, when) for part in parts})
+    return Store.of(Dying(store.client, step, when))
 
 
 async def finished(store: Store, *, is_void: bool = False) -> tuple[Desk, list[bytes], int]:
@@ -127,6 +128,26 @@ async def test_a_delivery_that_stops_is_repeated_and_counts_once(store: Store, s
     with pytest.raises(StoreUnavailable):
         await Delivery(dying(store, step, when), 60).deliver_match(it.setup, epoch, "a", end)
     assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
+    await check_all_is_done(store, it)
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_bots_are_free_only_after_their_result_is_in_the_log(store: Store, step: str) -> None:
+    it, journal, epoch = await finished(store)
+    with pytest.raises(StoreUnavailable):
+        await Delivery(dying(store, step, "before"), 60).deliver_match(
+            it.setup, epoch, "a", end_of(it.setup, journal)
+        )
+    for bot in it.setup.bots:
+        assert await store.seats.held_seats(bot), step
+
+
+async def test_a_redis_that_has_lost_all_scripts_misses_no_step_of_a_delivery(
+    store: Store, redis_client: Redis
+) -> None:
+    it, journal, epoch = await finished(store)
+    await redis_client.script_flush()
+    assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end_of(it.setup, journal))
     await check_all_is_done(store, it)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ from seatwise_server.play.match_claims import MOST_DEATHS, MOST_DEATHS_IN_ALL, M
 from seatwise_server.play.takeover import UnownedMatch, share_of
 from seatwise_server.store import AppendResult, Death, Flusher, Store
 from seatwise_server.store.errors import StoreUnavailable
+from seatwise_server.store.redis.client import Argument, RedisClient
+from seatwise_server.store.redis.scripts import script_named
 from seatwise_server.timings import REFEREE_LEASE_MARGIN_S, REFEREE_LEASE_S
 
 CERTAIN_S = REFEREE_LEASE_S - REFEREE_LEASE_MARGIN_S
@@ -257,21 +260,37 @@ async def verdicts_on(
     return verdicts[1:]
 
 
+class OneByOne:
+    """A client of Redis that sends each command of a message by itself, and does something before a claim."""
+
+    def __init__(self, client: RedisClient, before_claim: Callable[[], Awaitable[None]]) -> None:
+        self._client, self._before_claim = client, before_claim
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+        answers = []
+        for command in commands:
+            if command[1] == script_named("claim").source:
+                await self._before_claim()
+            answers += await self._client.call_many([command])
+        return answers
+
+
 async def test_what_the_old_owner_writes_until_the_fence_is_set_is_known_to_the_new_one(
-    store: Store, flusher: Flusher, monkeypatch: pytest.MonkeyPatch
+    store: Store, flusher: Flusher
 ) -> None:
     ours, job = await opened(store, flusher)
     assert await ours.claim_match(UnownedMatch(job, "a", None))
     fence = await store.journal.read_fence(job.match)
     sat = encode_entry(Sat(seq=1, at_ms=5, seat=Seat(0), nonce=None))
-    claim = store.journal.claim_match
 
-    async def claimed(*args: Any, **options: Any) -> int:
+    async def write() -> None:
         assert await flusher.append_and_wait(job.match, 1, "a", 1, [sat]) is AppendResult.OK
-        return await claim(*args, **options)
 
-    monkeypatch.setattr(store.journal, "claim_match", claimed)
-    heir = await opening(store, flusher, "b").claim_match(UnownedMatch(job, "a", fence, Death.SOON))
+    its_store = Store.of(OneByOne(store.client, write))
+    heir = await opening(its_store, flusher, "b").claim_match(UnownedMatch(job, "a", fence, Death.SOON))
     assert heir
     assert (heir.epoch, heir.match.position.seq) == (2, 1)
 

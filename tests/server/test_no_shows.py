@@ -344,7 +344,7 @@ class Failing:
     [
         ("no_shows", "note_no_shows"),
         ("journal", "retire_match"),
-        ("seats", "release_all"),
+        ("deliveries", "conclude_match"),
         ("seats", "free_places"),
         ("queues", "return_all"),
     ],

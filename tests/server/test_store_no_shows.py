@@ -145,7 +145,8 @@ async def test_ladders_and_matches_by_name_ask_for_no_trial(store: Store) -> Non
         BOT, Attendance("lobby", "one", 9, (QUEUE, "ladders/main")), LEASE_MS
     )
     await offer(store, BOT, 1)
-    assert await store.seats.room_in(BOT, [QUEUE, "ladders/main"]) == [0, 8]
+    [in_queue, in_ladder] = await store.seats.room_in(BOT, [QUEUE, "ladders/main"])
+    assert (in_queue.free, in_queue.is_off, in_ladder.free) == (0, False, 8)
     assert await store.seats.reserve_seat(BOT, "matches/2", 0) is Reservation.RESERVED
     assert await store.no_shows.note_taken(BOT, "matches/2", 0) is False
     assert [await note(store, BOT, 2)] == [NoShow.NONE]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from seatwise_server.lobby.queue import CREATED
 from seatwise_server.lobby.seating import Seating
-from seatwise_server.lobby.together import gather_limited
 from seatwise_server.store import Store
+from seatwise_server.together import gather_limited
 
 
 @dataclass(frozen=True, slots=True)

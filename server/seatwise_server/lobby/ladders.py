@@ -13,9 +13,9 @@ from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.proposals import Proposals, loop_time
 from seatwise_server.lobby.queue import Kind
-from seatwise_server.lobby.together import gather_limited
 from seatwise_server.match_names import new_match_name
 from seatwise_server.store import Proposal, Store, Waiting, now_ms
+from seatwise_server.together import gather_limited
 
 SHARE = 20
 """Passes use at most one part in `SHARE` of the process's time."""

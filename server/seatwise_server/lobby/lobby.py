@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 
 import structlog
@@ -15,13 +15,13 @@ from seatwise_server.lobby.attendance import AttendanceStream
 from seatwise_server.lobby.pairing import Pairing
 from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.lobby.taken_off import off_ladder, off_queue
-from seatwise_server.lobby.together import gather_limited
 from seatwise_server.refusal import Refusal
 from seatwise_server.store import Attendance as Presence
-from seatwise_server.store import SeatOf, SeatOffer, Store, counts_no_shows
+from seatwise_server.store import QueueRoom, SeatOf, SeatOffer, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.notices import LobbyNotice, lobby_notices
 from seatwise_server.timings import ATTENDANCE_LEASE_MS, LOBBY_HEARTBEAT_S
+from seatwise_server.together import gather_limited
 
 GATHER_S = 0.01
 """The time, in seconds, for which changes are collected before they are handled together."""
@@ -172,41 +172,38 @@ class Lobby:
     async def _wait_in_queues(self, attendance: AttendanceStream) -> None:
         """Enters the bot in each queue in which it may take a seat, and removes it from the others."""
         room = await self._room_in_queues(attendance)
-        has_room = {queue for queue, free in zip(attendance.queues, room, strict=True) if free}
-        await self._tell_off_queues(attendance, has_room)
-        for queue in attendance.queues:
-            if queue in has_room and queue not in attendance.off:
-                await self._store.queues.enter_queue(queue, attendance.bot)
-            else:
-                await self._store.queues.leave_queue(queue, attendance.bot)
+        await self._tell_off_queues(attendance, room)
+        has_room = {queue for queue, found in room.items() if found.free}
+        enters = [queue for queue in attendance.queues if queue in has_room and queue not in attendance.off]
+        leaves = [queue for queue in attendance.queues if queue not in enters]
+        await self._store.queues.change_queues(attendance.bot, enters, leaves)
         if attendance.bot not in self._present:  # it has left meanwhile
             await self._leave_queues(attendance.bot, attendance.queues)
         self._pairing.wake_pairing()
 
-    async def _room_in_queues(self, attendance: AttendanceStream) -> list[int]:
-        """Returns how many more seats the bot may take in each queue. Renews a lease that ran out while Redis was away."""
+    async def _room_in_queues(self, attendance: AttendanceStream) -> dict[str, QueueRoom]:
+        """Returns the room in each queue of the bot. Renews a lease that ran out while Redis was away."""
         bot, queues = attendance.bot, attendance.queues
         room = await self._store.seats.room_in(bot, queues)
-        if any(room) or not queues or await self._store.attendances.present_bots([bot]):
-            return room
-        await self._renew_attendance(attendance)
-        return await self._store.seats.room_in(bot, queues)
+        if any(found.is_absent for found in room):
+            await self._renew_attendance(attendance)
+            room = await self._store.seats.room_in(bot, queues)
+        return dict(zip(queues, room, strict=True))
 
-    async def _tell_off_queues(self, attendance: AttendanceStream, has_room: Collection[str]) -> None:
+    async def _tell_off_queues(self, attendance: AttendanceStream, room: Mapping[str, QueueRoom]) -> None:
         """Tells the bot which of its ladders and queues it is off. A bot that is off the queues has no room in them."""
         off: list[pb.TakenOff] = []
         if any(queue.startswith(LADDER_PREFIX) for queue in attendance.queues):
             ladders = await self._store.ladders.ladders_off(attendance.bot)
             named = {name: why for name, why in ladders.items() if name in attendance.queues}
             off += [off_ladder(name, why) for name, why in named.items()]
-        barred = [queue for queue in attendance.queues if counts_no_shows(queue) and queue not in has_room]
+        barred = [queue for queue, found in room.items() if found.is_off]
         if barred and (is_off := await self._store.no_shows.off(attendance.bot)):
             off += [off_queue(queue, is_off) for queue in barred]
         attendance.take_off(off)
 
     async def _leave_queues(self, bot: str, queues: Iterable[str]) -> None:
-        for queue in queues:
-            await self._store.queues.leave_queue(queue, bot)
+        await self._store.queues.change_queues(bot, (), queues)
 
     async def _tell_open_seats(
         self, attendance: AttendanceStream, only: Collection[SeatOf] | None = None
@@ -285,8 +282,7 @@ class Lobby:
         self, attendance: AttendanceStream, seats: Collection[SeatOf], is_doubtful: bool
     ) -> None:
         if not is_doubtful or await self._renew_attendance(attendance):
-            await self._tell_open_seats(attendance, seats)
-            await self._wait_in_queues(attendance)
+            await asyncio.gather(self._tell_open_seats(attendance, seats), self._wait_in_queues(attendance))
 
     async def look_after_changed(self) -> None:
         """Updates the bots that had a notice. Runs until cancelled.

@@ -14,11 +14,11 @@ from seatwise_server.lobby.ladders import LadderPairing
 from seatwise_server.lobby.proposals import Proposals, loop_time
 from seatwise_server.lobby.queue import CREATED, QUEUES, Queue
 from seatwise_server.lobby.seating import Seating
-from seatwise_server.lobby.together import MOST_AWAITED_AT_ONCE, gather_limited
 from seatwise_server.match_names import new_match_name
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.queues import Proposal
+from seatwise_server.together import MOST_AWAITED_AT_ONCE, gather_limited
 
 PASS_S = 0.2
 """The longest time between two passes, in seconds."""
@@ -78,9 +78,14 @@ class Pairing:
         Matches by name and ladders come before each wave of the queues. Otherwise the queues would take all places
         of a bot that waits in them too.
         """
-        await self._pair_created()
+        named, counts = await asyncio.gather(
+            self._store.queues.front_of(CREATED, LOOK_AHEAD),
+            self._store.queues.count_all_waiting(list(QUEUES)),
+        )
+        await self._pair_created(named)
         await self._ladders.pair()
-        waves = [await self._pair_queue(queue) for queue in QUEUES.values()]
+        queues = zip(QUEUES.values(), counts, strict=True)
+        waves = [await self._pair_queue(queue, count) for queue, count in queues if count]
         return any(waves)
 
     async def _wait_for_change(self) -> None:
@@ -103,14 +108,12 @@ class Pairing:
             if proposal := await self._proposals.adopt_proposal(CREATED, left.match):
                 await self._proposals.seat_created(proposal, await self._bots_of(left.match))
 
-    async def _pair_queue(self, queue: Queue) -> bool:
-        """Seats as many tables as there are bots for; returns whether the queue is shorter now.
+    async def _pair_queue(self, queue: Queue, count: int) -> bool:
+        """Seats as many tables as there are bots for, of whom `count` waited at the start of the pass. Returns
+        whether the queue is shorter now.
 
         Without enough house bots, a table waits for all its bots without a limit.
         """
-        count = await self._store.queues.count_waiting(queue.name)
-        if not count:
-            return False
         helps = len(self._house.get(queue.game, ())) >= queue.seats - 1
         patience_ms = queue.patience_ms if helps else FOR_EVER_MS
         tables = min(
@@ -132,18 +135,17 @@ class Pairing:
         secrets.SystemRandom().shuffle(bots)
         return await self._proposals.seat_proposal(queue.kind, proposal, bots)
 
-    async def _pair_created(self) -> None:
-        """Seats matches by name, oldest first. Busy or absent bots delay only their own matches."""
+    async def _pair_created(self, named: list[str]) -> None:
+        """Seats the waiting matches by name, oldest first. Busy or absent bots delay only their own matches."""
         busy: set[str] = set()
-        waiting = await self._waiting_by_name()
+        waiting = await self._waiting_by_name(named)
         while waiting and (room := await self._capacity.count_free_tables()) > 0:
             wave, waiting = self._choose_wave(waiting, busy, min(room, MOST_AWAITED_AT_ONCE))
             missing = await gather_limited(self._seat_waiting(match) for match in wave)
             busy.update(filter(None, missing))
 
-    async def _waiting_by_name(self) -> list[str]:
+    async def _waiting_by_name(self, waiting: list[str]) -> list[str]:
         """Returns the created matches, oldest first, after reading the bots of each new one."""
-        waiting = await self._store.queues.front_of(CREATED, LOOK_AHEAD)
         unknown = [match for match in waiting if match not in self._created]
         found = await gather_limited(self._bots_of(match) for match in unknown)
         known = self._created | dict(zip(unknown, found, strict=True))

@@ -18,7 +18,7 @@ from seatwise_server.logged_results import decode_logged_result
 from seatwise_server.play.inbound import NotYourSeat
 from seatwise_server.play.no_shows import NOBODY, MissedSeats, NoShowNotes, absence_of
 from seatwise_server.play.result_messages import encode_match_ended
-from seatwise_server.store import Store
+from seatwise_server.store import EndedMatch, Store
 from seatwise_server.store.group_commit.writer import AppendResult
 
 
@@ -99,7 +99,6 @@ class Delivery:
             return False
         if on_stored:
             on_stored()
-        await self.store.matches.forget_later(setup.match, self.keep_s, end.state)
         await self._conclude_match(setup, end.message)
         return True
 
@@ -114,7 +113,6 @@ class Delivery:
         """Repeats the last steps for a match whose owner died after it had stored the record."""
         meta = await self.store.matches.get_meta(setup.match)
         if meta and "result" in meta.fields:
-            await self.store.matches.forget_later(setup.match, self.keep_s, meta.state)
             await self._conclude_match(setup, pb.MatchEnded.FromString(meta.fields["result"]))
         else:
             await self.store.seats.release_all(setup.match, setup.bots)
@@ -126,18 +124,26 @@ class Delivery:
         If the match was void because other bots were absent, the bots that sat down get their places in the
         queue back.
         """
-        if setup.competition:
-            await self._append_result(setup, end)
-        if place := setup.deal_set:
-            state = MatchState.VOIDED if end.void_reason else MatchState.FINISHED
-            await self.store.sets.end_match(place.name, place.number, setup.match, state, self.keep_s)
-        await self.store.seats.release_all(setup.match, setup.bots)
+        if end.void_reason and setup.competition:
+            await self._note_void(setup)
+        await self.store.deliveries.conclude_match(_ended_match(setup, end, self.keep_s))
         if end.absent_seats:
             await NoShowNotes(self.store).seat_partners_again(setup, end.absent_seats)
 
-    async def _append_result(self, setup: Setup, end: pb.MatchEnded) -> None:
-        """Logs the result. A void match has none, but a league plays it again, so it must know which matches were void."""
-        if not end.void_reason:
-            await self.store.results.append_result(setup.competition, logged_result_of(setup, end))
-        elif not setup.competition.startswith(LADDER_PREFIX):
+    async def _note_void(self, setup: Setup) -> None:
+        """Notes a void match for a league, which plays it again."""
+        if not setup.competition.startswith(LADDER_PREFIX):
             await self.store.leagues.note_void(setup.competition, setup.match)
+
+
+def _ended_match(setup: Setup, end: pb.MatchEnded, keep_s: int) -> EndedMatch:
+    is_void, place = bool(end.void_reason), setup.deal_set
+    return EndedMatch(
+        match=setup.match,
+        bots=setup.bots,
+        state=MatchState.VOIDED if is_void else MatchState.FINISHED,
+        keep_s=keep_s,
+        competition=setup.competition,
+        result=None if is_void or not setup.competition else logged_result_of(setup, end),
+        deal_set=(place.name, place.number) if place else None,
+    )

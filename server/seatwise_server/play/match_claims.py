@@ -15,6 +15,7 @@ from seatwise_referee.game import BadOptions, IllegalMove
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.journal import BadEntry, Entry, Frozen, Rejected, TakenOver, decode_entry
 from seatwise_referee.match import Match, replay_match
+from seatwise_referee.match_state import MatchState
 from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
 from seatwise_server.play.delivery import Delivery
@@ -48,6 +49,8 @@ class OwnedMatch:
     """All entries of the journal."""
     is_queued: bool = False
     """Whether a queue in which no-shows count has seated its bots."""
+    is_listed_as_seating: bool = False
+    """Whether the lists show it as SEATING already."""
 
     @property
     def is_new(self) -> bool:
@@ -70,25 +73,27 @@ class MatchClaims:
         Raises UnknownFormat without changing anything.
         """
         job = unowned.job
-        meta = await self.store.matches.get_meta(job.match)
+        meta = unowned.meta or await self.store.matches.get_meta(job.match)
         if meta is None or "setup" not in meta.fields:
             log.warning("job_dropped", match=job.match)
             await self.store.jobs.finish_job(job.job_id)
             return None
         setup = _parse_setup(meta)
-        epoch = await self._set_fence(setup, unowned)
-        if epoch is None:
+        claimed = await self._set_fence(setup, unowned)
+        if claimed is None:
             return None
-        journal = await self._read_journal(setup.match, epoch)
+        epoch, journal = claimed
+        await self._keep_journal(setup.match, epoch, journal)
         is_poisoned = await self._is_poisoned(unowned, epoch, journal)
         owned = self._replay(setup, epoch, journal, _void_reason("abort" in meta.fields, is_poisoned))
-        return replace(owned, is_queued=bool(meta.waited_since))
+        is_seating = meta.state == MatchState.SEATING
+        return replace(owned, is_queued=bool(meta.waited_since), is_listed_as_seating=is_seating)
 
-    async def _set_fence(self, setup: Setup, unowned: UnownedMatch) -> int | None:
-        """Returns the new epoch; None if the match is another owner's, or over."""
+    async def _set_fence(self, setup: Setup, unowned: UnownedMatch) -> tuple[int, list[bytes]] | None:
+        """Returns the new epoch and the entries; None if the match is another owner's, or over."""
         job, fence = unowned.job, unowned.fence
         expected, confirmed = (fence.epoch, fence.confirmed) if fence else (0, None)
-        claim = self.store.journal.claim_match
+        claim = self.store.journal.claim_and_read
         try:
             return await claim(job.match, self.owner, expected, confirmed, unowned.death)
         except MatchRetired:
@@ -111,11 +116,10 @@ class MatchClaims:
         died_at_it = deaths - late >= MOST_DEATHS and _takeovers_without_progress(journal) >= MOST_DEATHS - 1
         return died_at_it or deaths >= MOST_DEATHS_IN_ALL
 
-    async def _read_journal(self, match: str, epoch: int) -> list[bytes]:
+    async def _keep_journal(self, match: str, epoch: int, journal: Sequence[bytes]) -> None:
+        """Waits until the replicas have what was read. What a failover loses all the same is written again: the tail is kept."""
         await self.flusher.wait_for_replicas(match)
-        journal = await self.store.journal.read_entries(match)
         self.flusher.keep_tail(match, epoch, self.owner, journal)
-        return journal
 
     def _replay(self, setup: Setup, epoch: int, journal: list[bytes], void: VoidReason | None) -> OwnedMatch:
         try:

@@ -25,14 +25,17 @@ from seatwise_server.play.stream_registry import PlayStreams
 from seatwise_server.play.table import Table
 from seatwise_server.play.takeover import UnownedMatch
 from seatwise_server.play.transport_lag import TransportLag
-from seatwise_server.store import AppendResult, Fence, Flusher, Store
+from seatwise_server.store import AppendResult, Fence, Flusher, SeatOf, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
+from seatwise_server.together import gather_limited
 
 TAKE_BLOCK_MS = 1000
 MOST_AT_ONCE = 64
 DEREGISTER_TIMEOUT_S = 1.0
 """The longest time to deregister at the store when this referee stops, in seconds; the store may be gone."""
+GATHER_SITS_S = 0.05
+"""The time for which seats that bots take are collected, in seconds."""
 ANSWER_S = 0.01
 """About as long as the journal takes to answer, in seconds."""
 
@@ -94,6 +97,8 @@ class Referee:
         """Matches of another version, whose jobs are about to be given back."""
         self._claims = MatchClaims(place.name, store, flusher, delivery)
         self._offers = SeatOffers(place.name, place.address, store, place.ws_address)
+        self._taken: list[tuple[str, SeatOf]] = []
+        """Bots that have just sat down in a seat of a queue, which is not noted yet."""
         self._work = BackgroundTasks()
         """Tasks that must finish before this referee stops."""
         self._optional_work = BackgroundTasks()
@@ -141,13 +146,19 @@ class Referee:
         if free <= 0:
             await asyncio.sleep(STORE_RETRY_S)
             return
-        for job in await self._store.jobs.take_jobs(self.name, min(free, MOST_AT_ONCE), TAKE_BLOCK_MS):
-            if self.is_draining:  # an order to drain came while it asked
-                self._work.start_task(self._offers.give_back(job))
-                continue
-            fence = await self._store.journal.read_fence(job.match)
-            if fence is None or fence.is_retired or fence.owner == self.name:
-                await self.open_match(UnownedMatch(job, self.name, fence))  # takeovers find the other jobs
+        jobs = await self._store.jobs.take_jobs(self.name, min(free, MOST_AT_ONCE), TAKE_BLOCK_MS)
+        await gather_limited(self._open_job(job) for job in jobs)
+
+    async def _open_job(self, job: Job) -> None:
+        """Opens the match of a job. Many jobs are opened at a time, so that they share their messages to the store."""
+        if self.is_draining:  # an order to drain came while it asked
+            self._work.start_task(self._offers.give_back(job))
+            return
+        fence, meta = await asyncio.gather(
+            self._store.journal.read_fence(job.match), self._store.matches.get_meta(job.match)
+        )
+        if fence is None or fence.is_retired or fence.owner == self.name:
+            await self.open_match(UnownedMatch(job, self.name, fence, meta=meta))  # takeovers find the others
 
     async def open_match(self, unowned: UnownedMatch) -> None:
         """Opens the match's table here, unless the match belongs to another owner."""
@@ -192,7 +203,9 @@ class Referee:
 
     def _start_table(self, table: Table, unowned: UnownedMatch, owned: OwnedMatch) -> None:
         log_opened(table, unowned)
-        self._work.start_task(self._offers.offer_new_owner(table, unowned))
+        self._work.start_task(
+            self._offers.offer_new_owner(table, unowned, is_listed=owned.is_listed_as_seating)
+        )
         self._loop.call_later(LOBBY_LOOK_S, self._wait_for_lobbies, table.name, table.epoch)
         table.start_clocks()
         if owned.void:
@@ -235,7 +248,15 @@ class Referee:
             self._optional_work.start_task(self._offers.wait_for_lobbies(table))
 
     def _on_sit(self, table: Table, seat: int) -> None:
-        self._work.start_task(self._offers.note_taken(table, seat))
+        if not self._taken:
+            self._work.start_task(self._note_taken())
+        self._taken.append((table.match.setup.bots[seat], SeatOf(table.name, seat)))
+
+    async def _note_taken(self) -> None:
+        """Notes the seats that bots take within a short time in one message; most bots of a match sit down together."""
+        await asyncio.sleep(GATHER_SITS_S)
+        taken, self._taken = self._taken, []
+        await self._offers.note_taken(taken)
 
     def _on_dealt(self, table: Table) -> None:
         self._work.start_task(self._offers.note_running(table))

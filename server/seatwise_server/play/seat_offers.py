@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from seatwise_server.play.lease import STORE_RETRY_S
 from seatwise_server.play.offer_messages import encode_offer
 from seatwise_server.play.table import Table
 from seatwise_server.play.takeover import UnownedMatch
-from seatwise_server.store import SeatNews, Store
+from seatwise_server.store import SeatNews, SeatOf, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 
@@ -32,9 +33,12 @@ class SeatOffers:
     store: Store
     ws_address: str = ""
 
-    async def offer_new_owner(self, table: Table, unowned: UnownedMatch) -> None:
-        """Offers the seats and records the new owner; retries until it is done or no longer needed."""
-        is_new = unowned.fence is None
+    async def offer_new_owner(self, table: Table, unowned: UnownedMatch, *, is_listed: bool = False) -> None:
+        """Offers the seats and records the new owner; retries until it is done or no longer needed.
+
+        `is_listed` says that the lists show the match as SEATING already.
+        """
+        is_new = unowned.fence is None and not is_listed
         while not (table.is_closed or table.match.is_over):
             with suppress(StoreUnavailable):
                 await self._offer_seats(table)
@@ -94,12 +98,12 @@ class SeatOffers:
         with suppress(StoreUnavailable):
             await self.store.matches.set_state(table.name, table.epoch, self.owner, MatchState.RUNNING)
 
-    async def note_taken(self, table: Table, seat: int) -> None:
-        """Notes that the bot of this seat of a queue's match has sat down; if that fails, the end of the match
-        makes up for it.
+    async def note_taken(self, seats: Sequence[tuple[str, SeatOf]]) -> None:
+        """Notes that these bots have sat down in these seats of matches of queues; if that fails, the ends of the matches
+        make up for it.
         """
         with suppress(StoreUnavailable):
-            await self.store.no_shows.note_taken(table.match.setup.bots[seat], table.name, seat)
+            await self.store.no_shows.note_all_taken(seats)
 
     async def give_back_later(self, job: Job) -> None:
         """Gives back a job whose match this version does not know; delayed, so that this referee does not take

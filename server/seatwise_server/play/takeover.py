@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import structlog
 
 from seatwise_server.play.lease import STORE_RETRY_S
-from seatwise_server.store import Death, DeathWatch, Fence, Heartbeat, Store
+from seatwise_server.store import Death, DeathWatch, Fence, Heartbeat, MatchMeta, Store
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.jobs import Job
 from seatwise_server.store.notices import handover_notices
@@ -50,6 +50,8 @@ class UnownedMatch(NamedTuple):
     """The fence as it was read."""
     death: Death = Death.NONE
     """Whether and when its owner died; NONE if the owner stopped in an orderly way."""
+    meta: MatchMeta | None = None
+    """The stored facts, if they were read with the fence."""
 
 
 ShareRule = Callable[[Sequence[UnownedMatch]], Sequence[UnownedMatch]]

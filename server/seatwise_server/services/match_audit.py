@@ -14,13 +14,13 @@ from seatwise_referee.setup import Setup
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.ladder.ladder_settings import LADDER_PREFIX
 from seatwise_server.lobby.queue import CREATED
-from seatwise_server.lobby.together import gather_limited
 from seatwise_server.play.delivery import logged_result_of
 from seatwise_server.services.lost_match import LostMatchRestorer
 from seatwise_server.services.paging import bad_page_token
 from seatwise_server.store import Store, now_ms
 from seatwise_server.store.match_filters import OVER, sets_of_state
 from seatwise_server.store.match_traces import ListCursor, MatchTraceReader, MatchTraces
+from seatwise_server.together import gather_limited
 
 LEAGUE_PREFIX = "leagues/"
 PAGE_ENTRIES = 200

@@ -18,6 +18,7 @@ from seatwise_server.store.attendance import Attendance, Attendances, Replaced
 from seatwise_server.store.audit import AuditEvent, AuditLine, AuditLog
 from seatwise_server.store.bots import BotPage, Bots, IssuedToken, RegisteredBot
 from seatwise_server.store.credentials import Credential, Credentials
+from seatwise_server.store.deliveries import Deliveries, EndedMatch
 from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
 from seatwise_server.store.jobs import Job, Jobs
 from seatwise_server.store.journal import Death, Fence, Journal
@@ -34,7 +35,7 @@ from seatwise_server.store.redis.connect import connect
 from seatwise_server.store.redis.durability import NodeFacts, ServerFacts, check_server
 from seatwise_server.store.redis.replica_wait import ReplicaWait
 from seatwise_server.store.results import ResultLogs
-from seatwise_server.store.seats import Reservation, SeatOf, SeatOffer, Seats
+from seatwise_server.store.seats import QueueRoom, Reservation, SeatOf, SeatOffer, Seats
 from seatwise_server.store.sets import DealSets, SetOfDeals
 
 __all__ = [
@@ -54,6 +55,8 @@ __all__ = [
     "DealSets",
     "Death",
     "DeathWatch",
+    "Deliveries",
+    "EndedMatch",
     "Event",
     "Fence",
     "Flusher",
@@ -78,6 +81,7 @@ __all__ = [
     "Order",
     "Processes",
     "Proposal",
+    "QueueRoom",
     "Queues",
     "RedisClient",
     "RegisteredBot",
@@ -125,6 +129,7 @@ class Store:
     results: ResultLogs
     ladders: Ladders
     leagues: Leagues
+    deliveries: Deliveries
 
     @classmethod
     def of(cls, client: RedisClient) -> Store:
@@ -148,4 +153,5 @@ class Store:
             ResultLogs(client),
             Ladders(client),
             Leagues(client),
+            Deliveries(client),
         )

@@ -14,6 +14,7 @@ from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeou
 from seatwise_server.store.match_filters import enter_state
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import LONGEST_BLOCK_MS, RedisClient, call, call_blocking
+from seatwise_server.store.redis.scripts import ScriptCall
 
 __all__ = ["AppendResult", "AppendTimeouts", "Death", "Fence", "Flusher", "Journal", "Listeners"]
 
@@ -87,11 +88,23 @@ class Journal:
         Raises FenceLost if the fence is at another epoch, and MatchRetired if the match is over. A repeat by
         the same owner returns the same epoch. Claim first, then read the journal.
         """
-        seen = "" if confirmed is None else str(confirmed)
-        args = (owner, expected_epoch, seen, death)
-        return _parse_epoch(
-            match, await scripts.run_script(self._client, "claim", [keys.match_fence(match)], *args)
-        )
+        claim = _claim_call(match, owner, expected_epoch, confirmed, death)
+        [answer] = await scripts.run_in_order(self._client, claim)
+        return _parse_epoch(match, answer)
+
+    async def claim_and_read(
+        self,
+        match: str,
+        owner: str,
+        expected_epoch: int,
+        confirmed: int | None = None,
+        death: Death = Death.NONE,
+    ) -> tuple[int, list[bytes]]:
+        """Claims the match like `claim_match`, then reads its entries; one message, in this order. Returns the new epoch and them."""
+        claim = _claim_call(match, owner, expected_epoch, confirmed, death)
+        read = ("XRANGE", keys.match_journal(match), "-", "+")
+        answer, found = await scripts.run_and_call(self._client, [claim], [read])
+        return _parse_epoch(match, answer), _parse_entries(found)
 
     async def read_fence(self, match: str) -> Fence | None:
         """Returns the fence of the match; None if the match was never claimed, or its fence has expired."""
@@ -173,6 +186,11 @@ class Journal:
         args = (epoch, owner, zlib.compress(record, _RECORD_COMPRESSION), result, state, keep_ms)
         retire = ("retire", [name(match) for name in named], args)
         return AppendResult((await scripts.run_in_order(self._client, enter_state(match, state), retire))[1])
+
+
+def _claim_call(match: str, owner: str, epoch: int, confirmed: int | None, death: Death) -> ScriptCall:
+    seen = "" if confirmed is None else str(confirmed)
+    return "claim", [keys.match_fence(match)], (owner, epoch, seen, death)
 
 
 def _parse_epoch(match: str, answer: list[Any]) -> int:

@@ -26,6 +26,7 @@ from seatwise_server.store.match_filters import (
 from seatwise_server.store.queues import Waiting
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call, call_many
+from seatwise_server.store.redis.scripts import ScriptCall
 
 _FORGET_AT_ONCE = 100
 """The most expired matches that one retirement removes from the index. Even one per retirement would keep its
@@ -105,6 +106,12 @@ class StoredMatchPage:
     matches: tuple[MatchMeta, ...]
     next_page_token: str
     """Empty on the last page."""
+
+
+def forget_call(match: str, keep_s: int, state: str) -> ScriptCall:
+    """Returns the script of `Matches.forget_later`."""
+    named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.MATCH_FACETS]
+    return "match_forget", named, (match, max(1, keep_s * 1000), _FORGET_AT_ONCE, keys.MATCH_SETS, state)
 
 
 class Matches:
@@ -208,9 +215,7 @@ class Matches:
         Call it after `Journal.retire_match`, with the same time and state. It also removes the matches that are due, so
         that the list is no longer than what is kept.
         """
-        named = [keys.MATCH_INDEX, keys.MATCH_EXPIRY, keys.MATCH_FACETS]
-        args = (match, max(1, keep_s * 1000), _FORGET_AT_ONCE, keys.MATCH_SETS, state)
-        await scripts.run_script(self._client, "match_forget", named, *args)
+        await scripts.run_in_order(self._client, forget_call(match, keep_s, state))
 
     async def get_record(self, match: str) -> bytes | None:
         """Returns the record of a match that is over; None while it runs, and after its record has expired."""

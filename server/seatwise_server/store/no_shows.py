@@ -104,10 +104,17 @@ class NoShows:
 
         If the bot may be seated again because of it, all lobbies are notified on `keys.OFFERS_CHANNEL`.
         """
-        more = (keys.OFFERS_CHANNEL, bot, MOST_UNTAKEN - 1, FORGIVEN_MS, NO_SHOWS_KEPT_MS, SLOW_MS)
-        return bool(
-            await scripts.run_script(self._client, "seat_taken", _keys(bot), f"{match}/{seat}", *more)
-        )
+        [is_noted] = await self.note_all_taken([(bot, SeatOf(match, seat))])
+        return is_noted
+
+    async def note_all_taken(self, seats: Sequence[tuple[str, SeatOf]]) -> list[bool]:
+        """Notes that each bot has sat down in its seat, like `note_taken`, in one message."""
+        more = (MOST_UNTAKEN - 1, FORGIVEN_MS, NO_SHOWS_KEPT_MS, SLOW_MS)
+        calls = [
+            (_keys(bot), (f"{seat.match}/{seat.seat}", keys.OFFERS_CHANNEL, bot, *more))
+            for bot, seat in seats
+        ]
+        return [bool(answer) for answer in await scripts.run_script_many(self._client, "seat_taken", calls)]
 
     async def note_no_shows(
         self, match: str, seats: Sequence[tuple[str, int]], *, counts: bool

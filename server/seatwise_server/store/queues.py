@@ -67,6 +67,12 @@ class Queues:
         )
         return Waiting(bot, int(since_ms))
 
+    async def change_queues(self, bot: str, entered: Iterable[str], left: Iterable[str]) -> None:
+        """Enters the bot in some queues, like `enter_queue`, and takes it out of others, in one message."""
+        enter = [("queue_enter", [keys.queue_waiting(queue)], (bot, "")) for queue in entered]
+        leave = [("ZREM", keys.queue_waiting(queue), bot) for queue in left]
+        await scripts.run_and_call(self._client, enter, leave)
+
     async def leave_queue(self, queue: str, bot: str) -> bool:
         """Takes the bot out; returns False if it did not wait there."""
         return bool(await call(self._client, "ZREM", keys.queue_waiting(queue), bot))
@@ -154,6 +160,11 @@ class Queues:
     async def count_waiting(self, queue: str) -> int:
         """Returns the number of bots that wait."""
         return int(await call(self._client, "ZCARD", keys.queue_waiting(queue)))
+
+    async def count_all_waiting(self, queues: Sequence[str]) -> list[int]:
+        """Returns the number of bots that wait in each of these queues."""
+        commands = [("ZCARD", keys.queue_waiting(queue)) for queue in queues]
+        return [int(answer) for answer in await call_many(self._client, commands)]
 
     async def position_of(self, queue: str, bot: str) -> int | None:
         """Returns the number of bots before this one; None if it does not wait there."""

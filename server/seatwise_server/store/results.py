@@ -11,6 +11,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.store import keys
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, call, call_many
+from seatwise_server.store.redis.scripts import ScriptCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,15 @@ class ResultLogEntry:
     result: LoggedResult
     log_ms: int | None
     """In milliseconds of Redis's clock; None if an older version added it."""
+
+
+def append_call(competition: str, result: LoggedResult) -> ScriptCall:
+    """Returns the script of `ResultLogs.append_result`."""
+    body = result.to_json()
+    del body["seq"]
+    named = [keys.results_log(competition), keys.results_places(competition)]
+    written = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return "result_append", named, (result.match, written)
 
 
 class ResultLogs:
@@ -33,11 +43,8 @@ class ResultLogs:
 
         Repeatable: a match that is already in the log keeps its place and its first result.
         """
-        body = result.to_json()
-        del body["seq"]
-        named = [keys.results_log(competition), keys.results_places(competition)]
-        written = json.dumps(body, sort_keys=True, separators=(",", ":"))
-        return int(await scripts.run_script(self._client, "result_append", named, result.match, written))
+        [place] = await scripts.run_in_order(self._client, append_call(competition, result))
+        return int(place)
 
     async def read_results(
         self, competition: str, after_seq: int = 0, count: int = 1000

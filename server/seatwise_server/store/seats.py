@@ -12,6 +12,12 @@ from seatwise_server.store.errors import ProposalExpired
 from seatwise_server.store.queues import counts_no_shows
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call
+from seatwise_server.store.redis.scripts import ScriptCall
+
+_ABSENT = -1
+"""The answer of `seat_room.lua` for a bot that is not present."""
+_OFF = -2
+"""Its answer for a bot that is off the queues."""
 
 
 class Reservation(IntEnum):
@@ -33,6 +39,16 @@ class Reservation(IntEnum):
     def holds(self) -> bool:
         """Whether the bot has the seat now."""
         return self in (Reservation.RESERVED, Reservation.ALREADY)
+
+
+class QueueRoom(NamedTuple):
+    """How many more seats a bot may take in a queue."""
+
+    free: int
+    is_absent: bool
+    """Whether the bot is not present at all."""
+    is_off: bool
+    """Whether it is off the queues for its no-shows."""
 
 
 class SeatOf(NamedTuple):
@@ -89,16 +105,16 @@ class Seats:
 
     async def release_seat(self, bot: str, match: str, seat: int) -> bool:
         """Frees the seat and withdraws its offer; returns False if the bot did not hold it."""
-        named, args = _release_call(bot, match, seat)
-        return bool(await scripts.run_script(self._client, "seat_release", named, *args))
+        [answer] = await scripts.run_in_order(self._client, _release_call(bot, match, seat))
+        return bool(answer)
 
     async def release_all(self, match: str, bots: Sequence[str], until_ms: int | None = None) -> None:
         """Frees every seat of the match and withdraws its offer; `bots` is in the order of the seats.
 
         Raises ProposalExpired if it is `until_ms`, in milliseconds of Redis's clock, or later.
         """
-        calls = [_release_call(bot, match, seat, until_ms) for seat, bot in enumerate(bots)]
-        if min(await scripts.run_script_many(self._client, "seat_release", calls), default=0) < 0:
+        [answers] = await scripts.run_phases(self._client, release_calls(match, bots, until_ms))
+        if min(answers, default=0) < 0:
             raise ProposalExpired(match)
 
     async def held_seats(self, bot: str) -> list[SeatOf]:
@@ -113,12 +129,14 @@ class Seats:
     async def free_places(self, bots: Sequence[str], queue: str = "") -> list[int]:
         """Returns how many more seats each bot may take; 0 if it is not present, or may not be seated from the queue."""
         calls = [_room_call(bot, queue) for bot in bots]
-        return [int(answer) for answer in await scripts.run_script_many(self._client, "seat_room", calls)]
+        answers = await scripts.run_script_many(self._client, "seat_room", calls)
+        return [max(0, int(answer)) for answer in answers]
 
-    async def room_in(self, bot: str, queues: Sequence[str]) -> list[int]:
+    async def room_in(self, bot: str, queues: Sequence[str]) -> list[QueueRoom]:
         """Returns how many more seats the bot may take in each of these queues, like `free_places`."""
         calls = [_room_call(bot, queue) for queue in queues]
-        return [int(answer) for answer in await scripts.run_script_many(self._client, "seat_room", calls)]
+        answers = await scripts.run_script_many(self._client, "seat_room", calls)
+        return [QueueRoom(max(0, answer), answer == _ABSENT, answer == _OFF) for answer in answers]
 
     async def put_offer(self, bot: str, match: str, seat: int, epoch: int, offer: bytes) -> bool:
         """Offers the seat and notifies all lobbies on `keys.OFFERS_CHANNEL`.
@@ -164,11 +182,14 @@ def _seat_keys(bot: str) -> list[str]:
     return [keys.bot_seats(bot), keys.bot_attendance(bot), keys.bot_untaken(bot), keys.bot_no_shows(bot)]
 
 
-def _release_call(
-    bot: str, match: str, seat: int, until_ms: int | None = None
-) -> tuple[list[str], tuple[Argument, ...]]:
+def release_calls(match: str, bots: Sequence[str], until_ms: int | None = None) -> list[ScriptCall]:
+    """Returns the scripts of `Seats.release_all`."""
+    return [_release_call(bot, match, seat, until_ms) for seat, bot in enumerate(bots)]
+
+
+def _release_call(bot: str, match: str, seat: int, until_ms: int | None = None) -> ScriptCall:
     named = [keys.bot_seats(bot), keys.bot_offers(bot), keys.bot_untaken(bot)]
-    return named, (f"{match}/{seat}", keys.OFFERS_CHANNEL, bot, *_deadline_args(until_ms))
+    return "seat_release", named, (f"{match}/{seat}", keys.OFFERS_CHANNEL, bot, *_deadline_args(until_ms))
 
 
 def _deadline_args(until_ms: int | None) -> tuple[int, ...]:

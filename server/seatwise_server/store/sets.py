@@ -10,6 +10,7 @@ from seatwise_server.store import keys
 from seatwise_server.store.errors import SetRefused
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient, as_pairs, call, call_many
+from seatwise_server.store.redis.scripts import ScriptCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,11 @@ class SetOfDeals:
     is_over: bool
     awaited: tuple[str, ...]
     """The matches that have joined and are not over."""
+
+
+def end_call(name: str, number: int, match: str, state: MatchState, keep_s: int) -> ScriptCall:
+    """Returns the script of `DealSets.end_match`."""
+    return "set_end", [keys.deal_set(name)], (number, match, state, max(1, keep_s * 1000))
 
 
 class DealSets:
@@ -52,9 +58,8 @@ class DealSets:
         time. Returns False if there is no such set. A match that has lost its number to another match does not
         count.
         """
-        args = (number, match, state, max(1, keep_s * 1000))
-        answer: int = await scripts.run_script(self._client, "set_end", [keys.deal_set(name)], *args)
-        return answer == 1
+        [answer] = await scripts.run_in_order(self._client, end_call(name, number, match, state, keep_s))
+        return bool(answer == 1)
 
     async def close_set(self, name: str, keep_s: int) -> bool | None:
         """Closes the set, so that no more matches can join; returns whether the set is over. None if there is

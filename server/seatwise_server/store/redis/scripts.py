@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Any, TypeAlias
 
 from redis.exceptions import NoScriptError
 
 from seatwise_server.store.redis.address import RedisMode
 from seatwise_server.store.redis.client import Argument, RedisClient, call, call_many
+
+ScriptCall: TypeAlias = tuple[str, list[str], Sequence[Argument]]
+"""The name of a script, its keys and its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +68,50 @@ async def run_script_many(
         return [await run_script(client, name, keys, *args) for keys, args in calls]
 
 
-async def run_in_order(client: RedisClient, *calls: tuple[str, list[str], Sequence[Argument]]) -> list[Any]:
-    """Runs several scripts one after the other, each given by its name, keys and arguments; returns their
-    answers.
+async def run_in_order(client: RedisClient, *calls: ScriptCall) -> list[Any]:
+    """Runs several scripts one after the other; returns their answers. See `run_phases`."""
+    return [answer for [answer] in await run_phases(client, *([call] for call in calls))]
 
-    They are not one atomic change, but no script runs before the ones in front of it. They are one message,
-    except in a cluster, where each may go to another node. Some may run twice if a reply was lost.
+
+async def run_and_call(
+    client: RedisClient, calls: Sequence[ScriptCall], commands: Sequence[Sequence[Argument]]
+) -> list[Any]:
+    """Runs scripts, then commands, in one message; returns the answers. In a cluster those with one hash tag keep their order."""
+    return await call_many(client, [*_with_sources(calls), *commands])
+
+
+async def run_phases(client: RedisClient, *phases: Sequence[ScriptCall]) -> list[list[Any]]:
+    """Runs the scripts of each phase after those of the phases in front of it; returns their answers.
+
+    They are not one atomic change. They are one message, except in a cluster, where each script may go to another node and the
+    scripts of one phase run at the same time. Some may run twice if a reply was lost.
     """
     if client.mode is RedisMode.CLUSTER:
-        return [await run_script(client, name, keys, *args) for name, keys, args in calls]
-    found = [(script_named(name), keys, args) for name, keys, args in calls]
-    try:
-        return await call_many(
-            client, [("EVALSHA", it.sha, len(keys), *keys, *args) for it, keys, args in found]
-        )
-    except NoScriptError:  # EVAL loads them too
-        return await call_many(
-            client, [("EVAL", it.source, len(keys), *keys, *args) for it, keys, args in found]
-        )
+        return [await _run_at_once(client, phase) for phase in phases]
+    answers = iter(await call_many(client, _with_sources([call for phase in phases for call in phase])))
+    return [[next(answers) for _ in phase] for phase in phases]
+
+
+async def _run_at_once(client: RedisClient, calls: Sequence[ScriptCall]) -> list[Any]:
+    outcomes = await asyncio.gather(
+        *(run_script(client, name, keys, *args) for name, keys, args in calls), return_exceptions=True
+    )
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return outcomes
+
+
+def _with_sources(calls: Sequence[ScriptCall]) -> list[Sequence[Argument]]:
+    """Returns the commands. The first one of each script has its source.
+
+    If Redis had lost a script, a command with its hash alone would fail, and the commands behind it would run nevertheless.
+    """
+    commands: list[Sequence[Argument]] = []
+    sent: set[str] = set()
+    for name, keys, args in calls:
+        it = script_named(name)
+        head: tuple[Argument, ...] = ("EVALSHA", it.sha) if name in sent else ("EVAL", it.source)
+        commands.append((*head, len(keys), *keys, *args))
+        sent.add(name)
+    return commands

@@ -55,7 +55,9 @@ class SharedMessages:
         queued, self._queued = self._queued, []
         while queued:
             count, size = 0, 0
-            while count < len(queued) and (not count or size + len(queued[count].commands) <= LARGEST_MESSAGE):
+            while count < len(queued) and (
+                not count or size + len(queued[count].commands) <= LARGEST_MESSAGE
+            ):
                 size += len(queued[count].commands)
                 count += 1
             self._send_message(queued[:count])

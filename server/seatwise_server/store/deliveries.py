@@ -1,0 +1,52 @@
+"""What follows the storing of a match's record, in one message to Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seatwise_referee.match_state import MatchState
+from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.store.matches import forget_call
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.redis.client import RedisClient
+from seatwise_server.store.results import append_call
+from seatwise_server.store.seats import release_calls
+from seatwise_server.store.sets import end_call
+
+
+@dataclass(frozen=True, slots=True)
+class EndedMatch:
+    """A match whose record is stored."""
+
+    match: str
+    bots: Sequence[str]
+    """In the order of the seats."""
+    state: MatchState
+    keep_s: int
+    """For how many seconds the record is kept."""
+    competition: str = ""
+    """The ladder or league; empty if there is none."""
+    result: LoggedResult | None = None
+    """The result, if it counts in the competition."""
+    deal_set: tuple[str, int] | None = None
+    """The set of duplicate deals, and the match's number in it."""
+
+
+class Deliveries:
+    """The last changes of a match. Each may be repeated."""
+
+    def __init__(self, client: RedisClient) -> None:
+        self._client = client
+
+    async def conclude_match(self, ended: EndedMatch) -> None:
+        """Lists the match as over, logs its result and ends its part of its set; then frees its bots for other matches.
+
+        Call it after `Journal.retire_match`.
+        """
+        noted = [forget_call(ended.match, ended.keep_s, ended.state)]
+        if ended.competition and ended.result:
+            noted.append(append_call(ended.competition, ended.result))
+        if ended.deal_set:
+            noted.append(end_call(*ended.deal_set, ended.match, ended.state, ended.keep_s))
+        await scripts.run_phases(self._client, noted, release_calls(ended.match, ended.bots))
