@@ -109,10 +109,9 @@ class Pairing:
                 await self._proposals.seat_created(proposal, await self._bots_of(left.match))
 
     async def _pair_queue(self, queue: Queue, count: int) -> bool:
-        """Seats as many tables as there are bots for, of whom `count` waited at the start of the pass. Returns
-        whether the queue is shorter now.
+        """Seats as many tables as there are bots for; returns whether the queue is shorter now.
 
-        Without enough house bots, a table waits for all its bots without a limit.
+        At the start of the pass `count` bots waited. Without enough house bots, a table waits for all its bots without a limit.
         """
         helps = len(self._house.get(queue.game, ())) >= queue.seats - 1
         patience_ms = queue.patience_ms if helps else FOR_EVER_MS
