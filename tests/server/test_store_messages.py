@@ -15,7 +15,7 @@ from redis.exceptions import ResponseError
 
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.store import RedisClient
-from seatwise_server.store.redis.shared_messages import LARGEST_MESSAGE
+from seatwise_server.store.redis.shared_messages import MOST_COMMANDS_A_MESSAGE
 
 CALLERS = 50
 
@@ -55,8 +55,8 @@ async def test_callers_of_one_turn_share_a_message_and_get_their_own_answers(
 async def test_a_large_message_is_divided_and_no_caller_is(
     client: RedisClient, messages: list[list[str]]
 ) -> None:
-    many = [("SET", "key", number) for number in range(3 * LARGEST_MESSAGE)]
-    few = [("INCR", "other")] * (LARGEST_MESSAGE - 1)
+    many = [("SET", "key", number) for number in range(3 * MOST_COMMANDS_A_MESSAGE)]
+    few = [("INCR", "other")] * (MOST_COMMANDS_A_MESSAGE - 1)
     [set_all, counted, counted_on] = await asyncio.gather(*map(client.call_many, (many, few, few)))
     assert (len(set_all), sorted(counted + counted_on)) == (len(many), list(range(1, 2 * len(few) + 1)))
     assert sorted(map(len, messages)) == sorted([len(many), len(few), len(few)])

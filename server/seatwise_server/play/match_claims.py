@@ -117,7 +117,7 @@ class MatchClaims:
         return died_at_it or deaths >= MOST_DEATHS_IN_ALL
 
     async def _keep_journal(self, match: str, epoch: int, journal: Sequence[bytes]) -> None:
-        """Waits until the replicas have what was read. What a failover loses all the same is written again: the tail is kept."""
+        """Waits until the replicas have these entries. The tail is kept, to write again the entries that a failover loses."""
         await self.flusher.wait_for_replicas(match)
         self.flusher.keep_tail(match, epoch, self.owner, journal)
 

@@ -1,4 +1,4 @@
-"""What follows the storing of a match's record, in one message to Redis."""
+"""The steps after the storing of a match's record, in one message to Redis."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call
 from seatwise_server.store.redis.scripts import ScriptCall
 
-_ABSENT = -1
+_BOT_ABSENT = -1
 """The answer of `seat_room.lua` for a bot that is not present."""
-_OFF = -2
+_BOT_OFF = -2
 """Its answer for a bot that is off the queues."""
 
 
@@ -136,7 +136,7 @@ class Seats:
         """Returns how many more seats the bot may take in each of these queues, like `free_places`."""
         calls = [_room_call(bot, queue) for queue in queues]
         answers = await scripts.run_script_many(self._client, "seat_room", calls)
-        return [QueueRoom(max(0, answer), answer == _ABSENT, answer == _OFF) for answer in answers]
+        return [QueueRoom(max(0, answer), answer == _BOT_ABSENT, answer == _BOT_OFF) for answer in answers]
 
     async def put_offer(self, bot: str, match: str, seat: int, epoch: int, offer: bytes) -> bool:
         """Offers the seat and notifies all lobbies on `keys.OFFERS_CHANNEL`.

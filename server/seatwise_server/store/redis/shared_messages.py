@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 Command: TypeAlias = tuple[Sequence[bytes | str | int], dict[str, Any]]
 """The words of a command, and redis-py's options for parsing its answer."""
 
-LARGEST_MESSAGE = 128
+MOST_COMMANDS_A_MESSAGE = 128
 """The most commands of one message; more than that go into several messages at once."""
 
 
@@ -56,7 +56,7 @@ class SharedMessages:
         while queued:
             count, size = 0, 0
             while count < len(queued) and (
-                not count or size + len(queued[count].commands) <= LARGEST_MESSAGE
+                not count or size + len(queued[count].commands) <= MOST_COMMANDS_A_MESSAGE
             ):
                 size += len(queued[count].commands)
                 count += 1
