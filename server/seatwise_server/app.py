@@ -36,6 +36,7 @@ from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.token_uses import TokenUses
 from seatwise_server.store import AppendTimeouts, Flusher, Listeners, Store, check_server, connect
+from seatwise_server.store.redis.recorded_reads import RecordingClient
 from seatwise_server.store.tokens import AdminTokenFile
 from seatwise_server.tls.certificate_reloader import CertificateReloader
 from seatwise_server.tls.self_signed import ensure_self_signed
@@ -144,7 +145,7 @@ class _Server:
         patience = AppendTimeouts(gone_for_good_s=config.gone_for_good_s)
         self._flusher = Flusher.of(client, listeners, patience, facts.wait)
         self._websockets = self._new_websockets()
-        store = Store.of(client)
+        store = Store.of(RecordingClient(client) if port and not self._forwarder else client)
         self._token_uses = TokenUses(store.credentials)
         common = self._new_common(store, self._bind_port(), facts.durability)
         http = _with_lobby(common)

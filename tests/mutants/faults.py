@@ -2793,6 +2793,20 @@ FAULTS: tuple[Fault, ...] = (
         (f"{OPENAPI}::test_the_policy_of_the_page_allows_its_style",),
     ),
     Fault(
+        "a 304 is sent although what was read has changed",
+        "server/seatwise_server/store/redis/recorded_reads.py",
+        "return _digest_of(await self._read_again(self._client)) == self._digest",
+        "return _digest_of(await self._read_again(self._client)) != b''",
+        ("tests/server/test_rest_caching.py",),
+    ),
+    Fault(
+        "a version is shared by callers with other rights",
+        "server/seatwise_server/rest/known_versions.py",
+        "    return method, asked, caller.bot, caller.name, caller.scopes\n",
+        '    return method, asked, "", "", frozenset()\n',
+        ("tests/server/test_rest_caching.py",),
+    ),
+    Fault(
         "a null in a body of JSON is taken for a field that is not set",
         "server/seatwise_server/rest/json_requests.py",
         "        if value is None:\n",

@@ -1,0 +1,190 @@
+"""Caching at the REST door: a 304 repeats reads instead of work, and is sent only if the response is the same."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from harness import House, HttpConnection
+from harness.house import house_in, in_memory
+from harness.published import DEAL_SET, LADDER, LEAGUE, Published, publishing
+
+from seatwise_referee.ending import Ending
+from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.config import HttpSettings
+from seatwise_server.rest.endpoints import OperationEndpoint
+from seatwise_server.rest.known_versions import MOST_READS_KEPT, KnownVersions
+from seatwise_server.store import RedisClient
+from seatwise_server.store.redis.recorded_reads import ReadRecording, RecordingClient, recording_reads
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shown() -> AsyncIterator[tuple[House, Published]]:
+    """A server that has something of everything."""
+    with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
+        async with house_in(Path(folder), http=HttpSettings(port=0)) as house, publishing(house) as published:
+            yield house, published
+
+
+@pytest.fixture
+def http_house(shown: tuple[House, Published]) -> House:
+    """The server."""
+    return shown[0]
+
+
+@pytest.fixture
+def published(shown: tuple[House, Published]) -> Published:
+    """What it has."""
+    return shown[1]
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The methods of the responses that were computed since."""
+    methods: list[str] = []
+    read = OperationEndpoint._read
+
+    async def counted(self: OperationEndpoint, *args: Any) -> Any:
+        methods.append(self.operation.method)
+        return await read(self, *args)
+
+    monkeypatch.setattr(OperationEndpoint, "_read", counted)
+    return methods
+
+
+def paths_of(what: Published) -> list[str]:
+    """Of all resources that change and that everybody may read."""
+    return [
+        "games/ugo",
+        *what.matches,
+        *("matches", "matches?pageSize=2", f"matches?bot={what.bots[0]}"),
+        *("bots", what.bots[0], f"{what.bots[0]}/opponents", DEAL_SET),
+        *("ladders", LADDER, f"{LADDER}/standings", f"{LADDER}/standingsHistory", f"{LADDER}/results"),
+        *("leagues", LEAGUE, f"{LEAGUE}/standings", f"{LEAGUE}/results"),
+    ]
+
+
+async def tag_of(http: HttpConnection, path: str) -> str:
+    """The ETag of a response that was asked for twice, so that the server knows what it reads."""
+    answer = await http.get(f"/v1/{path}")
+    assert answer.status == 200, path
+    tag = answer.headers["etag"]
+    assert (await http.get(f"/v1/{path}", if_none_match=tag)).status == 304, path
+    return tag
+
+
+async def test_what_was_asked_for_twice_is_not_computed_again(
+    http_house: House, published: Published, computed: list[str]
+) -> None:
+    async with http_house.http() as http:
+        for path in paths_of(published):
+            tag = await tag_of(http, path)
+            computed.clear()
+            again = await http.get(f"/v1/{path}", if_none_match=tag)
+            assert (again.status, again.body, again.headers["etag"], computed) == (304, b"", tag, []), path
+
+
+async def test_a_version_is_known_only_to_callers_with_the_same_rights(
+    http_house: House, published: Published
+) -> None:
+    in_a_set = f"/v1/{published.matches[1]}"
+    async with http_house.http(http_house.admin.token) as operator, http_house.http() as anybody:
+        full = await tag_of(operator, published.matches[1])
+        withheld = await tag_of(anybody, published.matches[1])
+        assert full != withheld
+        assert (await anybody.get(in_a_set, if_none_match=full)).status == 200
+        assert (await operator.get(in_a_set, if_none_match=withheld)).status == 200
+        assert (await operator.get(in_a_set, if_none_match=full)).status == 304
+
+
+async def test_whatever_changes_is_sent_again(http_house: House, published: Published) -> None:
+    assert http_house.server
+    store, bot = http_house.server.store, published.bots[0]
+    async with http_house.http() as http:
+
+        async def changes(path: str, tag: str) -> None:
+            now = await http.get(f"/v1/{path}", if_none_match=tag)
+            assert (now.status, now.body) == (200, (await http.get(f"/v1/{path}")).body), path
+            assert now.headers["etag"] != tag
+
+        in_a_set, waiting, stranger = published.matches[1], published.matches[-1], published.bots[-1]
+        first = ("matches", in_a_set, waiting, "bots", stranger)
+        tags = {path: await tag_of(http, path) for path in first}
+        assert "withheld" in (await http.get(f"/v1/{in_a_set}")).body.decode().lower()
+        await http_house.admin.abort(waiting)
+        await store.bots.revoke_token(stranger)
+        await store.sets.close_set(DEAL_SET, 3600)
+        for path in first:
+            await changes(path, tags[path])
+        second = (LADDER, f"{LADDER}/results", LEAGUE, f"{LEAGUE}/results", f"{LEAGUE}/standings", bot)
+        tags = {path: await tag_of(http, path) for path in second}
+        endings = (Ending.COMPLETED, Ending.COMPLETED)
+        played = LoggedResult(1, "matches/one-more", tuple(published.bots[:2]), (3, 2), (1, 2), endings)
+        for competition in (LADDER, LEAGUE):
+            await store.results.append_result(competition, played)
+        await store.ladders.take_off(bot, LADDER, "FORFEITS")
+        for path in second:
+            await changes(path, tags[path])
+
+
+# The parts
+
+
+async def record(client: RedisClient, *commands: tuple[str, ...]) -> ReadRecording:
+    """What one operation does with the store."""
+    recorder = RecordingClient(client)
+    with recording_reads() as reads:
+        for command in commands:
+            await recorder.call(*command)
+    return reads
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_reads_are_unchanged_until_one_of_their_replies_is_another(client: RedisClient) -> None:
+    await client.call("HSET", "{a}", "field", "1")
+    reads = await record(client, ("HGETALL", "{a}"), ("GET", "{b}"), ("HGETALL", "{a}"))
+    assert (reads.is_repeatable, len(reads.commands)) == (True, 2)
+    assert await reads.is_unchanged()
+    await client.call("SET", "{b}", "2")
+    assert not await reads.is_unchanged()
+    await client.call("DEL", "{b}")
+    assert await reads.is_unchanged()
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_only_what_reads_is_repeated(client: RedisClient) -> None:
+    for command in (("SET", "{a}", "1"), ("INCR", "{a}"), ("TIME",)):
+        reads = await record(client, ("GET", "{a}"), command)
+        assert not reads.is_repeatable, command
+        known = KnownVersions()
+        known.keep_version(("m", b"", "", "", frozenset()), "1", reads)
+        assert known.get_version(("m", b"", "", "", frozenset())) is None
+    recorder = RecordingClient(client)
+    with recording_reads() as waits:
+        await recorder.call_blocking("BLPOP", "{list}", "0.01")
+    assert not waits.is_repeatable
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_reads_that_changed_while_they_were_recorded_are_not_repeated(client: RedisClient) -> None:
+    recorder = RecordingClient(client)
+    with recording_reads() as reads:
+        await recorder.call("GET", "{a}")
+        await client.call("SET", "{a}", "2")
+        await recorder.call("GET", "{a}")
+    assert not reads.is_repeatable
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_the_memory_of_versions_is_bounded(client: RedisClient) -> None:
+    known, reads = KnownVersions(), await record(client, ("GET", "{a}"))
+    for number in range(MOST_READS_KEPT):
+        known.keep_version(("m", str(number).encode(), "", "", frozenset()), "1", reads)
+    assert known.get_version(("m", b"0", "", "", frozenset())) is None
+    assert known.get_version(("m", str(MOST_READS_KEPT - 1).encode(), "", "", frozenset()))
