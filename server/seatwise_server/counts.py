@@ -27,6 +27,8 @@ class Counts:
         """Items of bots that were rejected, by reason."""
         self.refusals: Counter[str] = Counter()
         """Calls that were refused and streams that were ended, by reason."""
+        self.http_refusals: Counter[str] = Counter()
+        """Those of `refusals` that the HTTP port of this process has sent."""
         self.append_buckets = [0] * (len(LATENCY_BOUNDS_S) + 1)
         self.append_s = 0.0
 
@@ -41,6 +43,11 @@ class Counts:
             self.moves += len(entry.calls)
         elif type(entry) is Agreed:
             self.timeouts += len(entry.silent)
+
+    def count_http_refusal(self, reason: str) -> None:
+        """Counts a refusal that the HTTP port sends."""
+        self.refusals[reason] += 1
+        self.http_refusals[reason] += 1
 
     def count_append(self, took_s: float) -> None:
         """Counts an answer of the journal that came `took_s` seconds after its append."""

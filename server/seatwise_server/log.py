@@ -22,19 +22,35 @@ _COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
 _IGNORES_INTERRUPTS: Final = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-class _Lenient:
-    """A stream whose write errors are ignored: a log reader that has gone must not stop a match."""
+class _LineWriter:
+    """Writes each line by one call of the system, so that lines of two processes on one pipe or file are not mixed.
+
+    Write errors are ignored: a log reader that has gone must not stop a match.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._descriptor = _descriptor_of(stream)
 
-    def write(self, text: str) -> None:
+    def write(self, line: str) -> None:
         with contextlib.suppress(OSError, ValueError):  # a broken pipe, a full disk; a closed file
-            self._stream.write(text)
+            if self._descriptor is None:
+                self._stream.write(line)
+                return
+            rest = line.encode("utf-8", "backslashreplace")
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
 
     def flush(self) -> None:
         with contextlib.suppress(OSError, ValueError):
             self._stream.flush()
+
+
+def _descriptor_of(stream: TextIO) -> int | None:
+    try:
+        return stream.fileno()
+    except (AttributeError, OSError, ValueError):  # a stream in memory, or one that chooses where it writes
+        return None
 
 
 class _Foreground:
@@ -89,6 +105,6 @@ def configure(
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(_Lenient(out)),  # type: ignore[arg-type]  # it writes and flushes
+        logger_factory=structlog.WriteLoggerFactory(_LineWriter(out)),  # type: ignore[arg-type]  # it writes and flushes
         cache_logger_on_first_use=True,
     )

@@ -20,6 +20,7 @@ import structlog
 
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import HttpSettings, SpectatorDelay
+from seatwise_server.counts import COUNTS
 from seatwise_server.embedded.folder import socket_path
 from seatwise_server.tls.tls_files import TlsFiles
 
@@ -87,7 +88,7 @@ class ReadProcess:
         """The process also serves HTTP if it is given a port, on which connections wait until it is there."""
         self._settings = settings
         self._http_port = http_port
-        self._is_ready = False
+        self._is_ready = self._is_stopping = False
         self.folder = Path(settings.data) / "reads"
         """The folder of its socket."""
         self._forwarder = forwarder
@@ -102,6 +103,7 @@ class ReadProcess:
 
     async def stop(self) -> None:
         """Ends the process in order, and takes no more connections."""
+        self._is_stopping = True
         if self._http_port:
             self._http_port.close()
         if self._process:
@@ -146,7 +148,9 @@ class ReadProcess:
         watching = asyncio.create_task(_watch_memory(process))
         try:
             await self._connect_when_ready(process, path)
-            log.warning("read_process_ended", code=await process.wait())
+            await _count_refusals_of(process)
+            code = await process.wait()
+            (log.info if self._is_stopping else log.warning)("read_process_ended", code=code)
         finally:
             self._process = self.pid = None
             await cancel_until_ended([watching])
@@ -164,6 +168,14 @@ class ReadProcess:
                 self.pid = process.pid
                 self._send_ready()
                 log.info("read_process_started", pid=process.pid)
+
+
+async def _count_refusals_of(process: asyncio.subprocess.Process) -> None:
+    """Adds the refusals of the process to those of this server, until its standard output ends. Each line has new ones."""
+    assert process.stdout
+    while line := await process.stdout.readline():
+        with suppress(ValueError):  # a line that is no report, e.g. of a library
+            COUNTS.refusals.update(json.loads(line))
 
 
 async def _watch_memory(process: asyncio.subprocess.Process) -> None:

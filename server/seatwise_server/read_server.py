@@ -12,6 +12,8 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,15 @@ from seatwise.cli import decks
 from seatwise_server import log
 from seatwise_server.app import PortBusy, StoreLost, running
 from seatwise_server.config import Config, HttpSettings, SpectatorDelay
+from seatwise_server.counts import COUNTS
 from seatwise_server.read_process import IS_READY, READS_END_S, READY
 from seatwise_server.store.errors import StoreError
 from seatwise_server.tls.tls_files import TlsError, TlsFiles
 
 logger = structlog.get_logger()
 
+COUNT_EVERY_S = 1.0
+"""Seconds between two reports of refusals to the server, which has them in its metrics."""
 NICENESS = 10
 """The niceness of the process, so that matches have priority."""
 
@@ -98,12 +103,30 @@ async def _serve(config: Config) -> None:
     async with running(config, None, pipe.is_server_ready) as server:
         threading.Thread(target=pipe.watch_server, args=(loop, stop), daemon=True).start()
         os.write(sys.stdout.fileno(), READY)
+        reporting = asyncio.create_task(_report_refusals(sys.stdout.fileno()))
         stopping = asyncio.create_task(stop.wait())
         either: list[asyncio.Future[Any]] = [stopping, server.stopped]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
+        reporting.cancel()
         if server.stopped.done():
             await server.stopped
+
+
+async def _report_refusals(descriptor: int) -> None:
+    """Writes the refusals over HTTP since the last report as one line of JSON, if there are any. Runs until cancelled.
+
+    Those of forwarded reads are counted by the server itself.
+    """
+    os.set_blocking(descriptor, False)
+    told: Counter[str] = Counter()
+    while True:
+        await asyncio.sleep(COUNT_EVERY_S)
+        now = Counter(COUNTS.http_refusals)
+        if news := now - told:
+            with suppress(BlockingIOError):  # the server stands still: the next report has these too
+                os.write(descriptor, json.dumps(news).encode() + b"\n")
+                told = now
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from golden.openapi_golden import OPENAPI, openapi_text
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
+from seatwise_server.league.rules import schedule_of
+from seatwise_server.league.settings import League
 from seatwise_server.refusal import REASONS
 from seatwise_server.rest.openapi import openapi_document, openapi_json
 from seatwise_server.rest.openapi_errors import OWN_REASONS
@@ -94,6 +96,13 @@ def test_an_example_has_the_schema_beside_it(media: dict[str, Any]) -> None:
     examples = [example["value"] for example in media.get("examples", {}).values()]
     for example in [*examples, *([media["example"]] if "example" in media else [])]:
         assert not [error.message for error in validator.iter_errors(example)]
+
+
+def test_the_settings_in_the_example_of_a_league_make_a_schedule() -> None:
+    posted = DOCUMENT["paths"]["/v1/leagues"]["post"]["requestBody"]["content"]["application/json"]["example"]
+    league = League.from_json(json.loads(posted["settings"]))
+    assert schedule_of(league)
+    assert posted["name"] == f"leagues/{league.name}"
 
 
 def test_reasons_of_single_methods_are_those_of_methods_that_exist() -> None:

@@ -2807,6 +2807,27 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_rest_caching.py",),
     ),
     Fault(
+        "a second Authorization header is taken",
+        "server/seatwise_server/rest/http_protocol.py",
+        "            if name in self._single_headers:\n",
+        "            if name in self._single_headers and name == b'':\n",
+        ("tests/server/test_rest_hostile.py",),
+    ),
+    Fault(
+        "a head that comes at once is parsed at once, whatever its size",
+        "server/seatwise_server/rest/http_protocol.py",
+        "PARSED_AT_ONCE = 8 * 1024\n",
+        "PARSED_AT_ONCE = 8 * 1024 * 1024\n",
+        ("tests/server/test_rest_hostile.py::test_a_head_of_200_kb_is_refused_before_its_end",),
+    ),
+    Fault(
+        "each refused token is a log line",
+        "server/seatwise_server/services/refused_token_log.py",
+        "self._refused[address] > MOST_LINES_OF_ADDRESS or self._written >= MOST_LINES",
+        "self._written < 0",
+        ("tests/server/test_authentication.py",),
+    ),
+    Fault(
         "a null in a body of JSON is taken for a field that is not set",
         "server/seatwise_server/rest/json_requests.py",
         "        if value is None:\n",

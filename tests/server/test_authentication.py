@@ -10,8 +10,10 @@ from doubles.virtual import in_virtual_time
 from structlog.testing import capture_logs
 
 from seatwise_server.refusal import Refusal
+from seatwise_server.services import refused_token_log
 from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, SCOPES_OF_PEOPLE, Access
 from seatwise_server.services.authentication import ANONYMOUS, Authenticator, Caller, read_bearer_token
+from seatwise_server.services.refused_token_log import RefusedTokenLog
 from seatwise_server.services.token_uses import TokenUses
 from seatwise_server.store.credentials import Credential
 
@@ -150,6 +152,35 @@ async def test_a_use_is_written_once_a_minute_and_not_by_the_call_itself() -> No
         await uses.write_uses()
         await door.authorize(METHODS[Access.PLAY], ANN)
     assert written == ["bots/ann/versions/1"]
+
+
+def test_an_address_has_few_lines_for_refused_tokens_in_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = 100.0
+    monkeypatch.setattr(refused_token_log.time, "monotonic", lambda: now_s)
+    refusals = RefusedTokenLog()
+    with capture_logs() as lines:
+        for port in range(200):
+            refusals.write_refusal("UNKNOWN", f"ipv4:10.0.0.9:{port}")
+        refusals.write_refusal("UNKNOWN", "ipv4:10.0.0.8:1")
+        assert [line["peer"] for line in lines] == [
+            *(f"ipv4:10.0.0.9:{port}" for port in range(5)),
+            "ipv4:10.0.0.8:1",
+        ]
+        lines.clear()
+        now_s = 101.0
+        refusals.write_refusal("UNKNOWN", "ipv4:10.0.0.9:7")
+    assert [(line["event"], line.get("count"), line.get("addresses")) for line in lines] == [
+        ("token_refusals_left_out", 195, 2), ("token_refused", None, None)
+    ]  # fmt: skip
+
+
+def test_many_addresses_share_the_lines_for_refused_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refused_token_log.time, "monotonic", lambda: 100.0)
+    refusals = RefusedTokenLog()
+    with capture_logs() as lines:
+        for number in range(1000):
+            refusals.write_refusal("UNKNOWN", f"ipv4:10.0.{number // 250}.{number % 250}:1")
+    assert len(lines) == refused_token_log.MOST_LINES
 
 
 @in_virtual_time

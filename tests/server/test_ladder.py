@@ -301,7 +301,11 @@ async def test_times_and_the_history_show_when_bots_stood_where(house: House) ->
     request.bots.append(point.standings[1].bot)
     [point] = (await it.stub.ListStandingsHistory(request)).points
     assert [each.place for each in point.standings] == [2]
-    request.bots.extend(["bots/a/versions/1"] * 20)
+    request.bots[0] = "not-a-bot"
+    refused = await refusal_of(it.stub.ListStandingsHistory(request))
+    assert refused.reason == "INVALID_ARGUMENT"
+    assert "bots has 'not-a-bot': a bot is named" in refused.message
+    request.bots[:] = ["bots/a/versions/1"] * 21
     refused = await refusal_of(it.stub.ListStandingsHistory(request))
     assert refused.reason == "INVALID_ARGUMENT"
 

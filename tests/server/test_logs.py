@@ -12,6 +12,7 @@ import re
 import secrets
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 import structlog
@@ -169,6 +170,23 @@ async def test_a_log_that_nobody_reads_stops_nothing(monkeypatch):
         structlog.get_logger().info("said_to_nobody")
     finally:
         structlog.configure(**before)
+
+
+async def test_a_line_is_written_by_one_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Two processes may write to one pipe: a line in two pieces could have a line of the other inside."""
+    written: list[bytes] = []
+    before = structlog.get_config()
+    with (tmp_path / "log").open("w") as stream, monkeypatch.context() as patch:
+        patch.setattr("sys.stderr", stream)
+        patch.setattr(log.os, "write", lambda _, line: written.append(line) or len(line))
+        try:
+            log.configure("info", is_terminal=False)
+            structlog.get_logger().info("said", text="x" * 10_000)
+        finally:
+            structlog.configure(**before)
+    [line] = written
+    assert line.endswith(b"}\n")
+    assert json.loads(line)["text"] == "x" * 10_000
 
 
 class Terminal(io.StringIO):

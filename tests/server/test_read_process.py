@@ -23,6 +23,7 @@ from seatwise.v1 import match_pb2
 from seatwise.v1 import match_service_pb2 as pb
 from seatwise_server import read_process
 from seatwise_server.config import HttpSettings
+from seatwise_server.counts import COUNTS
 from seatwise_server.read_process import ReadProcess
 from seatwise_server.refusal import Refusal
 from seatwise_server.rpc import read_forwarder
@@ -319,6 +320,22 @@ async def test_a_connection_waits_while_the_process_is_started_again(http_readin
         await http.send("GET", "/v1/games")
         assert (await http.answer(within_s=BACK_WITHIN_S)).status == 200
     assert process.pid != before
+
+
+async def test_the_server_counts_what_is_refused_over_http(http_reading_house: House) -> None:
+    before = COUNTS.refusals["METHOD_NOT_ALLOWED"]
+    async with http_reading_house.http() as http:
+        for _ in range(2):
+            await http.send("PUT", "/v1/games")
+            assert (await http.answer(within_s=BACK_WITHIN_S)).status == 405
+    await until(lambda: COUNTS.refusals["METHOD_NOT_ALLOWED"] == before + 2)
+
+
+async def test_the_end_of_the_process_is_no_warning_when_the_server_stops() -> None:
+    with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
+        async with house_in(Path(folder), has_read_process=True, http=HttpSettings(port=0)) as house:
+            await process_other_than(process_of(house))
+        assert [each["level"] for each in house.logs.named("read_process_ended")] == ["info"]
 
 
 async def test_the_http_port_is_free_when_the_server_has_stopped() -> None:

@@ -316,6 +316,7 @@ BROKEN = {
     b'{"bot":true}': "INVALID_ARGUMENT",
     b'{"bot":["a"]}': "INVALID_ARGUMENT",
     b'{"bot":"a-null-owner","owner":null}': "INVALID_ARGUMENT",
+    b'{"bot":"two-ids","requestId":"a","request_id":"b"}': "INVALID_ARGUMENT",
     b'{"bot":{"a":{}}}': "INVALID_ARGUMENT",
     b'{"bot":"\\ud800"}': "INVALID_ARGUMENT",
     b'{"bot":"a\\u0000"}': "INVALID_ARGUMENT",

@@ -159,6 +159,39 @@ async def test_a_head_that_never_ends_is_not_kept(http_house: House) -> None:
     assert await is_served(http_house)
 
 
+async def test_a_head_of_200_kb_is_refused_before_its_end(http_house: House) -> None:
+    async with http_house.http() as http:
+        with contextlib.suppress(ConnectionError):
+            await http.send_raw(GET + b"x: " + b"y" * 200_000)
+        answer = answer_in(await http.ends())
+        assert (answer.status, answer.reason) == (431, "REQUEST_TOO_LARGE")
+
+
+async def test_requests_behind_a_large_body_are_no_large_head(http_house: House) -> None:
+    async with http_house.http(http_house.admin.token) as http:
+        body = b'{"bot": "large-body"' + b" " * 100_000 + b"}"
+        head = f"POST /v1/bots HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {http_house.admin.token}\r\n"
+        typed = f"{head}content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        await http.send_raw(typed.encode() + body + GET)
+        assert (await http.answer()).status == 200
+        await http.send_raw(b"\r\n")
+        assert (await http.answer()).status == 200
+
+
+@pytest.mark.parametrize("name", ["Host", "AUTHORIZATION", "content-type"])
+async def test_a_header_that_decides_is_given_once(http_house: House, name: str) -> None:
+    twice = f"{name}: Bearer a\r\n{name.lower()}: Bearer b\r\n".encode()
+    async with http_house.http() as http:
+        await http.send_raw(b"GET /v1/games HTTP/1.1\r\n" + twice + b"\r\n")
+        answer = answer_in(await http.ends())
+        assert (answer.status, answer.reason) == (400, "MALFORMED")
+        assert answer.message == f"the header {name.lower()} is given twice"
+    async with http_house.http() as http:
+        once = b"GET /v1/games HTTP/1.1\r\nhost: a\r\ncontent-type: b\r\nx: c\r\nx: d\r\n\r\n"
+        await http.send_raw(once * 2)
+        assert [(await http.answer()).status for _ in range(2)] == [200, 200]
+
+
 async def test_a_head_of_some_kilobytes_is_taken(http_house: House) -> None:
     async with http_house.http() as http:
         assert (await http.get("/v1/games", cookie="y" * 12_000)).status == 200

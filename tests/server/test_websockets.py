@@ -139,8 +139,9 @@ async def test_each_end_of_a_stream_is_one_log_line_that_names_the_door(ws_house
         ('{"items": [], "items": []}', ": a key is there twice"),
         ('{"items": [{"seat": {}, "pong": {"number": []}}]}', "seat field: a value has a type that its field does not take"),
         ('{"items": [{"seat": 1, "seat": 0}]}', ": a key is there twice"),
+        ('{"items": [{"submitMove": {"requestId": "a", "request_id": "b"}}]}', ": a key is there twice"),
     ],
-    ids=["half", "list", "number", "misspelt", "no item", "unknown", "text", "surrogate", "deep", "deep item", "long", "huge", "empty", "null", "deep list", "deep value", "twice", "types", "twice in item"],
+    ids=["half", "list", "number", "misspelt", "no item", "unknown", "text", "surrogate", "deep", "deep item", "long", "huge", "empty", "null", "deep list", "deep value", "twice", "types", "twice in item", "two spellings"],
 )  # fmt: skip
 async def test_json_that_is_no_item_is_answered_and_the_stream_goes_on(house: House, said: str, why: str):
     house.subprotocol = JSON

@@ -197,7 +197,7 @@ class _EventStreamResponse(Response):
 
     def _encode_error(self, error: Exception) -> bytes:
         refusal = call_log_of(self._request).refusal_for(error)
-        COUNTS.refusals[refusal.reason] += 1
+        COUNTS.count_http_refusal(refusal.reason)
         return self._form.before_error + write_error(refusal) + self._form.after_item
 
     async def _send_chunk(self, send: Send, chunk: bytes, *, is_open: bool) -> None:

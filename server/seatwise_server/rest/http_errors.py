@@ -54,5 +54,5 @@ def error_headers(refusal: Refusal) -> dict[str, str]:
 
 def error_response(refusal: Refusal) -> Response:
     """Returns the response that tells of a refusal, and counts it."""
-    COUNTS.refusals[refusal.reason] += 1
+    COUNTS.count_http_refusal(refusal.reason)
     return Response(write_error(refusal), http_status_of(refusal), error_headers(refusal), JSON_TYPE)

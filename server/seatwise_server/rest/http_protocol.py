@@ -29,6 +29,10 @@ HALF_OPEN_S = 30.0
 """A caller whose machine does not confirm what it was sent for so long is gone."""
 LARGEST_HEAD = 16 * 1024
 """Bytes of the request line and all headers."""
+PARSED_AT_ONCE = 8 * 1024
+"""Bytes. A head that is too large is refused while it comes, even if all of it comes at once."""
+ONCE_ONLY_HEADERS = frozenset({b"authorization", b"content-type", b"host"})
+"""Headers that decide who calls and what is asked: two of them could be read differently by a proxy and by this server."""
 MOST_DISCARDED = 4 * 2**20
 """Bytes of a request that was refused already and is still sent."""
 LINGER_S = 2.0
@@ -96,6 +100,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._unfinished_bytes = 0
         """Bytes of a head that is not complete."""
         self._head_bytes = 0
+        self._single_headers = set[bytes]()
+        """Those of `ONCE_ONLY_HEADERS` that this request has had."""
         self._body_bytes = 0
         self._refusal: Refusal | None = None
         self._answered: RequestResponseCycle | None = None
@@ -127,6 +133,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parses the next bytes."""
+        for start in range(0, len(data), PARSED_AT_ONCE):
+            self._parse(data[start : start + PARSED_AT_ONCE])
+
+    def _parse(self, data: bytes) -> None:
         if self._is_hung_up:
             self._discard(data)
             return
@@ -144,6 +154,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._is_in_head = self._has_boundary = True
         self._head_bytes = self._body_bytes = 0
+        self._single_headers.clear()
         if self._request_timer is None:
             self._start_request_timer()
 
@@ -155,7 +166,14 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """One header."""
         self._count_head(len(name) + len(value) + 4)
+        self._check_single(name.lower())
         super().on_header(name, value)
+
+    def _check_single(self, name: bytes) -> None:
+        if name in ONCE_ONLY_HEADERS:
+            if name in self._single_headers:
+                self._refuse(Refusal("MALFORMED", f"the header {name.decode()} is given twice"))
+            self._single_headers.add(name)
 
     def on_headers_complete(self) -> None:
         """The head is complete: the application begins."""
@@ -234,7 +252,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         """Says why, unless a response is on its way, and closes the connection when the caller has had time to read it."""
         if not self._is_hung_up and not self.transport.is_closing():
             self._is_hung_up = True
-            COUNTS.refusals[refusal.reason] += 1
+            COUNTS.count_http_refusal(refusal.reason)
             if (
                 self._answered is None
                 or not self._answered.response_started

@@ -38,11 +38,14 @@ _RFC_3339 = re.compile(
 
 def check_json_types(given: Mapping[str, Any], type_: Descriptor, path: str = "") -> None:
     """Raises `Refusal` INVALID_ARGUMENT that names the field, as timeControl.bankMs, unless all fields exist and fit."""
+    spelling: dict[int, str] = {}
     for name, value in given.items():
         field = type_.fields_by_camelcase_name.get(name) or type_.fields_by_name.get(name)
         where = f"{path}{name[:40]}"
         if field is None:
             raise Refusal("INVALID_ARGUMENT", f"there is no field {where!r} here", field=where)
+        if (other := spelling.setdefault(field.number, name)) != name:
+            raise Refusal("INVALID_ARGUMENT", f"{path}{other} and {where} are the same field", field=where)
         if value is not None:  # null is the default of every field
             _check_field(value, field, where)
 

@@ -10,7 +10,9 @@ from typing import Any
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from seatwise.kits import DEFAULT_GAME
-from seatwise_referee.games.registry import GAMES
+from seatwise_referee.games.registry import GAMES, default_time_control
+from seatwise_referee.journal import canonical_json
+from seatwise_server.league.settings import Entrant, League
 from seatwise_server.rest.proto_comments import is_required, read_comments
 
 ID_EXAMPLES = {
@@ -26,6 +28,18 @@ ID_EXAMPLES = {
 }
 """An example of each variable part of a resource name."""
 
+_LEAGUE = League(
+    name="summer",
+    game="ugo",
+    format="round-robin",
+    seats=2,
+    entrants=(
+        Entrant("lowest", "bots/lowest/versions/1"),
+        Entrant("greedy", "bots/house-greedy/versions/1"),
+    ),
+    options={"rounds": 1},
+    time=default_time_control("ugo"),
+)
 _RESOURCE = re.compile(r"[a-z]+/\{[a-z{}/]+\}")
 _BY_TYPE: dict[int, Any] = {
     FieldDescriptor.TYPE_BOOL: False,
@@ -65,7 +79,7 @@ _BY_NAME: dict[str, Any] = {
     "rules_version": "1",
     "score": 0.75,
     "seats": 2,
-    "settings": "{}",
+    "settings": canonical_json(_LEAGUE.to_json()).decode(),
     "setup_ms": 30000,
     "sigma": 2.5,
     "strength": 37.0,

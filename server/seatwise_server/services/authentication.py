@@ -6,16 +6,12 @@ import hmac
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-import structlog
-
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, SCOPES_OF_PEOPLE, Access, expand_scopes
+from seatwise_server.services.refused_token_log import RefusedTokenLog
 from seatwise_server.services.token_uses import TokenUses
 from seatwise_server.store import Credentials
 from seatwise_server.store.errors import TokenRefused
-
-log = structlog.get_logger()
-
 
 LOCAL_ADMIN = "admin"
 """The name of the holder of the admin token of the local file."""
@@ -71,6 +67,7 @@ class Authenticator:
         self._credentials = credentials
         self._read_admin_token = read_admin_token
         self._uses = uses
+        self._refused_tokens = RefusedTokenLog()
         self.on_refusal: RefusalListener | None = None
         """Is told of each refusal before it is sent."""
 
@@ -101,7 +98,7 @@ class Authenticator:
         try:
             found = await self._credentials.authenticate(token)
         except TokenRefused as refused:
-            log.info("token_refused", reason=refused.reason, peer=peer)
+            self._refused_tokens.write_refusal(refused.reason, peer)
             raise Refusal(f"TOKEN_{refused.reason}", str(refused)) from None
         if self._uses:
             self._uses.note_use(found.token_name)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from seatwise.v1 import bot_service_pb2 as pb
 from seatwise_server import resources
-from seatwise_server.bot_names import BadBotName
+from seatwise_server.bot_names import BadBotName, parse_bot_name
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.refusal import Refusal
@@ -136,6 +136,14 @@ async def find_bot(bots: Bots, name: str) -> RegisteredBot:
     if bot is None:
         raise bot_not_found(name)
     return bot
+
+
+def check_bot_name(field: str, name: str) -> None:
+    """Raises `Refusal` INVALID_ARGUMENT if this can be the name of no bot; `field` is the field of the request."""
+    try:
+        parse_bot_name(name)
+    except BadBotName as bad:
+        raise Refusal("INVALID_ARGUMENT", f"{field} has {name[:80]!r}: {bad}", field=field) from None
 
 
 def bot_not_found(name: str) -> Refusal:

@@ -15,7 +15,7 @@ from seatwise_server.ladder.standings_history import decode_point
 from seatwise_server.refusal import Refusal
 from seatwise_server.resources import optional_timestamp, timestamp
 from seatwise_server.services.authentication import Caller
-from seatwise_server.services.bots import bot_not_found
+from seatwise_server.services.bots import bot_not_found, check_bot_name
 from seatwise_server.services.ladder_tables import LadderTables
 from seatwise_server.services.match_requests import (
     check_seats,
@@ -92,6 +92,8 @@ class LadderService:
                 "INVALID_ARGUMENT",
                 f"{len(request.bots)} bots are named; at most {MOST_HISTORY_BOTS} are taken",
             )
+        for bot in request.bots:
+            check_bot_name("bots", bot)
         size = page_size(request.page_size)
         before_ms = parse_position(request.page_token, _END_OF_LOG)
         found = await self._store.ladders.read_history(request.ladder, before_ms, size + 1)

@@ -160,7 +160,7 @@ def _parse_json(raw: bytes) -> Any:
 
 def _check_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     given = dict(pairs)
-    if len(given) < len(pairs):
+    if len({key.replace("_", "").lower() for key, _ in pairs}) < len(pairs):  # requestId is request_id
         raise BadJson("a key is there twice")
     return given
 

@@ -39,7 +39,7 @@ class ReadRecording:
         self._client: RedisClient | None = None
         self._is_open = self._is_repeatable = True
         self.commands: list[Sequence[Argument]] = []
-        """What was read, once the recording has ended."""
+        """The commands, once the recording has ended."""
         self._digest = b""
 
     def note_read(self, client: RedisClient, command: Sequence[Argument], reply: Any) -> None:
