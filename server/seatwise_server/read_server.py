@@ -124,7 +124,9 @@ async def _report_refusals(descriptor: int) -> None:
         await asyncio.sleep(COUNT_EVERY_S)
         now = Counter(COUNTS.http_refusals)
         if news := now - told:
-            with suppress(BlockingIOError):  # the server stands still: the next report has these too
+            with suppress(
+                OSError
+            ):  # the server stands still, and the next report has these too; or it is dead
                 os.write(descriptor, json.dumps(news).encode() + b"\n")
                 told = now
 

@@ -242,7 +242,7 @@ async def test_it_dies_with_a_server_that_is_killed() -> None:
             lambda: [line for line in server.log if line["event"] == "read_process_started"]
         )
         await server.kill()
-        await until(lambda: not is_running(started[0]["pid"]))
+        await until(lambda: not is_running(started[0]["pid"]), within_s=BACK_WITHIN_S)
 
 
 def is_running(pid: int) -> bool:
