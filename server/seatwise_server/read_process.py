@@ -150,7 +150,8 @@ class ReadProcess:
             await self._connect_when_ready(process, path)
             await _count_refusals_of(process)
             code = await process.wait()
-            (log.info if self._is_stopping else log.warning)("read_process_ended", code=code)
+            if not self._is_stopping:
+                log.warning("read_process_ended", code=code)
         finally:
             self._process = self.pid = None
             await cancel_until_ended([watching])

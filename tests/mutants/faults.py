@@ -2823,7 +2823,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "each refused token is a log line",
         "server/seatwise_server/services/refused_token_log.py",
-        "self._refused[address] > MOST_LINES_OF_ADDRESS or self._written >= MOST_LINES",
+        "self._refused[address] > MOST_REFUSAL_LINES_OF_ADDRESS or self._written >= MOST_REFUSAL_LINES",
         "self._written < 0",
         ("tests/server/test_authentication.py",),
     ),

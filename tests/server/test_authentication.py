@@ -180,7 +180,7 @@ def test_many_addresses_share_the_lines_for_refused_tokens(monkeypatch: pytest.M
     with capture_logs() as lines:
         for number in range(1000):
             refusals.write_refusal("UNKNOWN", f"ipv4:10.0.{number // 250}.{number % 250}:1")
-    assert len(lines) == refused_token_log.MOST_LINES
+    assert len(lines) == refused_token_log.MOST_REFUSAL_LINES
 
 
 @in_virtual_time

@@ -8,11 +8,11 @@ from collections import Counter
 
 import structlog
 
-MOST_LINES_OF_ADDRESS = 5
-MOST_LINES = 50
+MOST_REFUSAL_LINES_OF_ADDRESS = 5
+MOST_REFUSAL_LINES = 50
 """Lines in a second, for one address and for all together."""
 
-_PORT = re.compile(r":[0-9]+$")
+_PEER_PORT = re.compile(r":[0-9]+$")
 
 log = structlog.get_logger()
 
@@ -30,9 +30,9 @@ class RefusedTokenLog:
     def write_refusal(self, reason: str, peer: str) -> None:
         """Writes the line, unless there were too many."""
         self._begin_second(int(time.monotonic()))
-        address = _PORT.sub("", peer)
+        address = _PEER_PORT.sub("", peer)
         self._refused[address] += 1
-        if self._refused[address] > MOST_LINES_OF_ADDRESS or self._written >= MOST_LINES:
+        if self._refused[address] > MOST_REFUSAL_LINES_OF_ADDRESS or self._written >= MOST_REFUSAL_LINES:
             self._left_out += 1
         else:
             self._written += 1
