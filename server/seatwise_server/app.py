@@ -431,11 +431,12 @@ def _with_lobby(common: Common) -> HttpSettings | None:
 def _new_rest_door(
     settings: HttpSettings, port: HttpPort, certificate: CertificateReloader | None
 ) -> RestDoor:
+    from seatwise_server.pages.page_routes import add_pages
     from seatwise_server.rest.rest_door import (
         RestDoor,  # a process that serves no HTTP does not wait for its libraries
     )
 
-    return RestDoor(settings, port, certificate)
+    return RestDoor(settings, port, certificate, add_pages)
 
 
 def _load_certificate(config: Config) -> CertificateReloader | None:

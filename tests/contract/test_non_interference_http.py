@@ -20,6 +20,7 @@ from structlog.testing import capture_logs
 from seatwise.v1 import play_service_pb2
 from seatwise_referee.journal import canonical_json
 from seatwise_referee.position import Position
+from seatwise_server.pages.page_routes import add_pages
 from seatwise_server.play import spectating
 from seatwise_server.rest import rest_app
 from seatwise_server.rest.event_streams import EventStreams
@@ -42,6 +43,10 @@ PATHS = (
     ("GET", "/v1/matches/test/record", 'if-none-match: "x"'),
     ("GET", "/v1/matches/test/hand", ""),
     ("POST", "/v1/matches/test:abort", ""),
+    ("GET", "/matches/test", ""),
+    ("GET", "/matches/test", "accept-encoding: gzip"),
+    ("GET", "/matches/test/live", "accept: text/event-stream"),
+    ("GET", "/matches/test/frames", ""),
 )
 LOOKS_BEFORE_THE_END = 3
 
@@ -82,7 +87,9 @@ async def http_port(matches: Matches) -> AsyncIterator[str]:
     """The HTTP port of a gateway on a store that has this match."""
     store, streams = store_of(matches), EventStreams()
     operations = new_operations(store, "fsync", 60, lambda: None)
-    urls = new_url_tree(operations, Authenticator(store.credentials, lambda: "admin"), streams, lambda: True)
+    authenticator = Authenticator(store.credentials, lambda: "admin")
+    urls = new_url_tree(operations, authenticator, streams, lambda: True)
+    add_pages(urls, operations, authenticator, streams, lambda: True)
     server, port = HttpServer(new_rest_app(urls), 100), bind_port("127.0.0.1", 0)
     await server.start(port, None)
     try:
@@ -121,9 +128,10 @@ async def test_whoever_watches_over_http_is_sent_the_same_bytes_whatever_is_hidd
         other = await seen_in(moment, twin_of(moment, None, Random(1)))
         assert one == other
         statuses = [raw.split()[1] for raw in one[0]]
-        assert statuses == [b"200"] * 7 + [b"400", b"400", b"404", b"401"]
+        assert statuses == [b"200"] * 7 + [b"400", b"400", b"404", b"401", b"200", b"200", b"200", b"400"]
         views = [raw for raw in one[0] if b'"ugo":' in raw or b'"ubongo":' in raw]
         assert len(views) == 2
+        assert b'"frames":[{' in one[0][-2]
 
 
 def leak_by_a_header(patch: pytest.MonkeyPatch, secret: list[int]) -> None:

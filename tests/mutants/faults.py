@@ -1011,6 +1011,27 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_spectating.py",),
     ),
     Fault(
+        "leak in a page: a live match shows a hand",
+        "server/seatwise_server/pages/live_frames.py",
+        "            own=(None,) * seats,\n",
+        "            own=({},) * seats,\n",
+        ("tests/server/test_pages.py::test_a_live_match_is_shown_as_steps_until_it_is_over",),
+    ),
+    Fault(
+        "pages: another site's form logs in",
+        "server/seatwise_server/pages/operator_pages.py",
+        '    if urlsplit(origin).netloc != request.headers.get("host", "") or site != "same-origin":\n',
+        "    if False:\n",
+        ("tests/server/test_pages.py::test_another_site_cannot_send_the_form",),
+    ),
+    Fault(
+        "pages: any token opens the page of operators",
+        "server/seatwise_server/pages/operator_pages.py",
+        "        except Refusal as refusal:\n            return _login_page(request, f",
+        "        except ZeroDivisionError as refusal:\n            return _login_page(request, f",
+        ("tests/server/test_pages.py::test_no_other_token_opens_the_page_of_operators",),
+    ),
+    Fault(
         "leak in Watch: rejections",
         WATCH,
         "        if not isinstance(entry, Rejected):\n",

@@ -237,7 +237,6 @@ async def test_an_authorization_of_another_form_is_told_what_to_send(http_house:
 @pytest.mark.parametrize(
     ("verb", "path", "status", "reason"),
     [
-        ("GET", "/", 404, "NOT_FOUND"),
         ("GET", "/v1", 404, "NOT_FOUND"),
         ("GET", "/v1/", 404, "NOT_FOUND"),
         ("GET", "/v1/games/", 404, "NOT_FOUND"),

@@ -42,7 +42,9 @@ def test_what_makes_no_sense_is_refused(
 def test_a_data_folder_that_cannot_be_is_named(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log, "configure", lambda _: None)  # or all tests to come log to what is captured here
+    monkeypatch.setattr(
+        log, "configure", lambda *_, **__: None
+    )  # or all tests to come log to what is captured here
     (tmp_path / "file").touch()
     assert main(["serve", "--port", "0", "--data", str(tmp_path / "file")]) == 1
     told = capsys.readouterr().err

@@ -71,7 +71,9 @@ def _add_listening(parser: ArgumentParser) -> None:
 
 def _add_http(parser: ArgumentParser) -> None:
     """Add the arguments for the REST API and its callers."""
-    group = parser.add_argument_group("HTTP", "the REST API of a gateway; it has the same certificate")
+    group = parser.add_argument_group(
+        "HTTP", "the pages and the REST API of a gateway; it has the same certificate"
+    )
     group.add_argument(
         "--http-host", metavar="HOST", help="address that HTTP listens on (default: that of --host)"
     )
@@ -391,6 +393,7 @@ async def _serve_until_stopped(config: Config, embedded: EmbeddedRedis | None) -
     async with running(config, embedded) as server:
         _say_where(config, server.address, server.pin)
         if server.http_address:
+            print(f"Pages: {server.http_address}/", flush=True)
             print(f"REST API: {server.http_address}/v1/docs", flush=True)
         if server.ws_address:
             print(f"Bots by WebSocket: {server.ws_address}", flush=True)

@@ -87,7 +87,9 @@ class EventStreams:
         """By identity. The item is kept beside its JSON, so that no other one has its identity."""
 
     def encode_item(self, item: Any) -> bytes:
-        """Returns the item as JSON. It is written once for all streams, so nobody may change an item."""
+        """Returns the item as JSON; bytes are JSON already. A message is written once for all streams: nobody may change it."""
+        if isinstance(item, bytes):
+            return item
         kept = self._encoded.get(id(item))
         if kept is None:
             kept = self._encoded[id(item)] = item, write_json(item)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from seatwise_server.config import HttpSettings
 from seatwise_server.rest.bot_endpoints import add_bot_endpoints
@@ -11,18 +12,30 @@ from seatwise_server.rest.event_streams import MOST_BOT_STREAMS_OF_ADDRESS, Even
 from seatwise_server.rest.http_port import HttpPort
 from seatwise_server.rest.http_server import HttpServer
 from seatwise_server.rest.rest_app import new_rest_app, new_url_tree
+from seatwise_server.rest.url_tree import UrlTree
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.operations import Operation
 from seatwise_server.tls.certificate_reloader import CertificateReloader
 from seatwise_server.tls.ssl_contexts import new_port_context
+
+AddPages: TypeAlias = Callable[
+    [UrlTree, Sequence[Operation], Authenticator, EventStreams, Callable[[], bool]], None
+]
+"""Adds pages to the URLs of a process, which call its operations. The last argument is what /readyz says."""
 
 
 class RestDoor:
     """Serves operations on an HTTP port, from `start` to `stop`."""
 
     def __init__(
-        self, settings: HttpSettings, port: HttpPort, certificate: CertificateReloader | None
+        self,
+        settings: HttpSettings,
+        port: HttpPort,
+        certificate: CertificateReloader | None,
+        add_pages: AddPages | None = None,
     ) -> None:
+        """`add_pages` adds the pages for people; without it there are only the URLs of the API."""
+        self._add_pages = add_pages
         self._settings = settings
         self._port = port
         self._certificate = certificate
@@ -32,13 +45,15 @@ class RestDoor:
 
     async def start(
         self,
-        operations: Iterable[Operation],
+        operations: Sequence[Operation],
         authenticator: Authenticator,
         is_ready: Callable[[], bool],
         most_connections: int,
     ) -> None:
         """Begins to answer. `is_ready` is what /readyz says."""
         urls = new_url_tree(operations, authenticator, self._streams, is_ready)
+        if self._add_pages:
+            self._add_pages(urls, operations, authenticator, self._streams, is_ready)
         if self._settings.lobby:
             relays = BotRelays(wires_to(self._settings))
             add_bot_endpoints(urls, relays, authenticator, self._bot_streams)

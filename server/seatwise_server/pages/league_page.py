@@ -1,0 +1,224 @@
+"""The page of a league: a verdict, the standings as they move, the crosstable, and its matches."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from cachetools import LRUCache
+from markupsafe import Markup
+from starlette.requests import Request
+
+from seatwise.v1 import league_pb2, match_pb2
+from seatwise_referee.ending import Ending
+from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.ratings.strengths import StrengthFit, fit_strengths
+from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
+from seatwise_server.league.report.figures import Whisker, draw_whiskers
+from seatwise_server.league.rules import criteria_of
+from seatwise_server.league.settings import League
+from seatwise_server.pages.page_calls import PageCalls
+from seatwise_server.pages.page_responses import render_page
+from seatwise_server.refusal import Refusal
+
+RESULTS_AT_ONCE = 1000
+MOST_FITTED = 3000
+"""Results of a league. Of more the page shows standings and crosstable, and the league's own report the strengths."""
+KEPT_LEAGUES = 16
+LEAGUE_MATCHES = 15
+_CRITERIA = {
+    "points": "mean points",
+    "head_to_head": "matches against each other",
+    "score": "the share of opponents finished ahead of",
+    "buchholz": "the mean score of the opponents",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueFigures:
+    """All that follows from the results of a league that may be shown."""
+
+    crosstable: Mapping[tuple[str, str], CrosstableCell]
+    fit: StrengthFit | None
+
+
+class LeaguePage:
+    """Answers /leagues/{league} and /leagues/{league}/matches."""
+
+    def __init__(self, calls: PageCalls) -> None:
+        self._calls = calls
+        self._figures: LRUCache[str, tuple[tuple[int, int], LeagueFigures]] = LRUCache(KEPT_LEAGUES)
+        """By league, with the numbers of results and of withheld ones from which they were computed."""
+        self._turn = asyncio.Lock()
+
+    async def make_page(self, _request: Request, values: list[str]) -> bytes:
+        """Returns the page of one league."""
+        name = f"leagues/{values[0]}"
+        league = (await self._calls.call("LeagueService/GetLeague", name=name)).league
+        table = await self._calls.call("LeagueService/ListLeagueStandings", league=name)
+        figures = await self._work_out_figures(name, (table.results, table.withheld))
+        settings = League.from_json(json.loads(league.settings))
+        names = {entrant.player: entrant.name for entrant in settings.entrants}
+        live = await self._list_matches(name, match_pb2.Match.STATE_RUNNING)
+        newest = await self._list_matches(name, match_pb2.Match.STATE_FINISHED)
+        return render_page(
+            "league.html.j2",
+            league=league,
+            format=settings.format.replace("-", " "),
+            names=names,
+            verdict=league_verdict(table, figures.fit, names),
+            results=table.results,
+            withheld=table.withheld,
+            update_time=table.update_time if table.HasField("update_time") else None,
+            rule=_describe_rule(settings),
+            standings=table.standings,
+            has_byes=any(line.byes for line in table.standings),
+            indistinct=_indistinct_names(table.standings, figures.fit, names),
+            whiskers=_draw_strengths(table.standings, figures.fit, names),
+            crosstable=_crosstable_rows(name, table.standings, figures.crosstable),
+            live=live.matches,
+            more_live=bool(live.next_page_token),
+            newest=newest.matches,
+            settings=json.dumps(json.loads(league.settings), indent=2, ensure_ascii=False),
+        )
+
+    async def make_matches_page(self, request: Request, values: list[str]) -> bytes:
+        """Returns the matches of two entrants, which the query names."""
+        name = f"leagues/{values[0]}"
+        bot, opponent = (request.query_params.get(key, "") for key in ("bot", "opponent"))
+        league = (await self._calls.call("LeagueService/GetLeague", name=name)).league
+        if bot == opponent or not {bot, opponent} <= set(league.bots):
+            raise Refusal(
+                "NOT_FOUND", f"name two entrants of {name}: ?bot=bots/A/versions/1&opponent=bots/B/versions/1"
+            )
+        results = [result for result in await self._read_results(name) if {bot, opponent} <= set(result.bots)]
+        return render_page("league_matches.html.j2", league=name, bot=bot, opponent=opponent, results=results)
+
+    async def _list_matches(self, league: str, state: int) -> Any:
+        return await self._calls.call(
+            "MatchService/ListMatches", competition=league, state=state, page_size=LEAGUE_MATCHES
+        )
+
+    async def _work_out_figures(self, name: str, counts: tuple[int, int]) -> LeagueFigures:
+        """Returns the figures. It computes those of one league at a time, and only when there are new results."""
+        async with self._turn:
+            kept = self._figures.get(name)
+            if kept is None or kept[0] != counts:
+                shown = [_logged_result(each) for each in await self._read_results(name) if not each.withheld]
+                kept = self._figures[name] = counts, await asyncio.to_thread(_figures_of, shown)
+            return kept[1]
+
+    async def _read_results(self, name: str) -> list[league_pb2.LeagueResult]:
+        results: list[league_pb2.LeagueResult] = []
+        token = ""
+        while True:
+            page = await self._calls.call(
+                "LeagueService/ListLeagueResults", league=name, page_size=RESULTS_AT_ONCE, page_token=token
+            )
+            results += page.results
+            token = page.next_page_token
+            if not token:
+                return results
+
+
+def _logged_result(result: league_pb2.LeagueResult) -> LoggedResult:
+    return LoggedResult(
+        seq=result.place,
+        match=result.match,
+        bots=tuple(result.bots),
+        points=tuple(result.points),
+        ranks=tuple(result.ranks),
+        endings=tuple(map(Ending, result.endings)),
+        deal=result.deal_set,
+    )
+
+
+def _figures_of(results: Sequence[LoggedResult]) -> LeagueFigures:
+    can_fit = 0 < len(results) <= MOST_FITTED
+    return LeagueFigures(build_crosstable(results), fit_strengths(results) if can_fit else None)
+
+
+def league_verdict(table: Any, fit: StrengthFit | None, names: Mapping[str, str]) -> str:
+    """Returns in one sentence what the results say, and how sure that is."""
+    if not table.results:
+        return "No result counts yet."
+    leaders = [line.bot for line in table.standings if line.place == 1]
+    if len(leaders) > 1:
+        return f"{_join([names[bot] for bot in leaders])} share the first place."
+    first = leaders[0]
+    known = {strength.bot for strength in fit.strengths} if fit else set()
+    if fit is None or first not in known:
+        return f"{names[first]} leads."
+    others = [names[bot] for bot in fit.indistinct_bots(first)]
+    if not others:
+        return f"{names[first]} leads, and the results tell it apart from every other entrant."
+    return f"{names[first]} leads, but the results do not tell it apart from {_join(others)}."
+
+
+def _join(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _describe_rule(league: League) -> str:
+    criteria = [_CRITERIA.get(each, each) for each in criteria_of(league)]
+    return (
+        f"Ordered by {', then '.join(criteria)}."
+        if criteria
+        else "Ordered by the round that each entrant reached."
+    )
+
+
+def _indistinct_names(
+    standings: Sequence[Any], fit: StrengthFit | None, names: Mapping[str, str]
+) -> dict[str, str]:
+    known = {strength.bot for strength in fit.strengths} if fit else set()
+    return {
+        line.bot: ", ".join(names[bot] for bot in fit.indistinct_bots(line.bot)) or "none"
+        if fit and line.bot in known
+        else "-"
+        for line in standings
+    }
+
+
+def _draw_strengths(
+    standings: Sequence[Any], fit: StrengthFit | None, names: Mapping[str, str]
+) -> Markup | None:
+    if fit is None:
+        return None
+    known = {strength.bot: strength for strength in fit.strengths}
+    rows = [
+        Whisker(names[line.bot], known[line.bot].value, known[line.bot].low, known[line.bot].high)
+        for line in standings
+        if line.bot in known
+    ]
+    return draw_whiskers("Strength with its 95 % interval", rows, "Elo above the mean", 0.0)
+
+
+def _crosstable_rows(
+    league: str, standings: Sequence[Any], met: Mapping[tuple[str, str], CrosstableCell]
+) -> list[dict[str, Any]]:
+    order = [line.bot for line in standings]
+    if not met:
+        return []
+    return [{"bot": bot, "cells": [_cell_of(league, bot, other, met) for other in order]} for bot in order]
+
+
+def _cell_of(
+    league: str, bot: str, other: str, met: Mapping[tuple[str, str], CrosstableCell]
+) -> dict[str, Any] | None:
+    if bot == other:
+        return None
+    cell = met.get((bot, other), CrosstableCell())
+    return {
+        "matches": cell.matches,
+        "ahead": cell.ahead,
+        "level": cell.level,
+        "behind": cell.behind,
+        "difference": cell.difference,
+        "share": cell.share,
+        "url": f"/{league}/matches?{urlencode({'bot': bot, 'opponent': other})}",
+    }

@@ -1,0 +1,145 @@
+"""The pages of operators: log in with a token, then look at referees, tables, waiting matches and leases."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from seatwise.v1 import admin_service_pb2, match_pb2
+from seatwise_server.pages.operator_sessions import (
+    COOKIE,
+    OPERATORS,
+    SESSION_S,
+    OperatorSessions,
+    session_cookie,
+)
+from seatwise_server.pages.page_calls import PageCalls
+from seatwise_server.pages.page_responses import page_response, render_page
+from seatwise_server.refusal import Refusal
+from seatwise_server.rest.http_errors import HttpRefusal
+
+LARGEST_FORM = 4096
+"""Bytes: a token, and what a form adds to it."""
+LISTED_TABLES = 100
+_LIST_REFEREES = "AdminService/ListReferees"
+
+
+class OperatorPages:
+    """Answers /operators and /operators/logout."""
+
+    def __init__(self, calls: PageCalls, is_ready: Callable[[], bool]) -> None:
+        self._calls = calls
+        self._is_ready = is_ready
+        self._sessions = OperatorSessions()
+
+    async def answer(self, request: Request, _values: list[str]) -> Response:
+        """Returns the page of operators, or the form to log in."""
+        session = self._sessions.find_session(request.cookies.get(COOKIE))
+        if session is None:
+            return _login_page(request)
+        try:
+            return await self._overview(request, session.token)
+        except Refusal as refusal:
+            if not refusal.reason.startswith(("TOKEN_", "SCOPE_", "NOT_ALLOWED")):
+                raise
+            self._sessions.end_session(request.cookies.get(COOKIE))
+            return _login_page(request, str(refusal))
+
+    async def log_in(self, request: Request, _values: list[str]) -> Response:
+        """Begins a session if the token may read what only operators may."""
+        _check_own_page(request)
+        if not _is_private_connection(request):
+            return _login_page(request)
+        token = (await _read_form(request)).get("token", "").strip()
+        try:
+            await self._calls.call(_LIST_REFEREES, token=token or None)
+        except Refusal as refusal:
+            return _login_page(request, f"You are not logged in: {refusal}.")
+        value = self._sessions.begin_session(token)
+        return _go_to_operators(session_cookie(value, is_secure=request.url.scheme == "https"))
+
+    async def log_out(self, request: Request, _values: list[str]) -> Response:
+        """Ends the session."""
+        _check_own_page(request)
+        self._sessions.end_session(request.cookies.get(COOKIE))
+        return _go_to_operators(session_cookie("", is_secure=request.url.scheme == "https"))
+
+    async def _overview(self, request: Request, token: str) -> Response:
+        referees = await self._calls.call(_LIST_REFEREES, token=token)
+        live = await self._calls.call("AdminService/ListLiveMatches", page_size=LISTED_TABLES, token=token)
+        leases = await self._calls.call("AdminService/ListLeases", token=token)
+        waiting = await self._calls.call(
+            "MatchService/ListMatches",
+            state=match_pb2.Match.STATE_WAITING,
+            page_size=LISTED_TABLES,
+            token=token,
+        )
+        html = render_page(
+            "operators.html.j2",
+            name=f"an operator, for at most {SESSION_S // 60} minutes",
+            is_ready=self._is_ready(),
+            referees=[_referee_line(each) for each in referees.referees],
+            live=live.matches,
+            more_live=bool(live.next_page_token),
+            leases=leases.leases,
+            waiting=waiting.matches,
+        )
+        return page_response(request, html, is_private=True)
+
+
+def _referee_line(referee: Any) -> dict[str, Any]:
+    state = admin_service_pb2.Referee.State.Name(referee.state).removeprefix("STATE_")
+    fields = ("name", "address", "matches", "free_tables", "silent_ms")
+    return {name: getattr(referee, name) for name in fields} | {"state_words": state.lower()}
+
+
+def _login_page(request: Request, refusal: str = "") -> Response:
+    html = render_page(
+        "login.html.j2",
+        refusal=refusal,
+        may_log_in=_is_private_connection(request),
+        minutes=SESSION_S // 60,
+    )
+    response = page_response(request, html, is_private=True)
+    response.status_code = 403 if refusal else 200
+    return response
+
+
+def _go_to_operators(cookie: str) -> Response:
+    """Returns 303, so that loading the page again does not send the form again."""
+    return Response(
+        status_code=303,
+        headers={"location": OPERATORS, "set-cookie": cookie, "cache-control": "no-store"},
+    )
+
+
+def _check_own_page(request: Request) -> None:
+    """Raises `Refusal` if another site's page has sent the form."""
+    origin = request.headers.get("origin", "")
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    if urlsplit(origin).netloc != request.headers.get("host", "") or site != "same-origin":
+        raise HttpRefusal(403, "NOT_ALLOWED", "this form must be sent from the page of this server")
+
+
+def _is_private_connection(request: Request) -> bool:
+    """Whether nobody between can read a token: the connection is encrypted, or does not leave this machine."""
+    if request.url.scheme == "https":
+        return True
+    try:
+        return request.client is not None and ipaddress.ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False
+
+
+async def _read_form(request: Request) -> dict[str, str]:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_FORM:
+            raise HttpRefusal(413, "REQUEST_TOO_LARGE", f"a form has at most {LARGEST_FORM} bytes")
+    return {name: values[0] for name, values in parse_qs(body.decode("latin-1")).items()}

@@ -1,0 +1,52 @@
+"""The URLs of all pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from seatwise_server.pages.bot_page import BotPage
+from seatwise_server.pages.home_page import HomePage
+from seatwise_server.pages.ladder_page import LadderPage
+from seatwise_server.pages.league_page import LeaguePage
+from seatwise_server.pages.live_frames import LiveFrames
+from seatwise_server.pages.match_list_page import MatchListPage
+from seatwise_server.pages.match_page import MatchPage
+from seatwise_server.pages.operator_pages import OperatorPages
+from seatwise_server.pages.operator_sessions import OPERATORS
+from seatwise_server.pages.page_calls import PageCalls
+from seatwise_server.pages.page_responses import page_endpoint, public_endpoint
+from seatwise_server.pages.static_files import answer_static
+from seatwise_server.rest.event_streams import EventStreams
+from seatwise_server.rest.url_tree import UrlTree
+from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.operations import Operation
+
+
+def add_pages(
+    urls: UrlTree,
+    operations: Iterable[Operation],
+    authenticator: Authenticator,
+    streams: EventStreams,
+    is_ready: Callable[[], bool],
+) -> None:
+    """Adds the pages, which call these operations, to the URLs of a process. `is_ready` is whether it takes bots."""
+    calls = PageCalls(operations, authenticator)
+    leagues, operators = LeaguePage(calls), OperatorPages(calls, is_ready)
+    matches = MatchPage(calls)
+    pages = {
+        "/": HomePage(calls).make_page,
+        "/matches": MatchListPage(calls).make_page,
+        "/matches/{match}": matches.make_page,
+        "/ladders/{ladder}": LadderPage(calls).make_page,
+        "/leagues/{league}": leagues.make_page,
+        "/leagues/{league}/matches": leagues.make_matches_page,
+        "/bots/{bot}/versions/{version}": BotPage(calls).make_page,
+    }
+    for path, make_page in pages.items():
+        urls.add_endpoint(path, "GET", path, public_endpoint(make_page))
+    urls.add_endpoint(OPERATORS, "GET", OPERATORS, page_endpoint(operators.answer))
+    urls.add_endpoint(OPERATORS, "POST", OPERATORS, page_endpoint(operators.log_in))
+    urls.add_endpoint(f"{OPERATORS}/logout", "POST", OPERATORS, page_endpoint(operators.log_out))
+    urls.add_endpoint("/matches/{match}/frames", "GET", "/matches/frames", matches.answer_frames)
+    urls.add_endpoint("/matches/{match}/live", "GET", "/matches/live", LiveFrames(calls, streams).answer)
+    urls.add_endpoint("/static/{version}/{file}", "GET", "/static", answer_static)

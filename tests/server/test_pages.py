@@ -1,0 +1,269 @@
+"""Pages for people: every page is whole without scripts, links to what there is, and loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from harness import House, dealt
+
+from seatwise.replay import read_replay
+from seatwise_server.pages import static_files
+from seatwise_server.pages.operator_sessions import MOST_SESSIONS, SESSION_S, OperatorSessions
+
+if TYPE_CHECKING:
+    from harness import HttpAnswer
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+VOID = {"br", "hr", "img", "input", "link", "meta"}
+LARGEST_PAGE = 40_000
+"""Bytes, packed, with all files that the page loads."""
+
+
+class PageReader(HTMLParser):
+    """Reads a page as a browser does, and notes what is wrong with it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.faults: list[str] = []
+        self.links: set[str] = set()
+        self.loaded: set[str] = set()
+        self.ids: list[str] = []
+        self.tags: list[str] = []
+        self.text = ""
+        self.feed(html)
+        if self.open:
+            self.faults.append(f"never closed: {self.open}")
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.faults += [f"{tag} {name}" for name in given if name.startswith("on") or name == "style"]
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        if tag == "a":
+            self.links.add(given.get("href") or "")
+        if tag == "script" and "src" not in given:
+            self.faults.append("a script without a file")
+        if source := given.get("src") or (tag == "link" and given.get("href")):
+            self.loaded.add(str(source))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f"</{tag}> closes nothing")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def check_page(answer: HttpAnswer, status: int = 200) -> PageReader:
+    """What holds for every page."""
+    assert (answer.status, answer.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    policy = answer.headers["content-security-policy"]
+    for rule in ("default-src 'none'", "script-src 'self'", "require-trusted-types-for 'script'"):
+        assert rule in policy
+    assert "unsafe" not in policy
+    page = PageReader(answer.body.decode())
+    assert page.faults == []
+    assert len(page.ids) == len(set(page.ids))
+    assert page.tags.count("h1") == page.tags.count("main") == page.tags.count("title") == 1
+    assert "style" not in page.tags
+    assert all(url.startswith("/static/") for url in page.loaded)
+    return page
+
+
+async def finished_match(house: House) -> str:
+    async with dealt(house) as (table, _, _):
+        await table.play_out()
+        return str(table.name)
+
+
+async def test_every_page_is_whole_and_every_link_leads_somewhere(http_house: House) -> None:
+    name = await finished_match(http_house)
+    async with dealt(http_house) as (table, _, _), http_house.http() as http:
+        seen: set[str] = set()
+        answers_of: dict[str, PageReader] = {}
+        wanted = {"/", f"/{name}", f"/{table.name}"}
+        while wanted:
+            url = wanted.pop()
+            seen.add(url)
+            answer = await http.get(url)
+            if url in ("/v1/docs",) or not answer.headers["content-type"].startswith("text/html"):
+                assert answer.status == 200, url
+                continue
+            page = check_page(answer)
+            answers_of[url] = page
+            wanted |= {link.partition("#")[0] for link in page.links} - seen - {""}
+        assert any(url.startswith("/bots/") for url in seen)
+        assert "seatwise verify" in answers_of[f"/{name}"].text
+        assert "The match is played now." in answers_of[f"/{table.name}"].text
+        await table.play_out()
+
+
+async def test_a_page_and_all_that_it_loads_are_small(http_house: House) -> None:
+    await finished_match(http_house)
+    async with http_house.http() as http:
+        size = 0
+        wanted, seen = {"/"}, set()
+        while wanted:
+            url = wanted.pop()
+            seen.add(url)
+            answer = await http.get(url, accept_encoding="gzip")
+            assert answer.status == 200
+            size += len(answer.body)
+            packed = answer.headers.get("content-encoding") == "gzip"
+            text = (gzip.decompress(answer.body) if packed else answer.body).decode()
+            wanted |= set(re.findall(r'(?:src|href)="(/static/[^"]+)"', text)) - seen
+        assert size < LARGEST_PAGE
+
+
+async def test_a_page_is_not_sent_again_to_a_browser_that_has_it(http_house: House) -> None:
+    async with http_house.http() as http:
+        first = await http.get("/matches?state=finished")
+        again = await http.get("/matches?state=finished", if_none_match=first.headers["etag"])
+        assert (again.status, again.body) == (304, b"")
+        style = await http.get(static_files.static_url("seatwise.css"))
+        assert "immutable" in style.headers["cache-control"]
+        assert (await http.get("/static/another-version/seatwise.css")).status == 404
+
+
+async def test_what_a_person_has_named_stays_text(http_house: House) -> None:
+    owner = '<script>alert("x")</script>&amp;'
+    async with http_house.http(http_house.admin.token) as http:
+        answer = await http.call("POST", "/v1/bots", {"bot": "texter", "owner": owner})
+    async with http_house.http() as http:
+        page = check_page(await http.get(f"/{answer.json['bot']['name']}"))
+    assert owner in page.text
+
+
+@pytest.mark.parametrize(
+    ("url", "status", "words"),
+    [
+        ("/bots/none/versions/1", 404, "bots/none/versions/1"),
+        ("/ladders/none", 404, "ladders/none"),
+        ("/leagues/none", 404, "leagues/none"),
+        ("/leagues/none/matches", 404, "leagues/none"),
+        ("/matches?page=x", 400, "page"),
+        ("/matches?bot=x", 400, "bot"),
+    ],
+)
+async def test_an_error_is_a_page_that_says_what_is_wrong(
+    http_house: House, url: str, status: int, words: str
+) -> None:
+    async with http_house.http() as http:
+        page = check_page(await http.get(url), status)
+    assert words in page.text
+
+
+# --- A match that is played --------------------------------------------------------------------------------
+
+
+def events_in(raw: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line[6:]) for line in raw.splitlines() if line.startswith(b"data: {")]
+
+
+async def test_a_live_match_is_shown_as_steps_until_it_is_over(http_house: House) -> None:
+    async with dealt(http_house, rounds=2) as (table, _, _), http_house.http() as http:
+        await http.send("GET", f"/{table.name}/live", headers={"accept": "text/event-stream"})
+        status, headers, _ = await http.answer_head()
+        assert (status, headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+        chunks = http.chunks()
+        seen = await anext(chunks)
+        while b'"frames"' not in seen:
+            seen += await anext(chunks)
+        await table.play_out()
+        async for chunk in chunks:
+            seen += chunk
+    assert seen.endswith(b"event: end\ndata: {}\n\n")
+    told = events_in(seen)
+    assert told[0] == {"state": "live"}
+    assert {"state": "finished"} in told
+    frames = [frame for each in told for frame in each.get("frames", [])]
+    assert all(frame["own"] == [None, None] and frame["times"] == [None, None] for frame in frames)
+    assert len(frames[-1]["table"]["points"]) == 2
+    assert frames[-1]["points"] == [sum(each) for each in zip(*frames[-1]["table"]["points"], strict=True)]
+
+
+async def test_the_steps_of_a_finished_match_are_those_of_its_record(http_house: House) -> None:
+    name = await finished_match(http_house)
+    async with http_house.http() as http:
+        record = (await http.get(f"/v1/{name}/record")).body
+        answer = await http.get(f"/{name}/frames")
+        assert answer.json == json.loads(json.dumps(read_replay(record).to_json()))
+        assert (await http.get(f"/{name}/frames", if_none_match=answer.headers["etag"])).status == 304
+        assert (await http.get("/matches/none/frames")).reason == "NOT_FOUND"
+        assert (await http.get("/matches/none/live", accept="text/event-stream")).reason == "NOT_FOUND"
+
+
+# --- Operators ------------------------------------------------------------------------------------------
+
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+
+
+async def log_in(http: Any, token: str, **headers: str) -> HttpAnswer:
+    sent = {"origin": "http://test", **FORM, **headers}
+    answer: HttpAnswer = await http.call("POST", "/operators", f"token={token}".encode(), headers=sent)
+    return answer
+
+
+async def test_an_operator_logs_in_and_out(http_house: House) -> None:
+    async with http_house.http() as http:
+        assert "Log in" in check_page(await http.get("/operators")).text
+        answer = await log_in(http, http_house.admin.token)
+        assert (answer.status, answer.headers["location"]) == (303, "/operators")
+        cookie = answer.headers["set-cookie"]
+        assert all(
+            rule in cookie for rule in ("HttpOnly", "SameSite=Strict", "Path=/operators", "Max-Age=1800")
+        )
+        value = cookie.partition(";")[0]
+        inside = await http.get("/operators", cookie=value)
+        assert inside.headers["cache-control"] == "no-store"
+        assert "Referees" in check_page(inside).text
+        assert http_house.admin.token.encode() not in inside.head + inside.body
+        out = await http.call(
+            "POST", "/operators/logout", b"", headers={"origin": "http://test", "cookie": value}
+        )
+        assert out.status == 303
+        assert "Referees" not in check_page(await http.get("/operators", cookie=value)).text
+
+
+async def test_no_other_token_opens_the_page_of_operators(http_house: House) -> None:
+    bot = await http_house.bot()
+    async with http_house.http() as http:
+        for token in ("", "wrong", bot.token):
+            answer = await log_in(http, token)
+            assert "set-cookie" not in answer.headers
+            assert "You are not logged in" in check_page(answer, 403).text
+        assert "Referees" not in check_page(await http.get("/operators", cookie="seatwise_operator=x")).text
+
+
+async def test_another_site_cannot_send_the_form(http_house: House) -> None:
+    async with http_house.http() as http:
+        for origin in ("http://evil.example", "null", ""):
+            assert (await log_in(http, http_house.admin.token, origin=origin)).status == 403
+        sent = {"sec-fetch-site": "cross-site"}
+        assert (await log_in(http, http_house.admin.token, **sent)).status == 403
+
+
+async def test_a_session_ends_by_itself_and_there_are_only_so_many() -> None:
+    now = [0.0]
+    sessions = OperatorSessions(lambda: now[0])
+    first = sessions.begin_session("token")
+    assert sessions.find_session(first)
+    now[0] = SESSION_S + 1
+    assert sessions.find_session(first) is None
+    values = [sessions.begin_session("token") for _ in range(MOST_SESSIONS + 1)]
+    assert sessions.find_session(values[0]) is None
+    assert sessions.find_session(values[-1])
