@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise, permutations
 
 import pytest
@@ -21,7 +22,11 @@ from seatwise_server.competition.numeric.linalg import (
     zero_matrix,
 )
 from seatwise_server.competition.ratings.bradley_terry import probability_ahead
-from seatwise_server.competition.ratings.sandwich_covariance import _add_model_covariance
+from seatwise_server.competition.ratings.comparisons import count_comparisons
+from seatwise_server.competition.ratings.sandwich_covariance import (
+    _add_model_covariance,
+    measure_design_effects,
+)
 from seatwise_server.competition.ratings.strengths import ELO_SCALE, fit_strengths
 
 NAMES = [f"bots/b{n}/versions/1" for n in range(12)]
@@ -204,6 +209,29 @@ def test_the_model_of_a_table_is_plackett_and_luces() -> None:
     _add_model_covariance(found, (0, 1, 2, 3), strengths, 1.0)
     for row, right in zip(found, expected, strict=True):
         assert row == pytest.approx(right, abs=1e-12)
+
+
+def test_deals_on_which_luck_goes_round_have_no_variance() -> None:
+    """Each bot won at the better seat of each deal: no more can be learnt of that from more deals."""
+    log = [match(seq, pair, (1, 2)) for seq, pair in enumerate([NAMES[:2], NAMES[1::-1]] * 20, 1)]
+    rotated = [replace(result, deal=f"deals/{result.seq // 2}") for result in log]
+    paired = [replace(result, deal=f"deals/{(result.seq - 1) // 2}") for result in log]
+    effects = [
+        measure_design_effects(count_comparisons(each), [0.0, 0.0])[0]
+        for each in (log, paired, rotated[1:-1])
+    ]
+    assert effects == [1.0, 0.0, 0.0]
+    doubled = [replace(result, deal=f"deals/{(result.seq - 1) // 4}", ranks=(1 + result.seq % 2, 2 - result.seq % 2))
+               for result in log]  # fmt: skip
+    assert measure_design_effects(count_comparisons(doubled), [0.0, 0.0]) == pytest.approx([4.0, 4.0])
+
+
+def test_version_1_of_the_statistics_has_no_design_effect() -> None:
+    log = [replace(result, deal=f"deals/{result.seq // 3}") for result in season(60, 6, seed=9)]
+    old, new = fit_strengths(log, has_design_effect=False), fit_strengths(log)
+    assert [each.value for each in old.strengths] == [each.value for each in new.strengths]
+    assert [each.low for each in old.strengths] != [each.low for each in new.strengths]
+    assert old.strengths[0].low == pytest.approx(-1.658327313132412, rel=1e-9)
 
 
 def _probability(order: Sequence[int], odds: Sequence[float]) -> float:

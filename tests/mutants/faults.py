@@ -1737,6 +1737,29 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/competition/test_intervals.py::test_intervals_hold_the_truth",),
     ),
     Fault(
+        "strengths: the matches of a rotated deal are taken for independent",
+        f"{COMPETITION}/ratings/sandwich_covariance.py",
+        "modelled = shared if has_design_effect and len(piece) > 1 else single",
+        "modelled = single",
+        (
+            "tests/competition/test_calibration.py::test_intervals_of_a_rotation_are_no_wider_than_they_must_be",
+        ),
+    ),
+    Fault(
+        "anytime: the deviation is measured around the mean of the numbers",
+        "client_sdk/seatwise/anytime_mean.py",
+        "        return self.count * ratio / math.sqrt(1 + ratio * ratio)",
+        "        return self.count * ratio",
+        ("tests/client_sdk/test_anytime_mean.py",),
+    ),
+    Fault(
+        "anytime: skewness is forgotten",
+        "client_sdk/seatwise/anytime_mean.py",
+        "ratio = min(ratio, _remove_skewness(",
+        "ratio = max(ratio, _remove_skewness(",
+        ("tests/client_sdk/test_anytime_mean.py",),
+    ),
+    Fault(
         "season: a strong bot at another table is taken for luck",
         f"{COMPETITION}/statistics/luck_correction.py",
         "    luck, _ = seat_residuals(results, subtract_seat_means(points.values, [True] * len(results)))",

@@ -6,7 +6,9 @@ clusters is needed too: the "sandwich" estimator of Huber (1967) and White (1980
 
 That covariance comes from the clusters themselves. If the matches of a bot give little information, because they
 are few or almost certain, the model of Plackett and Luce replaces it. Otherwise a bot whose results have hardly
-varied yet would seem never to vary.
+varied yet would seem never to vary. The model knows only single matches. Where a deal is played several times, its
+covariance is multiplied by design effects: by how much the shared deals varied more, or less, than the same number of
+single matches would. A rotation gives every bot the same cards, so its design effects are far below 1.
 """
 
 from __future__ import annotations
@@ -28,20 +30,66 @@ TableMembers = tuple[int, ...]
 """The numbers of the bots at a table."""
 
 
-def gradient_covariance(seen: Comparisons, strengths: Vector) -> Matrix:
-    """Return the covariance of the sums of won comparisons, one for each bot: the meat of the sandwich."""
+def gradient_covariance(seen: Comparisons, strengths: Vector, *, has_design_effect: bool = True) -> Matrix:
+    """Return the covariance of the sums of won comparisons, one for each bot: the meat of the sandwich.
+
+    Without `has_design_effect` the model takes the matches of one deal for independent, as version 1 of the statistics did.
+    """
     trust = [known / (known + HALF_TRUSTED_INFORMATION) for known in information_by_bot(seen, strengths)]
     total = zero_matrix(len(strengths))
-    modelled: dict[TableMembers, float] = defaultdict(float)
+    single, shared = defaultdict[TableMembers, float](float), defaultdict[TableMembers, float](float)
     for piece, count in seen.clusters:
         sums = _cluster_residuals(piece, strengths)
         seen_part = min(trust[bot] for bot in sums)
         _add_outer_product(total, sums, count * seen_part)
+        modelled = shared if has_design_effect and len(piece) > 1 else single
         for match in piece:
             modelled[tuple(bot for bot, _ in match)] += count * (1 - seen_part)
-    for company, weight in sorted(modelled.items()):
+    for company, weight in sorted(single.items()):
         _add_model_covariance(total, company, strengths, weight)
+    if shared:
+        _add_shared_covariance(total, shared, strengths, measure_design_effects(seen, strengths))
     return total
+
+
+def measure_design_effects(seen: Comparisons, strengths: Vector) -> Vector:
+    """Return by bot its observed variance on shared deals, as a multiple of what the model says of as many single matches.
+
+    No bot has less than all bots together, because a single bot's own variance is known badly. 1 if no deal was shared.
+    """
+    observed, modelled = [0.0] * len(strengths), [0.0] * len(strengths)
+    for piece, count in seen.clusters:
+        if len(piece) > 1:
+            for bot, value in _cluster_residuals(piece, strengths).items():
+                observed[bot] += count * value * value
+            for company in (tuple(bot for bot, _ in match) for match in piece):
+                for bot, variance in _model_variances(company, strengths):
+                    modelled[bot] += count * variance
+    if not sum(modelled):
+        return [1.0] * len(strengths)
+    pooled = sum(observed) / sum(modelled)
+    return [max(pooled, own / model if model else 0.0) for own, model in zip(observed, modelled, strict=True)]
+
+
+def _model_variances(company: TableMembers, strengths: Vector) -> list[tuple[int, float]]:
+    """Return the variance that the model gives to each bot of one table."""
+    covariance = zero_matrix(len(company))
+    places = tuple(range(len(company)))
+    _add_model_covariance(covariance, places, [strengths[bot] for bot in company], 1.0)
+    return [(bot, covariance[place][place]) for place, bot in enumerate(company)]
+
+
+def _add_shared_covariance(
+    total: Matrix, shared: dict[TableMembers, float], strengths: Vector, effects: Vector
+) -> None:
+    """Add what the model says of matches on shared deals, each bot's deviation multiplied by the root of its effect."""
+    modelled = zero_matrix(len(strengths))
+    for company, weight in sorted(shared.items()):
+        _add_model_covariance(modelled, company, strengths, weight)
+    roots = [math.sqrt(effect) for effect in effects]
+    for one, row in enumerate(modelled):
+        for other, value in enumerate(row):
+            total[one][other] += value * roots[one] * roots[other]
 
 
 def _cluster_residuals(piece: Cluster, strengths: Vector) -> dict[int, float]:

@@ -97,16 +97,19 @@ class StrengthFit:
         return tuple(other for other in others if _holds_zero(self.strength_difference(bot, other)))
 
 
-def fit_strengths(results: Iterable[LoggedResult]) -> StrengthFit:
-    """Fit the strengths to all results of a log, in any order. The log has no void matches."""
-    return fit_comparisons(count_comparisons(results))
+def fit_strengths(results: Iterable[LoggedResult], *, has_design_effect: bool = True) -> StrengthFit:
+    """Fit the strengths to all results of a log, in any order. The log has no void matches.
+
+    Intervals of version 1 of the statistics have no design effect: see `gradient_covariance`.
+    """
+    return fit_comparisons(count_comparisons(results), has_design_effect=has_design_effect)
 
 
-def fit_comparisons(seen: Comparisons) -> StrengthFit:
+def fit_comparisons(seen: Comparisons, *, has_design_effect: bool = True) -> StrengthFit:
     """Fit the strengths to results that are counted already."""
     found = maximize_likelihood(seen)
     groups = _linked_groups(seen)
-    spread = _strength_covariance(seen, found, groups)
+    spread = _strength_covariance(seen, found, groups, has_design_effect=has_design_effect)
     values = _center_by_group(found, groups)
     times = half_width_errors(max(2, seen.cluster_count - len(seen.bots)))
     strengths = _build_strengths(
@@ -115,12 +118,14 @@ def fit_comparisons(seen: Comparisons) -> StrengthFit:
     return StrengthFit(strengths, {bot: n for n, bot in enumerate(seen.bots)}, values, spread, groups, times)
 
 
-def _strength_covariance(seen: Comparisons, found: Vector, groups: Sequence[int]) -> Matrix:
+def _strength_covariance(
+    seen: Comparisons, found: Vector, groups: Sequence[int], *, has_design_effect: bool
+) -> Matrix:
     """Return the covariance of the strengths above their mean.
 
     The prior is information too, so its part varies with the rest.
     """
-    meat = gradient_covariance(seen, found)
+    meat = gradient_covariance(seen, found, has_design_effect=has_design_effect)
     for number, strength in enumerate(found):
         meat[number][number] += prior_information(strength)
     spread = sandwich_product(invert_matrix(information_matrix(seen, found)), meat)

@@ -71,7 +71,7 @@ def render_report(
     so_far = season.so_far
     order = [row["player"] for row in standings["rows"]]
     facts = Facts(league, season.results, season.records, order, reports)
-    found = fit_strengths(season.results.values()) if season.results else None
+    found = _fit_season(league, season) if season.results else None
     extra = extra_sections(schedule, facts, so_far)
     page: str = _load_template().render(
         league=league,
@@ -99,6 +99,10 @@ def render_report(
         settings=_settings_rows(league),
     )
     return page
+
+
+def _fit_season(league: League, season: Season) -> StrengthFit:
+    return fit_strengths(season.results.values(), has_design_effect=league.statistics_version > 1)
 
 
 def _describe_deals(league: League, season: Season) -> str:
