@@ -52,7 +52,7 @@ def render_page(game: str) -> str:
     """Return the rules of a game as HTML without head and body, with the pictures in it."""
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     page = markdown.render((HERE / f"{game}.md").read_text(encoding="utf-8"))
-    page = page.replace("<table>", '<div class="wide" role="region" aria-label="Table" tabindex="0"><table>')
+    page = page.replace("<table>", '<div class="wide" role="group" aria-label="Table" tabindex="0"><table>')
     page = page.replace("</table>", "</table></div>")
     return re.sub(r'<p><img src="([\w-]+\.svg)" alt="([^"]*)" /></p>', _put_picture, page)
 

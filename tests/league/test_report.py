@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,6 +15,8 @@ from seasons.one_season import league_of, played
 from seatwise.cli import main
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.publishing import publish_season
+from seatwise_server.league.report import pair_matches
+from seatwise_server.league.report.verdict import describe_leaders
 from seatwise_server.league.season_log import Void
 from seatwise_server.league.settings import Entrant
 
@@ -66,13 +69,15 @@ def page_in(folder: Path) -> Page:
 def test_the_page_needs_nothing_else(folder):
     page = page_in(folder)
     assert "script" not in page.tags
-    assert all(link.startswith("#") for link in page.links)
+    beside = [link for link in page.links if not link.startswith("#")]
+    assert sorted(beside) == ["crosstable.csv", "results.csv", "season.bundle", "standings.csv"]
+    assert all((folder / link).exists() for link in beside)
     assert not re.search(r"url\(|@import|https?://", (folder / "report.html").read_text())
 
 
 def test_every_section_can_be_reached(folder):
     page = page_in(folder)
-    assert {link.removeprefix("#") for link in page.links} == set(page.ids)
+    assert {link.removeprefix("#") for link in page.links if link.startswith("#")} == set(page.ids)
     assert {
         "standings",
         "crosstable",
@@ -84,6 +89,61 @@ def test_every_section_can_be_reached(folder):
         "fairness",
         "verify",
     } <= set(page.ids)
+
+
+def test_the_first_sentence_is_the_verdict_and_a_date_follows(folder):
+    os.utime(folder / "season.jsonl", (0, 0))
+    publish_season(folder)
+    text = (folder / "report.html").read_text()
+    [first, second, *_] = re.findall(r"<p[^>]*>(.*?)</p>", text, re.S)
+    assert re.match(r"\w+\d (wins|leads)?(, (but|and) the results|\.| and )", first), first
+    assert 'last written on <time datetime="1970-01-01">1 January 1970</time>' in second
+
+
+@pytest.mark.parametrize(
+    ("leaders", "rivals", "is_over", "said"),
+    [
+        ([], None, False, "No result counts yet."),
+        (["a", "b"], None, True, "a and b share the first rank."),
+        (["a"], None, False, "a leads."),
+        (["a"], [], True, "a wins, and the results tell it apart from every other entrant."),
+        (["a"], ["b", "c"], True, "a wins, but the results do not tell it apart from b and c."),
+    ],
+)
+def test_a_verdict_says_how_certain_it_is(leaders, rivals, is_over, said):
+    assert describe_leaders(leaders, rivals, is_over=is_over) == said
+
+
+def test_a_cell_of_the_crosstable_leads_to_the_matches_of_the_pair(folder, capsys):
+    text = (folder / "report.html").read_text()
+    cells = re.findall(r'<td class="\w*"><a href="#(pair-\d+-\d+)">', text)
+    assert len(cells) == 2 * len(set(cells)) > 0
+    for anchor in cells:
+        [section] = re.findall(rf'<section class="pair" id="{anchor}">(.*?)</section>', text, re.S)
+        [first, *_] = re.findall(r"<li><code>(\w+)</code>", section)
+    assert main(["replay", str(folder / "season.bundle"), first, "--at", "0"]) == 0
+    assert f"matches/{first} " in capsys.readouterr().out
+
+
+def test_a_long_season_lists_some_of_the_matches_of_each_pair(folder, monkeypatch):
+    monkeypatch.setattr(pair_matches, "MOST_PAIR_LINES", 6)
+    publish_season(folder)
+    text = (folder / "report.html").read_text()
+    assert re.search(r"<p class=\"note\">And \d+ more; the bundle holds all.</p></section>", text)
+    assert all(
+        len(re.findall("<li>", section)) == 1
+        for section in re.findall(r'<section class="pair".*?</section>', text, re.S)
+    )
+    monkeypatch.undo()
+    publish_season(folder)
+
+
+def test_what_is_wider_than_a_phone_scrolls_and_can_be_reached_by_keys(folder):
+    text = (folder / "report.html").read_text()
+    wide = re.findall(r'<div class="wide"[^>]*>', text)
+    assert len(wide) > 5
+    assert all('tabindex="0"' in each for each in wide)
+    assert len(wide) == len(re.findall(r'<div class="wide"[^>]*>(?:<table>|<svg)', text))
 
 
 def test_it_is_for_light_and_for_dark(folder):

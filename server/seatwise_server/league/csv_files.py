@@ -10,6 +10,8 @@ from typing import Any
 from seatwise_server.competition.standings.crosstable import build_crosstable
 from seatwise_server.league.season_log import Season
 
+CSV_FILES = ("standings.csv", "results.csv", "crosstable.csv")
+"""The files beside the page of a season."""
 RESULT = ("table", "seq", "match", "deal", "seat", "bot", "points", "rank", "ending")
 CROSSTABLE = ("bot", "other", "matches", "ahead", "level", "behind", "difference")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ def publish_season(folder: Path) -> PublishedSeason:
     schedule = schedule_of(league)
     digest = write_season_bundle(folder, league, season, standings) if is_over(schedule, complete) else ""
     reports = time_reports.read_time_reports(folder / "logs", league)
-    page = render_report(league, season, schedule, standings, digest, reports)
+    last_write = datetime.fromtimestamp(season_log.log_path(folder).stat().st_mtime, UTC)
+    page = render_report(league, season, schedule, standings, digest, reports, last_write)
     (folder / "report.html").write_text(page, encoding="utf-8")
     return PublishedSeason(standings, digest, describe_verdict(league, standings))
 

@@ -22,6 +22,11 @@ from seatwise_server.league.settings import VERSION_KEYS, League
 SEASON_LOG_FORMAT = "seatwise.league/1"
 
 
+def log_path(folder: Path) -> Path:
+    """Return the season log in the folder of a league."""
+    return folder / "season.jsonl"
+
+
 @dataclass(slots=True)
 class Season:
     """All events of a season so far."""
@@ -145,7 +150,7 @@ def find_due_matches(schedule: Schedule, book: SeasonLog) -> tuple[ScheduledMatc
 def keep_versions(folder: Path, league: League) -> League:
     """Return the league with the versions with which the season in that folder began, if one did."""
     try:
-        with (folder / "season.jsonl").open("rb") as file:
+        with log_path(folder).open("rb") as file:
             head = next(_parse_lines(file.readline()), {})
     except OSError:
         return league
@@ -161,7 +166,7 @@ def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
     Raises `UsageError` if the folder holds the log of another league, or if another process writes it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    file = (folder / "season.jsonl").open("a+b")
+    file = log_path(folder).open("a+b")
     try:
         _lock_file(file, folder)
         return SeasonLog(file, _read_or_begin(file, folder, league, new_name))
@@ -173,7 +178,7 @@ def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
 def read_season(folder: Path) -> tuple[dict[str, Any], Season]:
     """Read settings and season from the season log in that folder. Raises `UsageError` if there is none."""
     try:
-        lines = list(_parse_lines((folder / "season.jsonl").read_bytes()))
+        lines = list(_parse_lines(log_path(folder).read_bytes()))
     except OSError as error:
         raise UsageError(f"{folder} holds no league: season.jsonl: {error.strerror}") from None
     if not lines or lines[0].get("format") != SEASON_LOG_FORMAT:

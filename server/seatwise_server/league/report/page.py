@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from importlib.resources import files
 from typing import Any
 
@@ -16,12 +17,15 @@ from seatwise_server.competition.schedules.fixed_schedule import FixedSchedule
 from seatwise_server.competition.schedules.schedule import Schedule
 from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
 from seatwise_server.competition.statistics.clock_bias import TimeReports
+from seatwise_server.league.csv_files import CSV_FILES
 from seatwise_server.league.report import figures
 from seatwise_server.league.report.facts import Facts
+from seatwise_server.league.report.pair_matches import list_pair_matches, pair_anchor
 from seatwise_server.league.report.sections import Section, extra_sections
+from seatwise_server.league.report.verdict import describe_leaders
 from seatwise_server.league.season_log import Season
 from seatwise_server.league.settings import League
-from seatwise_server.league.table import column_heads, row_cells
+from seatwise_server.league.table import column_heads, describe_verdict, row_cells
 
 FORMAT_TITLES = {"ab-test": "A against B", "round-robin": "round robin", "swiss": "Swiss"}
 DEAL_SENTENCES = {
@@ -62,11 +66,12 @@ def render_report(
     standings: Mapping[str, Any],
     digest: str,
     reports: TimeReports,
+    last_write: datetime,
 ) -> str:
     """Return the whole page.
 
     `digest` is that of the bundle, empty while the season goes on. `reports` are the bots' own times for their
-    answers.
+    answers. `last_write` is when the season log was last written.
     """
     so_far = season.so_far
     order = [row["player"] for row in standings["rows"]]
@@ -77,6 +82,9 @@ def render_report(
         league=league,
         facts=facts,
         digest=digest,
+        verdict=_describe_verdict(league, standings, found, facts, is_over=bool(digest)),
+        date=f"{last_write.day} {last_write:%B %Y}",
+        iso_date=f"{last_write:%Y-%m-%d}",
         style=Markup(_read_resource("style.css")),
         game=KITS[league.game].title,
         format=FORMAT_TITLES.get(league.format, league.format),
@@ -88,6 +96,7 @@ def render_report(
         standings=standings_table(standings, found, facts),
         strengths=_draw_strengths(found, facts),
         crosstable=_crosstable_rows(facts),
+        pairs=list_pair_matches(facts),
         curves=_draw_curves(facts),
         histograms=_draw_histograms(facts),
         extra=extra,
@@ -97,12 +106,28 @@ def render_report(
         else [],
         **_incident_values(facts, season),
         settings=_settings_rows(league),
+        example=next((result.match for result in season.results.values()), "").removeprefix("matches/"),
+        overview_files=CSV_FILES,
     )
     return page
 
 
 def _fit_season(league: League, season: Season) -> StrengthFit:
     return fit_strengths(season.results.values(), has_design_effect=league.statistics_version > 1)
+
+
+def _describe_verdict(
+    league: League, standings: Mapping[str, Any], found: StrengthFit | None, facts: Facts, *, is_over: bool
+) -> str:
+    """Return how the season ended, or stands. A test of A against B has a verdict of its own."""
+    if verdict := describe_verdict(league, standings):
+        return verdict
+    first = [row["player"] for row in standings["rows"] if row["rank"] == 1 and row["matches"]]
+    leaders = [facts.names[player] for player in first]
+    rivals = None
+    if found and len(first) == 1 and first[0] in {each.bot for each in found.strengths}:
+        rivals = [facts.names[other] for other in found.indistinct_bots(first[0])]
+    return describe_leaders(leaders, rivals, is_over=is_over)
 
 
 def _describe_deals(league: League, season: Season) -> str:
@@ -134,7 +159,7 @@ def _list_sections(extra: Sequence[Section]) -> list[tuple[str, str]]:
         ("seats", "Seats"),
         ("incidents", "Forfeits and voids"),
         ("settings", "Settings"),
-        ("verify", "Check it yourself"),
+        ("verify", "Look at it, and check it"),
     ]
 
 
@@ -214,10 +239,11 @@ def _crosstable_rows(facts: Facts) -> list[dict[str, Any]]:
         {
             "player": player,
             "cells": [
-                None if other == player else met.get((player, other), NEVER_MET) for other in facts.order
+                None if other == player else (met.get((player, other), NEVER_MET), pair_anchor(row, column))
+                for column, other in enumerate(facts.order)
             ],
         }
-        for player in facts.order
+        for row, player in enumerate(facts.order)
     ]
 
 
