@@ -188,7 +188,7 @@ def standings_table(standings: Mapping[str, Any], found: StrengthFit | None, fac
         for row in standings["rows"]
     ]
     return {
-        "heads": ["", "entrant", *column_heads(standings), "strength", "not distinguishable from"],
+        "heads": ["rank", "entrant", *column_heads(standings), "strength", "not distinguishable from"],
         "rows": rows,
         "rule": _describe_order(standings["tie_breaks"]),
         "has_provisional": any(each.provisional for each in strengths.values()),
