@@ -46,7 +46,7 @@ class Failures:
 
     def __call__(self, failure: Failure) -> None:
         """Shows it, unless one of the same bot from the same place was shown before."""
-        key = (failure.bot, type(failure.error), _place(failure.error) or failure.doing)
+        key = (failure.bot, type(failure.error), place_of(failure.error) or failure.doing)
         self._seen[key] = self._seen.get(key, 0) + 1
         if self._seen[key] == 1:
             print(text_of(failure), file=self._out or sys.stderr, flush=True)
@@ -87,7 +87,7 @@ def _is_on_the_way(file: str) -> bool:
     return file.startswith(_ON_THE_WAY) and not file.startswith(_SAMPLES)
 
 
-def _place(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """The last line that it came from; empty if that is not the author's."""
     frames = traceback.extract_tb(_own_part(error))
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

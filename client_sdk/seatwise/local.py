@@ -81,11 +81,11 @@ def play(
     series = _Series(game, bots, options or {}, matches, seed, is_rotating)
     played = []
     with ExitStack() as stack:
-        wait = stack.enter_context(_Waiter())
+        wait = stack.enter_context(LocalWaiter())
         file = stack.enter_context(_open_records(records)) if records is not None else None
         failures = Failures()
         stack.callback(failures.close)
-        stack.enter_context(_own_chance())
+        stack.enter_context(restoring_chance())
         for number in range(matches):
             table = LocalTable(series.make_setup(number), series.make_players(number), failures, wait)
             played.append(table.play_match())
@@ -113,11 +113,11 @@ class _Series:
             raise UsageError(f"matches: must be 1 or more, not {matches}")
         self._game = GAMES[game]
         self._factories = _load_factories(bots, game)
-        self._options = _complete_options(game, len(self._factories), options)
-        self.names = _name_bots(bots)
+        self._options = complete_game_options(game, len(self._factories), options)
+        self.names = name_entrants(bots)
         self._orders = _seat_orders(len(bots)) if is_rotating else [tuple(range(len(bots)))]
         self._has_seed = seed is not None
-        self._key = _derive_key(seed)
+        self._key = derive_series_key(seed)
 
     def make_setup(self, number: int) -> Setup:
         """Return the set-up of one match."""
@@ -127,7 +127,7 @@ class _Series:
             rules_version=self._game.rules_version,
             options=self._options,
             bots=tuple(
-                f"bots/{_slug_of(self.names[each])}/versions/local" for each in self._seat_order(number)
+                f"bots/{slug_of_name(self.names[each])}/versions/local" for each in self._seat_order(number)
             ),
             time_control=local_time_control(self._game.name),
             seed=self._derive_bytes(number, "seed"),
@@ -169,7 +169,7 @@ def _load_factories(bots: Sequence[Entrant], game: str) -> list[BotFactory]:
     return factories
 
 
-def _complete_options(game: str, seats: int, given: Mapping[str, int | str]) -> Options:
+def complete_game_options(game: str, seats: int, given: Mapping[str, int | str]) -> Options:
     sizes = GAMES[game].table_sizes
     if seats not in sizes:
         raise UsageError(f"{game} is played by {sizes[0]} to {sizes[-1]} bots, not by {seats}")
@@ -179,7 +179,7 @@ def _complete_options(game: str, seats: int, given: Mapping[str, int | str]) -> 
         raise UsageError(f"option {error}") from None
 
 
-def _name_bots(bots: Sequence[Entrant]) -> tuple[str, ...]:
+def name_entrants(bots: Sequence[Entrant]) -> tuple[str, ...]:
     """Return each bot's name. Equal names are numbered."""
     names: list[str] = []
     for bot in bots:
@@ -189,7 +189,7 @@ def _name_bots(bots: Sequence[Entrant]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _slug_of(name: str) -> str:
+def slug_of_name(name: str) -> str:
     """Return the name as a part of a resource name."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-") or "bot"
@@ -201,7 +201,7 @@ def _seat_orders(seats: int) -> list[tuple[int, ...]]:
     return [circle[first:] + circle[:first] for circle in circles for first in range(seats)]
 
 
-def _derive_key(seed: Seed | None) -> bytes:
+def derive_series_key(seed: Seed | None) -> bytes:
     if seed is None:
         return secrets.token_bytes(32)
     if not isinstance(seed, bytes):
@@ -218,7 +218,7 @@ def _open_records(records: str | os.PathLike[str]) -> IO[bytes]:
 
 
 @contextmanager
-def _own_chance() -> Iterator[None]:
+def restoring_chance() -> Iterator[None]:
     """Restore the state of the module `random` at the end."""
     before = random.getstate()
     try:
@@ -230,13 +230,13 @@ def _own_chance() -> Iterator[None]:
 # Async bots
 
 
-class _Waiter:
+class LocalWaiter:
     """Awaits the results of async methods, all in one event loop. Other results pass through."""
 
     def __init__(self) -> None:
         self._runner: Runner | None = None
 
-    def __enter__(self) -> _Waiter:
+    def __enter__(self) -> LocalWaiter:
         return self
 
     def __exit__(self, *_: object) -> None:

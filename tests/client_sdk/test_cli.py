@@ -225,7 +225,7 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
     [
         ("", "usage: seatwise COMMAND"),
         ("paly", "seatwise: there is no command paly; did you mean play?"),
-        ("xyzzy", "seatwise: there is no command xyzzy; there are play, bot, verify"),
+        ("xyzzy", "seatwise: there is no command xyzzy; there are new, play"),
         ("--loud", "seatwise: there is no option --loud; see seatwise --help"),
         ("play", "the following arguments are required: GAME"),
     ],

@@ -88,6 +88,14 @@ def parse_origin(text: str) -> str:
     return text.lower()
 
 
+def parse_game_option(text: str) -> tuple[str, int | str]:
+    """Return the name and the value of an option of a game."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise ArgumentTypeError(f"{text!r} is not NAME=VALUE, such as rounds=1")
+    return name, int(value) if value.isascii() and value.isdigit() and len(value) < 10 else value
+
+
 def name_parser(collection: str) -> Callable[[str], str]:
     """Return a parser of the names of resources in this collection. The last part of a name is enough."""
     return lambda text: text if text.startswith(f"{collection}/") else f"{collection}/{text}"

@@ -25,6 +25,25 @@ def load_bot(text: str, game: str = DEFAULT_GAME) -> BotFactory:
     return check_bot(_find_class(module, file, name), game)
 
 
+def load_version(text: str, game: str) -> BotFactory:
+    """Return the bot's class as `load_bot` does, with modules of its own: another version may have modules of the same names.
+
+    The folder of the file is on the path only while it is loaded. So a module that lies beside it must be imported at the top.
+    """
+    before, path = set(sys.modules), list(sys.path)
+    folder = Path(text.rpartition(":")[0]).resolve().parent
+    if text not in find_kit(game).samples:
+        sys.path.insert(0, str(folder))
+    try:
+        return load_bot(text, game)
+    finally:
+        sys.path[:] = path
+        for name in set(sys.modules) - before:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file and Path(file).resolve().is_relative_to(folder):
+                del sys.modules[name]
+
+
 def bot_name(text: str) -> str:
     """Return a name for that bot: the name of the sample or of the class."""
     return text.rpartition(":")[2]

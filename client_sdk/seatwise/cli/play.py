@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from seatwise.bot_errors import UsageError
 from seatwise.cli import decks
-from seatwise.cli.arguments import parse_count
+from seatwise.cli.arguments import parse_count, parse_game_option
 from seatwise.cli.command import Command, program_name
+from seatwise.cli.progress import PROGRESS_EVERY_S, import_rich
 
 if TYPE_CHECKING:
     from seatwise.standings import PlayedMatch, Results
@@ -25,9 +26,6 @@ machine changes nothing: an answer costs one millisecond, or the thinking time t
 
   seatwise play GAME mybot.py:MyBot random random --matches 100 --seed 7
 """
-
-PROGRESS_EVERY_S = 5.0
-"""Without a terminal, the time between two lines of progress, in seconds."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -48,7 +46,7 @@ def configure(parser: ArgumentParser) -> None:
         "--records", metavar="FILE", help="write the record of each match to this file, one a line"
     )
     parser.add_argument(
-        "--option", action="append", default=[], type=_parse_option, metavar="NAME=VALUE",
+        "--option", action="append", default=[], type=parse_game_option, metavar="NAME=VALUE",
         help="option of the game, such as rounds=1; may be repeated",
     )  # fmt: skip
     decks.add_to(parser)
@@ -79,13 +77,6 @@ def run(arguments: Namespace) -> int:
     return 1 if all(each.void_reason for each in results) else 0
 
 
-def _parse_option(text: str) -> tuple[str, int | str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise ArgumentTypeError(f"{text!r} is not NAME=VALUE, such as rounds=1")
-    return name, int(value) if value.isascii() and value.isdigit() and len(value) < 10 else value
-
-
 # On a terminal with rich, and anywhere else
 
 
@@ -93,7 +84,7 @@ def _parse_option(text: str) -> tuple[str, int | str]:
 def _show_progress(matches: int, *, is_quiet: bool) -> Iterator[Callable[[PlayedMatch], None] | None]:
     if is_quiet:
         yield None
-    elif sys.stderr.isatty() and (rich := _import_rich()) is not None:
+    elif sys.stderr.isatty() and (rich := import_rich()) is not None:
         with rich.Progress(console=rich.Console(stderr=True), transient=True) as progress:
             task = progress.add_task("playing", total=matches)
             yield lambda _: progress.advance(task)
@@ -119,21 +110,8 @@ class _Lines:
             print(f"{self._played} of {self._matches} matches", file=sys.stderr, flush=True)
 
 
-def _import_rich() -> Any:
-    """Return the parts of rich that are used here; `None` if it is not installed."""
-    from types import SimpleNamespace
-
-    try:
-        from rich.console import Console
-        from rich.progress import Progress
-        from rich.table import Table
-    except ModuleNotFoundError:
-        return None
-    return SimpleNamespace(Console=Console, Progress=Progress, Table=Table)
-
-
 def _print_table(results: Results, arguments: Namespace) -> None:
-    rich = _import_rich() if sys.stdout.isatty() else None
+    rich = import_rich() if sys.stdout.isatty() else None
     if rich is None:
         print(results)
     else:

@@ -17,3 +17,23 @@ pub fn choose(pace: &str, view: &View) -> Move {
 fn value_of(card: i32) -> i32 {
     (card - 1) % 9
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::seatwise::games::ugo::v1::Card;
+
+    #[test]
+    fn it_plays_its_lowest_card() {
+        let legal_cards = vec![Card::R5 as i32, Card::B2 as i32, Card::G7 as i32];
+        let answer = choose("card", &View { legal_cards, ..View::default() });
+        assert_eq!(answer.kind, Some(Kind::Play(Card::B2 as i32)));
+    }
+
+    #[test]
+    fn it_lays_the_cards_that_it_has_won() {
+        let won_cards = vec![Card::R5 as i32, Card::B2 as i32];
+        let answer = choose("arrange", &View { won_cards: won_cards.clone(), ..View::default() });
+        assert_eq!(answer.kind, Some(Kind::Arrange(Arrange { cards: won_cards })));
+    }
+}

@@ -1,0 +1,190 @@
+"""The command `seatwise compare`: two versions of a bot on the same deals, until the result is clear."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from seatwise.bot_errors import UsageError
+from seatwise.cli import decks
+from seatwise.cli.arguments import parse_count, parse_game_option, parse_span
+from seatwise.cli.command import Command
+from seatwise.cli.progress import PROGRESS_EVERY_S, import_rich
+
+if TYPE_CHECKING:
+    from seatwise.comparison import Comparison, RunningComparison
+    from seatwise.deal_block import BlockPlan
+
+EPILOG = """\
+OLD and NEW are FILE.py:CLASS, or samples. Without --against they play each other, each deal in both orders of
+seats. With --against each of them takes each seat once on every deal, beside the same opponents. Keep the file of
+the old version, as in:
+
+  cp bot.py old.py
+  seatwise compare old.py:MyBot bot.py:MyBot
+  seatwise compare old.py:MyBot bot.py:MyBot --against counting --against greedy
+"""
+
+SHOWN_EVERY_S = 0.5
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the arguments."""
+    from argparse import RawDescriptionHelpFormatter
+
+    parser.formatter_class = RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    parser.add_argument("old", metavar="OLD", help="the version that is known")
+    parser.add_argument("new", metavar="NEW", help="the version that may be better")
+    parser.add_argument(
+        "--against", action="append", default=[], metavar="BOT",
+        help="an opponent of both versions; up to three (default: the versions play each other)",
+    )  # fmt: skip
+    parser.add_argument("--game", default="ugo", help="game to play (default: %(default)s)")
+    parser.add_argument(
+        "--margin", type=parse_span, default=1.0, metavar="POINTS",
+        help="stop too when the difference is certainly smaller than this, in points a match (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--matches", type=parse_count, default=20_000, metavar="N",
+        help="stop after this many matches (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--jobs", type=parse_count, metavar="N", help="number of processes (default: one for each core)"
+    )
+    parser.add_argument("--seed", metavar="SEED", help="a text or number; the same seed gives the same deals")
+    parser.add_argument(
+        "--option", action="append", default=[], type=parse_game_option, metavar="NAME=VALUE",
+        help="option of the game, such as rounds=1; may be repeated",
+    )  # fmt: skip
+    decks.add_to(parser)
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: Namespace) -> int:
+    """Compare, and print the verdict."""
+    from seatwise.comparison import StopRule, compare_versions
+
+    plan = _make_plan(arguments)
+    rule = StopRule(margin=arguments.margin, most_matches=arguments.matches)
+    jobs = arguments.jobs or os.cpu_count() or 1
+    with _show_progress(rule.most_matches, is_quiet=arguments.json) as on_block:
+        found = compare_versions(plan, rule, jobs, on_block, _print_failure)
+    if arguments.json:
+        from json import dumps
+
+        print(dumps(found.to_json() | {"seed": plan.seed}, indent=2))
+    else:
+        print(describe_comparison(found, plan))
+    return 0
+
+
+def _make_plan(arguments: Namespace) -> BlockPlan:
+    """Return the plan. It loads the bots, so that a mistake is told at once and not by a worker."""
+    from seatwise.cli.load import bot_name, load_version
+    from seatwise.deal_block import BlockPlan
+    from seatwise.kits import find_kit
+    from seatwise.local import complete_game_options, name_entrants
+
+    bots = (arguments.old, arguments.new, *arguments.against)
+    find_kit(arguments.game)
+    decks.use_deck_files(arguments.deck)
+    if len(arguments.against) > 3:
+        raise UsageError("--against: a match has at most four seats, so there may be three opponents")
+    for bot in bots:
+        load_version(bot, arguments.game)
+    plan = BlockPlan(
+        game=arguments.game,
+        bots=bots,
+        names=(
+            f"old {bot_name(arguments.old)}",
+            f"new {bot_name(arguments.new)}",
+            *name_entrants(arguments.against),
+        ),
+        options=dict(arguments.option),
+        seed=arguments.seed or secrets.token_hex(8),
+        decks=tuple(os.path.abspath(deck) for deck in arguments.deck),
+    )
+    complete_game_options(plan.game, plan.seats, plan.options)
+    return plan
+
+
+# Output
+
+
+def describe_comparison(found: Comparison, plan: BlockPlan) -> str:
+    """Return the result in a few lines."""
+    low, high = found.interval
+    rate = f" ({found.matches / found.seconds:.0f} a second)" if found.seconds else ""
+    lines = [
+        f"{_VERDICTS[found.verdict]}: {found.mean:+.2f} points a match, 95 % interval {low:+.2f} to {high:+.2f}",
+        f"It took {found.matches} matches on {found.deals} deals{rate}: {found.why}.",
+        f"Thinking time: old {found.thought_ms[0]:.2f} ms a move, new {found.thought_ms[1]:.2f} ms.",
+    ]
+    if any(found.failures):
+        lines.append(f"Failures: old {found.failures[0]}, new {found.failures[1]}. Each cost a move.")
+    if found.voided or found.cut:
+        lines.append(f"{found.voided} deals were voided; {found.cut} had a difference beyond 100 points.")
+    lines.append(f"The same deals again: --seed {plan.seed}")
+    return "\n".join(lines)
+
+
+_VERDICTS = {
+    "better": "The new version is better",
+    "worse": "The new version is worse",
+    "level": "No difference that matters",
+    "open": "Undecided",
+}
+
+
+def _state_line(running: RunningComparison) -> str:
+    found = running.report()
+    low, high = found.interval
+    return f"new {found.mean:+.2f} ({low:+.2f} to {high:+.2f}) after {found.matches} matches"
+
+
+def _print_failure(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _show_progress(most: int, *, is_quiet: bool) -> Iterator[Callable[[RunningComparison], None]]:
+    """Show the present verdict: in a bar on a terminal with rich, and in a line now and then elsewhere."""
+    if is_quiet:
+        yield lambda _: None
+    elif sys.stderr.isatty() and (rich := import_rich()) is not None:
+        with rich.Progress(console=rich.Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("comparing", total=most)
+            yield _Slowly(
+                SHOWN_EVERY_S,
+                lambda running: progress.update(
+                    task, completed=running.matches, description=_state_line(running)
+                ),
+            )
+    else:
+        yield _Slowly(
+            PROGRESS_EVERY_S, lambda running: print(_state_line(running), file=sys.stderr, flush=True)
+        )
+
+
+class _Slowly:
+    """Calls a function at most once in a time."""
+
+    def __init__(self, every_s: float, show: Callable[[RunningComparison], None]) -> None:
+        from time import monotonic
+
+        self._monotonic, self._every_s, self._show = monotonic, every_s, show
+        self._due_s = monotonic() + every_s
+
+    def __call__(self, running: RunningComparison) -> None:
+        if self._monotonic() >= self._due_s:
+            self._due_s = self._monotonic() + self._every_s
+            self._show(running)
+
+
+COMMAND = Command("compare", "compare two versions of a bot on the same deals", configure, run)

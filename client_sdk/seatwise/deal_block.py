@@ -1,0 +1,179 @@
+"""Blocks of matches on the same deal, at local tables: the unit in which two versions of a bot are compared."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from seatwise.bot import BotFactory
+from seatwise.cli.load import load_bot, load_version
+from seatwise.failures import Failure
+from seatwise.local import complete_game_options, derive_series_key, slug_of_name
+from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
+from seatwise.standings import PlayedMatch
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.setup import DealSet, Setup
+
+OLD, NEW = 0, 1
+"""The places of the two versions among the bots of a plan. The opponents follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlan:
+    """The settings of a comparison, which are the same for all its blocks."""
+
+    game: str
+    bots: tuple[str, ...]
+    """The old version, the new one, and then the opponents: samples, or FILE.py:CLASS."""
+
+    names: tuple[str, ...]
+    """The names of the bots."""
+
+    options: Mapping[str, int | str]
+    seed: str
+    decks: tuple[str, ...] = ()
+    """Files with decks of one's own."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan for a worker process."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> BlockPlan:
+        """Return the plan that was written so."""
+        return cls(
+            told["game"], tuple(told["bots"]), tuple(told["names"]), told["options"], told["seed"], tuple(told["decks"])
+        )  # fmt: skip
+
+    @property
+    def seats(self) -> int:
+        """How many seats each match has."""
+        return max(2, len(self.bots) - 1)
+
+    @property
+    def tables(self) -> tuple[tuple[int, ...], ...]:
+        """The matches of a block: by seat, the place of the bot in `bots`.
+
+        Without opponents the versions play each other, in both orders. With opponents each version takes each seat once, and the
+        opponents keep their order.
+        """
+        others = tuple(range(NEW + 1, len(self.bots)))
+        if not others:
+            return (OLD, NEW), (NEW, OLD)
+        return tuple(
+            (*others[:seat], version, *others[seat:]) for seat in range(self.seats) for version in (OLD, NEW)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedBlock:
+    """The outcome of one block, as a worker process tells it."""
+
+    number: int
+    difference: float | None
+    """The mean points by which the new version is ahead of the old one on this deal; `None` if a match was voided."""
+
+    thought_ms: tuple[float, float]
+    """The time that the old and the new version thought."""
+
+    moves: tuple[int, int]
+    failures: tuple[int, int]
+    """How often they raised, or answered with no legal move."""
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> PlayedBlock:
+        """Return the block that a worker has told."""
+        pairs: dict[str, Any] = {
+            name: (told[name][OLD], told[name][NEW]) for name in ("thought_ms", "moves", "failures")
+        }
+        return cls(number=told["number"], difference=told["difference"], **pairs)
+
+
+class BlockPlayer:
+    """Plays blocks in this process."""
+
+    def __init__(
+        self, plan: BlockPlan, failed: Callable[[Failure], None], wait: Callable[[Any], Any]
+    ) -> None:
+        self._plan = plan
+        self._failed = failed
+        self._wait = wait
+        self._factories: Sequence[BotFactory] = _load_versions(plan)
+        self._options = complete_game_options(plan.game, plan.seats, plan.options)
+        self._key = derive_series_key(plan.seed)
+
+    def play_block(self, number: int) -> PlayedBlock:
+        """Play all matches of a block. The same plan and number give the same matches."""
+        tables = self._plan.tables
+        played = [self._play_table(number, place, bots) for place, bots in enumerate(tables)]
+        return PlayedBlock(
+            number=number,
+            difference=_difference(tables, played),
+            thought_ms=(_total(tables, played, OLD, "thought_ms"), _total(tables, played, NEW, "thought_ms")),
+            moves=(_total(tables, played, OLD, "moves"), _total(tables, played, NEW, "moves")),
+            failures=(_total(tables, played, OLD, "failures"), _total(tables, played, NEW, "failures")),
+        )
+
+    def _play_table(self, number: int, place: int, bots: tuple[int, ...]) -> PlayedMatch:
+        random.seed(self._derive(number, "random"))
+        players = [
+            LocalPlayer(
+                name=self._plan.names[bot],
+                factory=self._factories[bot],
+                nonce=self._derive(number, f"nonce/{seat}"),
+                chance=random.Random(self._derive(number, f"chance/{seat}")),
+            )
+            for seat, bot in enumerate(bots)
+        ]
+        return LocalTable(
+            self._make_setup(number, place, bots), players, self._failed, self._wait
+        ).play_match()
+
+    def _make_setup(self, number: int, place: int, bots: tuple[int, ...]) -> Setup:
+        name, size = self._derive(number, "name").hex()[:16], len(self._plan.tables)
+        game = GAMES[self._plan.game]
+        return Setup(
+            match=f"matches/{name}-{place + 1}",
+            game=game.name,
+            rules_version=game.rules_version,
+            options=self._options,
+            bots=tuple(f"bots/{slug_of_name(self._plan.names[bot])}/versions/local" for bot in bots),
+            time_control=local_time_control(game.name),
+            seed=self._derive(number, f"seed/{place}"),
+            durability="none",
+            deal_set=DealSet(f"sets/{name}", place + 1, size, self._derive(number, "deal")),
+        )
+
+    def _derive(self, number: int, what: str) -> bytes:
+        return hmac.digest(self._key, f"block/{number}/{what}".encode(), "sha256")
+
+
+def _load_versions(plan: BlockPlan) -> list[BotFactory]:
+    """Load all bots. Two versions from different folders get modules of their own."""
+    folders = {os.path.dirname(os.path.abspath(bot.rpartition(":")[0])) for bot in plan.bots[: NEW + 1]}
+    load = load_bot if len(folders) == 1 else load_version
+    return [(load if place <= NEW else load_bot)(bot, plan.game) for place, bot in enumerate(plan.bots)]
+
+
+def _difference(tables: Sequence[tuple[int, ...]], played: Sequence[PlayedMatch]) -> float | None:
+    if any(match.void_reason for match in played):
+        return None
+    total = {OLD: 0, NEW: 0}
+    for bots, match in zip(tables, played, strict=True):
+        for bot, points in zip(bots, match.points, strict=True):
+            if bot in total:
+                total[bot] += points
+    return (total[NEW] - total[OLD]) / sum(bots.count(NEW) for bots in tables)
+
+
+def _total(tables: Sequence[tuple[int, ...]], played: Sequence[PlayedMatch], version: int, field: str) -> Any:
+    return sum(
+        getattr(match, field)[seat]
+        for bots, match in zip(tables, played, strict=True)
+        for seat, bot in enumerate(bots)
+        if bot == version
+    )
