@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 LOCKS = {"dev": ROOT / "requirements.lock", "server": ROOT / "deploy" / "requirements.lock"}
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SOURCE = (
+    "docs/starters",
     "pyproject.toml",
     "README.md",
     "CHANGELOG.md",
