@@ -11,6 +11,8 @@ import { UGO } from "./ugo.js";
 const DRAWN = { ugo: UGO, ubongo: UBONGO };
 const STEP_MS = 900;
 const SPEEDS = [1, 2, 5];
+// Browsers refuse more than a hundred changes of the address in half a minute, so it follows when the step rests.
+const LINK_AFTER_MS = 300;
 const ICONS = {
   first: "M3 2v12M13 2L5 8l8 6z", back: "M12 2L4 8l8 6z", next: "M4 2l8 6-8 6z", last: "M13 2v12M3 2l8 6-8 6z",
 };
@@ -122,7 +124,7 @@ class Viewer {
     this.moves.children[this.step]?.firstChild.removeAttribute("aria-current");
     this.step = next;
     this.draw();
-    if (keepsLink) history.replaceState(null, "", this.link());
+    if (keepsLink) this.keepLink();
   }
 
   draw() {
@@ -171,9 +173,10 @@ class Viewer {
 
   // Links, viewpoints, keys, play
 
-  link() {
+  keepLink() {
+    clearTimeout(this.linkTimer);
     const seat = this.viewpoint === this.replay.viewpoint ? "" : `&see=${this.viewpoint}`;
-    return `#step=${this.step}${seat}`;
+    this.linkTimer = setTimeout(() => history.replaceState(null, "", `#step=${this.step}${seat}`), LINK_AFTER_MS);
   }
 
   readLink() {
@@ -195,7 +198,7 @@ class Viewer {
     this.setViewpoint(text);
     this.fill();
     this.draw();
-    history.replaceState(null, "", this.link());
+    this.keepLink();
   }
 
   changeRound(by) {

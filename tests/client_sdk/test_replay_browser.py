@@ -1,0 +1,121 @@
+"""The page of a replay in a real browser: keys, links, viewpoints, screens of any width. Skipped where there is no browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness.browser import BrowserPage, find_browser, open_browser
+from matches.race_scenes import RACES
+from matches.scenes import TURNS
+
+from seatwise.replay import MatchReplay, read_replay
+from seatwise.replay.page import render_page
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_browser() is None, reason="needs a browser: install chromium"),
+]
+
+SAID = 'document.querySelector(".sentence").textContent'
+SHOWN = 'document.querySelector("#match").textContent'
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserPage]:
+    with open_browser(tmp_path_factory.mktemp("browser")) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def replay() -> MatchReplay:
+    return read_replay(TURNS["smooth"](3, 2).line())
+
+
+def write_page(folder: Path, replay: MatchReplay) -> str:
+    path = folder / "match.html"
+    path.write_text(render_page(replay), encoding="utf-8")
+    return path.as_uri()
+
+
+def test_a_match_is_stepped_through_by_keys_alone(
+    browser: BrowserPage, replay: MatchReplay, tmp_path: Path
+) -> None:
+    browser.open(write_page(tmp_path, replay))
+    frames, last = replay.frames, len(replay.frames) - 1
+    second = next(step for step, frame in enumerate(frames) if frame.kind == "round")
+    for key, step in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("PageDown", second), ("PageUp", 0),
+                      ("End", last), ("ArrowRight", last), ("Home", 0)):  # fmt: skip
+        browser.press(key)
+        assert browser.ask(SAID) == frames[step].says
+        assert browser.ask('document.querySelector("[aria-current=step]").textContent').startswith(
+            frames[step].says
+        )
+    browser.press("ArrowRight")
+    browser.wait_for('location.hash === "#step=1"')
+    assert browser.faults == []
+
+
+def test_play_runs_on_and_stops(browser: BrowserPage, replay: MatchReplay, tmp_path: Path) -> None:
+    browser.open(write_page(tmp_path, replay))
+    browser.press(" ")
+    browser.wait_for("Number(document.documentElement.dataset.step) >= 2")
+    browser.press(" ")
+    assert browser.ask('document.querySelector(".play").textContent') == "Play"
+
+
+def test_a_link_shows_its_step_from_its_viewpoint(
+    browser: BrowserPage, replay: MatchReplay, tmp_path: Path
+) -> None:
+    frame = replay.frames[4]
+    hands: Any = [own["hand"] for own in frame.own]  # type: ignore[index,call-overload]
+    browser.open(f"{write_page(tmp_path, replay)}#step=4&see=1")
+    assert browser.ask(SAID) == frame.says
+    titles = browser.ask(
+        '[...document.querySelectorAll("svg.drawn")].map((each) => each.getAttribute("aria-label")).join()'
+    )
+    assert " ".join(hands[1]) in titles
+    assert " ".join(hands[0]) not in titles
+    assert browser.ask('document.querySelectorAll(".times").length') == 1
+    browser.press("v")
+    browser.wait_for('location.hash === "#step=4&see=2"')
+    assert browser.ask('document.querySelectorAll(".times").length') == 1
+    browser.press("v")
+    browser.wait_for('location.hash === "#step=4"')
+    assert browser.ask('document.querySelectorAll(".times").length') == 3
+
+
+@pytest.mark.parametrize("hash_", ["#step=9999", "#step=-3", "#step=x&see=99", "#", "#see=constructor"])
+def test_a_broken_link_shows_the_match_all_the_same(
+    browser: BrowserPage, replay: MatchReplay, tmp_path: Path, hash_: str
+) -> None:
+    browser.open(write_page(tmp_path, replay) + hash_)
+    assert browser.ask(SAID) in {frame.says for frame in (replay.frames[0], replay.frames[-1])}
+    assert browser.faults == []
+
+
+@pytest.mark.parametrize("width", [390, 1280, 2560])
+@pytest.mark.parametrize("scene", ["eventful", "eventful_race"])
+def test_nothing_is_wider_than_the_screen(
+    browser: BrowserPage, tmp_path: Path, width: int, scene: str
+) -> None:
+    match = ({**TURNS, **RACES})[scene]()
+    url = write_page(tmp_path, read_replay(match.line()))
+    browser.open(url, width)
+    for _ in range(12):
+        browser.press("ArrowRight")
+        assert browser.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    browser.press("End")
+    assert browser.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert browser.faults == []
+
+
+def test_the_name_of_a_bot_stays_text(browser: BrowserPage, replay: MatchReplay, tmp_path: Path) -> None:
+    name = "<img src=x onerror=document.title='gone'>"
+    browser.open(write_page(tmp_path, replace(replay, bots=(f"bots/{name}", *replay.bots[1:]))))
+    assert name in browser.ask(SHOWN)
+    assert browser.ask('document.querySelectorAll("img").length') == 0
+    assert browser.ask("document.title") != "gone"
