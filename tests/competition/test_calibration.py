@@ -186,6 +186,34 @@ def test_intervals_of_a_rotation_are_no_wider_than_they_must_be() -> None:
     assert 0.92 <= mean(found.of_differences()) <= 0.98
 
 
+def share_ever_told_apart(seasons: int) -> tuple[float, float]:
+    """Of pairs of equal bots, looked at after every ten matches: at every look's own level, and at one look's."""
+    league = League(5, 2, 160, 0.0)
+    names, told, told_once = league.names(), 0, 0
+    for seed in range(seasons):
+        log, pairs, pairs_once = (
+            league.season(random.Random(seed)),
+            set[tuple[str, str]](),
+            set[tuple[str, str]](),
+        )
+        for played in range(20, len(log) + 1, 10):
+            found = fit_strengths(log[:played])
+            for one, other in combinations(names, 2):
+                if found.excludes_equality(one, other):
+                    pairs.add((one, other))
+                difference = found.strength_difference(one, other)
+                if not difference.low <= 0 <= difference.high:
+                    pairs_once.add((one, other))
+        told, told_once = told + len(pairs), told_once + len(pairs_once)
+    return told / (10 * seasons), told_once / (10 * seasons)
+
+
+def test_equal_bots_are_rarely_told_apart_however_often_one_looks() -> None:
+    always, once = share_ever_told_apart(40)
+    assert always <= 0.04
+    assert once >= 0.1
+
+
 STRENGTHS = {f"bots/b{number:02}/versions/1": number / 4 for number in range(10)}
 
 

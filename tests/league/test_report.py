@@ -218,6 +218,35 @@ def test_a_season_that_goes_on_says_so(tmp_path):
     words = " ".join(page_in(tmp_path).words)
     assert "The season is not over:" in words
     assert "5 matches are still due" in words
+    assert "Differences at every look" in words
+
+
+def test_a_season_that_is_over_has_the_intervals_of_one_look(folder):
+    words = page_in(folder).words
+    assert "Differences on the same deals" in words
+    assert "Differences at every look" not in words
+
+
+def test_a_season_of_version_1_keeps_its_methods(tmp_path):
+    played(tmp_path, league_of(statistics_version=1), most=1).close()
+    publish_season(tmp_path)
+    assert "Differences at every look" not in page_in(tmp_path).words
+
+
+def test_beside_the_verdict_of_a_test_is_no_interval_for_one_look(tmp_path):
+    settings = {"format": "ab-test", "deals": "rotation", "entrants": league_of("greedy", "random").entrants}
+    league = league_of(**settings, options={"rounds": 6}, rounds=40)
+    played(tmp_path, league).close()
+    publish_season(tmp_path)
+    words = " ".join(page_in(tmp_path).words)
+    assert "Differences on the same deals" not in words
+    assert "hold at every look" in words
+    assert "H0: random2 does not make" not in words
+    standings = json.loads((tmp_path / "standings.json").read_text())
+    low, high = standings["difference_interval"]
+    assert low < standings["difference"] < high
+    assert (standings["log_evidence_h1"] >= 2.995) == (standings["verdict"] == "H1")
+    assert main(["verify", str(tmp_path / "season.bundle")]) == 0
 
 
 def test_results_whose_deals_may_yet_be_played_are_withheld_until_their_records_are_here(tmp_path, capsys):

@@ -133,7 +133,9 @@ def test_those_who_cannot_be_told_apart_know_of_each_other() -> None:
     peers = {bot: set(told[4]) for bot, told in found.items()}
     assert any(peers.values())
     assert all(bot in peers[other] for bot, others in peers.items() for other in others)
-    assert all(peers[bot] == set(fit_strengths(results).indistinct_bots(bot)) for bot in peers)
+    assert all(
+        peers[bot] == set(fit_strengths(results).indistinct_bots(bot, at_every_look=True)) for bot in peers
+    )
 
 
 def test_only_neighbours_are_named() -> None:

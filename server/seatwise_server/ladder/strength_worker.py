@@ -56,10 +56,10 @@ def strengths_by_bot(log: Sequence[LoggedResult], order: Sequence[str]) -> Stren
 
 
 def _indistinct_neighbours(fitted: StrengthFit, rows: Sequence[Strength], place: int) -> list[str]:
-    """Return the neighbours in the table that the results do not distinguish from this bot."""
+    """Return the neighbours in the table that the results do not distinguish from this bot, at whatever look."""
     near = [*rows[max(0, place - PEER_PLACES) : place], *rows[place + 1 : place + 1 + PEER_PLACES]]
-    differences = ((other.bot, fitted.strength_difference(rows[place].bot, other.bot)) for other in near)
-    return [bot for bot, found in differences if found.low <= 0 <= found.high]
+    own = rows[place].bot
+    return [other.bot for other in near if not fitted.excludes_equality(own, other.bot)]
 
 
 if __name__ == "__main__":

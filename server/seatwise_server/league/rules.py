@@ -19,6 +19,7 @@ from seatwise_server.competition.schedules.schedule import (
 from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.competition.schedules.swiss_version_1 import SwissVersion1
 from seatwise_server.competition.standings.tie_breaks import BY_POINTS, BY_SCORE
+from seatwise_server.competition.statistics.anytime_test import AnytimeTest
 from seatwise_server.competition.statistics.sprt import PointsTest
 from seatwise_server.league.settings import LEAGUE_FORMATS, League
 
@@ -91,5 +92,5 @@ def _other_players(players: Sequence[str], some: Sequence[str]) -> tuple[str, ..
 
 
 def _make_test(league: League) -> PointsTest:
-    trial = league.trial
-    return PointsTest(trial.least_points, trial.alpha, trial.beta, trial.least_units)
+    trial, kind = league.trial, PointsTest if league.statistics_version == 1 else AnytimeTest
+    return kind(trial.least_points, trial.alpha, trial.beta, trial.least_units)

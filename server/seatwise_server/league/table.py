@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from seatwise_server.competition.logged_result import LoggedResult
+from seatwise_server.competition.numeric.student_t import CONFIDENCE
 from seatwise_server.competition.schedules.ab_test import ABTest
 from seatwise_server.competition.schedules.knockout import Knockout
 from seatwise_server.competition.schedules.schedule import Schedule, SoFar
 from seatwise_server.competition.standings.ranking import StandingsRow, rank_entrants, standings_in_order
-from seatwise_server.competition.statistics.sprt import SprtVerdict
+from seatwise_server.competition.statistics.anytime_test import AnytimeTest, summarize_differences
+from seatwise_server.competition.statistics.sprt import PointsTest, SprtVerdict
 from seatwise_server.league.rules import criteria_of, schedule_of
 from seatwise_server.league.settings import League
 
@@ -76,7 +79,27 @@ def _verdict_values(schedule: Schedule, so_far: SoFar) -> dict[str, Any]:
     differences = schedule.unit_differences(so_far)
     ratios, verdict = schedule.test.run_test(differences)
     ratio = round(ratios[-1], DIGITS) if ratios else 0.0
-    return {"verdict": str(verdict), "units": len(ratios), "log_likelihood_ratio": ratio}
+    return {
+        "verdict": str(verdict),
+        "units": len(ratios),
+        "log_likelihood_ratio": ratio,
+        **_evidence_values(schedule.test, differences[: len(ratios)]),
+    }
+
+
+def _evidence_values(test: PointsTest, differences: Sequence[float]) -> dict[str, Any]:
+    """Return the figures of a test of version 2: the logs of its evidence, and the difference with its interval."""
+    if not isinstance(test, AnytimeTest) or not differences:
+        return {}
+    last = test.trace_evidence(differences)[-1]
+    found = summarize_differences(differences)
+    ends = [round(end, DIGITS) if math.isfinite(end) else None for end in found.interval(1 - CONFIDENCE)]
+    return {
+        "log_evidence_h1": round(last.for_h1, DIGITS),
+        "log_evidence_h0": round(last.for_h0, DIGITS),
+        "difference": round(found.mean, DIGITS),
+        "difference_interval": ends,
+    }
 
 
 # Texts for people
@@ -91,11 +114,23 @@ def describe_verdict(league: League, standings: Mapping[str, Any]) -> str:
     if "verdict" not in standings:
         return ""
     (a, b), points, units = league.entrants, league.trial.least_points, standings["units"]
+    if league.statistics_version > 1:
+        return _describe_anytime_verdict(a.name, b.name, points, standings)
     match standings["verdict"]:
         case SprtVerdict.H1:
             return f"After {units} units the test accepts H1: {a.name} is better by {points:g} points a match, rather than not better."
         case SprtVerdict.H0:
             return f"After {units} units the test accepts H0: {a.name} is not better than {b.name}, rather than better by {points:g} points a match."
+    return f"After {units} units the test has no verdict."
+
+
+def _describe_anytime_verdict(a: str, b: str, points: float, standings: Mapping[str, Any]) -> str:
+    units = standings["units"]
+    match standings["verdict"]:
+        case SprtVerdict.H1:
+            return f"After {units} units the test accepts H1: {a} makes more points than {b}."
+        case SprtVerdict.H0:
+            return f"After {units} units the test accepts H0: {a} does not make {points:g} points a match more than {b}."
     return f"After {units} units the test has no verdict."
 
 

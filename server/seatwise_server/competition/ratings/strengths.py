@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from seatwise.anytime_mean import anytime_quantile
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.numeric.linalg import Matrix, Vector, invert_matrix, sandwich_product
-from seatwise_server.competition.numeric.student_t import half_width_errors
+from seatwise_server.competition.numeric.student_t import CONFIDENCE, half_width_errors, normal_quantile
 from seatwise_server.competition.ratings.bradley_terry import (
     information_matrix,
     maximize_likelihood,
@@ -26,6 +27,8 @@ from seatwise_server.competition.ratings.sandwich_covariance import gradient_cov
 
 ELO_SCALE = 400 / math.log(10)
 """Elo points for one unit of log-odds. A bot that is 100 points stronger is ahead in 64 of 100 matches; with 200 it is 76."""
+FIRST_LOOK_ERROR = 80.0
+"""The standard error of a difference, in Elo points, at which comparisons that hold at every look begin to be sharp."""
 PROVISIONAL_HALF_WIDTH = 100.0
 """A strength is provisional while its interval extends further than this to each side, in Elo points."""
 
@@ -84,6 +87,22 @@ class StrengthFit:
         half = ELO_SCALE * self._half_width_errors * math.sqrt(max(0.0, c[i][i] + c[j][j] - 2 * c[i][j]))
         return StrengthInterval(value, value - half, value + half)
 
+    def excludes_equality(self, one: str, other: str) -> bool:
+        """Return whether the two bots differ in strength, by an interval that holds at every look.
+
+        The usual interval of the difference holds for one look. Here its quantile is replaced by that of
+        `anytime_quantile`: a standard error of `FIRST_LOOK_ERROR` is an information of 1.
+        """
+        found = self.strength_difference(one, other)
+        if not math.isfinite(found.half_width):
+            return False
+        error = found.half_width / self._half_width_errors
+        if not error:
+            return found.value != 0
+        wider = self._half_width_errors / normal_quantile((1 + CONFIDENCE) / 2)
+        errors = wider * anytime_quantile((FIRST_LOOK_ERROR / error) ** 2, 1 - CONFIDENCE)
+        return abs(found.value) > errors * error
+
     def interval_ahead(self, one: str, other: str) -> StrengthInterval:
         """Return the probability that the first bot finishes ahead at a table where both sit, with its interval. A tie is half."""
         of = self.strength_difference(one, other)
@@ -91,10 +110,21 @@ class StrengthFit:
             *(probability_ahead(value / ELO_SCALE) for value in (of.value, of.low, of.high))
         )
 
-    def indistinct_bots(self, bot: str) -> tuple[str, ...]:
-        """Return the bots whose difference to this one has an interval that contains 0, the strongest first."""
+    def indistinct_bots(self, bot: str, *, at_every_look: bool = False) -> tuple[str, ...]:
+        """Return the bots whose difference to this one has an interval that contains 0, the strongest first.
+
+        With `at_every_look` it is the interval of `excludes_equality`, for a log that still grows.
+        """
         others = (strength.bot for strength in self.strengths if strength.bot != bot)
-        return tuple(other for other in others if _holds_zero(self.strength_difference(bot, other)))
+        return tuple(
+            other
+            for other in others
+            if not (
+                self.excludes_equality(bot, other)
+                if at_every_look
+                else not _holds_zero(self.strength_difference(bot, other))
+            )
+        )
 
 
 def fit_strengths(results: Iterable[LoggedResult], *, has_design_effect: bool = True) -> StrengthFit:

@@ -77,7 +77,9 @@ def render_report(
     order = [row["player"] for row in standings["rows"]]
     facts = Facts(league, season.results, season.records, order, reports)
     found = _fit_season(league, season) if season.results else None
-    extra = extra_sections(schedule, facts, so_far)
+    due = schedule.due_matches(so_far)
+    is_running = bool(due) and league.statistics_version > 1
+    extra = extra_sections(schedule, facts, so_far, due if is_running else ())
     page: str = _load_template().render(
         league=league,
         facts=facts,
@@ -89,11 +91,11 @@ def render_report(
         game=KITS[league.game].title,
         format=FORMAT_TITLES.get(league.format, league.format),
         deals=_describe_deals(league, season),
-        due=max(0, len(schedule.due_matches(so_far)) - standings.get("withheld", 0)),
+        due=max(0, len(due) - standings.get("withheld", 0)),
         withheld=standings.get("withheld", 0),
         overview=_overview_rows(season, facts),
         sections=_list_sections(extra),
-        standings=standings_table(standings, found, facts),
+        standings=standings_table(standings, found, facts, is_running=is_running),
         strengths=_draw_strengths(found, facts),
         crosstable=_crosstable_rows(facts),
         pairs=list_pair_matches(facts),
@@ -175,15 +177,20 @@ def _overview_rows(season: Season, facts: Facts) -> list[tuple[str, str]]:
     ]
 
 
-def standings_table(standings: Mapping[str, Any], found: StrengthFit | None, facts: Facts) -> dict[str, Any]:
-    """Return the table with the fitted strength of each entrant."""
+def standings_table(
+    standings: Mapping[str, Any], found: StrengthFit | None, facts: Facts, *, is_running: bool = False
+) -> dict[str, Any]:
+    """Return the table with the fitted strength of each entrant.
+
+    While the season runs, bots are told apart only by what holds at every look.
+    """
     strengths = {each.bot: each for each in found.strengths} if found else {}
     rows = [
         ReportRow(
             row["rank"],
             row["player"],
             (*row_cells(standings, row), _format_strength(strengths.get(row["player"]))),
-            _name_indistinct(row["player"], found, facts),
+            _name_indistinct(row["player"], found, facts, is_running=is_running),
         )
         for row in standings["rows"]
     ]
@@ -210,10 +217,10 @@ def _format_strength(strength: Strength | None) -> str:
     return f"{strength.value:+.0f} ± {half:.0f}{' prov.' if strength.provisional else ''}"
 
 
-def _name_indistinct(player: str, found: StrengthFit | None, facts: Facts) -> str:
+def _name_indistinct(player: str, found: StrengthFit | None, facts: Facts, *, is_running: bool) -> str:
     if found is None or player not in {each.bot for each in found.strengths}:
         return ""
-    others = found.indistinct_bots(player)
+    others = found.indistinct_bots(player, at_every_look=is_running)
     if len(others) == len(facts.order) - 1 > 1:
         return "any other"
     return ", ".join(facts.names[other] for other in others) or "none"
