@@ -17,6 +17,7 @@ from shutil import which
 from typing import Any
 
 import pytest
+from matches.forging import chained, record_of
 from matches.race_scenes import RACES
 from matches.scenes import SCENES, TURNS
 
@@ -26,6 +27,7 @@ from seatwise.replay.page import render_page
 from seatwise.replay.terminal import Stepper
 from seatwise.replay.text_blocks import arrange_blocks
 from seatwise.replay.viewer_files import SCRIPTS, STYLES, bundle_scripts, read_viewer_file
+from seatwise_referee.record import record_line
 
 SOON_S = 60.0
 
@@ -129,6 +131,32 @@ def test_every_error_says_what_to_do(
         assert str(tmp_path / name) in refused(capsys, str(tmp_path / name))
 
 
+def test_a_forged_name_cannot_write_to_the_terminal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    body: Any = record_of("smooth")
+    body["seats"][0]["bot"] = "bots/\x1b[2J\u202eann\n/versions/1"
+    body["match"] = "matches/m1"
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(record_line(chained(body)))
+    for arguments in ((), ("--at", "3"), ("--json",), ("--seat", "0")):
+        told = told_by(capsys, str(path), *arguments)
+        assert "ann" in told
+        assert not [letter for letter in told if not letter.isprintable() and letter != "\n"]
+    stepper = stepper_for(path.read_bytes())
+    assert "\x1b" not in stepper.draw_screen(100, 50)
+    assert "\x1b" not in refused(capsys, str(path), "--seat", "9")
+
+
+def test_a_long_file_is_not_read_to_its_end_to_ask_which_match(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, line: bytes
+) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b"".join(line.replace(b"matches/test", f"matches/m{n}".encode()) for n in range(30)))
+    assert "m0, m1, m2, m3, m4, m5, m6, m7, m8, m9, ..." in refused(capsys, str(path))
+    assert "matches/" not in refused(capsys, str(path), "m7x")
+
+
 # Keys
 
 
@@ -214,7 +242,8 @@ def test_the_page_is_one_file_with_a_strict_policy(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, file: str, line: bytes
 ) -> None:
     out = tmp_path / "match.html"
-    assert f"{out}#step=12 is a moment" in told_by(capsys, file, "--html", str(out))
+    middle = (len(read_replay(line).frames) - 1) // 2
+    assert f"{out}#step={middle} is a moment" in told_by(capsys, file, "--html", str(out))
     page = out.read_text(encoding="utf-8")
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
     assert "default-src 'none'" in policy

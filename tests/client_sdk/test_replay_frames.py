@@ -238,6 +238,15 @@ def test_a_hint_for_a_race_is_a_layout_and_what_follows() -> None:
     assert first.hint == "For b1: solver lays 7 cards, and calls."
 
 
+def test_there_is_no_hint_for_a_seat_that_has_left() -> None:
+    desk = RACES["eventful_race"]()
+    hints = HintSource("ubongo")
+    [first, *_] = build_frames(desk.setup, desk.journal, ALL_OPEN, hints)
+    assert first.left[3]
+    assert "For b0: " in first.hint
+    assert "For b3: " not in first.hint
+
+
 def test_a_game_that_does_not_draw_shows_its_views_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
     desk = eventful()
     kit = KITS["ugo"]

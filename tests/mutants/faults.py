@@ -3289,4 +3289,11 @@ FAULTS: tuple[Fault, ...] = (
         "    if rivals:",
         ("tests/league/test_report.py",),
     ),
+    Fault(
+        "a replay prints the control characters of a forged name",
+        f"{REPLAY}/sentences.py",
+        "letter if letter.isprintable() else",
+        "letter if True else",
+        (REPLAY_COMMAND,),
+    ),
 )

@@ -109,8 +109,9 @@ def _write_page(replay: MatchReplay, path: str) -> int:
         Path(path).write_text(render_page(replay), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    last = len(replay.frames) - 1
     print(
-        f"{path}: {replay.match} with {len(replay.frames)} steps. Open it in a browser; {path}#step=12 is a moment"
+        f"{path}: {replay.match} with {last} steps. Open it in a browser; {path}#step={last // 2} is a moment"
     )
     return 0
 

@@ -169,7 +169,7 @@ class FrameBuilder:
         views = [
             (seat, self._game.view(self._position.state, seat))
             for seat in sorted(prompt.seats)
-            if is_open_to(self._viewpoint, seat)
+            if is_open_to(self._viewpoint, seat) and not self._position.seats[seat].left
         ]
         suggested = [(seat, self._hints.suggest_move(prompt.pace, view)) for seat, view in views]
         return " ".join(f"For {self.names[seat]}: {self._hints.bot_name} {what}." for seat, what in suggested)

@@ -10,7 +10,7 @@ from seatwise.bot_errors import UsageError
 from seatwise.replay.frame_builder import build_frames
 from seatwise.replay.frames import ALL_OPEN, Frame, Viewpoint
 from seatwise.replay.hints import HintSource
-from seatwise.replay.sentences import short_names
+from seatwise.replay.sentences import make_printable, short_names
 from seatwise_referee.journal import entry_from_json
 from seatwise_referee.verify import verify_line
 from seatwise_referee.verify.header import setup_of
@@ -84,9 +84,9 @@ def build_replay(
     setup = setup_of(record)
     hints = HintSource(setup.game) if has_hints else None
     return MatchReplay(
-        match=setup.match,
+        match=make_printable(setup.match),
         game=setup.game,
-        bots=setup.bots,
+        bots=tuple(map(make_printable, setup.bots)),
         viewpoint=viewpoint,
         frames=tuple(build_frames(setup, map(entry_from_json, record["entries"]), viewpoint, hints)),
         points=tuple(record["outcome"]["points"]),

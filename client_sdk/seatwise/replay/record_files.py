@@ -43,6 +43,8 @@ def find_record(path: str, match: str = "") -> bytes:
                 return line
             if name.startswith(wanted) and len(found) <= MOST_NAMED:
                 found[name] = line
+            if not wanted and len(found) > MOST_NAMED:
+                break
     if len(found) == 1:
         return next(iter(found.values()))
     raise UsageError(_explain(path, match, list(found), seen))

@@ -23,6 +23,9 @@ from seatwise_referee.journal import (
     Voided,
 )
 
+LONGEST_NAME = 80
+"""The most letters of a name that are shown."""
+
 _FORFEITS = {
     Ending.TIMED_OUT: "forfeits: its time ran out too often",
     Ending.ILLEGAL_MOVES: "forfeits: it made too many illegal moves",
@@ -42,9 +45,22 @@ def short_names(bots: Sequence[str]) -> tuple[str, ...]:
     >>> short_names(["bots/ann/versions/1", "bots/bob/versions/2", "bots/ann/versions/1"])
     ('ann (seat 0)', 'bob', 'ann (seat 2)')
     """
-    short = [bot.removeprefix("bots/").partition("/")[0] for bot in bots]
+    short = [make_printable(bot.removeprefix("bots/").partition("/")[0] or bot) for bot in bots]
     times = Counter(short)
     return tuple(f"{name} (seat {seat})" if times[name] > 1 else name for seat, name in enumerate(short))
+
+
+def make_printable(text: str) -> str:
+    """Return a name of a record as text that is safe to print: a record may hold anything where a name belongs.
+
+    >>> make_printable("ann\\x1b[2J")
+    'ann\\\\x1b[2J'
+    """
+    letters = (
+        letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text[: LONGEST_NAME + 1]
+    )
+    shown = "".join(letters)
+    return shown if len(shown) <= LONGEST_NAME else f"{shown[:LONGEST_NAME]}..."
 
 
 def join_names(names: Sequence[str]) -> str:

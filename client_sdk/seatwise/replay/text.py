@@ -66,7 +66,7 @@ def _describe_seat_times(times: SeatTimes) -> str:
         f"bank {format_span(times.bank_ms)}",
     ]
     if times.strikes:
-        said.append(f"{times.strikes} time-outs")
+        said.append(f"time-outs: {times.strikes}")
     if times.rejections:
-        said.append(f"{times.rejections} illegal moves")
+        said.append(f"illegal moves: {times.rejections}")
     return ", ".join(said)

@@ -82,7 +82,7 @@ function drawTable(frame, names, steps) {
     ];
   });
   const told = names.map((name, seat) => `${name} ${calls.has(seat) ? "called" : "built"}`).join(", ");
-  return picture(400, names.length * 24 + 4, `Race: ${told}`, rows.map((row) => shape("g", {}, row)));
+  return picture(440, names.length * 24 + 4, `Race: ${told}`, rows.map((row) => shape("g", {}, row)));
 }
 
 const spanOf = (steps) => (steps.length > 1 && steps[0].at_ms !== null ? steps.at(-1).at_ms - steps[0].at_ms : 0);

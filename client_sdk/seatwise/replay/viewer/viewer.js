@@ -157,8 +157,8 @@ class Viewer {
 
   describeTimes(times) {
     const said = [`thought ${formatSpan(times.used_ms)}, longest ${formatSpan(times.longest_ms)}`, `bank ${formatSpan(times.bank_ms)}`];
-    if (times.strikes) said.push(`${times.strikes} time-outs`);
-    if (times.rejections) said.push(`${times.rejections} illegal moves`);
+    if (times.strikes) said.push(`time-outs: ${times.strikes}`);
+    if (times.rejections) said.push(`illegal moves: ${times.rejections}`);
     return said.join(" · ");
   }
 

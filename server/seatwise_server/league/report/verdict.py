@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from seatwise.replay.sentences import join_names
+
 NO_RESULT = "No result counts yet."
 
 
@@ -21,19 +23,10 @@ def describe_leaders(leaders: Sequence[str], rivals: Sequence[str] | None, *, is
     if not leaders:
         return NO_RESULT
     if len(leaders) > 1:
-        return f"{join_words(leaders)} share the first rank."
+        return f"{join_names(leaders)} share the first rank."
     verb = "wins" if is_over else "leads"
     if rivals is None:
         return f"{leaders[0]} {verb}."
     if not rivals:
         return f"{leaders[0]} {verb}, and the results tell it apart from every other entrant."
-    return f"{leaders[0]} {verb}, but the results do not tell it apart from {join_words(rivals)}."
-
-
-def join_words(words: Sequence[str]) -> str:
-    """Return the words as a list in a sentence.
-
-    >>> join_words(["ann", "bob", "eve"])
-    'ann, bob and eve'
-    """
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return f"{leaders[0]} {verb}, but the results do not tell it apart from {join_names(rivals)}."
