@@ -23,7 +23,7 @@ from seatwise_referee.journal import (
     Voided,
 )
 
-LONGEST_NAME = 80
+MOST_NAME_LETTERS = 80
 """The most letters of a name that are shown."""
 
 _FORFEITS = {
@@ -57,10 +57,11 @@ def make_printable(text: str) -> str:
     'ann\\\\x1b[2J'
     """
     letters = (
-        letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in text[: LONGEST_NAME + 1]
+        letter if letter.isprintable() else f"\\x{ord(letter):02x}"
+        for letter in text[: MOST_NAME_LETTERS + 1]
     )
     shown = "".join(letters)
-    return shown if len(shown) <= LONGEST_NAME else f"{shown[:LONGEST_NAME]}..."
+    return shown if len(shown) <= MOST_NAME_LETTERS else f"{shown[:MOST_NAME_LETTERS]}..."
 
 
 def join_names(names: Sequence[str]) -> str:
