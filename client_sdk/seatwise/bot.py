@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from seatwise.bot_errors import UsageError
-from seatwise.kits import DEFAULT_GAME, KITS, find_kit
+from seatwise.kits import DEFAULT_GAME, KITS, find_server_kit
 from seatwise.kits.bot_methods import GameMethods
 from seatwise.kits.game_kit import TurnMethod
 from seatwise.offer import Offer
@@ -97,13 +97,15 @@ def check_bot(factory: object, game: str = DEFAULT_GAME) -> BotFactory:
 def _check_class(cls: type, game: str) -> None:
     if not issubclass(cls, Bot):
         raise UsageError(f"the class {cls.__name__} is no bot: write class {cls.__name__}(seatwise.Bot)")
-    method = find_kit(game).main_method
+    method = find_server_kit(game).main_method
     if not _has_method(cls, method):
-        others = [
-            f"; it has {kit.main_method}: is it for the game {other}?"
-            for other, kit in KITS.items()
-            if _has_method(cls, kit.main_method)
-        ]
+        others = list(
+            dict.fromkeys(
+                f"; it has {kit.main_method}: is it for the game {other}?"
+                for other, kit in KITS.items()
+                if _has_method(cls, kit.main_method)
+            )
+        )
         raise UsageError(
             f"the bot {cls.__name__} has no method {method}(self, view), and must have one{''.join(others)}"
         )

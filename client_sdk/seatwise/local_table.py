@@ -21,8 +21,10 @@ from seatwise.result import Result, result_of
 from seatwise.standings import PlayedMatch
 from seatwise_referee import record
 from seatwise_referee.effects import Effect, WakeAt, WriteEntry
+from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Prompt, Seat
 from seatwise_referee.games.registry import GAMES
+from seatwise_referee.hosted.hosted_game import GameFault
 from seatwise_referee.journal import Entry, Finished, Voided, encode_entry
 from seatwise_referee.match import Match
 from seatwise_referee.setup import Setup
@@ -84,6 +86,15 @@ class LocalTable:
 
     def play_match(self) -> PlayedMatch:
         """Play the whole match."""
+        try:
+            self._play_to_the_end()
+        except GameFault as fault:
+            self._void_match(fault)
+        for seat, bot in self._bots.items():
+            self._tell_result(seat, bot)
+        return self._played_match()
+
+    def _play_to_the_end(self) -> None:
         for seat in map(Seat, range(len(self._players))):
             self._seat_bot(seat)
         if self._match.position.state is None:
@@ -95,9 +106,14 @@ class LocalTable:
                 continue
             for seat in sorted(prompt.seats):
                 self._ask_bot(seat, prompt, method)
-        for seat, bot in self._bots.items():
-            self._tell_result(seat, bot)
-        return self._played_match()
+
+    def _void_match(self, fault: GameFault) -> None:
+        """The game's own code has failed: the match has no result."""
+        self._failed(
+            Failure(self._setup.game, self._setup.match, Seat(0), "play", fault, "the match is void")
+        )
+        self._match = Match(self._setup, self._match.position)
+        self._perform_effects(self._match.void_match(VoidReason.GAME_FAULT, self._now_ms))
 
     def write_record(self) -> bytes | None:
         """Return the record of the finished match; `None` if it was voided."""

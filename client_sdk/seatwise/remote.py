@@ -15,14 +15,14 @@ from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
 from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 from seatwise.errors import MissingTokenError
-from seatwise.kits import DEFAULT_GAME, find_kit
+from seatwise.kits import DEFAULT_GAME, find_server_kit
 from seatwise.link.bot_session import BotSession, RunPlan
 from seatwise.link.loop_watch import watching_loop
 from seatwise.link.security import Security, SecurityOptions
 from seatwise.link.stop_signals import handling_signals
 from seatwise.link.transports import choose_wire
 from seatwise.result import Result
-from seatwise.samples import SAMPLES, sample
+from seatwise.samples import sample
 from seatwise.summary import Summary
 
 log = logging.getLogger("seatwise")
@@ -112,7 +112,7 @@ async def run_async(
     Args:
         handle_signals: Whether signals stop the bot. By default the caller handles signals.
     """
-    kit = find_kit(game)
+    kit = find_server_kit(game)
     plan = RunPlan(
         factory=_load_factory(bot_class, game),
         game=game,
@@ -141,8 +141,9 @@ def _choose_queues(given: Sequence[str] | None, casual: str) -> tuple[str, ...]:
 def _load_factory(bot_class: BotFactory | str, game: str) -> BotFactory:
     if not isinstance(bot_class, str):
         return check_bot(bot_class, game)
-    if bot_class not in SAMPLES[game]:
-        raise UsageError(f"{bot_class}: no such sample; the samples are {', '.join(SAMPLES[game])}")
+    samples = find_server_kit(game).samples
+    if bot_class not in samples:
+        raise UsageError(f"{bot_class}: no such sample; the samples are {', '.join(samples)}")
     return sample(bot_class, game)
 
 

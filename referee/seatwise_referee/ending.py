@@ -50,6 +50,9 @@ class VoidReason(StrEnum):
     UNPLAYABLE = "UNPLAYABLE"
     """The referee itself failed on it."""
 
+    GAME_FAULT = "GAME_FAULT"
+    """The code of its game failed: a game from outside."""
+
 
 class RejectReason(StrEnum):
     """Why a request does not stand. The wire has more reasons, for requests that never reach a match."""

@@ -80,7 +80,7 @@ def _doubled(body: Body) -> None:
 FORGERIES: dict[str, tuple[str, Forgery, str]] = {
     # header
     "format": ("smooth", set_in(["format"], "seatwise.record/2"), r"^format is 'seatwise.record/2'; this verifier"),
-    "game": ("smooth", set_in(["game"], "chess"), r"^game is 'chess'; this verifier knows 'ugo'"),
+    "game": ("smooth", set_in(["game"], "chess"), r"^not checked: install the package of the game 'chess'; this verifier knows 'ugo'"),
     "rules": ("smooth", set_in(["rules_version"], "2"), r"^rules_version is '2'; this verifier knows '1' of ugo"),
     "missing key": ("smooth", lambda body: body.pop("durability"), r"^the key 'durability' is missing"),
     "unknown key": ("smooth", set_in(["note"], "x"), r"^the key 'note' does not belong there"),

@@ -14,7 +14,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the games, each with its seats, options and sample bots."""
-    from seatwise.kits import KITS
+    from seatwise.kits import KITS, REFUSED_GAMES
 
     games = [
         {
@@ -30,9 +30,12 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         from json import dumps
 
-        print(dumps(games, indent=2))
-    else:
-        print("\n".join(_list_lines()))
+        refused = [each._asdict() for each in REFUSED_GAMES]
+        print(dumps({"games": games, "refused": refused}, indent=2))
+        return 0
+    print("\n".join(_list_lines()))
+    for each in REFUSED_GAMES:
+        print(f"not hosted: {each.entry}: {each.why}")
     return 0
 
 

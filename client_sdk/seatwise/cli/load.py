@@ -10,13 +10,13 @@ from types import ModuleType
 from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
 from seatwise.failures import traceback_of
-from seatwise.kits import DEFAULT_GAME, KITS, find_kit
+from seatwise.kits import DEFAULT_GAME, KITS, find_server_kit
 from seatwise.samples import sample
 
 
 def load_bot(text: str, game: str = DEFAULT_GAME) -> BotFactory:
     """Return the bot's class, for the name of a sample or FILE.py:CLASS. Raises `UsageError`, which says what is wrong."""
-    if text in find_kit(game).samples:
+    if text in find_server_kit(game).samples:
         return sample(text, game)
     file, colon, name = text.rpartition(":")
     if not colon:
@@ -50,7 +50,7 @@ def bot_name(text: str) -> str:
 
 
 def _explain_unknown(text: str, game: str) -> str:
-    samples = ", ".join(KITS[game].samples)
+    samples = ", ".join(find_server_kit(game).samples)
     if text.endswith(".py"):
         return f"{text}: which class? Write {text}:CLASS, as in {text}:MyBot"
     others = [other for other, kit in KITS.items() if text in kit.samples]

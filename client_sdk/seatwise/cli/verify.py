@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from seatwise.cli import decks
 from seatwise.cli.command import Command
+from seatwise.cli.exit_codes import FAILED, USAGE
 from seatwise.cli.security import add_security_arguments, security_of
 
 if TYPE_CHECKING:
@@ -59,7 +60,9 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Checks all, and prints what is wrong; 1 if anything is."""
+    """Checks all, and prints what is wrong; 1 if anything is, and 2 if a record cannot be checked here."""
+    import seatwise.kits  # noqa: F401  # adds the games from outside to those that verification knows
+
     decks.use_deck_files(arguments.deck)
     if _is_season(arguments.file):
         return _run_season(arguments)
@@ -67,24 +70,27 @@ def run(arguments: Namespace) -> int:
         return _verify_audit_log(arguments)
     name = "standard input" if arguments.file == "-" else arguments.file
     shown: list[Verdict] = []
-    count = wrong = 0
+    count = wrong = unchecked = 0
     with _opened(arguments.file) as file, _progress(_size(file), is_quiet=arguments.json) as read:
         for verdict in _verdicts(_lines(file, name, read), name, arguments):
             count += 1
             if not verdict.fault:
                 continue
-            wrong += 1
-            if wrong > MOST_FAULTS:
+            wrong += not verdict.fault.is_unchecked
+            unchecked += verdict.fault.is_unchecked
+            if wrong + unchecked > MOST_FAULTS:
                 continue
             if arguments.json:
                 shown.append(verdict)
             else:
                 print(f"{name}: line {verdict.line}: {verdict.fault}", flush=True)
     if arguments.json:
-        _print_json(name, count, wrong, shown)
+        _print_json(name, count, wrong, unchecked, shown)
     else:
-        print(_summary(name, count, wrong))
-    return 1 if wrong or not count else 0
+        print(_summary(name, count, wrong, unchecked))
+    if wrong or not count:
+        return FAILED
+    return USAGE if unchecked else 0
 
 
 def _is_season(path: str) -> bool:
@@ -248,17 +254,19 @@ def _lines(file: BinaryIO, name: str, read: Callable[[int], None]) -> Iterator[b
 # Output
 
 
-def _summary(name: str, count: int, wrong: int) -> str:
+def _summary(name: str, count: int, wrong: int, unchecked: int) -> str:
     if not count:
         return f"{name}: contains no record"
     records = "record" if count == 1 else "records"
-    if not wrong:
+    if not wrong and not unchecked:
         return f"{name}: {count} {records} verified, nothing wrong"
-    rest = f"; the faults of the first {MOST_FAULTS} are above" if wrong > MOST_FAULTS else ""
+    rest = f"; {unchecked} not checked" if unchecked else ""
+    if wrong + unchecked > MOST_FAULTS:
+        rest += f"; the faults of the first {MOST_FAULTS} are above"
     return f"{name}: {wrong} of {count} {records} wrong{rest}"
 
 
-def _print_json(name: str, count: int, wrong: int, shown: Iterable[Verdict]) -> None:
+def _print_json(name: str, count: int, wrong: int, unchecked: int, shown: Iterable[Verdict]) -> None:
     from json import dumps
 
     faults = [
@@ -271,7 +279,12 @@ def _print_json(name: str, count: int, wrong: int, shown: Iterable[Verdict]) -> 
         for verdict in shown
         if verdict.fault
     ]
-    print(dumps({"file": name, "records": count, "wrong": wrong, "faults": faults}, indent=2))
+    print(
+        dumps(
+            {"file": name, "records": count, "wrong": wrong, "not_checked": unchecked, "faults": faults},
+            indent=2,
+        )
+    )
 
 
 @contextmanager

@@ -11,6 +11,10 @@ from typing import Final
 from seatwise.bot_errors import UsageError
 from seatwise.kits import ubongo_kit, ugo_kit
 from seatwise.kits.game_kit import GameKit
+from seatwise.kits.hosted_kit import make_remote_kit
+from seatwise.kits.installed_games import RefusedGame, find_installed_games
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.hosted.hosted_game import GameFault
 
 OWN_KITS: Final[tuple[GameKit, ...]] = (ugo_kit.KIT, ubongo_kit.KIT)
 """The kits of the product's own games."""
@@ -19,7 +23,26 @@ DEFAULT_GAME: Final = OWN_KITS[0].name
 """The game where none is named."""
 
 KITS: Final[dict[str, GameKit]] = {kit.name: kit for kit in OWN_KITS}
-"""The kits by the names of their games."""
+"""The kits of all games here by the names of their games: our own, and those of packages that are installed."""
+
+REFUSED_GAMES: Final[list[RefusedGame]] = []
+"""The games from outside that are installed and cannot be hosted."""
+
+
+def _add_installed_games() -> None:
+    found = find_installed_games(KITS)
+    for kit in found.kits:
+        add_kit(kit)
+    REFUSED_GAMES.extend(found.refused)
+
+
+def add_kit(kit: GameKit) -> None:
+    """Add a game to those of this process, or replace it."""
+    KITS[kit.name] = kit
+    GAMES[kit.name] = kit.game
+
+
+_add_installed_games()
 
 
 def find_kit(game: str) -> GameKit:
@@ -27,3 +50,16 @@ def find_kit(game: str) -> GameKit:
     if game not in KITS:
         raise UsageError(f"{game}: no such game; there is {', '.join(KITS)}")
     return KITS[game]
+
+
+def find_server_kit(game: str) -> GameKit:
+    """Return the kit for a bot that plays on a server: a game from outside need be installed there only.
+
+    Raises `UsageError` if no game can have this name.
+    """
+    if game in KITS:
+        return KITS[game]
+    try:
+        return make_remote_kit(game)
+    except GameFault as fault:
+        raise UsageError(str(fault)) from None

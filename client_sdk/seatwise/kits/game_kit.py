@@ -112,6 +112,9 @@ class GameKit:
     describe_move: Callable[[Any], str]
     """Return a move as a short text."""
 
+    is_hosted: bool = False
+    """Whether the game comes from an outside package. Its code is not trusted with time or memory."""
+
     house_bots: tuple[HouseSeat, ...] = ()
     """The house bots, in the order in which they are asked to take seats: as many as a match can lack."""
 
@@ -153,7 +156,7 @@ class GameKit:
     @property
     def race_rules(self) -> RaceGame[Any, Any, Any]:
         """The rules of the game, for use in its races."""
-        return cast("RaceGame[Any, Any, Any]", GAMES[self.name])
+        return cast("RaceGame[Any, Any, Any]", GAMES.get(self.name, self.game))
 
     def find_method(self, pace: str) -> BotMethod:
         """Return the method that answers questions of this pace. Raises `BadAnswerError` if there is none."""

@@ -16,6 +16,7 @@ from urllib.parse import urlencode
 
 from google.protobuf import json_format
 
+from seatwise.codec.json_values import holds_json_values, unwrap_json_values, wrap_json_values
 from seatwise.errors import EncryptionError, SeatwiseError, UnavailableError, error_class
 from seatwise.link.dialing import explain_failure, not_pinned, untrusted
 from seatwise.link.endpoint import REST_PREFIX, refuse_clear_text, resolve_endpoint
@@ -125,7 +126,7 @@ class RestStream(Generic[Sent, Received]):
                 f"?{urlencode({'queues': said.queues, 'maxMatches': said.max_matches}, doseq=True)}"
             )
             return
-        body = json_format.MessageToJson(message, indent=None)  # type: ignore[arg-type]  # a message of protobuf
+        body = _write_body(message)
         try:
             async with asyncio.timeout(POST_S):
                 await self._post(body.encode())
@@ -178,10 +179,20 @@ async def _lines(connection: HttpConnection) -> AsyncIterator[bytes]:
                 yield line
 
 
+def _write_body(message: Any) -> str:
+    body: str = json_format.MessageToJson(message, indent=None)
+    if holds_json_values(body.encode()):
+        return json.dumps(unwrap_json_values(json.loads(body), message.DESCRIPTOR))
+    return body
+
+
 def _parse(line: bytes, message: Any) -> Any:
     try:
+        if holds_json_values(line):
+            given = wrap_json_values(json.loads(line), message.DESCRIPTOR)
+            return json_format.ParseDict(given, message, ignore_unknown_fields=True)
         return json_format.Parse(line, message, ignore_unknown_fields=True)
-    except json_format.ParseError as error:
+    except (json_format.ParseError, ValueError, RecursionError) as error:
         raise UnavailableError("the server has sent a line that is no message") from error
 
 

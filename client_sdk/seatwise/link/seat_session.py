@@ -18,8 +18,7 @@ from seatwise.bot_errors import BadAnswerError
 from seatwise.codec import MalformedView
 from seatwise.codec.offer import decode_offer
 from seatwise.codec.result import decode_match_ended
-from seatwise.kits import KITS
-from seatwise.kits.codecs import CODECS
+from seatwise.kits import find_server_kit
 from seatwise.link import answer_times
 from seatwise.link.backoff import Backoff
 from seatwise.link.pending_prompt import PendingPrompt, pending_prompt_of
@@ -53,7 +52,7 @@ class SeatSession:
 
     def __init__(self, message: SeatOffer, factory: BotFactory, epochs: dict[str, int]) -> None:
         self.offer = decode_offer(message)
-        self._kit = KITS[self.offer.game]
+        self._kit = find_server_kit(self.offer.game)
         self.place = f"{self.offer.match} seat {self.offer.seat}"
         """Match and seat, for the log."""
         self.questions = QuestionLoop(factory, self.offer, self._kit, self._submit_move)
@@ -62,7 +61,7 @@ class SeatSession:
         self.moves = 0
         """Number of accepted moves."""
         self.result: Result | None = None
-        self._codec = CODECS[self.offer.game]
+        self._codec = self._kit.load_codec()
         self._nonce = secrets.token_bytes(NONCE_BYTES)
         self._epochs = epochs
         """The highest epoch seen of each match. Other seats of the same match raise it too."""

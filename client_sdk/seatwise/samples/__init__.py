@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Final, cast
 
 from seatwise.bot import Bot
-from seatwise.kits import DEFAULT_GAME, KITS
+from seatwise.kits import DEFAULT_GAME, KITS, find_server_kit
 
 SAMPLES: Final = {game: tuple(kit.samples) for game, kit in KITS.items()}
 """The names of the samples by game, the weakest first."""
@@ -31,5 +31,5 @@ def sample(name: str, game: str = DEFAULT_GAME) -> type[Bot]:
         >>> sample("greedy").__name__
         'Greedy'
     """
-    module, _, cls = KITS[game].samples[name].partition(":")
+    module, _, cls = find_server_kit(game).samples[name].partition(":")
     return cast("type[Bot]", getattr(import_module(module), cls))

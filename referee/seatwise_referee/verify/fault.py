@@ -18,6 +18,9 @@ class RecordFault:
     seq: int | None = None
     """The number of the entry that it is about, if it is about one."""
 
+    is_unchecked: bool = False
+    """Whether the record could not be checked at all, because its game is not installed here."""
+
     def __str__(self) -> str:
         return self.text if self.seq is None else f"seq {self.seq}: {self.text}"
 
@@ -28,6 +31,14 @@ class BadRecord(Exception):
     def __init__(self, text: str, seq: int | None = None) -> None:
         super().__init__(text)
         self.fault = RecordFault(escape_text(text), seq)
+
+
+class NotInstalled(BadRecord):
+    """The game of the record is not installed here, so nothing of it was checked."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.fault = RecordFault(escape_text(text), is_unchecked=True)
 
 
 def escape_text(text: str) -> str:

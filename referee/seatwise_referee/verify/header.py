@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from seatwise_referee.game import BadOptions, Json
 from seatwise_referee.games.registry import GAMES
+from seatwise_referee.hosted.hosted_rules import GAME_NAME
 from seatwise_referee.journal import Entry, Sat, canonical_json
 from seatwise_referee.record import RECORD_FORMAT
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import commitment_to, seed_in_set
 from seatwise_referee.time_control import BadTimeControl, TimeControl
-from seatwise_referee.verify.fault import BadRecord, quote_value
+from seatwise_referee.verify.fault import BadRecord, NotInstalled, quote_value
+
+PACKAGE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
+"""The form of a Python package's name."""
 
 
 def check_versions(record: dict[str, Any]) -> None:
@@ -22,14 +27,25 @@ def check_versions(record: dict[str, Any]) -> None:
             f"format is {quote_value(record.get('format'))}; this verifier knows {quote_value(RECORD_FORMAT)}"
         )
     name = record.get("game")
+    version = record.get("rules_version")
     if not isinstance(name, str) or name not in GAMES:
+        if isinstance(name, str) and isinstance(version, str) and GAME_NAME.fullmatch(name):
+            raise NotInstalled(f"not checked: {_what_to_install(name, version)}")
         raise BadRecord(
             f"game is {quote_value(name)}; this verifier knows {', '.join(map(quote_value, GAMES))}"
         )
-    version = record.get("rules_version")
     if version != GAMES[name].rules_version:
         known = quote_value(GAMES[name].rules_version)
         raise BadRecord(f"rules_version is {quote_value(version)}; this verifier knows {known} of {name}")
+
+
+def _what_to_install(game: str, rules_version: str) -> str:
+    """Return what the user must install to verify a record of a game from outside."""
+    package, slash, _ = rules_version.partition("/")
+    if slash and PACKAGE_NAME.fullmatch(package):
+        return f"install {package}, the package that the record names for the game {quote_value(game)}"
+    known = ", ".join(map(quote_value, GAMES))
+    return f"install the package of the game {quote_value(game)}; this verifier knows {known}"
 
 
 def setup_of(record: dict[str, Any]) -> Setup:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
+from seatwise_referee.hosted.hosted_game import GameFault
 from seatwise_referee.journal import Entry, Finished, entry_from_json
 from seatwise_referee.record import TAIL_KEYS, last_link
 from seatwise_referee.setup import DealSet, Setup
-from seatwise_referee.verify.fault import BadRecord, RecordFault, quote_value
+from seatwise_referee.verify.fault import BadRecord, RecordFault, escape_text, quote_value
 from seatwise_referee.verify.finish import check_tail
 from seatwise_referee.verify.header import check_deals, check_nonces, check_versions, setup_of
 from seatwise_referee.verify.reading import read_line
@@ -49,6 +50,8 @@ def verify_line(line: str | bytes) -> Verdict:
         return Verdict(match=match, chain=chain, setup=setup)
     except BadRecord as bad:
         return Verdict(bad.fault, match=match)
+    except GameFault as fault:
+        return Verdict(RecordFault(escape_text(f"the code of its game failed: {fault}")), match=match)
 
 
 def verify_lines(lines: Iterable[str | bytes]) -> Iterator[Verdict]:

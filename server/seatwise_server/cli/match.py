@@ -16,6 +16,7 @@ from seatwise.cli.command import Command
 from seatwise.cli.security import security_of
 from seatwise.cli.tokens import token_at
 from seatwise.client import Client
+from seatwise.codec.json_values import unwrap_json_values
 from seatwise.kits import DEFAULT_GAME
 from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
 from seatwise_referee.games.registry import GAMES
@@ -224,15 +225,13 @@ def _watch_match(client: Client, args: Namespace) -> int:
 
 
 def _print_view(seen: match_service_pb2.WatchMatchResponse) -> None:
-    from seatwise.kits import KITS
-    from seatwise.kits.codecs import CODECS
+    from seatwise.kits.codecs import describe_seen
 
     field = seen.WhichOneof("view")
     if field is None:
         print(f"{seen.at_ms / 1000:8.3f} s  sitting down", flush=True)
         return
-    view = CODECS[field].decode_view(getattr(seen, field))
-    print(f"{seen.at_ms / 1000:8.3f} s  {KITS[field].describe_view(view)}", flush=True)
+    print(f"{seen.at_ms / 1000:8.3f} s  {describe_seen(field, getattr(seen, field))}", flush=True)
 
 
 def _print_match(match: match_pb2.Match, args: Namespace) -> int:
@@ -249,7 +248,8 @@ def _print_withheld(matches: Sequence[match_pb2.Match]) -> None:
 
 
 def _to_dict(message: Any) -> dict[str, Any]:
-    return MessageToDict(message, preserving_proto_field_name=True)
+    plain: dict[str, Any] = MessageToDict(message, preserving_proto_field_name=True)
+    return unwrap_json_values(plain, message.DESCRIPTOR)  # type: ignore[no-any-return]  # a dict stays one
 
 
 def _match_row(match: match_pb2.Match) -> list[str]:

@@ -13,6 +13,7 @@ import structlog
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import BadOptions, IllegalMove
 from seatwise_referee.games.registry import GAMES
+from seatwise_referee.hosted.hosted_game import GameFault
 from seatwise_referee.journal import BadEntry, Entry, Frozen, Rejected, TakenOver, decode_entry
 from seatwise_referee.match import Match, replay_match
 from seatwise_referee.match_state import MatchState
@@ -124,6 +125,9 @@ class MatchClaims:
     def _replay(self, setup: Setup, epoch: int, journal: list[bytes], void: VoidReason | None) -> OwnedMatch:
         try:
             return OwnedMatch(replay_match(setup, map(decode_entry, journal)), epoch, void, journal)
+        except GameFault as fault:
+            log.error("game_failed", match=setup.match, game=setup.game, why=str(fault))
+            return OwnedMatch(_unplayable_match(setup, len(journal)), epoch, VoidReason.GAME_FAULT, journal)
         except (BadEntry, IllegalMove):
             log.exception("journal_unplayable", match=setup.match)
             return OwnedMatch(_unplayable_match(setup, len(journal)), epoch, VoidReason.UNPLAYABLE, journal)

@@ -14,6 +14,7 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from seatwise.codec.wire_format import encode_field
+from seatwise.kits import KITS
 from seatwise.kits.codecs import CODECS
 from seatwise.v1 import match_service_pb2 as pb
 from seatwise_referee.games.registry import GAMES
@@ -135,7 +136,12 @@ class MatchTail:
         if meta is None:
             return
         yield _match_response(meta)
-        shown = ShownPosition(Setup.from_json(json.loads(meta.fields["setup"])), self._delay)
+        setup = Setup.from_json(json.loads(meta.fields["setup"]))
+        if not _is_shown(setup):
+            async for response in self._follow_states(meta.state):
+                yield response
+            return
+        shown = ShownPosition(setup, self._delay)
         state = meta.state
         while not shown.position.end and meta and "result" not in meta.fields:
             found = await self._store.journal.wait_for_entries(self._name, shown.position.seq, TAIL_BLOCK_MS)
@@ -154,6 +160,16 @@ class MatchTail:
             yield response
         if last and last.state != state:
             yield _match_response(last)
+
+    async def _follow_states(self, state: str) -> AsyncIterator[pb.WatchMatchResponse]:
+        """Yields the match whenever its state has changed, until it is over."""
+        while (meta := await self._store.matches.get_meta(self._name)) is not None:
+            if meta.state != state:
+                state = meta.state
+                yield _match_response(meta)
+            if "result" in meta.fields:
+                return
+            await asyncio.sleep(TAIL_BLOCK_MS / 1000 / 4)
 
     async def _wait_for_result(self) -> MatchMeta | None:
         """Waits for the match's result, which follows the last entry within a moment."""
@@ -209,6 +225,12 @@ class ShownPosition:
             return False
         game = GAMES[self._setup.game]
         return before.state is None or game.opened(self.position.state) != game.opened(before.state)
+
+
+def _is_shown(setup: Setup) -> bool:
+    """Whether spectators see views. The code of a game from outside runs at its referee only, so they see none of it."""
+    kit = KITS.get(setup.game)
+    return kit is not None and not kit.is_hosted
 
 
 def fold_entries(position: Position, entries: Iterable[Entry], setup: Setup) -> tuple[Position, int | None]:

@@ -16,6 +16,7 @@ from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.effects import AcceptMove, Effect, EndMatch, RejectRequest, ShowChange, ShowView, WakeAt
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Seat
+from seatwise_referee.hosted.hosted_game import GameFault
 from seatwise_referee.match import Match
 from seatwise_referee.position import Position
 from seatwise_server.play import play_messages
@@ -262,10 +263,18 @@ class Table:
             stalls = [*self._stall_effects(), *self._transport_effects()]
             effects = command(now)
             return [*stalls, *effects] if stalls else effects
+        except GameFault as fault:
+            self._log.error(
+                "game_failed", game=self.match.setup.game, why=str(fault), exc_info=fault.__cause__
+            )
+            return self._void_failed_match(VoidReason.GAME_FAULT, now)
         except Exception:
             self._log.exception("match_failed")
-            self.match = Match(self.match.setup, self.match.position)
-            return self.match.void_match(VoidReason.UNPLAYABLE, now)
+            return self._void_failed_match(VoidReason.UNPLAYABLE, now)
+
+    def _void_failed_match(self, reason: VoidReason, now: int) -> list[Effect]:
+        self.match = Match(self.match.setup, self.match.position)
+        return self.match.void_match(reason, now)
 
     def _stall_effects(self) -> list[Effect]:
         """Takes stalls since the last command off the charges of all bots, whenever they were."""

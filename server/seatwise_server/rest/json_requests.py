@@ -11,6 +11,7 @@ from google.protobuf import json_format, message_factory
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from seatwise.codec.json_values import holds_json_values, wrap_json_values
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.json_types import check_json_types
 from seatwise_server.rest.routes import WHOLE_BODY, HttpRoute
@@ -53,6 +54,8 @@ class RequestDecoder:
         target.SetInParent()
         given = _parse_json(body)
         check_json_types(given, body_type)
+        if holds_json_values(body):
+            given = wrap_json_values(given, body_type)
         _merge_dict(given, target, "the body")
 
     def _read_query(self, message: Message, query: bytes) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
+from seatwise.codec.json_values import JSON_VALUE
 from seatwise.kits import DEFAULT_GAME
 from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.journal import canonical_json
@@ -112,7 +113,9 @@ def _example_of_field(field: FieldDescriptor, *, is_input: bool) -> Any:
     type_ = field.message_type
     if type_ is None or type_.GetOptions().map_entry or type_.full_name == "google.protobuf.Timestamp":
         return example_of_value(field)
-    example = example_of_message(type_, is_input=is_input)
+    example: Any = (
+        {"action": 1} if type_.full_name == JSON_VALUE else example_of_message(type_, is_input=is_input)
+    )
     return [example] if field.is_repeated else example
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 
+from seatwise.codec.json_values import JSON_VALUE
 from seatwise_server.rest.proto_comments import is_output_only, is_required, read_comments
 
 Schema = dict[str, Any]
@@ -25,13 +26,16 @@ _SCALARS: dict[int, Schema] = {
     FieldDescriptor.TYPE_SINT32: _INT32,
     FieldDescriptor.TYPE_INT64: {"type": "string", "format": "int64", "pattern": "^-?[0-9]{1,19}$"},
 }
-_WELL_KNOWN: dict[str, Schema] = {"google.protobuf.Timestamp": {"type": "string", "format": "date-time"}}
+_WELL_KNOWN: dict[str, Schema] = {
+    "google.protobuf.Timestamp": {"type": "string", "format": "date-time"},
+    JSON_VALUE: {},  # any JSON
+}
 
 _RESOURCE_ID = "[a-z0-9][a-z0-9-]{0,62}"
 ID_PATTERNS = {
     "bot": "[a-z]([a-z0-9-]{0,38}[a-z0-9])?",
     "version": "[a-z0-9]([a-z0-9.-]{0,18}[a-z0-9])?",
-    "game": "[a-z][a-z0-9]*",
+    "game": "[a-z][a-z0-9-]{0,39}",
     "match": "[a-z0-9]{1,40}",
     "referee": "[A-Za-z0-9._:-]{1,200}",
     "ladder": _RESOURCE_ID,
@@ -103,7 +107,11 @@ class SchemaRegistry:
     def _value_schema(self, value: FieldDescriptor, field: FieldDescriptor, *, is_input: bool) -> Schema:
         if value.message_type is not None:
             well_known = _WELL_KNOWN.get(value.message_type.full_name)
-            return dict(well_known or self.refer_to(value.message_type, is_input=is_input))
+            return (
+                self.refer_to(value.message_type, is_input=is_input)
+                if well_known is None
+                else dict(well_known)
+            )
         if value.enum_type is not None:
             return self.refer_to(value.enum_type)
         comment = read_comments().get(field.full_name, "")

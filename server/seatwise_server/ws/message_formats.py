@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
 
+from seatwise.codec.json_values import holds_json_values, wrap_json_values
 from seatwise.v1 import lobby_service_pb2 as lobby_pb
 from seatwise.v1 import play_service_pb2 as play_pb
 from seatwise_server.json_writer import write_json
@@ -108,6 +109,8 @@ class JsonMessages:
         """See `MessageFormat`. An unknown field is a fault, so that a misspelt name does not go unnoticed."""
         try:
             items = _read_item_list(raw)
+            if holds_json_values(raw):
+                items = [_wrap_item(each) for each in items]
         except BadJson as fault:
             yield ReadItem(None, f'this is no PlayRequest in JSON, as in {{"items": [...]}}: {fault}')
             return
@@ -143,6 +146,10 @@ def _read_item_list(raw: bytes) -> list[Any]:
         raise BadJson('it must be an object whose only field is "items", a list')
     items: list[Any] = said.get("items", [])
     return items
+
+
+def _wrap_item(given: Any) -> Any:
+    return wrap_json_values(given, play_pb.PlayRequestItem.DESCRIPTOR)  # type: ignore[arg-type]  # the stubs name two classes
 
 
 def _parse_json(raw: bytes) -> Any:

@@ -1,0 +1,68 @@
+"""Encodes and decodes the views and moves of games from outside, which are JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from seatwise.codec.errors import MalformedMove, MalformedView
+from seatwise.codec.game_codec import GameCodec
+from seatwise.v1.json_payload_pb2 import JsonValue, JsonView
+from seatwise.v1.play_service_pb2 import Update
+from seatwise_referee.game import Seat
+from seatwise_referee.hosted.payload import (
+    LONGEST_HOSTED_VIEW,
+    LONGEST_MOVE,
+    HostedMove,
+    HostedView,
+    encode_payload,
+)
+
+
+def encode_view(view: HostedView) -> bytes:
+    """Return the serialised `seatwise.v1.JsonView`."""
+    message = JsonView(
+        data=JsonValue(json=view.text), legal_moves=[JsonValue(json=move) for move in view.legal]
+    )
+    if view.seat is not None:
+        message.seat = view.seat
+    return message.SerializeToString()
+
+
+def decode_view(message: JsonView) -> HostedView:
+    """Return the view of a message. Raises `MalformedView`."""
+    try:
+        text = _canonical_text(message.data.json, LONGEST_HOSTED_VIEW)
+        legal = tuple(_canonical_text(move.json, LONGEST_MOVE) for move in message.legal_moves)
+    except ValueError as wrong:
+        raise MalformedView(f"the view is no JSON: {wrong}") from None
+    if not text.startswith("{"):
+        raise MalformedView("the view is no JSON object")
+    return HostedView(Seat(message.seat) if message.HasField("seat") else None, text, legal)
+
+
+def encode_move(move: HostedMove) -> JsonValue:
+    """Return the message of a move."""
+    return JsonValue(json=move.text)
+
+
+def decode_move(message: JsonValue) -> HostedMove:
+    """Return the move of a message. Raises `MalformedMove`."""
+    try:
+        return HostedMove(_canonical_text(message.json, LONGEST_MOVE))
+    except ValueError as wrong:
+        raise MalformedMove(f"the move is no JSON: {wrong}") from None
+
+
+def _canonical_text(text: str, longest: int) -> str:
+    """Return JSON in its canonical form. Raises `ValueError`."""
+    if len(text) > 2 * longest:
+        raise ValueError(f"it has {len(text)} characters; at most {longest} are allowed")
+    try:
+        value: Any = json.loads(text)
+    except RecursionError:
+        raise ValueError("it has too many brackets inside one another") from None
+    return encode_payload(value, longest)
+
+
+CODEC: Final = GameCodec("json", Update.JSON_FIELD_NUMBER, encode_view, decode_view, encode_move, decode_move)

@@ -1,0 +1,79 @@
+"""The kit of a game from outside: all that the product knows of it follows from the author's `HostedKit`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from seatwise.bot_errors import BadAnswerError
+from seatwise.hosting import HostedGame
+from seatwise.kits.game_kit import CasualQueue, GameKit, TurnMethod, shorten
+from seatwise_referee.game import Game
+from seatwise_referee.hosted.hosted_rules import MOVE_PACE, HostedRules
+from seatwise_referee.hosted.payload import LONGEST_MOVE, HostedMove, HostedView, encode_payload
+
+RANDOM_SAMPLE: Final = {"random": "seatwise.samples.hosted_random:RandomMove"}
+"""The sample that every game from outside has."""
+
+SHORT_VIEW: Final = 200
+"""The most characters of a view in a line of text."""
+
+
+def read_json_move(answer: object, view: HostedView) -> HostedMove:
+    """Return the move for the answer of a bot. Raises `BadAnswerError` if it is no legal move."""
+    try:
+        text = encode_payload(answer, LONGEST_MOVE)
+    except ValueError as wrong:
+        raise BadAnswerError(f"decide(view) returned {shorten(answer)}, which is no JSON: {wrong}") from None
+    if text not in view.legal:
+        some = ", ".join(view.legal[:8]) + (", ..." if len(view.legal) > 8 else "")
+        raise BadAnswerError(
+            f"{text[:60]} is not legal here: decide(view) must return one of view.legal_moves, here {some}"
+        )
+    return HostedMove(text)
+
+
+def describe_json_view(view: HostedView) -> str:
+    """Return the view as text, shortened."""
+    return view.text if len(view.text) <= SHORT_VIEW else f"{view.text[:SHORT_VIEW]}..."
+
+
+def describe_json_move(move: HostedMove) -> str:
+    """Return the move as JSON."""
+    return move.text
+
+
+def make_hosted_kit(rules: Game[Any, Any, Any], title: str, samples: Mapping[str, str]) -> GameKit:
+    """Return the kit of a game from outside."""
+    return GameKit(
+        game=rules,
+        title=title,
+        methods={MOVE_PACE: TurnMethod("decide", read_json_move)},
+        samples={**RANDOM_SAMPLE, **samples},
+        queues=(CasualQueue(f"casual-{rules.name}", rules.table_sizes[0]),),
+        codec_module="seatwise.codec.hosted",
+        describe_view=describe_json_view,
+        describe_move=describe_json_move,
+        is_hosted=True,
+    )
+
+
+class UninstalledGame(HostedGame[Any]):
+    """Stands for a game from outside that is played on a server and is not installed here.
+
+    A bot needs no more of it than its name: the server sends views and legal moves.
+    """
+
+    table_sizes = range(2, 17)
+
+    def __init__(self, name: str) -> None:
+        """Stand for the game of this name."""
+        self.name = name  # type: ignore[misc]  # a class variable of other games
+
+
+def make_remote_kit(name: str) -> GameKit:
+    """Return the kit for a bot that plays a game which is installed on the server only.
+
+    Raises `GameFault` if the name cannot be that of a game.
+    """
+    return make_hosted_kit(HostedRules(UninstalledGame(name)), name, {})

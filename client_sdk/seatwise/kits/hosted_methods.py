@@ -1,0 +1,24 @@
+"""The method of a bot that answers the questions of games from outside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from seatwise_referee.hosted.payload import HostedView
+
+
+class HostedMethods:
+    """The method for games from outside, which every bot inherits."""
+
+    def decide(self, view: HostedView) -> Any:
+        """Choose a move in a game from outside. Every bot for such a game must have this method.
+
+        Args:
+            view: Everything that the seat may know. `view.data` is the object that the game shows, and
+                `view.legal_moves` are the moves that may be made.
+
+        Returns:
+            One of `view.legal_moves`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no method decide(self, view)")

@@ -1,0 +1,123 @@
+"""The class from which the author of a game from outside derives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
+
+from seatwise_referee.hosted.chance import Chance
+
+HostedStateT = TypeVar("HostedStateT")
+
+OptionValue: TypeAlias = "int | str"
+"""The value of an option."""
+
+LONGEST_NAME: Final = 40
+"""The most characters of a game's name."""
+
+
+class GameFault(Exception):
+    """A game from outside has failed: it raised an exception, gave a wrong value, leaked a secret, or does not end.
+
+    The match is voided as `GAME_FAULT`. The text is for the operator and the author. No bot is sent it.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class HostedOption:
+    """An option of a hosted game."""
+
+    default: OptionValue
+    """Its value where none is given."""
+
+    values: range | tuple[str, ...]
+    """The values that it may have: a range of whole numbers, or some texts."""
+
+
+class HostedGame(Generic[HostedStateT]):
+    """Derive from this class to host a game of your own: seats move in turns, and chance draws between the moves.
+
+    A state is any object of yours. Never change a state: `play_move` returns another one. Moves and views are JSON:
+    texts, whole numbers, truth values, `None`, lists, and objects with text keys. No method may read a clock, a file
+    or `random`: the same arguments must give the same result on every machine. All chance comes from `chance`.
+
+    docs/examples/leduc/README.md explains it step by step, and `seatwise check-game NAME` tries a game out.
+    """
+
+    name: ClassVar[str] = ""
+    """The name in URLs and records: lower-case letters, digits and hyphens, as in "leduc". It begins with a letter."""
+
+    title: ClassVar[str] = ""
+    """The name for people; empty means `name`."""
+
+    rules_version: ClassVar[str] = "1"
+    """The version of the rules. Change it whenever the same moves could lead to another result."""
+
+    table_sizes: ClassVar[range] = range(2, 3)
+    """How many seats a table may have: at least two. `range(2, 5)` means 2 to 4."""
+
+    free_ms: ClassVar[int] = 1000
+    """The default time for a move, in milliseconds."""
+
+    most_moves: ClassVar[int] = 10_000
+    """The most moves of a match. A match that goes on after them is voided."""
+
+    options: ClassVar[Mapping[str, HostedOption]] = {}
+    """The options of the game by name."""
+
+    def start_match(self, seats: int, options: Mapping[str, OptionValue], chance: Chance) -> HostedStateT:
+        """Return the first state.
+
+        Args:
+            seats: The number of seats, one of `table_sizes`.
+            options: The value of every option.
+            chance: Makes all draws, such as a shuffled deck.
+        """
+        raise NotImplementedError
+
+    def find_turn(self, state: HostedStateT) -> int | None:
+        """Return the seat that is to move, from 0; `None` when the match is over."""
+        raise NotImplementedError
+
+    def list_moves(self, state: HostedStateT) -> Sequence[Any]:
+        """Return the legal moves of the seat that is to move, each one once and always in the same order.
+
+        The first one is played for a seat that does not answer in time.
+        """
+        raise NotImplementedError
+
+    def play_move(self, state: HostedStateT, move: Any, chance: Chance) -> HostedStateT:
+        """Return the state after a move.
+
+        Args:
+            state: The state. It must stay as it is.
+            move: One of `list_moves(state)`. No other move ever comes here.
+            chance: Makes the draws that follow the move.
+        """
+        raise NotImplementedError
+
+    def show_state(self, state: HostedStateT, seat: int | None) -> Mapping[str, Any]:
+        """Return all that a seat may know, as a JSON object; `None` is a spectator.
+
+        Nothing else is ever told to a bot except the legal moves on its turn. So the object must contain all that the
+        bot needs, and no secret of another seat.
+        """
+        raise NotImplementedError
+
+    def count_points(self, state: HostedStateT) -> Sequence[int]:
+        """Return the points of each seat in a match that is over: whole numbers, more is better."""
+        raise NotImplementedError
+
+    def resample_state(self, state: HostedStateT, seat: int | None, chance: Chance) -> HostedStateT:
+        """Return another state that could be the true one for all that this seat knows. You need not write it.
+
+        With it, `check_game` and the referee find leaks: in the other state the seat must be shown the same. Draw all
+        that is hidden from the seat again. `None` is a spectator.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def can_resample(cls) -> bool:
+        """Return whether the game has a `resample_state` of its own."""
+        return cls.resample_state is not HostedGame.resample_state

@@ -1,0 +1,309 @@
+"""The rules of a hosted game, as the referee plays them.
+
+All code of the author runs inside `deal` and `play`: a step works out who is to move, the legal moves, every view and the
+points, checks them, and keeps them in the state. So each other question to the rules is a look-up that cannot fail, and a
+fault of the game is noticed before anything of its step is shown to a seat.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from seatwise_referee.game import (
+    BadOptions,
+    IllegalMove,
+    Json,
+    Options,
+    Outcome,
+    Prompt,
+    Seat,
+    ranks_of,
+)
+from seatwise_referee.hosted.chance import Chance
+from seatwise_referee.hosted.hosted_game import LONGEST_NAME, GameFault, HostedGame, HostedOption
+from seatwise_referee.hosted.payload import (
+    LARGEST_NUMBER,
+    LONGEST_HOSTED_VIEW,
+    LONGEST_MOVE,
+    HostedMove,
+    HostedView,
+    encode_payload,
+)
+
+MOVE_PACE: Final = "move"
+"""The only pace of a hosted game."""
+
+MOST_LEGAL_MOVES: Final = 10_000
+"""The most legal moves of one question."""
+
+MOST_SEATS: Final = 16
+"""The most seats of a hosted game."""
+
+GAME_NAME: Final = re.compile(r"[a-z][a-z0-9-]*")
+"""The form of a game's name."""
+
+OPTION_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+"""The form of an option's name."""
+
+RESAMPLE_LABEL: Final = b"resample"
+"""Goes before the deal seed where the referee draws hidden information again, so that no draw of the match is repeated."""
+
+ValueT = TypeVar("ValueT")
+
+
+@dataclass(frozen=True, slots=True)
+class HostedState:
+    """A state of a hosted game, and all that follows from it."""
+
+    own: Any = field(compare=False, repr=False)
+    """The state of the author's game."""
+
+    seed: bytes = field(repr=False)
+    """The seed of the deals, from which all chance follows."""
+
+    draws: int
+    """The number of draws so far."""
+
+    number: int
+    """The number of the question that is open, from 1; in a match that is over, of the one that would follow."""
+
+    asked: Seat | None
+    """The seat that is to move; `None` when the match is over."""
+
+    views: tuple[HostedView, ...]
+    """By seat; the last one is a spectator's."""
+
+    points: tuple[int, ...] | None
+    """The points by seat, when the match is over."""
+
+
+class HostedRules:
+    """The rules of one hosted game: `seatwise_referee.game.Game` over the author's `HostedGame`."""
+
+    def __init__(self, game: HostedGame[Any], package: str = "") -> None:
+        """Check the facts of the game. `package` is the name of the package that it comes from.
+
+        Raises `GameFault` if they are wrong.
+        """
+        self._game = game
+        self.package = package
+        _check_facts(game)
+        self.name: str = game.name
+        self.title: str = game.title or game.name
+        version = str(game.rules_version)
+        self.rules_version: str = f"{package}/{version}" if package else version
+        self.table_sizes: range = game.table_sizes
+        self.paces: Mapping[str, int] = {MOVE_PACE: game.free_ms}
+        self._options: Mapping[str, HostedOption] = dict(game.options)
+
+    @property
+    def game(self) -> HostedGame[Any]:
+        """The author's game."""
+        return self._game
+
+    # Options: declared by the author, and read without the author's code
+
+    def complete_options(self, given: Options) -> Options:
+        """See `Game`."""
+        for name in given:
+            if name not in self._options:
+                known = ", ".join(self._options) or "none"
+                raise BadOptions(f"{name}: {self.name} has no such option; there is {known}")
+        return {name: _option_value(name, each, given) for name, each in self._options.items()}
+
+    def deals_in_clear(self, seats: int, seed: bytes, options: Options) -> list[Json]:  # noqa: ARG002
+        """Return nothing: verification works out each draw while it replays the match."""
+        return []
+
+    # Steps: the only places in which the author's code runs
+
+    def deal(self, seats: int, seed: bytes, options: Options) -> HostedState:
+        """See `Game`. Raises `GameFault`."""
+        if seats not in self.table_sizes:
+            raise BadOptions(f"{self.name} is not played by {seats}")
+        chance = Chance(seed)
+        own = self._call("start_match", seats, dict(options), chance)
+        return self._make_state(own, seats, seed, chance.draws, 1)
+
+    def play(self, state: HostedState, seat: Seat, move: HostedMove) -> HostedState:
+        """See `Game`. The move is looked up in the list of legal moves before the author's code sees it."""
+        if seat != state.asked:
+            raise IllegalMove("this seat is not asked")
+        if not isinstance(move, HostedMove) or move.text not in state.views[seat].legal:
+            raise IllegalMove("this is none of the legal moves that the view lists")
+        if state.number > self._game.most_moves:
+            raise GameFault(f"{self.name}: the match has no end after {self._game.most_moves} moves")
+        chance = Chance(state.seed, state.draws)
+        own = self._call("play_move", state.own, move.value, chance)
+        return self._make_state(own, len(state.views) - 1, state.seed, chance.draws, state.number + 1)
+
+    def _make_state(self, own: Any, seats: int, seed: bytes, draws: int, number: int) -> HostedState:
+        turn = self._call("find_turn", own)
+        if turn is not None and (type(turn) is not int or not 0 <= turn < seats):
+            raise GameFault(f"{self.name}: find_turn returned {turn!r}; a seat is 0 to {seats - 1}, or None")
+        asked = None if turn is None else Seat(turn)
+        legal = () if asked is None else self._list_moves(own)
+        views = tuple(
+            HostedView(seat, self._show(own, seat), legal if seat == asked and seat is not None else ())
+            for seat in (*map(Seat, range(seats)), None)
+        )
+        self._check_secrets(own, views, Chance(RESAMPLE_LABEL + seed, draws))
+        points = self._count_points(own, seats) if asked is None else None
+        return HostedState(own, seed, draws, number, asked, views, points)
+
+    def _list_moves(self, own: Any) -> tuple[str, ...]:
+        listed = self._call("list_moves", own)
+        if type(listed) not in (list, tuple) or not 0 < len(listed) <= MOST_LEGAL_MOVES:
+            raise GameFault(
+                f"{self.name}: list_moves must return a list of 1 to {MOST_LEGAL_MOVES} moves while a seat is to move"
+            )
+        texts = tuple(self._encode("list_moves", move, LONGEST_MOVE) for move in listed)
+        if len(set(texts)) < len(texts):
+            raise GameFault(f"{self.name}: list_moves returned a move twice")
+        return texts
+
+    def _show(self, own: Any, seat: Seat | None) -> str:
+        shown = self._call("show_state", own, seat)
+        if type(shown) is not dict:
+            raise GameFault(f"{self.name}: show_state must return a dict, not {type(shown).__name__}")
+        return self._encode("show_state", shown, LONGEST_HOSTED_VIEW)
+
+    def _count_points(self, own: Any, seats: int) -> tuple[int, ...]:
+        points = self._call("count_points", own)
+        is_list = type(points) in (list, tuple) and len(points) == seats
+        if not is_list or any(type(each) is not int or abs(each) > LARGEST_NUMBER for each in points):
+            raise GameFault(f"{self.name}: count_points must return {seats} whole numbers, one for each seat")
+        return tuple(points)
+
+    def _check_secrets(self, own: Any, views: tuple[HostedView, ...], chance: Chance) -> None:
+        """Raise `GameFault` if a seat is shown something else in another state that it cannot tell from this one."""
+        if not self._game.can_resample():
+            return
+        for view in views:
+            other = self._call("resample_state", own, view.seat, chance)
+            if self._show(other, view.seat) != view.text:
+                whom = "a spectator" if view.seat is None else f"seat {view.seat}"
+                raise GameFault(
+                    f"{self.name}: show_state shows {whom} a secret: it differs between two states that are the same to it"
+                )
+            if view.legal and self._list_moves(other) != view.legal:
+                raise GameFault(f"{self.name}: list_moves tells seat {view.seat} a secret")
+
+    def _encode(self, method: str, value: Any, longest: int) -> str:
+        try:
+            return encode_payload(value, longest)
+        except ValueError as wrong:
+            raise GameFault(f"{self.name}: {method} returned a value that is no JSON here: {wrong}") from None
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        """Call the author's code. Nothing that it raises comes through, not even what would end the process."""
+        return guard_call(f"{self.name}: {method}", lambda: getattr(self._game, method)(*arguments))
+
+    # Questions: look-ups in the state
+
+    def prompt(self, state: HostedState) -> Prompt | None:
+        """See `Game`."""
+        return None if state.asked is None else Prompt(state.number, frozenset((state.asked,)), MOVE_PACE)
+
+    def legal_moves(self, state: HostedState, seat: Seat) -> Iterator[HostedMove]:
+        """See `ListsLegalMoves`."""
+        return map(HostedMove, state.views[seat].legal)
+
+    def default_move(self, state: HostedState, seat: Seat) -> HostedMove:
+        """Return the first of the legal moves, as the author lists them."""
+        if seat != state.asked:
+            raise IllegalMove("this seat is not asked")
+        return HostedMove(state.views[seat].legal[0])
+
+    def view(self, state: HostedState, seat: Seat | None) -> HostedView:
+        """See `Game`."""
+        return state.views[-1 if seat is None else seat]
+
+    def outcome(self, state: HostedState) -> Outcome | None:
+        """See `Game`. More points are better, and equal points share a rank."""
+        points = state.points
+        return None if points is None else Outcome(points, ranks_of(points), (points,))
+
+    def move_to_json(self, move: HostedMove) -> Json:
+        """See `Game`."""
+        return move.value
+
+    def move_from_json(self, json: Json) -> HostedMove:
+        """See `Game`."""
+        return HostedMove(encode_payload(json, LONGEST_MOVE))
+
+
+def guard_call(what: str, call: Callable[[], ValueT]) -> ValueT:
+    """Return what foreign code returns. Raises `GameFault` for whatever it raises."""
+    try:
+        return call()
+    except (GameFault, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        text = _text_of(error)
+        raise GameFault(f"{what} raised {type(error).__name__}{text}") from error
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return f": {str(error)[:200]}"
+    except Exception:  # an exception whose text cannot be made either
+        return ""
+
+
+def _option_value(name: str, option: HostedOption, given: Options) -> int | str:
+    value = given.get(name, option.default)
+    if isinstance(option.values, range) and isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value[:LONGEST_NAME])
+    if type(value) is bool or value not in option.values:
+        raise BadOptions(f"{name}: must be {_told_values(option.values)}, not {str(value)[:LONGEST_NAME]!r}")
+    return value
+
+
+def _told_values(values: range | tuple[str, ...]) -> str:
+    if isinstance(values, range):
+        return f"{values[0]} to {values[-1]}"
+    return f"one of {', '.join(values)}"
+
+
+# The facts of a game
+
+
+def _check_facts(game: HostedGame[Any]) -> None:
+    name = game.name
+    if type(name) is not str or not GAME_NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        raise GameFault(
+            f"the name {name!r}: a game's name has lower-case letters, digits and hyphens, begins with a letter, and has at "
+            f"most {LONGEST_NAME} characters"
+        )
+    sizes = game.table_sizes
+    if type(sizes) is not range or not sizes or sizes.step != 1 or sizes[0] < 2 or sizes[-1] > MOST_SEATS:
+        raise GameFault(
+            f"{name}: table_sizes is {sizes!r}; it must be a range within 2 to {MOST_SEATS} seats"
+        )
+    for key, least in (("free_ms", 1), ("most_moves", 1)):
+        if type(getattr(game, key)) is not int or getattr(game, key) < least:
+            raise GameFault(
+                f"{name}: {key} is {getattr(game, key)!r}; it must be a whole number from {least}"
+            )
+    if type(game.title) is not str or not game.title.isprintable():
+        raise GameFault(f"{name}: title is {game.title!r}; it must be a text that can be printed")
+    for key, option in game.options.items():
+        _check_option(f"{name}: option {key!r}", key, option)
+
+
+def _check_option(where: str, key: object, option: object) -> None:
+    if type(key) is not str or not OPTION_NAME.fullmatch(key):
+        raise GameFault(f"{where}: its name has lower-case letters, digits and underscores")
+    if not isinstance(option, HostedOption):
+        raise GameFault(f"{where} is no HostedOption")
+    is_texts = type(option.values) is tuple and all(type(each) is str for each in option.values)
+    if (
+        not option.values
+        or not (is_texts or type(option.values) is range)
+        or option.default not in option.values
+    ):
+        raise GameFault(f"{where}: `values` is a range or a tuple of texts, and contains the default")

@@ -1,0 +1,97 @@
+"""Games from outside for tests: the example of docs/, a small game that is right, and games that do wrong."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import pytest
+
+from seatwise.hosting import Chance, HostedGame, HostedKit, HostedOption
+from seatwise.kits import KITS
+from seatwise.kits.codecs import CODECS
+from seatwise.kits.game_kit import GameKit
+from seatwise.kits.installed_games import make_kit
+from seatwise_referee.games.registry import GAMES
+from seatwise_server.lobby.queue import QUEUES, Queue
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+
+
+def load_leduc() -> type[HostedGame[Any]]:
+    """The game of docs/examples/leduc."""
+    sys.path.insert(0, str(EXAMPLES / "leduc"))
+    try:
+        from seatwise_leduc import Leduc  # type: ignore[import-not-found,unused-ignore]
+    finally:
+        sys.path.remove(str(EXAMPLES / "leduc"))
+    found: type[HostedGame[Any]] = Leduc
+    return found
+
+
+def use_game(monkeypatch: pytest.MonkeyPatch, game: object, package: str = "") -> GameKit:
+    """Add a game to those of this process, as if its package were installed, until the test ends."""
+    kit = make_kit(game if not isinstance(game, HostedGame) else HostedKit(game), package)
+    monkeypatch.setitem(KITS, kit.name, kit)
+    monkeypatch.setitem(GAMES, kit.name, kit.game)
+    monkeypatch.setitem(CODECS, kit.name, kit.load_codec())
+    for name, seats in kit.queues:
+        monkeypatch.setitem(QUEUES, name, Queue(name, kit.name, seats))
+    return kit
+
+
+class Pile(NamedTuple):
+    """A state of `Highest`."""
+
+    hands: tuple[tuple[int, ...], ...]
+    played: tuple[int, ...] = ()
+
+
+class Highest(HostedGame[Any]):
+    """Each seat has three cards, and lays one in its turn. The sum of a seat's cards is its points."""
+
+    name = "highest"
+    table_sizes = range(2, 5)
+    options: ClassVar[dict[str, HostedOption]] = {
+        "cards": HostedOption(3, range(1, 6)),
+        "deck": HostedOption("short", ("short", "long")),
+    }
+
+    def start_match(self, seats: int, options: Any, chance: Chance) -> Any:
+        deck = chance.shuffle_items(range(1, 41 if options["deck"] == "long" else 21))
+        count = options["cards"]
+        return Pile(tuple(tuple(sorted(deck[seat * count : (seat + 1) * count])) for seat in range(seats)))
+
+    def find_turn(self, state: Any) -> int | None:
+        seat = len(state.played) % len(state.hands)
+        return seat if state.hands[seat] else None
+
+    def list_moves(self, state: Any) -> list[Any]:
+        seat = self.find_turn(state)
+        assert seat is not None
+        return [{"card": card} for card in state.hands[seat]]
+
+    def play_move(self, state: Any, move: Any, chance: Chance) -> Any:
+        seat = self.find_turn(state)
+        hands = tuple(
+            tuple(card for card in hand if each != seat or card != move["card"])
+            for each, hand in enumerate(state.hands)
+        )
+        return Pile(hands, (*state.played, move["card"]))
+
+    def show_state(self, state: Any, seat: int | None) -> dict[str, Any]:
+        return {"hand": [] if seat is None else list(state.hands[seat]), "played": list(state.played)}
+
+    def count_points(self, state: Any) -> list[int]:
+        return [sum(state.played[seat :: len(state.hands)]) for seat in range(len(state.hands))]
+
+    def resample_state(self, state: Any, seat: int | None, chance: Chance) -> Any:
+        own = set() if seat is None else set(state.hands[seat])
+        cards = iter(chance.shuffle_items(sorted(set(range(1, 41)) - set(state.played) - own)))
+        return state._replace(
+            hands=tuple(
+                hand if each == seat else tuple(next(cards) for _ in hand)
+                for each, hand in enumerate(state.hands)
+            )
+        )

@@ -1,0 +1,84 @@
+"""Packages that name a game in an entry point: found, hosted, or refused with a sentence, and no one stops the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from doubles.hosted_games import EXAMPLES
+
+GOOD = """
+from seatwise.hosting import HostedGame, HostedKit
+class Coin(HostedGame):
+    name = "coin"
+    def start_match(self, seats, options, chance): return chance.draw_outcome([("heads", 1), ("tails", 1)])
+    def find_turn(self, state): return None if state in ("right", "wrong") else 0
+    def list_moves(self, state): return ["heads", "tails"]
+    def play_move(self, state, move, chance): return "right" if move == state else "wrong"
+    def show_state(self, state, seat): return {"over": state in ("right", "wrong")}
+    def count_points(self, state): return [1, 0] if state == "right" else [0, 1]
+class Second(Coin):
+    name = "second-coin"
+def family():
+    return [Coin, HostedKit(Second()), None]
+"""
+
+
+def install(folder: Path, name: str, source: str, entry: str) -> None:
+    """As `pip install` leaves a package behind."""
+    (folder / f"{name}.py").write_text(source)
+    info = folder / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[seatwise.hosted_games]\n{entry}\n")
+
+
+def run_seatwise(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "seatwise", *arguments],
+        capture_output=True, text=True, timeout=90, cwd=folder, check=False,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+    )  # fmt: skip
+
+
+def test_games_are_found_played_and_verified_and_wrong_packages_are_refused(tmp_path: Path) -> None:
+    install(tmp_path, "two_coins", GOOD, "coins = two_coins:family")
+    install(tmp_path, "broken", "raise SystemExit('no')", "broken = broken:Game")
+    install(tmp_path, "missing", "", "missing = missing:Game")
+    install(tmp_path, "thief", GOOD.replace('"coin"', '"ugo"'), "thief = thief:Coin")
+    listed = run_seatwise(tmp_path, "games", "--json")
+    assert listed.returncode == 0, listed.stderr
+    told = json.loads(listed.stdout)
+    assert [each["game"] for each in told["games"]] == ["ugo", "ubongo", "coin", "second-coin"]
+    refused = {each["entry"]: each["why"] for each in told["refused"]}
+    assert "SystemExit" in refused["broken = broken:Game"]
+    assert "AttributeError" in refused["missing = missing:Game"]
+    assert refused["thief = thief:Coin"] == "there is another game ugo"
+    assert "neither a class derived from HostedGame" in refused["coins = two_coins:family"]
+    played = run_seatwise(tmp_path, "play", "coin", "random", "random", "--matches", "5", "--records", "out")
+    assert played.returncode == 0, played.stderr
+    assert json.loads((tmp_path / "out").read_text().splitlines()[0])["rules_version"] == "two-coins/1"
+    assert run_seatwise(tmp_path, "verify", "out").returncode == 0
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    verified = run_seatwise(elsewhere, "verify", "../out")
+    assert verified.returncode == 2
+    assert (
+        "not checked: install two-coins, the package that the record names for the game 'coin'"
+        in verified.stdout
+    )
+    assert "0 of 5 records wrong; 5 not checked" in verified.stdout
+
+
+def test_leduc_is_installed_and_played_as_its_page_says(tmp_path: Path) -> None:
+    """The example is built and installed as an outside package is."""
+    subprocess.run(
+        [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--offline", "--no-deps", "--no-build-isolation",
+         "--target", str(tmp_path), str(EXAMPLES / "leduc")],
+        check=True, timeout=120,
+    )  # fmt: skip
+    played = run_seatwise(tmp_path, "play", "leduc", "random", "random", "--seed", "7", "--records", "out")
+    assert played.returncode == 0, played.stderr
+    assert run_seatwise(tmp_path, "verify", "out").returncode == 0
