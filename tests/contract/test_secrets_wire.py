@@ -65,7 +65,7 @@ SEEN_BY_ALL: dict[str, str] = {
     "max_rejections tie_window_ms",
     "seatwise.v1.Queued": "queue place",
     "seatwise.v1.TimeControl.FreeMsEntry": "key value",
-    "seatwise.v1.WatchMatchResponse": "match at_ms ugo ubongo send_time opened",
+    "seatwise.v1.WatchMatchResponse": "match at_ms ugo ubongo json send_time opened",
     "seatwise.v1.Welcome": "bot max_matches",
 }
 """What anybody may know at any time: names, limits, and the commitment, from which no seed can be worked out."""
@@ -75,7 +75,7 @@ SEEN_BY_ITS_SEAT: dict[str, str] = {
     "seatwise.v1.MoveRejected": "request_id reason message",
     "seatwise.v1.PlayResponseItem": "match seat epoch update move_accepted move_rejected match_ended ping",
     "seatwise.v1.TimeLeft": "move_ms bank_ms charged_ms latency_ms strikes",
-    "seatwise.v1.Update": "prompt to_act pace time receipt ugo ubongo",
+    "seatwise.v1.Update": "prompt to_act pace time receipt ugo ubongo json",
 }
 """What one bot is told of its own seat. A message is for a person; test_non_interference_wire.py reads it too."""
 
@@ -83,6 +83,9 @@ CARDS: dict[str, str] = {
     # Of finished rounds, when their cards are out of play: test_secrets.py looks at `opened` of every game.
     "seatwise.v1.OpenedRound": "round hands",
     "seatwise.v1.OpenedHand": "cards symbols",
+    # Of games from outside: what their rules show one seat. The referee draws hidden cards again, and compares.
+    "seatwise.v1.JsonValue": "json",
+    "seatwise.v1.JsonView": "seat data legal_moves",
     "seatwise.games.ugo.v1.Kingdom": "sections farmers",  # lies open
     "seatwise.games.ugo.v1.RoundPoints": "points",
     "seatwise.games.ugo.v1.Section": "cards",  # lies open

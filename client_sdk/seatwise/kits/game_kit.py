@@ -112,6 +112,9 @@ class GameKit:
     describe_move: Callable[[Any], str]
     """Return a move as a short text."""
 
+    viewer_script: str = ""
+    """The module of `seatwise/replay/viewer` that draws the game in a browser; empty if none does."""
+
     is_hosted: bool = False
     """Whether the game comes from an outside package. Its code is not trusted with time or memory."""
 

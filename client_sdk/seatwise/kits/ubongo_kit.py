@@ -103,6 +103,7 @@ KIT: Final = GameKit(
     },
     queues=(CasualQueue("casual-ubongo", 4),),
     codec_module="seatwise.codec.ubongo",
+    viewer_script="ubongo.js",
     describe_view=describe_view,
     describe_move=describe_move,
     house_bots=(

@@ -71,6 +71,7 @@ KIT: Final = GameKit(
     },
     queues=(CasualQueue("casual", 4), CasualQueue("casual-2", 2), CasualQueue("casual-3", 3)),
     codec_module="seatwise.codec.ugo",
+    viewer_script="ugo.js",
     describe_view=describe_view,
     describe_move=describe_move,
     house_bots=(

@@ -7,7 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-SCRIPTS: Final = ("shapes.js", "ugo.js", "ubongo.js", "viewer.js")
+from seatwise.kits import OWN_KITS
+
+SCRIPTS: Final = ("shapes.js", *(kit.viewer_script for kit in OWN_KITS if kit.viewer_script), "viewer.js")
 """The modules, each after those that it imports. The last one exports `mount`."""
 
 STYLES: Final = ("drawing.css", "viewer.css")

@@ -21,7 +21,7 @@ OutcomeT = TypeVar("OutcomeT")
 MOST_WEIGHT: Final = 2**64
 """The most that the weights of one draw may sum to."""
 
-_RANGE: Final = 2**256
+_DIGESTS: Final = 2**256
 
 
 def draw_index(seed: bytes, number: int, weights: Sequence[int]) -> int:
@@ -41,7 +41,7 @@ def draw_index(seed: bytes, number: int, weights: Sequence[int]) -> int:
     """
     _check_weights(weights)
     total = sum(weights)
-    limit = _RANGE - _RANGE % total
+    limit = _DIGESTS - _DIGESTS % total
     for attempt in count():
         drawn = int.from_bytes(hmac.digest(seed, f"draw/{number}/{attempt}".encode(), "sha256"))
         if drawn < limit:

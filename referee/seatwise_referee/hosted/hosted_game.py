@@ -13,7 +13,7 @@ HostedStateT = TypeVar("HostedStateT")
 OptionValue: TypeAlias = "int | str"
 """The value of an option."""
 
-LONGEST_NAME: Final = 40
+LONGEST_GAME_NAME: Final = 40
 """The most characters of a game's name."""
 
 

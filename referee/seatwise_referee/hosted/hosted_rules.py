@@ -23,7 +23,7 @@ from seatwise_referee.game import (
     ranks_of,
 )
 from seatwise_referee.hosted.chance import Chance
-from seatwise_referee.hosted.hosted_game import LONGEST_NAME, GameFault, HostedGame, HostedOption
+from seatwise_referee.hosted.hosted_game import LONGEST_GAME_NAME, GameFault, HostedGame, HostedOption
 from seatwise_referee.hosted.payload import (
     LARGEST_NUMBER,
     LONGEST_HOSTED_VIEW,
@@ -227,6 +227,10 @@ class HostedRules:
         points = state.points
         return None if points is None else Outcome(points, ranks_of(points), (points,))
 
+    def opened(self, state: HostedState) -> list[Json]:  # noqa: ARG002
+        """Return nothing: the views of a hosted game show all that its rules open."""
+        return []
+
     def move_to_json(self, move: HostedMove) -> Json:
         """See `Game`."""
         return move.value
@@ -257,9 +261,11 @@ def _text_of(error: BaseException) -> str:
 def _option_value(name: str, option: HostedOption, given: Options) -> int | str:
     value = given.get(name, option.default)
     if isinstance(option.values, range) and isinstance(value, str) and value.isascii() and value.isdigit():
-        value = int(value[:LONGEST_NAME])
+        value = int(value[:LONGEST_GAME_NAME])
     if type(value) is bool or value not in option.values:
-        raise BadOptions(f"{name}: must be {_told_values(option.values)}, not {str(value)[:LONGEST_NAME]!r}")
+        raise BadOptions(
+            f"{name}: must be {_told_values(option.values)}, not {str(value)[:LONGEST_GAME_NAME]!r}"
+        )
     return value
 
 
@@ -274,10 +280,10 @@ def _told_values(values: range | tuple[str, ...]) -> str:
 
 def _check_facts(game: HostedGame[Any]) -> None:
     name = game.name
-    if type(name) is not str or not GAME_NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+    if type(name) is not str or not GAME_NAME.fullmatch(name) or len(name) > LONGEST_GAME_NAME:
         raise GameFault(
             f"the name {name!r}: a game's name has lower-case letters, digits and hyphens, begins with a letter, and has at "
-            f"most {LONGEST_NAME} characters"
+            f"most {LONGEST_GAME_NAME} characters"
         )
     sizes = game.table_sizes
     if type(sizes) is not range or not sizes or sizes.step != 1 or sizes[0] < 2 or sizes[-1] > MOST_SEATS:

@@ -138,8 +138,8 @@ class MatchTail:
         yield _match_response(meta)
         setup = Setup.from_json(json.loads(meta.fields["setup"]))
         if not _is_shown(setup):
-            async for response in self._follow_states(meta.state):
-                yield response
+            async for told in self._follow_states(meta.state):
+                yield told
             return
         shown = ShownPosition(setup, self._delay)
         state = meta.state
