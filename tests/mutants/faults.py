@@ -842,9 +842,30 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a fault of ours is not contained",
         TABLE,
-        "            self.match = Match(self.match.setup, self.match.position)\n",
+        "            return self._void_failed_match(VoidReason.UNPLAYABLE, now)\n",
         "            raise\n",
         (TABLES,),
+    ),
+    Fault(
+        "a failing game from outside is called a fault of ours",
+        TABLE,
+        "self._void_failed_match(VoidReason.GAME_FAULT, now)",
+        "self._void_failed_match(VoidReason.UNPLAYABLE, now)",
+        ("tests/hosted/test_hosted_wire.py",),
+    ),
+    Fault(
+        "a leak of a game from outside is not looked for",
+        "referee/seatwise_referee/hosted/hosted_rules.py",
+        "        if not self._game.can_resample():\n",
+        "        if self._game.can_resample():\n",
+        ("tests/hosted/test_hosted_rules.py",),
+    ),
+    Fault(
+        "an illegal move reaches the code of a game from outside",
+        "referee/seatwise_referee/hosted/hosted_rules.py",
+        "not isinstance(move, HostedMove) or move.text not in state.views[seat].legal",
+        "not isinstance(move, HostedMove)",
+        ("tests/hosted/test_hosted_rules.py",),
     ),
     Fault(
         "the seed of a match is told with its void alone",
