@@ -31,9 +31,9 @@ PAGES = (
     *sorted((ROOT / "docs" / "rules").glob("*.md")),
 )
 NAMES = [page.name for page in PAGES]
-COMMANDS = {name: import_module(f"seatwise.cli.{name}").COMMAND for name in SDK_COMMANDS} | {
-    point.name: point.load() for point in entry_points(group=ENTRY_POINTS)
-}
+COMMANDS = {
+    name: import_module(f"seatwise.cli.{name.replace('-', '_')}").COMMAND for name in SDK_COMMANDS
+} | {point.name: point.load() for point in entry_points(group=ENTRY_POINTS)}
 
 
 def parser_of(name: str) -> ArgumentParser:

@@ -75,9 +75,9 @@ MODULES = (
 """The modules that users import, and the modules behind them. Their docstrings and comments are read; commands have help texts."""
 SCRIPTS = sorted((SERVER / "store" / "scripts").glob("*.lua"))
 """The scripts that Redis runs. Their comments are read."""
-COMMANDS = {name: import_module(f"seatwise.cli.{name}").COMMAND for name in SDK_COMMANDS} | {
-    point.name: point.load() for point in entry_points(group=ENTRY_POINTS)
-}
+COMMANDS = {
+    name: import_module(f"seatwise.cli.{name.replace('-', '_')}").COMMAND for name in SDK_COMMANDS
+} | {point.name: point.load() for point in entry_points(group=ENTRY_POINTS)}
 
 BEGIN = 24
 """So many characters tell where in its source a text begins."""

@@ -88,10 +88,14 @@ class Highest(HostedGame[Any]):
 
     def resample_state(self, state: Any, seat: int | None, chance: Chance) -> Any:
         own = set() if seat is None else set(state.hands[seat])
-        cards = iter(chance.shuffle_items(sorted(set(range(1, 41)) - set(state.played) - own)))
+        left = sorted(set(range(1, 41)) - set(state.played) - own)
+
+        def draw() -> int:
+            return left.pop(chance.draw_outcome((place, 1) for place in range(len(left))))
+
         return state._replace(
             hands=tuple(
-                hand if each == seat else tuple(next(cards) for _ in hand)
+                hand if each == seat else tuple(sorted(draw() for _ in hand))
                 for each, hand in enumerate(state.hands)
             )
         )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from seatwise.cli.command import Command
     from seatwise.errors import SeatwiseError
 
-SDK_COMMANDS = ("new", "play", "compare", "bot", "verify", "replay", "games")
+SDK_COMMANDS = ("new", "play", "compare", "bot", "verify", "replay", "games", "check-game")
 """The commands of this package, each in the module of its name. All others come from entry points."""
 
 COMMAND_HELP = {
@@ -28,6 +28,7 @@ COMMAND_HELP = {
     "verify": "check the records of matches",
     "replay": "show a match step by step, in a terminal or as a page",
     "games": "list the games that are installed here",
+    "check-game": "check a game from outside, as its author should",
     "serve": "run a server",
     "demo": "run a demonstration: a server, a ladder, four bots, verified records",
     "match": "create, list, show and watch the matches of a server",
@@ -121,7 +122,7 @@ def _describe_error(error: SeatwiseError, args: Namespace) -> str:
 def _find_command(name: str) -> Command | None:
     """Return the command of that name; `None` if there is none."""
     if name in SDK_COMMANDS:
-        own: Command = import_module(f"seatwise.cli.{name}").COMMAND
+        own: Command = import_module(f"seatwise.cli.{name.replace('-', '_')}").COMMAND
         return own
     for point in _entry_points():
         if point.name == name:

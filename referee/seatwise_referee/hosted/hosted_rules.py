@@ -140,6 +140,19 @@ class HostedRules:
         own = self._call("play_move", state.own, move.value, chance)
         return self._make_state(own, len(state.views) - 1, state.seed, chance.draws, state.number + 1)
 
+    def work_out_again(self, state: HostedState) -> HostedState:
+        """Return the state as the author's code describes it now. It differs if that code has changed the state."""
+        return self._make_state(state.own, len(state.views) - 1, state.seed, state.draws, state.number)
+
+    def is_changed_by_resampling(self, state: HostedState) -> bool:
+        """Return whether `resample_state` changes what any other seat is shown. Only for a game that can resample."""
+        chance = Chance(RESAMPLE_LABEL + state.seed, state.draws)
+        for view in state.views:
+            own = self._call("resample_state", state.own, view.seat, chance)
+            if any(self._show(own, other.seat) != other.text for other in state.views):
+                return True
+        return False
+
     def _make_state(self, own: Any, seats: int, seed: bytes, draws: int, number: int) -> HostedState:
         turn = self._call("find_turn", own)
         if turn is not None and (type(turn) is not int or not 0 <= turn < seats):
@@ -150,7 +163,7 @@ class HostedRules:
             HostedView(seat, self._show(own, seat), legal if seat == asked and seat is not None else ())
             for seat in (*map(Seat, range(seats)), None)
         )
-        self._check_secrets(own, views, Chance(RESAMPLE_LABEL + seed, draws))
+        self._check_secrets(own, turn, views, Chance(RESAMPLE_LABEL + seed, draws))
         points = self._count_points(own, seats) if asked is None else None
         return HostedState(own, seed, draws, number, asked, views, points)
 
@@ -178,7 +191,9 @@ class HostedRules:
             raise GameFault(f"{self.name}: count_points must return {seats} whole numbers, one for each seat")
         return tuple(points)
 
-    def _check_secrets(self, own: Any, views: tuple[HostedView, ...], chance: Chance) -> None:
+    def _check_secrets(
+        self, own: Any, turn: int | None, views: tuple[HostedView, ...], chance: Chance
+    ) -> None:
         """Raise `GameFault` if a seat is shown something else in another state that it cannot tell from this one."""
         if not self._game.can_resample():
             return
@@ -188,6 +203,11 @@ class HostedRules:
                 whom = "a spectator" if view.seat is None else f"seat {view.seat}"
                 raise GameFault(
                     f"{self.name}: show_state shows {whom} a secret: it differs between two states that are the same to it"
+                )
+            if self._call("find_turn", other) != turn:
+                raise GameFault(
+                    f"{self.name}: find_turn tells seat {view.seat} a secret, or resample_state changes what it knows: the turn "
+                    "differs between two states that are the same to it"
                 )
             if view.legal and self._list_moves(other) != view.legal:
                 raise GameFault(f"{self.name}: list_moves tells seat {view.seat} a secret")

@@ -1,0 +1,247 @@
+"""For authors of games: `check_game` plays many matches of a game, and says what is wrong with it.
+
+from seatwise.testing import check_game
+
+def test_the_game_is_right():
+    assert check_game(Leduc).faults == ()
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from time import perf_counter_ns
+from typing import Any, Final
+
+from seatwise.bot_errors import UsageError
+from seatwise.hosting import HostedGame
+from seatwise.kits.game_kit import GameKit
+from seatwise.kits.installed_games import make_kit
+from seatwise_referee.game import IllegalMove, Options, Seat
+from seatwise_referee.hosted.hosted_game import GameFault
+from seatwise_referee.hosted.hosted_rules import HostedRules, HostedState
+from seatwise_referee.hosted.payload import HostedMove
+
+SLOWEST_STEP_MS: Final = 20.0
+"""The most milliseconds that a step may take on average of its ten slowest runs, on the machine of the check."""
+
+MATCHES: Final = 30
+"""The matches that are played by default."""
+
+_SLOW_RUNS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class GameReport:
+    """The result of a check."""
+
+    game: str
+    """The name of the game."""
+
+    faults: tuple[str, ...]
+    """A sentence for each fault; empty if none was found."""
+
+    secrets: str
+    """"checked", or "not checked" and why: a game without `resample_state` cannot be checked."""
+
+    matches: int
+    """The number of matches that were played."""
+
+    moves: int
+    """The number of moves in them."""
+
+    step_ms: float
+    """The mean time of a step, in milliseconds."""
+
+    digest: str = ""
+    """SHA-256 over all moves and last views, in hex: the same in every process, whatever its order of sets."""
+
+    def __str__(self) -> str:
+        lines = [f"{self.game}: {fault}" for fault in self.faults] or [f"{self.game}: nothing wrong"]
+        lines.append(
+            f"{self.matches} matches, {self.moves} moves, {self.step_ms:.2f} ms a step; secrets: {self.secrets}"
+        )
+        return "\n".join(lines)
+
+
+def check_game(game: object, *, matches: int = MATCHES, seed: int = 1) -> GameReport:
+    """Play random matches of a game from outside, and look for everything that would void a match.
+
+    Args:
+        game: A class derived from `HostedGame`, an object of one, a `HostedKit`, or the game's kit.
+        matches: The number of matches, at least 1. They are spread over all table sizes and values of options.
+        seed: Any number. The same seed plays the same matches.
+
+    Returns:
+        The faults, each as a sentence. A game without `resample_state` has "secrets: not checked".
+
+    Raises:
+        UsageError: `matches` is less than 1.
+    """
+    if matches < 1:
+        raise UsageError(f"matches: must be 1 or more, not {matches}")
+    try:
+        kit = game if isinstance(game, GameKit) else make_kit(game)
+    except GameFault as fault:
+        return GameReport(
+            str(getattr(game, "name", "") or "the game"),
+            (str(fault),),
+            "not checked: the game cannot be hosted",
+            0,
+            0,
+            0.0,
+        )
+    if not isinstance(kit.game, HostedRules):
+        raise UsageError(f"{kit.name}: it is no game from outside; the tests of Seatwise check its own games")
+    return _GameChecks(kit.game, seed).check_matches(matches)
+
+
+class _GameChecks:
+    """The checks of one game. Each fault is told once."""
+
+    def __init__(self, rules: HostedRules, seed: int) -> None:
+        self._rules = rules
+        self._game: HostedGame[Any] = rules.game
+        self._seed = seed
+        self._chance = random.Random(seed)
+        self._faults: dict[str, None] = {}
+        self._has_resampled = False
+        self._digest = sha256()
+        self._moves = 0
+        self._step_ns: list[int] = []
+
+    def check_matches(self, matches: int) -> GameReport:
+        """Play and check. A match that fails is not continued."""
+        played = 0
+        for number in range(matches):
+            played += 1
+            try:
+                self._check_match(number)
+            except GameFault as fault:
+                self._add_fault(str(fault))
+            if len(self._faults) >= 10:
+                break
+        self._check_times()
+        secrets = self._describe_secrets()
+        mean_ms = sum(self._step_ns) / max(1, len(self._step_ns)) / 1e6
+        return GameReport(
+            self._rules.name,
+            tuple(self._faults),
+            secrets,
+            played,
+            self._moves,
+            mean_ms,
+            self._digest.hexdigest(),
+        )
+
+    def _describe_secrets(self) -> str:
+        if not self._game.can_resample():
+            return "not checked: the game has no resample_state"
+        if not self._has_resampled:
+            return "not checked: resample_state never changes anything that another seat sees"
+        return "checked"
+
+    def _note_resampling(self, state: HostedState) -> None:
+        """Note whether drawing hidden information again changes what any other seat sees."""
+        if self._game.can_resample() and not self._has_resampled:
+            self._has_resampled = self._rules.is_changed_by_resampling(state)
+
+    def _add_fault(self, text: str) -> None:
+        self._faults.setdefault(text.removeprefix(f"{self._rules.name}: "))
+
+    def _check_match(self, number: int) -> None:
+        sizes = self._rules.table_sizes
+        seats, seed = (
+            sizes[number % len(sizes)],
+            sha256(f"check-game/{self._seed}/{number}".encode()).digest(),
+        )
+        options = self._draw_options(number)
+        state = self._timed(lambda: self._rules.deal(seats, seed, options))
+        self._check_repeat("start_match", state, self._rules.deal(seats, seed, options))
+        self._note_resampling(state)
+        moves: list[HostedMove] = []
+        while state.asked is not None:
+            move = self._chance.choice(list(self._rules.legal_moves(state, state.asked)))
+            after = self._step(state, state.asked, move)
+            moves.append(move)
+            state = after
+        self._digest.update(
+            repr([move.text for move in moves] + [view.text for view in state.views]).encode()
+        )
+        self._check_replay(seats, seed, options, moves, state)
+
+    def _draw_options(self, number: int) -> Options:
+        """Return the defaults first, then other values of the options."""
+        if number < len(self._rules.table_sizes):
+            return self._rules.complete_options({})
+        drawn: dict[str, int | str] = {}
+        for name, option in self._game.options.items():
+            values: list[int | str] = [*option.values]
+            drawn[name] = self._chance.choice(values)
+        return self._rules.complete_options(drawn)
+
+    def _step(self, state: HostedState, seat: Seat, move: HostedMove) -> HostedState:
+        after = self._timed(lambda: self._rules.play(state, seat, move))
+        self._moves += 1
+        if self._rules.work_out_again(state) != state:
+            self._add_fault(
+                f"play_move changes the state that it is given, at the move {move.text[:60]}; return another one"
+            )
+        self._check_refusals(state, seat)
+        self._check_repeat("play_move", after, self._rules.play(state, seat, move))
+        return after
+
+    def _check_refusals(self, state: HostedState, seat: Seat) -> None:
+        """Nobody who is not asked can move, and no move that is not listed is played."""
+        for other in map(Seat, range(len(state.views) - 1)):
+            wrong = HostedMove('"no move of this game"')
+            if other != seat:
+                wrong = self._rules.default_move(state, seat)
+            elif wrong.text in state.views[seat].legal:
+                continue
+            try:
+                self._rules.play(state, other, wrong)
+            except IllegalMove:
+                continue
+            self._add_fault(f"seat {other} may make the move {wrong.text[:60]}, which it must not")
+
+    def _check_repeat(self, method: str, first: HostedState, second: HostedState) -> None:
+        """The same step twice must give the same: no clock, no file, no `random`, no hidden memory."""
+        if first != second:
+            self._add_fault(
+                f"{method} gives another result when it is called again with the same arguments; all chance must come "
+                "from `chance`, and nothing may be remembered outside of the state"
+            )
+
+    def _check_replay(
+        self, seats: int, seed: bytes, options: Options, moves: list[HostedMove], end: HostedState
+    ) -> None:
+        """A copy of the match from its record must end the same."""
+        state = self._rules.deal(seats, seed, options)
+        for move in moves:
+            if state.asked is None or move.text not in state.views[state.asked].legal:
+                break
+            state = self._rules.play(state, state.asked, self._rules.move_from_json(move.value))
+        if state != end:
+            self._add_fault(
+                "a match that is replayed from its moves ends otherwise, so its record would not verify"
+            )
+
+    def _check_times(self) -> None:
+        slowest = sorted(self._step_ns)[-_SLOW_RUNS:]
+        slow_ms = sum(slowest) / max(1, len(slowest)) / 1e6
+        if slow_ms > SLOWEST_STEP_MS:
+            self._add_fault(
+                f"its slowest steps take {slow_ms:.0f} ms each; more than {SLOWEST_STEP_MS:.0f} ms are too slow"
+            )
+
+    def _timed(self, step: Callable[[], HostedState]) -> HostedState:
+        started_ns = perf_counter_ns()
+        state = step()
+        self._step_ns.append(perf_counter_ns() - started_ns)
+        return state
+
+
+__all__ = ["GameReport", "check_game"]

@@ -1,0 +1,210 @@
+"""`check_game` finds each of these wrong games, and says so in the sentence that fits it."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from typing import Any
+
+import pytest
+from doubles.hosted_games import Highest, load_leduc, use_game
+
+from seatwise.cli import main
+from seatwise.hosting import HostedGame
+from seatwise.testing import check_game
+
+
+class Raises(Highest):
+    """Fails when the last card is laid."""
+
+    def play_move(self, state: Any, move: Any, chance: Any) -> Any:
+        after = super().play_move(state, move, chance)
+        return after if any(after.hands) else after.hands[9]
+
+
+class NeverEnds(Highest):
+    most_moves = 20
+
+    def play_move(self, state: Any, move: Any, chance: Any) -> Any:
+        return state
+
+
+class DrawsLots(Highest):
+    """Takes its chance from elsewhere."""
+
+    def start_match(self, seats: int, options: Any, chance: Any) -> Any:
+        return super().start_match(seats, options, chance)._replace(played=(random.randrange(10**9),) * seats)
+
+
+class Remembers(Highest):
+    """Has a memory outside of the state."""
+
+    def __init__(self) -> None:
+        self.calls = itertools.count()
+
+    def count_points(self, state: Any) -> list[int]:
+        return [next(self.calls)] * len(state.hands)
+
+
+class Changes(Highest):
+    """Changes the state that it is given."""
+
+    def start_match(self, seats: int, options: Any, chance: Any) -> Any:
+        return {
+            "hands": [list(hand) for hand in super().start_match(seats, options, chance).hands],
+            "played": [],
+        }
+
+    def find_turn(self, state: Any) -> int | None:
+        seat = len(state["played"]) % len(state["hands"])
+        return seat if state["hands"][seat] else None
+
+    def list_moves(self, state: Any) -> list[Any]:
+        return list(state["hands"][self.find_turn(state)])
+
+    def play_move(self, state: Any, move: Any, chance: Any) -> Any:
+        state["hands"][self.find_turn(state)].remove(move)
+        state["played"].append(move)
+        return state
+
+    def show_state(self, state: Any, seat: int | None) -> dict[str, Any]:
+        return {"hand": [] if seat is None else list(state["hands"][seat]), "played": list(state["played"])}
+
+    def count_points(self, state: Any) -> list[int]:
+        return [0] * len(state["hands"])
+
+    resample_state = HostedGame.resample_state
+
+
+class Leaks(Highest):
+    """Shows the next seat's lowest card, late in the match only."""
+
+    def show_state(self, state: Any, seat: int | None) -> dict[str, Any]:
+        shown = super().show_state(state, seat)
+        other = state.hands[((seat or 0) + 1) % len(state.hands)]
+        return {**shown, "hint": other[0] if len(state.played) > 2 and other and seat is not None else 0}
+
+
+class LeaksToSpectators(Highest):
+    def show_state(self, state: Any, seat: int | None) -> dict[str, Any]:
+        return super().show_state(state, seat or 0)
+
+
+class LeaksByMoves(Highest):
+    """Lists a move only if another seat could beat it."""
+
+    def list_moves(self, state: Any) -> list[Any]:
+        own = super().list_moves(state)
+        others = max((max(hand, default=0) for hand in state.hands), default=0)
+        return [move for move in own if move["card"] <= others // 2] or own
+
+
+class LeaksByTurn(Highest):
+    """The seat with the lowest card is always next."""
+
+    def find_turn(self, state: Any) -> int | None:
+        held = [(hand[0], seat) for seat, hand in enumerate(state.hands) if hand]
+        return min(held)[1] if held else None
+
+
+class HalfPoints(Highest):
+    def count_points(self, state: Any) -> list[Any]:
+        return [points / 2 for points in super().count_points(state)]
+
+
+class NoJson(Highest):
+    def show_state(self, state: Any, seat: int | None) -> dict[str, Any]:
+        return {**super().show_state(state, seat), "seen": set(state.played)}
+
+
+class Disagrees(Highest):
+    """Lists a move that it does not play."""
+
+    def list_moves(self, state: Any) -> list[Any]:
+        return [*super().list_moves(state), {"pass": True}]
+
+
+class SameMoveTwice(Highest):
+    def list_moves(self, state: Any) -> list[Any]:
+        return super().list_moves(state) * 2
+
+
+class NoSeat(Highest):
+    def find_turn(self, state: Any) -> int | None:
+        turn = super().find_turn(state)
+        return None if turn is None else turn + 1
+
+
+class Slow(Highest):
+    def play_move(self, state: Any, move: Any, chance: Any) -> Any:
+        time.sleep(0.03)
+        return super().play_move(state, move, chance)
+
+
+class Nameless(Highest):
+    name = "My Game"
+
+
+WRONG = {
+    Raises: "play_move raised IndexError",
+    NeverEnds: "the match has no end after 20 moves",
+    DrawsLots: "start_match gives another result when it is called again with the same arguments",
+    Remembers: "gives another result when it is called again",
+    Changes: "play_move changes the state that it is given",
+    Leaks: "show_state shows seat 0 a secret",
+    LeaksToSpectators: "show_state shows a spectator a secret",
+    LeaksByMoves: "list_moves tells seat",
+    LeaksByTurn: "find_turn tells seat",
+    HalfPoints: "count_points must return 2 whole numbers",
+    NoJson: "show_state returned a value that is no JSON here: seen has the type set",
+    Disagrees: "play_move raised KeyError",
+    SameMoveTwice: "list_moves returned a move twice",
+    NoSeat: "find_turn returned 2; a seat is 0 to 1, or None",
+    Slow: "its slowest steps take",
+    Nameless: "a game's name has lower-case letters",
+}
+
+
+@pytest.mark.parametrize(("game", "why"), WRONG.items(), ids=[game.__name__ for game in WRONG])
+def test_a_wrong_game_is_found(game: type[Highest], why: str) -> None:
+    report = check_game(game, matches=2 if game is Slow else 4)
+    assert any(why in fault for fault in report.faults), report
+
+
+@pytest.mark.parametrize("game", [Highest, load_leduc()], ids=["highest", "leduc"])
+def test_a_game_that_is_right_has_no_fault(game: type[Highest]) -> None:
+    report = check_game(game, matches=6)
+    slow = [
+        fault for fault in report.faults if "slowest steps" in fault
+    ]  # a busy machine is no fault of the game
+    assert [*report.faults] == slow
+    assert report.secrets == "checked"
+    assert report.digest == check_game(game, matches=6).digest
+
+
+def test_a_game_that_cannot_resample_is_told_so() -> None:
+    class Open(Highest):
+        resample_state = HostedGame.resample_state
+
+    assert check_game(Open, matches=2).secrets == "not checked: the game has no resample_state"
+
+
+def test_resampling_that_changes_nothing_checks_no_secrets() -> None:
+    class Pretends(Highest):
+        def resample_state(self, state: Any, seat: int | None, chance: Any) -> Any:
+            return state
+
+    assert "never changes anything" in check_game(Pretends, matches=2).secrets
+
+
+def test_the_command_says_what_is_wrong(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use_game(monkeypatch, Highest)
+    use_game(monkeypatch, type("Wrong", (HalfPoints,), {"name": "wrong"}))
+    assert main(["check-game", "wrong", "--matches", "2", "--once"]) == 1
+    assert "wrong: count_points must return" in capsys.readouterr().out
+    assert main(["check-game", "highest", "--matches", "2", "--once", "--json"]) == 0
+    assert main(["check-game", "ugo"]) == 2
+    assert "it is no game from outside" in capsys.readouterr().err
