@@ -12,7 +12,7 @@ from shlex import quote
 from typing import Final
 
 from seatwise.bot_errors import UsageError
-from seatwise.kits import find_kit
+from seatwise.kits import DEFAULT_GAME, find_kit
 
 _PACKAGE: Final = Path(__file__).parent
 _TEMPLATES: Final = _PACKAGE / "templates"
@@ -79,9 +79,9 @@ def _find_writer(game: str, language: str, class_name: str) -> Callable[[Path], 
         return lambda folder: _write_python(folder, game, class_name)
     if language not in STARTERS:
         raise UsageError(f"{language}: there are templates in {', '.join(LANGUAGES)}")
-    if game != "ugo":
+    if game != DEFAULT_GAME:
         raise UsageError(
-            f"the starter in {language} plays ugo; for {game} use --language python, or read docs/protocol.md"
+            f"the starter in {language} plays {DEFAULT_GAME}; for {game} use --language python, or read docs/protocol.md"
         )
     return lambda folder: _copy_starter(folder, language)
 

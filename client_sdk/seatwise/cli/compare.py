@@ -37,6 +37,8 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments."""
     from argparse import RawDescriptionHelpFormatter
 
+    from seatwise.kits import DEFAULT_GAME
+
     parser.formatter_class = RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument("old", metavar="OLD", help="the version that is known")
@@ -45,7 +47,7 @@ def configure(parser: ArgumentParser) -> None:
         "--against", action="append", default=[], metavar="BOT",
         help="an opponent of both versions; up to three (default: the versions play each other)",
     )  # fmt: skip
-    parser.add_argument("--game", default="ugo", help="game to play (default: %(default)s)")
+    parser.add_argument("--game", default=DEFAULT_GAME, help="game to play (default: %(default)s)")
     parser.add_argument(
         "--margin", type=parse_span, default=1.0, metavar="POINTS",
         help="stop too when the difference is certainly smaller than this, in points a match (default: %(default)g)",

@@ -32,7 +32,7 @@ def load_version(text: str, game: str) -> BotFactory:
     """
     before, path = set(sys.modules), list(sys.path)
     folder = Path(text.rpartition(":")[0]).resolve().parent
-    if text not in find_kit(game).samples:
+    if text not in find_server_kit(game).samples:
         sys.path.insert(0, str(folder))
     try:
         return load_bot(text, game)

@@ -11,8 +11,10 @@ from seatwise.new_bot import LANGUAGES
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments."""
+    from seatwise.kits import DEFAULT_GAME
+
     parser.add_argument("name", metavar="NAME", help="name of the bot, and of the folder to make: my-bot")
-    parser.add_argument("--game", default="ugo", help="game to play (default: %(default)s)")
+    parser.add_argument("--game", default=DEFAULT_GAME, help="game to play (default: %(default)s)")
     parser.add_argument(
         "--language", choices=LANGUAGES, default="python",
         help="python, or a language that has a starter (default: %(default)s)",

@@ -31,7 +31,7 @@ ID_EXAMPLES = {
 
 _LEAGUE = League(
     name="summer",
-    game="ugo",
+    game=DEFAULT_GAME,
     format="round-robin",
     seats=2,
     entrants=(
@@ -39,7 +39,7 @@ _LEAGUE = League(
         Entrant("greedy", "bots/house-greedy/versions/1"),
     ),
     options={"rounds": 1},
-    time=default_time_control("ugo"),
+    time=default_time_control(DEFAULT_GAME),
 )
 _RESOURCE = re.compile(r"[a-z]+/\{[a-z{}/]+\}")
 _BY_TYPE: dict[int, Any] = {
