@@ -23,6 +23,7 @@ from matches.scenes import SCENES, TURNS
 
 from seatwise.cli import main
 from seatwise.replay import ALL_OPEN, read_replay
+from seatwise.replay.hints import HintSource
 from seatwise.replay.page import render_page
 from seatwise.replay.terminal import Stepper
 from seatwise.replay.text_blocks import arrange_blocks
@@ -87,6 +88,23 @@ def test_json_has_the_frames(capsys: pytest.CaptureFixture[str], file: str, line
     one = json.loads(told_by(capsys, file, "--json", "--at", "3", "--seat", "0"))
     assert [frame["says"] for frame in one["frames"]] == [told["frames"][3]["says"]]
     assert one["frames"][0]["own"][1] is None
+
+
+def test_with_hints_moves_that_are_no_hint_are_marked(
+    capsys: pytest.CaptureFixture[str], file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def choose_greedy(self: HintSource, game: str) -> None:
+        make_source(self, game)
+        self.bot_name = "greedy"  # the quick one
+
+    make_source = HintSource.__init__
+    monkeypatch.setattr(HintSource, "__init__", choose_greedy)
+    lines = told_by(capsys, file, "--hint").splitlines()
+    assert lines[0].endswith("]")
+    assert "[for b0: greedy plays " in lines[0]
+    assert any(text[4:5] == "*" for text in lines)
+    assert any(text[4:5] == " " for text in lines[1:40])
+    assert "Hint: for b0: greedy plays " in told_by(capsys, file, "--hint", "--at", "0")
 
 
 def test_a_match_is_named_among_several(

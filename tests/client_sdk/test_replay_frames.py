@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -225,26 +226,31 @@ def test_a_hint_is_what_the_strongest_sample_would_play_of_what_the_seat_sees() 
     desk = TURNS["smooth"]()
     hints = HintSource("ugo")
     hints.bot_name = "greedy"  # the quick one
-    for frame in build_frames(desk.setup, desk.journal, ALL_OPEN, hints):
-        if frame.asked:
-            [seat] = frame.asked
-            assert frame.hint.startswith(f"For b{seat}: greedy "), frame.hint
-    assert not any(frame.hint for frame in build_frames(desk.setup, desk.journal, SPECTATOR, hints))
+    frames = build_frames(desk.setup, desk.journal, ALL_OPEN, hints)
+    for frame, after in pairwise(frames):
+        assert [seat for seat, hint in enumerate(frame.hints) if hint] == list(frame.asked)
+        for seat in frame.asked:
+            assert frame.hints[seat].startswith("greedy ")
+            played = after.says.removeprefix(f"b{seat} ").partition(".")[0]
+            assert after.is_other_than_hint == (frame.hints[seat] != f"greedy {played}")
+    assert {frame.is_other_than_hint for frame in frames} == {True, False}
+    assert not any("".join(frame.hints) for frame in build_frames(desk.setup, desk.journal, SPECTATOR, hints))
+    for frame in build_frames(desk.setup, desk.journal, 1, hints):
+        assert not frame.hints[0]
 
 
 def test_a_hint_for_a_race_is_a_layout_and_what_follows() -> None:
     desk = RACES["raced"]()
     first = build_frames(desk.setup, desk.journal, 1, HintSource("ubongo"))[0]
-    assert first.hint == "For b1: solver lays 7 cards, and calls."
+    assert first.hints == ("", "solver lays 7 cards, and calls", "")
 
 
 def test_there_is_no_hint_for_a_seat_that_has_left() -> None:
     desk = RACES["eventful_race"]()
-    hints = HintSource("ubongo")
-    [first, *_] = build_frames(desk.setup, desk.journal, ALL_OPEN, hints)
+    [first, *_] = build_frames(desk.setup, desk.journal, ALL_OPEN, HintSource("ubongo"))
     assert first.left[3]
-    assert "For b0: " in first.hint
-    assert "For b3: " not in first.hint
+    assert first.hints[0]
+    assert not first.hints[3]
 
 
 def test_a_game_that_does_not_draw_shows_its_views_as_text(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,8 @@ class FrameBuilder:
         self._setup = setup
         self._game = GAMES[setup.game]
         self._viewpoint = viewpoint
-        self._hints = hints
+        self._hint_source = hints
+        self._last_hints: tuple[str, ...] = ()
         self._seats = tuple(map(Seat, range(len(setup.bots))))
         self._position = first_position(setup)
         self._last: tuple[TableFacts, tuple[Json, ...]] | None = None
@@ -114,6 +115,8 @@ class FrameBuilder:
         """Make a frame of this entry; `None` is the deal of another round."""
         is_all = self._viewpoint == ALL_OPEN
         moves = tuple(self._moves_in(entry)) if entry else ()
+        is_other = self._is_other_than_hint(entry)
+        self._last_hints = self._hints_for(prompt)
         return Frame(
             kind=entry.kind if entry else "round",
             says=self._describe_step(entry, moves, before, table),
@@ -126,7 +129,8 @@ class FrameBuilder:
             left=tuple(str(own.left.ending) if own.left else "" for own in self._position.seats),
             seq=self._position.seq if is_all else None,
             at_ms=self._position.at_ms if is_all else None,
-            hint=self._hint(prompt) if prompt else "",
+            hints=self._last_hints,
+            is_other_than_hint=is_other,
         )
 
     def _describe_step(
@@ -163,16 +167,23 @@ class FrameBuilder:
             else:
                 yield PlayedMove(seat, self.writer.write_open_move(move), None)
 
-    def _hint(self, prompt: Prompt) -> str:
-        if self._hints is None:
+    def _hints_for(self, prompt: Prompt | None) -> tuple[str, ...]:
+        if self._hint_source is None:
+            return ()
+        return tuple(self._hint_for(seat, prompt, self._hint_source) for seat in self._seats)
+
+    def _hint_for(self, seat: Seat, prompt: Prompt | None, source: HintSource) -> str:
+        is_playing = prompt and seat in prompt.seats and not self._position.seats[seat].left
+        if not (prompt and is_playing and is_open_to(self._viewpoint, seat)):
             return ""
-        views = [
-            (seat, self._game.view(self._position.state, seat))
-            for seat in sorted(prompt.seats)
-            if is_open_to(self._viewpoint, seat) and not self._position.seats[seat].left
-        ]
-        suggested = [(seat, self._hints.suggest_move(prompt.pace, view)) for seat, view in views]
-        return " ".join(f"For {self.names[seat]}: {self._hints.bot_name} {what}." for seat, what in suggested)
+        view = self._game.view(self._position.state, seat)
+        return f"{source.bot_name} {source.suggest_move(prompt.pace, view)}"
+
+    def _is_other_than_hint(self, entry: Entry | None) -> bool:
+        if not isinstance(entry, Moved) or self._hint_source is None:
+            return False
+        hint = self._last_hints[entry.seat] if self._last_hints else ""
+        return bool(hint) and hint != f"{self._hint_source.bot_name} {self.writer.describe_move(entry.move)}"
 
 
 def _played_in(entry: Entry) -> Iterator[tuple[Seat, Json]]:

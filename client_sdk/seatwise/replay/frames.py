@@ -94,8 +94,13 @@ class Frame:
     at_ms: int | None = None
     """When it happened, in milliseconds since the match was opened; `None` where `seq` is."""
 
-    hint: str = ""
-    """What a house bot would play now, if that was asked for."""
+    hints: tuple[str, ...] = ()
+    """By seat, what a sample bot would play now, such as "counting plays R3"; empty for a seat that is not asked, or whose
+    hand the viewpoint may not know. No elements if hints were not asked for.
+    """
+
+    is_other_than_hint: bool = False
+    """Whether the seat made another move than the hint of the frame before."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the frame as JSON. Its keys are the names of the fields."""

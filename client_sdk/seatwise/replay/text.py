@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from seatwise.kits import find_kit
 from seatwise.replay.frames import SPECTATOR, Frame, SeatTimes
@@ -20,7 +20,7 @@ def draw_step(replay: MatchReplay, step: int, columns: int) -> str:
     lines = [
         f"{replay.match}  {kit.title}  step {step} of {len(replay.frames) - 1}, {_describe_viewpoint(replay)}",
         frame.says,
-        *([f"Hint: {frame.hint}"] if frame.hint else []),
+        *([f"Hint: {hint}."] if (hint := describe_hints(frame, replay.names)) else []),
         "",
         arrange_blocks(drawn, columns),
         "",
@@ -30,12 +30,19 @@ def draw_step(replay: MatchReplay, step: int, columns: int) -> str:
 
 
 def list_steps(replay: MatchReplay) -> Iterator[str]:
-    """Yield a line for each step: its number, its longest charge, and its sentence."""
+    """Yield a line for each step: its number, its longest charge, and its sentence. A star marks a move that is no hint's."""
     for step, frame in enumerate(replay.frames):
         charges = [move.charged_ms for move in frame.moves if move.charged_ms is not None]
         charged = format_span(max(charges)) if charges else ""
-        hint = f"  [{frame.hint}]" if frame.hint else ""
-        yield f"{step:>4}  {charged:>8}  {frame.says}{hint}"
+        mark = "*" if frame.is_other_than_hint else " "
+        hint = describe_hints(frame, replay.names)
+        yield f"{step:>4}{mark} {charged:>8}  {frame.says}{f'  [{hint}]' if hint else ''}"
+
+
+def describe_hints(frame: Frame, names: Sequence[str]) -> str:
+    """Return the hints of all seats as one text; "" if there are none."""
+    named = zip(names, frame.hints, strict=bool(frame.hints))
+    return "; ".join(f"for {name}: {hint}" for name, hint in named if hint)
 
 
 def format_span(ms: int) -> str:

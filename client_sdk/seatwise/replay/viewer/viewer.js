@@ -32,7 +32,9 @@ function seenFrom(viewpoint, frame) {
   if (viewpoint === "all") return frame;
   const only = (values) => values.map((value, seat) => (seat === viewpoint ? value : null));
   const moves = frame.moves.map((move) => (move.seat === viewpoint ? move : { ...move, charged_ms: null }));
-  return { ...frame, own: only(frame.own), times: only(frame.times), moves, at_ms: null };
+  const hints = frame.hints.map((hint, seat) => (seat === viewpoint ? hint : ""));
+  const isOther = frame.is_other_than_hint && moves[0].seat === viewpoint;
+  return { ...frame, own: only(frame.own), times: only(frame.times), moves, hints, is_other_than_hint: isOther, at_ms: null };
 }
 
 function drawText(text) {
@@ -110,6 +112,7 @@ class Viewer {
 
   listStep(frame, step) {
     const button = make("button", { type: "button" }, make("span", {}, frame.says));
+    if (frame.is_other_than_hint) button.append(make("span", { class: "other" }, "not the hint"));
     const charged = frame.moves.map((move) => move.charged_ms).filter((ms) => ms !== null);
     if (charged.length) button.append(make("span", { class: "charge" }, formatSpan(Math.max(...charged))));
     button.addEventListener("click", () => this.show(step));
@@ -132,7 +135,7 @@ class Viewer {
     const drawing = DRAWN[this.replay.game];
     this.facts.textContent = drawing ? drawing.describeFacts(frame) : `Step ${this.step}`;
     this.sentence.textContent = frame.says;
-    this.hint.textContent = frame.hint;
+    this.hint.textContent = frame.hints.flatMap((hint, seat) => (hint ? [`For ${this.replay.names[seat]}: ${hint}.`] : [])).join(" ");
     const start = this.starts.filter((each) => each <= this.step).at(-1) ?? 0;
     const steps = this.replay.frames.slice(start, this.step + 1).map((each) => seenFrom(this.viewpoint, each));
     this.table.replaceChildren(drawing ? toElement(drawing.drawTable(frame, this.replay.names, steps)) : drawText(frame.table.text));
