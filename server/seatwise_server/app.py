@@ -177,7 +177,7 @@ class _Server:
     def _new_common(self, store: Store, listens_on: str, durability: str) -> Common:
         return Common(
             config=self._config,
-            name=f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
+            name=self._config.process_name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}",
             listens_on=listens_on,
             ws_listens_on=self._bind_websockets(),
             certificate=self._certificate,

@@ -13,6 +13,8 @@ ROLES = ("lobby", "referee", "gateway")
 EVERYWHERE = ("0.0.0.0", "[::]", "::")
 """Hosts to listen on that are no address to connect to: they stand for all addresses of this machine."""
 KEEP_RECORDS_S = 30 * 24 * 3600
+PROCESS_NAME_VARIABLE = "SEATWISE_PROCESS_NAME"
+"""The variable by which a process learns the name that its supervisor has given it."""
 READS_PER_SECOND = 100.0
 ANONYMOUS_READS_PER_SECOND = 300.0
 """Six callers that list 50 matches each in a closed loop get 9 lists a second of it, and matches do not notice."""
@@ -120,6 +122,8 @@ class Config:
     anonymous_reads_per_second: float = ANONYMOUS_READS_PER_SECOND
     """Units of reads in a second of all callers without a token together; 0 for no limit."""
     log_level: str = "info"
+    process_name: str = ""
+    """The name that the supervisor of this process has given it, unique to this start; empty: it takes one itself."""
     gone_for_good_s: float = 60.0
     """How long the store may be away before the server stops, in seconds."""
 

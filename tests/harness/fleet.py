@@ -118,17 +118,19 @@ class Fleet:
 
 
 @asynccontextmanager
-async def fleet(referees: int = 2, *args: str) -> AsyncIterator[tuple[Fleet, House]]:
+async def fleet(
+    referees: int = 2, *args: str, front: Sequence[str] = FRONT
+) -> AsyncIterator[tuple[Fleet, House]]:
     """A front and so many referees; the house is the front."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory())))
         redis = stack.enter_context(EmbeddedRedis(folder / "redis"))
         ships = Fleet(folder, redis.url)
         stack.push_async_callback(ships.stop)
-        front = await ships.start(*FRONT)
+        lobby = await ships.start(*front)
         for _ in range(referees):
             await ships.start(*REFEREE, *args)
-        house = House(front.address, Admin(front.address, front.token), front.ws_address)
+        house = House(lobby.address, Admin(lobby.address, lobby.token), lobby.ws_address)
         stack.push_async_callback(house.admin.drop)
         stack.push_async_callback(house.drop_all)
         yield ships, house

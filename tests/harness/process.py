@@ -18,6 +18,9 @@ from harness.house import House
 from harness.table import Admin
 from harness.wire import SOON_S
 
+SEVERAL_PROCESSES_S = 60.0
+"""For a command that starts or stops several processes, one after the other."""
+
 _SERVE = """
 import argparse, sys
 from seatwise_server.cli.serve import COMMAND
@@ -93,7 +96,7 @@ class ServerProcess:
                 *command, stdout=pipe, stderr=log, env=self.env
             )
         assert self._process.stdout is not None
-        async with asyncio.timeout(SOON_S):
+        async with asyncio.timeout(SEVERAL_PROCESSES_S):
             said = (await self._process.stdout.readline()).decode()
         if not said.startswith("Seatwise listens on "):
             raise AssertionError(f"the server did not start: {self.last_words}")
@@ -128,7 +131,7 @@ class ServerProcess:
         if self._process is not None and self._process.returncode is None:
             self.signal(signal.SIGTERM)
             try:
-                await self.ended()
+                await self.ended(SEVERAL_PROCESSES_S)
             except TimeoutError:
                 await self.kill()
                 raise

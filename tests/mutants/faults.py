@@ -1870,6 +1870,20 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/referee/test_match_clocks.py",),
     ),
     Fault(
+        "the matches of a referee whose parent saw it die wait for its lease",
+        "server/seatwise_server/store/processes.py",
+        "(process, keys.HANDOVERS_CHANNEL, _DEAD if is_dead else _LEFT)",
+        "(process, keys.HANDOVERS_CHANNEL, '' if is_dead else _LEFT)",
+        ("tests/server/test_supervisor.py",),
+    ),
+    Fault(
+        "a match that kills one referee after the other is never void, because their parent saw them die",
+        "server/seatwise_server/play/takeover.py",
+        "(beat and beat.has_left and not beat.has_died)",
+        "(beat and beat.has_left)",
+        ("tests/server/test_play_takeover.py",),
+    ),
+    Fault(
         "a referee that has deregistered sends on",
         "server/seatwise_server/play/lease.py",
         "            self._holds = False\n            self.lapses += 1\n            self.silent_since = self._clock()\n",

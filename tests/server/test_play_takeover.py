@@ -110,6 +110,31 @@ async def test_who_lived_with_a_match_for_a_while_died_late(
     assert host.deaths == {death}
 
 
+@pytest.mark.parametrize("is_dead", [True, False])
+async def test_the_matches_of_a_process_that_its_parent_saw_die_are_taken_over_at_once_and_its_death_counts(
+    store: Store, monkeypatch: pytest.MonkeyPatch, is_dead: bool
+) -> None:
+    monkeypatch.setattr(takeover, "REFEREE_LEASE_S", 3600)
+    await held_by(store, "dead", MATCHES)
+    for match in MATCHES:
+        await store.journal.claim_match(match, "dead", 0)
+    for name in ("b", "dead"):
+        await store.processes.write_heartbeat(name, "host:1", 0, 10)
+    await store.processes.deregister_process("dead", is_dead=is_dead)
+    host = Host("b")
+    await Takeover(host, store)._look_for_dead()
+    assert host.opened == set(MATCHES)
+    assert host.deaths == {Death.SOON if is_dead else Death.NONE}
+
+
+async def test_a_process_that_has_stopped_in_order_has_not_died(store: Store) -> None:
+    await store.processes.write_heartbeat("a", "host:1")
+    await store.processes.deregister_process("a")
+    await store.processes.deregister_process("a", is_dead=True)
+    beat = (await store.processes.read_heartbeats())["a"]
+    assert (beat.has_left, beat.has_died) == (True, False)
+
+
 async def test_a_job_that_was_taken_and_never_opened_is_opened_by_who_took_it(store: Store) -> None:
     await held_by(store, "b", MATCHES)
     assert await first_found(Host("b"), store, ["a", "c"]) == set(MATCHES)

@@ -141,7 +141,7 @@ class Lots(random.Random):
         beat, orders = keys.process_beat(PROCESS), keys.process_orders(PROCESS)
         return self.choice(
             (
-                self.script("process_deregister", [beat], PROCESS, "channel"),
+                self.script("process_deregister", [beat], PROCESS, "channel", self.choice(["1", "dead"])),
                 ["HSET", beat, "count", 1, "address", "here"],
                 ["HINCRBY", beat, "count", 1],
                 ["XTRIM", orders, "MINID", f"{self.randint(1, 9)}-0"],

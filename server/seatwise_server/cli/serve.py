@@ -19,6 +19,7 @@ from seatwise.link.endpoint import is_local_address
 from seatwise_server.config import (
     ANONYMOUS_READS_PER_SECOND,
     KEEP_RECORDS_S,
+    PROCESS_NAME_VARIABLE,
     READS_PER_SECOND,
     ROLES,
     Config,
@@ -65,7 +66,7 @@ def _add_listening(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--address", type=arguments.parse_address, metavar="HOST:PORT",
-        help="where bots reach this referee (default: the address it listens on)",
+        help="where bots reach this referee (default: the address it listens on); with --referees, only the host counts",
     )  # fmt: skip
 
 
@@ -186,6 +187,15 @@ def _add_work(parser: ArgumentParser) -> None:
         help="role of this process; may be repeated (default: all)",
     )  # fmt: skip
     parser.add_argument(
+        "--referees", type=_parse_referees, metavar="N",
+        help="run N referees, each a process, beside one for lobby, gateway and HTTP; auto: one for each core but one",
+    )  # fmt: skip
+    parser.add_argument(
+        "--referee-port", type=arguments.parse_port, default=0, metavar="PORT",
+        help="with --referees N: the referees listen on PORT to PORT+N-1, and for WebSockets on the N ports after these "
+        "(default: free ports)",
+    )  # fmt: skip
+    parser.add_argument(
         "--tables",
         type=arguments.parse_count,
         default=5000,
@@ -253,6 +263,10 @@ def _parse_rate(text: str) -> float:
     return rate
 
 
+def _parse_referees(text: str) -> int | str:
+    return text if text == "auto" else arguments.parse_count(text)
+
+
 def _parse_memory(text: str) -> int:
     size = arguments.parse_size(text)
     if 0 < size < LEAST_MEMORY:
@@ -294,6 +308,7 @@ def config_of(args: Namespace) -> Config:
         decks=tuple(os.path.abspath(deck) for deck in args.deck),
         spectators=args.spectators,
         log_level=args.log_level,
+        process_name=os.environ.get(PROCESS_NAME_VARIABLE, ""),
     )
 
 
@@ -343,11 +358,18 @@ def _tls_files(args: Namespace) -> TlsFiles | None:
 
 def run(args: Namespace) -> int:
     """Serve until SIGTERM or Ctrl-C; return the exit code."""
+    from structlog.contextvars import bind_contextvars
+
     from seatwise_server import log
     from seatwise_server.app import PortBusy, StoreLost, embedded_redis
+    from seatwise_server.cli.serve_processes import refuse_options, serve_processes
     from seatwise_server.embedded import EmbeddedRedisError
     from seatwise_server.store.errors import StoreError
+    from seatwise_server.supervisor import StartFailed
 
+    if args.referees and (why := refuse_options(args)):
+        print(f"seatwise serve: {why}", file=sys.stderr)
+        return 2
     if _parse_roles(args) != frozenset(ROLES) and not args.redis:
         print(
             "seatwise serve: a process without all roles needs --redis URL: no other process can reach an embedded Redis",
@@ -355,6 +377,8 @@ def run(args: Namespace) -> int:
         )
         return 2
     decks.use_deck_files(args.deck)
+    if name := os.environ.get(PROCESS_NAME_VARIABLE):
+        bind_contextvars(process=name)
     log.configure(args.log_level, background_file=args.data / log.FILE)
     if log.is_in_background(sys.stderr):
         print(f"The server runs in the background and logs to {args.data / log.FILE}", flush=True)
@@ -362,11 +386,14 @@ def run(args: Namespace) -> int:
     try:
         config = config_of(args)
         embedded = embedded_redis(config)
-        asyncio.run(_serve_until_stopped(config, embedded))
+        if args.referees:
+            asyncio.run(serve_processes(args, config, embedded))
+        else:
+            asyncio.run(_serve_until_stopped(config, embedded))
     except MemoryLimitPassed as error:
         print(f"seatwise serve: {error}; start it again, its matches wait", file=sys.stderr)
         return START_AGAIN
-    except (EmbeddedRedisError, StoreError, StoreLost, PortBusy, TlsError, ValueError) as error:
+    except (EmbeddedRedisError, StartFailed, StoreError, StoreLost, PortBusy, TlsError, ValueError) as error:
         print(f"seatwise serve: {error}", file=sys.stderr)
         return 1
     except OSError as error:
@@ -412,7 +439,7 @@ def _say_where(config: Config, address: str, pin: str) -> None:
         print(f"Seatwise listens on {address}. Admin token: {config.admin_token_file}", flush=True)
     else:
         print(f"Seatwise listens on {address}. Roles: {', '.join(sorted(config.roles))}", flush=True)
-    if config.roles == frozenset(ROLES):
+    if {"lobby", "gateway"} <= config.roles:
         print(
             f"Connect a bot: {where}{program_name()} bot greedy --address {_connection_options(address, pin)}",
             flush=True,

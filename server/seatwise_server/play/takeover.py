@@ -187,7 +187,7 @@ class Takeover:
     def _death_of(self, fence: Fence) -> Death:
         """Returns how the owner of the fence died, if it is dead."""
         beat = self._beats.get(fence.owner)
-        if fence.owner == self._name or (beat and beat.has_left):
+        if fence.owner == self._name or (beat and beat.has_left and not beat.has_died):
             return Death.NONE
         lived_ms = beat.beat_ms - fence.since_ms if beat else 0
         return Death.LATE if lived_ms >= SOON_DEATH_MS else Death.SOON

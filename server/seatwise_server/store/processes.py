@@ -21,6 +21,9 @@ PROCESSES_KEPT_MS = 300_000
 
 _MOST_ORDERS = 10_000
 
+_LEFT, _DEAD = "1", "dead"
+"""The values of the field `left`: the process has stopped in order, or its parent saw it die."""
+
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
@@ -30,7 +33,7 @@ class Heartbeat:
     """Rises with every heartbeat; it only matters that it changes."""
     address: str
     has_left: bool
-    """Whether the process has stopped in an orderly way and given up all its matches."""
+    """Whether the process has given up all its matches: it has stopped in an orderly way, or its parent saw it die."""
     tables: int = 0
     """The number of matches that it owns."""
     free: int = 0
@@ -39,6 +42,8 @@ class Heartbeat:
     """Whether it takes no new matches."""
     beat_ms: int = field(default=0, compare=False)
     """The time of its last heartbeat, on Redis's clock; only for display."""
+    has_died: bool = False
+    """Whether its parent saw it die."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +70,14 @@ class Processes:
             await scripts.run_script(self._client, "process_beat", named, process, PROCESSES_KEPT_MS, *facts)
         )
 
-    async def deregister_process(self, process: str) -> bool:
+    async def deregister_process(self, process: str, *, is_dead: bool = False) -> bool:
         """Publishes that the process has given up all its matches, so that others need not wait for its lease
         to end.
 
-        Returns False if the process is unknown. Another process may call this for a process that it knows to be
-        dead.
+        Returns False if the process is unknown. Its parent may call this with `is_dead` when the system has reported its
+        end. A process that has stopped in order stays so.
         """
-        args = (process, keys.HANDOVERS_CHANNEL)
+        args = (process, keys.HANDOVERS_CHANNEL, _DEAD if is_dead else _LEFT)
         return bool(
             await scripts.run_script(self._client, "process_deregister", [keys.process_beat(process)], *args)
         )
@@ -129,7 +134,14 @@ def _parse_heartbeat(
 ) -> Heartbeat:
     tables, free, draining = (int(fact or 0) for fact in facts)
     return Heartbeat(
-        int(count), (address or b"").decode(), left is not None, tables, free, bool(draining), beat_ms
+        int(count),
+        (address or b"").decode(),
+        left is not None,
+        tables,
+        free,
+        bool(draining),
+        beat_ms,
+        left == _DEAD.encode(),
     )
 
 
