@@ -28,7 +28,7 @@ from seatwise_server.store.errors import StoreUnavailable
 
 LISTENING_LINE = "Seatwise listens on "
 """How the line begins that a process prints when it takes bots."""
-START_LIMIT_S = 60.0
+START_LIMIT_S = 120.0
 """A process that is not ready after this time is killed, and started again."""
 STOP_LIMIT_S = 20.0
 """A process that has not stopped in order after this time is killed."""

@@ -18,7 +18,7 @@ from harness.house import House
 from harness.table import Admin
 from harness.wire import SOON_S
 
-SEVERAL_PROCESSES_S = 60.0
+SEVERAL_PROCESSES_S = 240.0
 """For a command that starts or stops several processes, one after the other."""
 
 _SERVE = """

@@ -72,6 +72,9 @@ SERVER_OPTIONS = (
     # 1,749 of a burst of 2,000. Without it none is reset, and floods take no more memory.
     ("grpc.http.overload_protection", 0),
     ("grpc.max_connection_idle_ms", IDLE_CONNECTION_MS),
+    # gRPC would measure the bandwidth of each connection by pings, to choose its windows. Messages of bots are far smaller than
+    # the windows. Measured at 3,000 echoes a second, the server's CPU for each is a tenth lower without (96 and 87 us).
+    ("grpc.http2.bdp_probe", 0),
     # The server notices a half-open connection within seconds, and allows bots to check as often.
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
