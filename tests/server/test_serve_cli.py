@@ -11,7 +11,7 @@ import pytest
 from seatwise.cli import main
 from seatwise.defaults import data_folder
 from seatwise_server import log
-from seatwise_server.cli import serve
+from seatwise_server.cli import demo, serve
 from seatwise_server.config import Config
 
 
@@ -82,6 +82,20 @@ def test_the_demo_says_at_once_what_is_wrong(
     monkeypatch.chdir(tmp_path)
     assert main(["demo", *line.split()]) == 2
     assert why in capsys.readouterr().err
+
+
+def test_the_demo_finds_the_addresses_in_what_its_server_says() -> None:
+    """And reads no further: the server says nothing more, so another line would be waited for."""
+    said = iter(
+        [
+            "Seatwise listens on 127.0.0.1:1. Admin token: x\n",
+            "Connect a bot: y\n",
+            "Pages: http://127.0.0.1:2/\n",
+        ]
+    )
+    told = dict(demo._told_addresses(said))
+    assert told == {demo.ADDRESS_LINE: "127.0.0.1:1", demo.PAGES_LINE: "http://127.0.0.1:2/"}
+    assert dict(demo._told_addresses([])) == {}
 
 
 def test_a_demo_whose_server_does_not_start_has_failed(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from google.protobuf.json_format import MessageToDict
@@ -32,6 +33,9 @@ DEMOS = {kit.name: kit.demo for kit in OWN_KITS if kit.demo is not None}
 LADDER = "ladders/demo"
 MATCHES_AT_ONCE = 8
 """Matches that each bot plays at the same time."""
+ADDRESS_LINE = "Seatwise listens on "
+PAGES_LINE = "Pages: "
+"""The beginnings of two lines that `seatwise serve` prints."""
 LONGEST_DEMO_S = 300.0
 POLL_S = 0.1
 BOTS_END_S = 10.0
@@ -59,6 +63,11 @@ def configure(parser: ArgumentParser) -> None:
         help="file for the records (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="keep the server and its pages until Ctrl-C, so that you can look at the matches",
+    )
 
 
 def run(args: Namespace) -> int:
@@ -66,7 +75,8 @@ def run(args: Namespace) -> int:
     _check_writable(args.records)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="seatwise-demo-")))
-        address = stack.enter_context(_run_server(folder))
+        address, pages = stack.enter_context(_run_server(folder))
+        _say_where_to_watch(pages)
         admin = stack.enter_context(Client(address, token=(folder / "admin.token").read_text().strip()))
         ladder = _Ladder(admin, args.game)
         players = [
@@ -75,7 +85,27 @@ def run(args: Namespace) -> int:
         ladder.play_matches(args.matches, players)
         records = [admin.get_record(name) for name in ladder.list_matches()]
         standings = ladder.read_standings(len(records))
+        if args.keep:
+            code = _print_report(records, standings, args)
+            _wait_for_ctrl_c(pages)
+            return code
     return _print_report(records, standings, args)
+
+
+def _say_where_to_watch(pages: str) -> None:
+    """Print the links to standard error: standard output is for the report."""
+    print(f"Watch the matches: {pages}", file=sys.stderr)
+    print(f"The ladder: {pages}{LADDER}", file=sys.stderr, flush=True)
+
+
+def _wait_for_ctrl_c(pages: str) -> None:
+    print(
+        f"The server stays up: {pages} shows the matches. Press Ctrl-C to end it.",
+        file=sys.stderr,
+        flush=True,
+    )
+    with suppress(KeyboardInterrupt):
+        signal.pause()
 
 
 def _check_writable(records: Path) -> None:
@@ -87,7 +117,8 @@ def _check_writable(records: Path) -> None:
 
 
 @contextmanager
-def _run_server(folder: Path) -> Iterator[str]:
+def _run_server(folder: Path) -> Iterator[tuple[str, str]]:
+    """Run a server, and yield its address and that of its pages."""
     command = [
         "serve",
         "--port",
@@ -95,16 +126,26 @@ def _run_server(folder: Path) -> Iterator[str]:
         "--data",
         str(folder),
         "--no-house-bots",
-        "--no-http",
+        "--no-ws",
         "--log-level",
         "warning",
     ]
     with _run_process(command, stdout=subprocess.PIPE) as server:
         assert server.stdout
-        line = server.stdout.readline()
-        if "listens on " not in line:
+        told = dict(_told_addresses(server.stdout))
+        if not told.keys() >= {ADDRESS_LINE, PAGES_LINE}:
             raise SeatwiseError("the server did not start; its message is above")
-        yield line.partition("listens on ")[2].split(". ")[0]
+        yield told[ADDRESS_LINE], told[PAGES_LINE]
+
+
+def _told_addresses(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield what the server says of itself, up to the address of its pages."""
+    for line in lines:
+        for start in (ADDRESS_LINE, PAGES_LINE):
+            if line.startswith(start):
+                yield start, line.removeprefix(start).split(". ")[0].strip()
+                if start == PAGES_LINE:
+                    return
 
 
 @contextmanager

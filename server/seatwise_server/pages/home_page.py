@@ -6,6 +6,8 @@ from typing import Any
 
 from starlette.requests import Request
 
+from seatwise.kits import KITS
+from seatwise.rules import read_rules
 from seatwise.v1 import match_pb2
 from seatwise_server.pages.page_calls import PageCalls, address_of
 from seatwise_server.pages.page_responses import render_page
@@ -28,6 +30,7 @@ class HomePage:
         live = await self._list_matches(match_pb2.Match.STATE_RUNNING, LIVE_MATCHES)
         return render_page(
             "home.html.j2",
+            games=[name for name in KITS if read_rules(name)],
             live=live.matches,
             more_live=bool(live.next_page_token),
             finished=(await self._list_matches(match_pb2.Match.STATE_FINISHED, FINISHED_MATCHES)).matches,

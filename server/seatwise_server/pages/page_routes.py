@@ -15,6 +15,7 @@ from seatwise_server.pages.operator_pages import OperatorPages
 from seatwise_server.pages.operator_sessions import OPERATORS
 from seatwise_server.pages.page_calls import PageCalls
 from seatwise_server.pages.page_responses import page_endpoint, public_endpoint
+from seatwise_server.pages.rules_page import make_rules_page
 from seatwise_server.pages.static_files import answer_static
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.url_tree import UrlTree
@@ -40,6 +41,7 @@ def add_pages(
         "/ladders/{ladder}": LadderPage(calls).make_page,
         "/leagues/{league}": leagues.make_page,
         "/leagues/{league}/matches": leagues.make_matches_page,
+        "/rules/{game}": make_rules_page,
         "/bots/{bot}/versions/{version}": BotPage(calls).make_page,
     }
     for path, make_page in pages.items():
