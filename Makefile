@@ -81,6 +81,10 @@ simulate: setup ## simulate SEEDS=200 worlds of referees, bots and faults in vir
 matches-needed: setup ## measure how many matches separate two bots: plain, duplicate, corrected by par; takes 15 minutes
 	@$(BIN)/python tests/bench/matches_needed.py
 
+browser: setup ## look at the pages in a real browser, where one is installed; with axe, where that can be installed
+	@$(BIN)/python -c 'import axe_playwright_python' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[browser]' || true
+	$(BIN)/pytest -q -m slow tests/server/test_pages_browser.py tests/client_sdk/test_replay_browser.py
+
 soak: setup ## run the tests that are too slow for `make test`
 	$(BIN)/pytest -q -m slow
 

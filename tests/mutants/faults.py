@@ -1039,6 +1039,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_pages.py::test_a_live_match_is_shown_as_steps_until_it_is_over",),
     ),
     Fault(
+        "pages: a page that is loaded again may load nothing",
+        "server/seatwise_server/pages/page_responses.py",
+        "        return Response(status_code=304, headers=headers)\n",
+        "        return Response(status_code=304, headers=caching_headers(version, cache_control))\n",
+        ("tests/server/test_pages.py::test_a_page_is_not_sent_again_to_a_browser_that_has_it",),
+    ),
+    Fault(
         "pages: another site's form logs in",
         "server/seatwise_server/pages/operator_pages.py",
         '    if urlsplit(origin).netloc != request.headers.get("host", "") or site != "same-origin":\n',

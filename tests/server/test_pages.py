@@ -135,6 +135,8 @@ async def test_a_page_is_not_sent_again_to_a_browser_that_has_it(http_house: Hou
         first = await http.get("/matches?state=finished")
         again = await http.get("/matches?state=finished", if_none_match=first.headers["etag"])
         assert (again.status, again.body) == (304, b"")
+        policy = "content-security-policy"  # a browser applies that of a 304 to the page that it has kept
+        assert again.headers[policy] == first.headers[policy]
         style = await http.get(static_files.static_url("seatwise.css"))
         assert "immutable" in style.headers["cache-control"]
         assert (await http.get("/static/another-version/seatwise.css")).status == 404

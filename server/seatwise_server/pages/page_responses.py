@@ -19,7 +19,6 @@ from seatwise_server.rest.caching import (
     caching_headers,
     is_unchanged,
     text_digest,
-    unchanged_response,
 )
 from seatwise_server.rest.http_call import call_log_of
 from seatwise_server.rest.http_errors import error_response
@@ -84,9 +83,10 @@ def page_response(request: Request, html: bytes, *, is_private: bool = False) ->
     if is_private:
         return Response(html, headers=_PAGE_HEADERS | {"cache-control": "no-store"}, media_type=HTML_TYPE)
     version, cache_control = text_digest(html), f"public, {ASK_AGAIN}"
-    if is_unchanged(request, version):
-        return unchanged_response(version, cache_control)
     headers = _PAGE_HEADERS | caching_headers(version, cache_control)
+    if is_unchanged(request, version):
+        # A browser applies the headers of a 304 to the page that it has kept: without them the page could load nothing.
+        return Response(status_code=304, headers=headers)
     return Response(html, headers=headers, media_type=HTML_TYPE)
 
 
