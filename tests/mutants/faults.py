@@ -1439,6 +1439,20 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_delivery.py",),
     ),
     Fault(
+        "queues take the places that a match by name waits for",
+        "server/seatwise_server/store/scripts/queue_take.lua",
+        "if not left[waiting[i]] and #first",
+        "if #first",
+        ("tests/server/test_store_queues.py",),
+    ),
+    Fault(
+        "a match by name with a bot that drains keeps the others from all queues",
+        "server/seatwise_server/lobby/pairing.py",
+        "most.get(bot, 0) >= bots.count(bot)",
+        "bot in most",
+        ("tests/server/test_pairing_by_name.py",),
+    ),
+    Fault(
         "a ladder: what a dead owner left of a delivery is left",
         "server/seatwise_server/play/delivery.py",
         '        if meta and "result" in meta.fields:\n            await self._conclude_match',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,12 +16,16 @@ class World:
 
     def __init__(self, places: dict[str, int], **matches: str) -> None:
         self.places = places
+        self.most = dict.fromkeys(places, 9)
         self.waiting = dict(matches)
         self.seated: list[str] = []
         self.at_once = self.most_at_once = 0
 
     async def front_of(self, _: str, __: int) -> list[str]:
         return list(self.waiting)
+
+    async def most_matches(self, bots: Collection[str]) -> dict[str, int]:
+        return {bot: self.most[bot] for bot in bots}
 
     async def setup_of(self, match: str) -> Any:
         return SimpleNamespace(bots=tuple(self.waiting[match]))
@@ -52,7 +56,7 @@ class World:
 
 
 def pairing(world: World) -> Pairing:
-    store: Any = SimpleNamespace(queues=world)
+    store: Any = SimpleNamespace(queues=world, attendances=world)
     found = Pairing(store, world, {}, SimpleNamespace())  # type: ignore[arg-type]
     found._capacity = found._proposals = world  # type: ignore[assignment]
     return found
@@ -60,18 +64,26 @@ def pairing(world: World) -> Pairing:
 
 async def test_those_that_share_no_bot_are_seated_together() -> None:
     world = World(dict.fromkeys("abcdef", 9), m1="ab", m2="cd", m3="ef", m4="ac", m5="bd")
-    await pairing(world)._pair_created()
+    await pairing(world)._pair_created(list(world.waiting))
     assert sorted(world.seated) == ["m1", "m2", "m3", "m4", "m5"]
     assert world.most_at_once == 3
 
 
 async def test_a_bots_last_place_is_the_oldest_matchs() -> None:
     world = World({"a": 1, "b": 2, "c": 1, "d": 1}, m1="ab", m2="bc", m3="cd")
-    await pairing(world)._pair_created()
+    await pairing(world)._pair_created(list(world.waiting))
     assert world.seated == ["m1", "m2"], "m3 may not take from m2 the last place of c"
 
 
 async def test_who_is_not_to_be_had_keeps_only_its_own_matches_waiting() -> None:
     world = World({"a": 0, "b": 9, "c": 9, "d": 9}, m1="ab", m2="ac", m3="bc", m4="bd")
-    await pairing(world)._pair_created()
+    await pairing(world)._pair_created(list(world.waiting))
     assert world.seated == ["m3", "m4"]
+
+
+async def test_bots_are_awaited_if_their_match_waits_only_for_other_matches_to_end() -> None:
+    world = World({"a": 0, "b": 9, "c": 9, "d": 0, "e": 9}, m1="ab", m2="cd", m3="ce")
+    world.most["d"] = 0  # it drains
+    awaited = await pairing(world)._pair_created(list(world.waiting))
+    assert world.seated == ["m3"]
+    assert awaited == {"a", "b"}

@@ -47,7 +47,9 @@ async def test_who_has_places_left_is_seated_again_before_anything_is_offered(
     store: Store, lobby: Pairing
 ) -> None:
     await wait(store, most=3)
-    waves = [await lobby._pair_queue(QUEUES[QUEUE]) for _ in range(4)]
+    waves = [
+        await lobby._pair_queue(QUEUES[QUEUE], await store.queues.count_waiting(QUEUE), ()) for _ in range(4)
+    ]
     assert waves == [True, True, True, False]
     assert await seats(store) == [3, 3]
     assert await store.queues.count_waiting(QUEUE) == 0
@@ -58,8 +60,9 @@ async def test_a_match_by_name_has_its_turn_between_two_of_a_queue(
 ) -> None:
     seen: list[list[int]] = []
 
-    async def look_at_created() -> None:
+    async def look_at_created(_: object) -> tuple[str, ...]:
         seen.append(await seats(store))
+        return ()
 
     monkeypatch.setattr(lobby, "_pair_created", look_at_created)
     monkeypatch.setattr(lobby._ladders, "pair", look_at_created)
@@ -71,7 +74,7 @@ async def test_a_match_by_name_has_its_turn_between_two_of_a_queue(
 
 async def test_who_attends_for_other_queues_by_now_does_not_wait_on(store: Store, lobby: Pairing) -> None:
     await wait(store, most=3, queue="casual")
-    await lobby._pair_queue(QUEUES[QUEUE])
+    await lobby._pair_queue(QUEUES[QUEUE], 2, ())
     assert await seats(store) == [1, 1]
     assert await store.queues.count_waiting(QUEUE) == 0
 

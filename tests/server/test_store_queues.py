@@ -34,6 +34,15 @@ async def test_who_enters_twice_keeps_the_first_place(store: Store) -> None:
     assert await store.queues.count_waiting("casual") == 2
 
 
+async def test_bots_that_are_left_out_keep_their_places(store: Store) -> None:
+    await enter(store, "a", "b", "c", "d")
+    proposal = await store.queues.propose_first("casual", 2, LONG_MS, "matches/1", {"a", "c", "unknown"})
+    assert proposal is not None
+    assert [it.bot for it in proposal.bots] == ["b", "d"]
+    assert [await store.queues.position_of("casual", bot) for bot in "ac"] == [0, 1]
+    assert await store.queues.propose_first("casual", 2, 0, "matches/2", {"a", "c"}) is None
+
+
 async def test_too_few_wait_until_the_first_has_lost_patience(store: Store) -> None:
     await enter(store, "a", "b")
     assert await store.queues.propose_first("casual", 4, LONG_MS, "matches/1") is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from time import perf_counter
 
 import structlog
@@ -39,13 +39,16 @@ class LadderPairing:
         """The owners of the bots that were seen here; they never change."""
         self._rests_until = 0.0
 
-    async def pair(self) -> None:
-        """Pairs each ladder once, unless the last pass took so long that other work must go first."""
+    async def pair(self, awaited: Collection[str]) -> None:
+        """Pairs each ladder once, unless the last pass took so long that other work must go first.
+
+        The `awaited` bots are left out: a match by name waits for them.
+        """
         if loop_time() < self._rests_until:
             return
         busy_s = 0.0
         for hosted in list(self._ladder_host.hosted.values()):
-            busy_s += await self._pair(hosted)
+            busy_s += await self._pair(hosted, awaited)
         self._rests_until = loop_time() + SHARE * busy_s
 
     async def take_up_unfinished(self) -> None:
@@ -56,10 +59,10 @@ class LadderPairing:
                 if proposal := await self._proposals.adopt_proposal(name, left.match):
                     await self._seat(hosted.ladder, proposal)
 
-    async def _pair(self, hosted: HostedLadder) -> float:
+    async def _pair(self, hosted: HostedLadder, awaited: Collection[str]) -> float:
         """Pairs one ladder; returns the seconds that choosing its tables took."""
         began = perf_counter()
-        waiting = await self._read_playable_bots(hosted)
+        waiting = [each for each in await self._read_playable_bots(hosted) if each.bot not in awaited]
         room = await self._capacity.count_free_tables() if len(waiting) >= hosted.ladder.seats else 0
         if room <= 0:
             return 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 
 import structlog
 
@@ -82,10 +82,10 @@ class Pairing:
             self._store.queues.front_of(CREATED, LOOK_AHEAD),
             self._store.queues.count_all_waiting(list(QUEUES)),
         )
-        await self._pair_created(named)
-        await self._ladders.pair()
+        awaited = await self._pair_created(named)
+        await self._ladders.pair(awaited)
         queues = zip(QUEUES.values(), counts, strict=True)
-        waves = [await self._pair_queue(queue, count) for queue, count in queues if count]
+        waves = [await self._pair_queue(queue, count, awaited) for queue, count in queues if count]
         return any(waves)
 
     async def _wait_for_change(self) -> None:
@@ -108,23 +108,27 @@ class Pairing:
             if proposal := await self._proposals.adopt_proposal(CREATED, left.match):
                 await self._proposals.seat_created(proposal, await self._bots_of(left.match))
 
-    async def _pair_queue(self, queue: Queue, count: int) -> bool:
+    async def _pair_queue(self, queue: Queue, count: int, awaited: Collection[str]) -> bool:
         """Seats as many tables as there are bots for; returns whether the queue is shorter now.
 
-        At the start of the pass `count` bots waited. Without enough house bots, a table waits for all its bots without a limit.
+        At the start of the pass `count` bots waited. The `awaited` ones are left there. Without enough house bots, a table waits for all its bots without a limit.
         """
         helps = len(self._house.get(queue.game, ())) >= queue.seats - 1
         patience_ms = queue.patience_ms if helps else FOR_EVER_MS
         tables = min(
             await self._capacity.count_free_tables(), MOST_AWAITED_AT_ONCE, max(1, count // queue.seats)
         )
-        seated = await gather_limited(self._seat_from_queue(queue, patience_ms) for _ in range(tables))
+        seated = await gather_limited(
+            self._seat_from_queue(queue, patience_ms, awaited) for _ in range(tables)
+        )
         return bool(seated) and all(seated)
 
-    async def _seat_from_queue(self, queue: Queue, patience_ms: int) -> bool:
+    async def _seat_from_queue(self, queue: Queue, patience_ms: int, awaited: Collection[str]) -> bool:
         """Returns whether bots were seated; if not, a repeat at once is useless."""
         match = new_match_name()
-        proposal = await self._store.queues.propose_first(queue.name, queue.seats, patience_ms, match)
+        proposal = await self._store.queues.propose_first(
+            queue.name, queue.seats, patience_ms, match, awaited
+        )
         return proposal is not None and await self._seat_proposal(queue, proposal)
 
     async def _seat_proposal(self, queue: Queue, proposal: Proposal) -> bool:
@@ -134,14 +138,31 @@ class Pairing:
         secrets.SystemRandom().shuffle(bots)
         return await self._proposals.seat_proposal(queue.kind, proposal, bots)
 
-    async def _pair_created(self, named: list[str]) -> None:
-        """Seats the waiting matches by name, oldest first. Busy or absent bots delay only their own matches."""
+    async def _pair_created(self, named: list[str]) -> frozenset[str]:
+        """Seats the waiting matches by name, oldest first. Busy or absent bots delay only their own matches.
+
+        Returns the bots that are awaited: see `_awaited_bots`.
+        """
         busy: set[str] = set()
         waiting = await self._waiting_by_name(named)
         while waiting and (room := await self._capacity.count_free_tables()) > 0:
             wave, waiting = self._choose_wave(waiting, busy, min(room, MOST_AWAITED_AT_ONCE))
             missing = await gather_limited(self._seat_waiting(match) for match in wave)
             busy.update(filter(None, missing))
+        return await self._awaited_bots(
+            [bots for bots in self._created.values() if not busy.isdisjoint(bots)]
+        )
+
+    async def _awaited_bots(self, tables: Sequence[Sequence[str]]) -> frozenset[str]:
+        """Returns the bots of matches by name that wait only until a match of one of their bots is over.
+
+        Queues and ladders leave these bots alone. Otherwise they would take each place as soon as it is free, and the
+        bots of such a match might never have a free place at the same time.
+        """
+        tables = tables[:SIDE_BY_SIDE]
+        most = await self._store.attendances.most_matches({bot for bots in tables for bot in bots})
+        seatable = (bots for bots in tables if all(most.get(bot, 0) >= bots.count(bot) for bot in bots))
+        return frozenset(bot for bots in seatable for bot in bots)
 
     async def _waiting_by_name(self, waiting: list[str]) -> list[str]:
         """Returns the created matches, oldest first, after reading the bots of each new one."""

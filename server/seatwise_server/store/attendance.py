@@ -114,6 +114,13 @@ class Attendances:
             if left_ms > 0
         }
 
+    async def most_matches(self, bots: Collection[str]) -> dict[str, int]:
+        """Returns how many matches at once each of these bots takes; bots that are not present are left out."""
+        named = list(bots)
+        commands = [("HGET", keys.bot_attendance(bot), "max_matches") for bot in named]
+        answers = await call_many(self._client, commands) if commands else []
+        return {bot: int(most) for bot, most in zip(named, answers, strict=True) if most is not None}
+
     async def present_bots(self, bots: Collection[str]) -> set[str]:
         """Returns those of these bots that are present."""
         named = list(bots)

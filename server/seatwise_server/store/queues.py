@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from seatwise_server.store import keys
@@ -77,15 +77,21 @@ class Queues:
         """Takes the bot out; returns False if it did not wait there."""
         return bool(await call(self._client, "ZREM", keys.queue_waiting(queue), bot))
 
-    async def propose_first(self, queue: str, seats: int, patience_ms: int, match: str) -> Proposal | None:
+    async def propose_first(
+        self, queue: str, seats: int, patience_ms: int, match: str, without: Collection[str] = ()
+    ) -> Proposal | None:
         """Takes the first `seats` bots off the queue, or fewer if the first has waited `patience_ms`; None
         before that.
+
+        Bots that `without` names keep their places in the queue.
 
         The proposal is kept until `close_proposal` or `dissolve_proposal`. A repeat for the same match returns
         the same proposal.
         """
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
-        note = await scripts.run_script(self._client, "queue_take", named, match, seats, patience_ms)
+        note = await scripts.run_script(
+            self._client, "queue_take", named, match, seats, patience_ms, *sorted(without)
+        )
         return _parse_proposal(match, note) if note else None
 
     async def take_these(self, queue: str, match: str, bots: Sequence[str]) -> Proposal | None:

@@ -1,13 +1,22 @@
 #!lua
 -- Takes the bots of one table off the queue and notes them under the match, so that another lobby can continue after a
 -- crash.
--- KEYS: waiting, seating. ARGV: match, seats, patience ms.
+-- KEYS: waiting, seating. ARGV: match, seats, patience ms, bots that are left in the queue.
 -- Answers the note "<taken ms> <since ms> <bot> <since ms> <bot> ...", or nil if it is too early.
 local noted = redis.call('HGET', KEYS[2], ARGV[1])
 if noted then return noted end
 
 local seats = tonumber(ARGV[2])
-local first = redis.call('ZRANGE', KEYS[1], 0, seats - 1, 'WITHSCORES')
+local left = {}
+for i = 4, #ARGV do left[ARGV[i]] = true end
+local waiting = redis.call('ZRANGE', KEYS[1], 0, seats + #ARGV - 4, 'WITHSCORES')
+local first = {}
+for i = 1, #waiting, 2 do
+  if not left[waiting[i]] and #first < 2 * seats then
+    first[#first + 1] = waiting[i]
+    first[#first + 1] = waiting[i + 1]
+  end
+end
 if #first == 0 then return false end
 
 local time = redis.call('TIME')
