@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +81,9 @@ def test_a_link_shows_its_step_from_its_viewpoint(
     assert " ".join(hands[1]) in titles
     assert " ".join(hands[0]) not in titles
     assert browser.ask('document.querySelectorAll(".times").length') == 1
+    browser.press("v")  # nothing has the focus, and a lone letter may come from speech input
+    assert browser.ask('document.querySelectorAll(".times").length') == 1
+    browser.ask('document.querySelector(".play").focus()')
     browser.press("v")
     browser.wait_for('location.hash === "#step=4&see=2"')
     assert browser.ask('document.querySelectorAll(".times").length') == 1
@@ -111,6 +115,20 @@ def test_nothing_is_wider_than_the_screen(
     browser.press("End")
     assert browser.ask("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert browser.faults == []
+
+
+def test_the_rest_of_the_page_keeps_its_keys_and_its_links(
+    browser: BrowserPage, replay: MatchReplay, tmp_path: Path
+) -> None:
+    browser.open(f"{write_page(tmp_path, replay)}#step=4")
+    browser.ask('document.querySelector(".wide").focus()')
+    browser.press("ArrowRight")
+    assert browser.ask(SAID) == replay.frames[4].says
+    browser.ask('location.hash = "#match"')
+    browser.wait_for('location.hash === "#match"')
+    assert browser.ask(SAID) == replay.frames[4].says
+    browser.ask('location.hash = "#step=7"')
+    browser.wait_for(f"{SAID} === {json.dumps(replay.frames[7].says)}")
 
 
 def test_the_name_of_a_bot_stays_text(browser: BrowserPage, replay: MatchReplay, tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from seatwise.replay.text_blocks import arrange_blocks
 from seatwise.replay.viewer_files import SCRIPTS, STYLES, bundle_scripts, read_viewer_file
 from seatwise_referee.record import record_line
 
-SOON_S = 60.0
+SOON_S = 100.0
 
 
 @pytest.fixture(scope="module")

@@ -54,6 +54,7 @@ class Viewer {
   // The page
 
   build(element) {
+    this.element = element;
     this.facts = make("h2");
     this.sentence = make("p", { role: "status", class: "sentence" });
     this.hint = make("p", { class: "hint" });
@@ -94,7 +95,7 @@ class Viewer {
     this.viewpoints = make("select", {}, make("option", { value: "all" }, "all hands"), make("option", { value: "spectator" }, "no hand"),
       ...this.replay.names.map((name, seat) => make("option", { value: seat }, name)));
     this.viewpoints.addEventListener("change", () => this.changeViewpoint(this.viewpoints.value));
-    const keys = make("p", { class: "keys" }, "Keys: left and right step, page up and page down change the round, home and end jump, space plays, V changes the viewpoint.");
+    const keys = make("p", { class: "keys" }, "Keys: left and right step, page up and page down change the round, home and end jump, space plays. While one of the buttons has the focus, V changes the viewpoint.");
     const seen = this.replay.viewpoint === "all" ? [make("label", {}, "See ", this.viewpoints)] : [];
     return make("details", { class: "options" }, make("summary", {}, "Options"),
       make("div", {}, ...seen, make("label", {}, "Round ", this.rounds), make("label", {}, "Speed ", this.speed)), keys);
@@ -184,6 +185,7 @@ class Viewer {
 
   readLink() {
     const named = new URLSearchParams(location.hash.slice(1));
+    if (this.step >= 0 && !named.has("step")) return; // a link to another place of the page
     if (this.replay.viewpoint === "all") this.setViewpoint(named.get("see") ?? "all");
     this.fill();
     const step = Number(named.get("step"));
@@ -211,12 +213,15 @@ class Viewer {
   }
 
   onKey(event) {
+    const isInside = this.element.contains(event.target);
+    const isElsewhere = !isInside && event.target !== document.body; // a table that scrolls needs its keys
     const typed = event.target.closest?.("input:not([type=range]), select, textarea");
-    if (event.ctrlKey || event.metaKey || event.altKey || typed) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || typed || isElsewhere) return;
     const isPressed = event.key === " " && event.target.closest?.("button, summary, a");
     const isSlid = event.target === this.slider && event.key !== " " && event.key.toLowerCase() !== "v";
     const go = this.keys()[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (!go || isPressed || isSlid) return;
+    const isLoneLetter = event.key.toLowerCase() === "v" && !isInside; // speech input types letters
+    if (!go || isPressed || isSlid || isLoneLetter) return;
     event.preventDefault();
     go();
   }
