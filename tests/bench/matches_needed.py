@@ -33,9 +33,11 @@ from seatwise_server.competition.statistics.luck_correction import (
     DEAL_VARIANCE_SHARE,
     DEAL_VARIANCE_SHARE_AFTER_PAR,
     PAR_COEFFICIENT,
+    PAR_PRIOR_DEALS,
     CorrectedPoints,
     correct_by_other_tables,
     correct_by_par,
+    fit_par_coefficient,
     remaining_variance,
     uncorrected_points,
 )
@@ -70,8 +72,8 @@ class Careless(Greedy):
         return super().choose(view)
 
 
-def played(deal: str, match: str, names: Sequence[str]) -> tuple[int, ...]:
-    """The points by seat; chance of bots follows from the match, the cards from the deal."""
+def played(deal: str, match: str, names: Sequence[str], lot: str = "") -> tuple[int, ...]:
+    """The points by seat; chance of bots follows from the match, or from `lot` if it is given, and the cards from the deal."""
     setup = Setup(
         match=f"matches/{match}",
         game=GAME.name,
@@ -84,7 +86,7 @@ def played(deal: str, match: str, names: Sequence[str]) -> tuple[int, ...]:
         deal_set=DealSet("sets/bench", 1, 1, sha256(f"deal/{deal}".encode()).digest()),
     )
     players = [
-        LocalPlayer(name, bot_of(name), bytes(32), Random(f"{match}/{seat}"))
+        LocalPlayer(name, bot_of(name), bytes(32), Random(f"{lot or match}/{seat}"))
         for seat, name in enumerate(names)
     ]
     return LocalTable(setup, players, _failed, lambda value: value).play_match().points
@@ -103,13 +105,13 @@ def par(deal: str, seats: int) -> tuple[int, ...]:
 
 
 def head_to_head(
-    deal: str, pair: tuple[str, str], seats: int
+    deal: str, pair: tuple[str, str], seats: int, *, is_common: bool = False
 ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """Par, and the points of all rotations of the table, each turned back to where the first bot's seat is first."""
     circle = (pair[0], pair[1]) if seats == 2 else (pair[0], "greedy", pair[1], "greedy")
     turned = []
     for by in range(seats):
-        points = played(deal, f"{deal}/{by}", circle[by:] + circle[:by])
+        points = played(deal, f"{deal}/{by}", circle[by:] + circle[:by], deal if is_common else "")
         turned.append(points[seats - by :] + points[: seats - by])
     return par(deal, seats), turned
 
@@ -120,14 +122,40 @@ def at_one_table(pair: tuple[str, str], seats: int, deals: int, pool: ProcessPoo
     other = seats // 2
     singles = [[points[0] - points[other] for points in turned] for _, turned in found]
     pars = [[own[-by] - own[(other - by) % seats] for by in range(seats)] for own, _ in found]
-    lucky = [
-        [single - PAR_COEFFICIENT * luck for single, luck in zip(deal, off, strict=True)]
-        for deal, off in zip(singles, pars, strict=True)
-    ]
+    slopes = [_slope(single, luck) for single, luck in zip(_centered(singles), _centered(pars), strict=True)]
+    common = list(pool.map(partial(head_to_head, pair=pair, seats=seats, is_common=True), names, chunksize=4))
+    shared = [[points[0] - points[other] for points in turned] for _, turned in common]
     return [
         Row("same table, plain", needed(_columns(singles), _single)),
-        Row("same table, par", needed(_columns(lucky), _single)),
+        Row("same table, par", needed(_columns(_lucky(singles, pars, [PAR_COEFFICIENT] * seats)), _single)),
+        Row(
+            f"same table, par x {fmean(slopes):.2f}", needed(_columns(_lucky(singles, pars, slopes)), _single)
+        ),
         Row(f"same table, rotation of {seats}", needed(_columns(singles), partial(_mean_of_all, seats))),
+        Row("the same, common chance", needed(_columns(shared), partial(_mean_of_all, seats))),
+    ]
+
+
+def _centered(deals: Sequence[Sequence[float]]) -> list[list[float]]:
+    """The columns, each less its mean: what a seat is worth is no luck."""
+    columns = [list(column) for column in zip(*deals, strict=True)]
+    return [[value - fmean(column) for value in column] for column in columns]
+
+
+def _slope(values: Sequence[float], lucks: Sequence[float]) -> float:
+    """As `fit_par_coefficient` finds it in a season of one match on each of these deals."""
+    squares = sum(luck * luck for luck in lucks)
+    prior = PAR_PRIOR_DEALS * squares / len(lucks)
+    both = sum(value * luck for value, luck in zip(values, lucks, strict=True))
+    return (both + prior * PAR_COEFFICIENT) / (squares + prior)
+
+
+def _lucky(
+    singles: Sequence[Sequence[float]], pars: Sequence[Sequence[float]], slopes: Sequence[float]
+) -> list[list[float]]:
+    return [
+        [single - slope * luck for single, luck, slope in zip(deal, off, slopes, strict=True)]
+        for deal, off in zip(singles, pars, strict=True)
     ]
 
 
@@ -172,7 +200,7 @@ def _ranks(points: Sequence[int]) -> tuple[int, ...]:
 
 
 def in_a_league(pair: tuple[str, str], results: Sequence[LoggedResult]) -> list[Row]:
-    corrected = correct_by_par(results, PAR_COEFFICIENT)
+    corrected = correct_by_par(results, fit_par_coefficient(results))
     designs: list[tuple[str, CorrectedPoints, Callable[[Units], float]]] = [
         ("league, plain", uncorrected_points(results), _apart),
         ("league, par", corrected, _apart),
@@ -252,7 +280,7 @@ def fit(results: Sequence[LoggedResult]) -> None:
     print(f"coefficient {best[1]:.2f} leaves {best[0]:.2f} of the variance")
     for name, points in (
         ("plain", uncorrected_points(results)),
-        (f"par x {PAR_COEFFICIENT}", correct_by_par(results, PAR_COEFFICIENT)),
+        ("fitted par", correct_by_par(results, fit_par_coefficient(results))),
     ):
         left, share = min(
             (remaining_variance(results, correct_by_other_tables(results, points, part / 100)), part / 100)
@@ -286,8 +314,11 @@ def main() -> None:
                 show(f"{' and '.join(pair)}, {seats} seats", at_one_table(pair, seats, given.deals, pool))
         if given.only in (None, "league"):
             results = season(given.deals, "league", pool)
-            left = remaining_variance(results, correct_by_par(results, PAR_COEFFICIENT))
-            print(f"\nin a league of {', '.join(FIELD)}, par leaves {left:.2f} of the variance of a match")
+            part = fit_par_coefficient(results)
+            left = remaining_variance(results, correct_by_par(results, part))
+            print(
+                f"\nin a league of {', '.join(FIELD)}, par x {part:.2f} leaves {left:.2f} of the variance of a match"
+            )
             for pair in (("greedy", "greedy-10"), ("greedy", "random"), ("greedy-20", "greedy-50")):
                 show(f"{' and '.join(pair)}, 4 seats, tables apart", in_a_league(pair, results))
 

@@ -18,6 +18,7 @@ from seatwise_server.competition.statistics.luck_correction import (
     CorrectedPoints,
     correct_by_other_tables,
     correct_by_par,
+    fit_par_coefficient,
     uncorrected_points,
 )
 from seatwise_server.competition.statistics.season_statistics import (
@@ -41,6 +42,7 @@ def corrections(
 ) -> Iterator[tuple[str, CorrectedPoints]]:
     yield "plain", uncorrected_points(results)
     yield "par", correct_by_par(results, COEFFICIENT)
+    yield "fitted par", correct_by_par(results, fit_par_coefficient(results))
     if duplicate is Duplicate.TRAVELLING:
         yield "other tables", correct_by_other_tables(results, uncorrected_points(results), DEAL_SHARE)
         yield "both", correct_by_other_tables(results, correct_by_par(results, COEFFICIENT), LEFT_TO_OTHERS)

@@ -19,9 +19,11 @@ from seatwise_server.competition.schedules.schedule import Duplicate
 from seatwise_server.competition.statistics.bootstrap import bootstrap_orders
 from seatwise_server.competition.statistics.estimate import estimate_mean, estimate_share
 from seatwise_server.competition.statistics.luck_correction import (
+    PAR_COEFFICIENT,
     add_par,
     correct_by_other_tables,
     correct_by_par,
+    fit_par_coefficient,
     remaining_variance,
     uncorrected_points,
 )
@@ -157,6 +159,23 @@ def test_no_correction_moves_the_mean_of_all() -> None:
     for points in (correct_by_par(results, 0.7), correct_by_other_tables(results, plainly, 0.5)):
         totals = [sum(map(sum, each.values)) for each in (plainly, points)]
         assert totals[0] == pytest.approx(totals[1], rel=1e-9)
+
+
+def test_the_part_of_par_is_that_which_the_points_follow() -> None:
+    """With a prior worth ten deals at 0.5: in 190 deals, the rest is the true part."""
+    chance, matches = Random(8), RoundRobin(tuple("abcd"), 2, 95, Duplicate.NONE).all_matches()
+    results = []
+    for seq, match in enumerate(matches, 1):
+        pars = tuple(float(chance.randrange(-40, 40)) for _ in match.bots)
+        points = (round(0.9 * par) + 10 * (bot == "a") for bot, par in zip(match.bots, pars, strict=True))
+        results.append(result("".join(match.bots), *points, seq=seq, par=pars))
+    assert len(results) == 190
+    assert fit_par_coefficient(results) == pytest.approx((190 * 0.9 + 10 * 0.5) / 200, abs=0.005)
+
+
+def test_without_par_its_part_is_the_guess() -> None:
+    assert fit_par_coefficient([]) == fit_par_coefficient([result("ab", 1, 2)]) == PAR_COEFFICIENT
+    assert fit_par_coefficient([result("ab", 1, 2, par=(3.0, 3.0))]) == PAR_COEFFICIENT
 
 
 def test_a_match_without_par_stays_as_it_is() -> None:

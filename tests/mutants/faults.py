@@ -1830,6 +1830,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/competition/test_statistics.py",),
     ),
     Fault(
+        "season: the part of par ignores its prior",
+        f"{COMPETITION}/statistics/luck_correction.py",
+        "    prior = PAR_PRIOR_DEALS * squares / len({deal_name(result) for result in known})",
+        "    prior = 0.0",
+        ("tests/competition/test_statistics.py",),
+    ),
+    Fault(
         "season: a rotated deal taken for one that travelled",
         f"{COMPETITION}/statistics/luck_correction.py",
         "if len(set(met[deal])) == len(met[deal])}",

@@ -3,8 +3,8 @@
 Par is the score of a published house bot at that seat of that deal, with the same bot at all seats.
 
 A correction subtracts from a match's points a value that is known without looking at the match, minus that value's
-mean. So no correction changes the mean of all points. Its coefficient is fixed before the season, so it cannot be
-chosen to favour a bot. A badly chosen coefficient reduces precision, but never makes the result wrong.
+mean. So no correction changes the mean of all points. Its coefficient is fixed before the season, or fitted to all matches
+alike, so it cannot be chosen to favour a bot. A badly chosen coefficient reduces precision, but never makes the result wrong.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from seatwise_server.competition.standings.scoring import counted_points
 from seatwise_server.competition.statistics.residual_variance import seat_residuals
 
 PAR_COEFFICIENT: Final = 0.5
-"""The part of par that is subtracted, for points of UGO! with `greedy` as the par bot."""
+"""The part of par that is subtracted, for points of UGO! with `greedy` as the par bot. Before a season it is the best guess."""
+PAR_PRIOR_DEALS: Final = 10
+"""So many deals weigh as much as this guess when a season's own coefficient is fitted."""
 DEAL_VARIANCE_SHARE: Final = 0.45
 """The share of the variance at a seat that the deal causes."""
 DEAL_VARIANCE_SHARE_AFTER_PAR: Final = 0.3
@@ -73,6 +75,33 @@ def correct_by_par(results: Sequence[LoggedResult], coefficient: float) -> Corre
         for own, off in zip(uncorrected_points(results).values, above, strict=True)
     ]
     return CorrectedPoints(values, shifts_by_deal(results, above, coefficient))
+
+
+def fit_par_coefficient(results: Sequence[LoggedResult]) -> float:
+    """Return the part of par that a season's own points follow, shrunk to `PAR_COEFFICIENT` by `PAR_PRIOR_DEALS` deals.
+
+    It is the slope of a least-squares fit of the points' residuals on those of par. Par does not depend on how anybody played,
+    so the slope cannot favour a bot. The closer the bots are to the par bot, the nearer it is to 1.
+    """
+    known = [result for result in results if result.par]
+    if not known:
+        return PAR_COEFFICIENT
+    points, _ = seat_residuals(known, _center_seats(uncorrected_points(known).values))
+    pars, _ = seat_residuals(known, _center_seats([result.par for result in known]))
+    both = [
+        (point, par)
+        for own, luck in zip(points, pars, strict=True)
+        for point, par in zip(own, luck, strict=True)
+    ]
+    squares = sum(par * par for _, par in both)
+    if not squares:
+        return PAR_COEFFICIENT
+    prior = PAR_PRIOR_DEALS * squares / len({deal_name(result) for result in known})
+    return (sum(point * par for point, par in both) + prior * PAR_COEFFICIENT) / (squares + prior)
+
+
+def _center_seats(values: SeatValues) -> SeatValues:
+    return subtract_seat_means(values, [True] * len(values))
 
 
 def correct_by_other_tables(

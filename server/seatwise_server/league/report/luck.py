@@ -15,6 +15,7 @@ from seatwise_server.competition.statistics.luck_correction import (
     add_par,
     correct_by_other_tables,
     correct_by_par,
+    fit_par_coefficient,
     remaining_variance,
     uncorrected_points,
 )
@@ -40,13 +41,14 @@ class Corrected:
 def correct_for_luck(
     league: League, results: Sequence[LoggedResult], records: Mapping[str, str]
 ) -> list[Corrected]:
-    """Return the corrections that can be made, the best one last. All coefficients were fixed before the season."""
+    """Return the corrections that can be made, the best one last. No coefficient can favour a bot."""
     found: list[Corrected] = []
     game, is_old = league.game, league.statistics_version == 1
     if has_par(game, results, records):
         results = add_par(results, lambda result: par_of(json.loads(records[result.match])))
-        how = f"{PAR_COEFFICIENT:g} of the score of {PAR_BOTS[game]} at the same seat of the same deal"
-        found.append(_make_corrected(results, correct_by_par(results, PAR_COEFFICIENT), how))
+        part = PAR_COEFFICIENT if is_old else fit_par_coefficient(results)
+        how = f"{part:.2g} of the score of {PAR_BOTS[game]} at the same seat of the same deal"
+        found.append(_make_corrected(results, correct_by_par(results, part), how))
     before, share = (
         (found[-1].points, DEAL_VARIANCE_SHARE_AFTER_PAR)
         if found

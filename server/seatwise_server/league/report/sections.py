@@ -119,8 +119,16 @@ def _luck_parts(facts: Facts, results: Sequence[LoggedResult]) -> Iterable[Part]
         plot=None if is_level else draw_whiskers(LESS_LUCK, rows, "points a match"),
         notes=(
             *((ROTATED,) if is_level else ()),
-            "All coefficients were fixed beforehand, on deals that were used for nothing else. The standings use uncorrected points.",
+            _describe_coefficients(facts),
         ),
+    )
+
+
+def _describe_coefficients(facts: Facts) -> str:
+    if facts.league.statistics_version == 1:
+        return "All coefficients were fixed beforehand, on deals that were used for nothing else. The standings use uncorrected points."
+    return (
+        "The part of par is fitted to all matches of the season alike. The standings use uncorrected points."
     )
 
 
