@@ -32,6 +32,8 @@ class Season:
     deal: int = 1
     cards: float = 0.0
     """What the cards of a seat are worth, up and down."""
+    noise: float = 3.0
+    """The standard deviation of a bot's points in a match."""
 
     def play(self, seed: int) -> list[LoggedResult]:
         chance, cards = random.Random(seed), [0.0] * self.seats
@@ -41,7 +43,8 @@ class Season:
                 cards = [chance.gauss(0, self.cards) for _ in range(self.seats)]
             table = chance.sample(range(self.bots), self.seats)
             points = [
-                8 + 0.6 * bot + luck + chance.gauss(0, 3) for bot, luck in zip(table, cards, strict=True)
+                8 + 0.6 * bot + luck + chance.gauss(0, self.noise)
+                for bot, luck in zip(table, cards, strict=True)
             ]
             points[0] += self.seat_gain
             if {0, 1} <= set(table):
@@ -60,6 +63,23 @@ class Season:
         return LoggedResult(
             seq + 1, f"matches/{seq}", names, tuple(points), ranks, ("COMPLETED",) * len(table), deal=deal
         )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seats", [3, 4])
+def test_a_gift_is_found_if_it_is_large_beside_the_noise(seats: int) -> None:
+    """For docs/statistics.md. UGO!'s noise is 20 points at tables of four, Ubongo's 4."""
+    found: dict[tuple[float, float], float] = {}
+    for noise in (3.0, 10.0, 22.0):
+        for gift in (3.0, 6.0, 10.0, 15.0):
+            season = Season(seats=seats, matches=400, gift=gift, noise=noise)
+            found[noise, gift] = sum(map(names_the_friends, reports(season, 60))) / 60
+            print(
+                f"{seats} seats, noise {noise:g}, gift {gift:g}: {100 * found[noise, gift]:.0f} %", flush=True
+            )
+    assert min(found[3.0, 3.0], found[22.0, 15.0]) >= 0.9
+    assert found[22.0, 3.0] <= 0.1, "then the page may promise more"
 
 
 def reports(season: Season, count: int) -> list[FairnessReport]:
