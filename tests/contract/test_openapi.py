@@ -20,6 +20,7 @@ from openapi_spec_validator import validate
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.settings import League
 from seatwise_server.refusal import REASONS
+from seatwise_server.rest.bot_routes import BOT_ROUTES
 from seatwise_server.rest.openapi import openapi_document, openapi_json
 from seatwise_server.rest.openapi_errors import OWN_REASONS
 from seatwise_server.rest.openapi_schemas import schema_name
@@ -27,6 +28,7 @@ from seatwise_server.rest.operations_page import operations_page
 from seatwise_server.rest.routes import HTTP_ROUTES
 from seatwise_server.services.access import ACCESS, Access
 
+ROUTES = (*HTTP_ROUTES, *(it.route for it in BOT_ROUTES))
 RULES = Path(__file__).with_name("spectral.yaml")
 DOCUMENT = openapi_document()
 SCHEMAS = DOCUMENT["components"]["schemas"]
@@ -43,7 +45,7 @@ def medias() -> Iterator[tuple[str, dict[str, Any]]]:
     for name, operation in operations():
         for type_, media in operation.get("requestBody", {}).get("content", {}).items():
             yield f"{name} {type_}", media
-        for type_, media in operation["responses"]["200"]["content"].items():
+        for type_, media in operation["responses"].get("200", {}).get("content", {}).items():
             yield f"{name} 200 {type_}", media
     for name, response in DOCUMENT["components"]["responses"].items():
         yield name, response["content"]["application/json"]
@@ -65,7 +67,7 @@ def test_the_served_document_is_the_same_and_valid() -> None:
 
 
 def test_every_route_is_an_operation() -> None:
-    assert {name for name, _ in operations()} == {f"{route.verb} {route.path}" for route in HTTP_ROUTES}
+    assert {name for name, _ in operations()} == {f"{route.verb} {route.path}" for route in ROUTES}
 
 
 @each_operation
@@ -81,7 +83,7 @@ def test_a_type_is_described_with_all_its_fields(name: str) -> None:
     assert all(field["description"] for field in SCHEMAS[name].get("properties", {}).values())
 
 
-@pytest.mark.parametrize("route", HTTP_ROUTES, ids=lambda route: route.operation)
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.verb} {route.operation}")
 def test_an_operation_demands_a_token_where_the_method_does(route: Any) -> None:
     operation = DOCUMENT["paths"][route.path][route.verb.lower()]
     is_public = ACCESS[route.operation] is Access.PUBLIC
@@ -106,8 +108,19 @@ def test_the_settings_in_the_example_of_a_league_make_a_schedule() -> None:
 
 
 def test_reasons_of_single_methods_are_those_of_methods_that_exist() -> None:
-    assert OWN_REASONS.keys() <= {route.method.name for route in HTTP_ROUTES}
+    assert OWN_REASONS.keys() <= {route.method.name for route in ROUTES}
     assert {reason for reasons in OWN_REASONS.values() for reason in reasons} <= set(REASONS)
+
+
+def test_bots_over_http_are_described_as_streams_of_lines_and_posts_without_an_answer() -> None:
+    for path in ("/v1/attendance", "/v1/play"):
+        stream, post = DOCUMENT["paths"][path]["get"], DOCUMENT["paths"][path]["post"]
+        assert set(stream["responses"]["200"]["content"]) == {"application/x-ndjson", "text/event-stream"}
+        assert "content" not in post["responses"]["204"]
+        assert post["requestBody"]["content"]["application/json"]["example"]
+    parameters = DOCUMENT["paths"]["/v1/attendance"]["get"]["parameters"]
+    assert [each["name"] for each in parameters] == ["queues", "maxMatches"]
+    assert DOCUMENT["paths"]["/v1/play"]["get"]["parameters"] == []
 
 
 def test_whole_numbers_of_64_bits_are_texts() -> None:
@@ -122,7 +135,7 @@ def test_a_comment_that_says_required_is_a_required_field() -> None:
 
 def test_the_page_names_every_operation_and_type_and_needs_no_script_and_no_other_host() -> None:
     page = operations_page().html.decode()
-    for route in HTTP_ROUTES:
+    for route in ROUTES:
         assert f"<code>{route.path}</code>" in page
         assert f'id="{schema_name(route.method.output_type)}"' in page or route.method.name == "GetRecord"
     assert not re.findall(r"<script|<link|<img|<iframe|src=|style=|url\(|@import|href=\"[^#/]", page)

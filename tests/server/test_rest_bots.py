@@ -206,6 +206,17 @@ async def test_an_attendance_that_cannot_be_is_refused_with_a_status(
         assert answer.reason == reason
 
 
+async def test_the_stream_of_referees_takes_no_query(http_house: House) -> None:
+    wire = await http_house.bot()
+    async with http_house.http(wire.token) as http:
+        answer = await http.get("/v1/play?items=1")
+        assert (answer.status, answer.reason, answer.message) == (
+            400,
+            "INVALID_ARGUMENT",
+            "this URL takes no query",
+        )
+
+
 @pytest.mark.parametrize(
     "items", [[1], ["x"], [{"colour": 1}], [{"sit": 1}], {"match": "x"}, [{"submitMove": {"prompt": "x"}}]]
 )

@@ -1,27 +1,27 @@
-"""The URLs at which bots play over HTTP: two streams to read, and one URL to post to."""
+"""Serves the URLs of `bot_routes`: passes what bots read and post on to the relay."""
 
 from __future__ import annotations
 
-from google.protobuf import descriptor_pool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from seatwise.v1 import lobby_service_pb2, play_service_pb2
 from seatwise_server.refusal import Refusal
 from seatwise_server.rest.bot_relay import BotRelays
+from seatwise_server.rest.bot_routes import (
+    CHANGE_ATTENDANCE,
+    HTTP_ATTENDANCE_PATH,
+    HTTP_PLAY_PATH,
+    READ_ATTENDANCE,
+    READ_PLAY,
+    SEND_ITEMS,
+)
 from seatwise_server.rest.caching import DO_NOT_KEEP
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.http_call import authorize_request, read_body
 from seatwise_server.rest.json_requests import RequestDecoder
-from seatwise_server.rest.routes import NO_BODY, WHOLE_BODY, HttpRoute
 from seatwise_server.rest.url_tree import UrlTree
 from seatwise_server.services.access import ATTEND_METHOD, PLAY_METHOD
 from seatwise_server.services.authentication import Authenticator, read_bearer_token
-
-HTTP_ATTENDANCE_PATH = "/v1/attendance"
-HTTP_PLAY_PATH = "/v1/play"
-_ATTEND = f"{lobby_service_pb2.DESCRIPTOR.package}.LobbyService.Attend"
-_PLAY = f"{play_service_pb2.DESCRIPTOR.package}.PlayService.Play"
 
 
 def add_bot_endpoints(
@@ -29,10 +29,15 @@ def add_bot_endpoints(
 ) -> None:
     """Adds the URLs. `streams` counts the streams of bots, which need more of them than watchers."""
     endpoints = BotEndpoints(relays, authenticator, streams)
-    urls.add_endpoint(HTTP_ATTENDANCE_PATH, "GET", HTTP_ATTENDANCE_PATH, endpoints.answer_attendance)
-    urls.add_endpoint(HTTP_ATTENDANCE_PATH, "POST", HTTP_ATTENDANCE_PATH, endpoints.change_attendance)
-    urls.add_endpoint(HTTP_PLAY_PATH, "GET", HTTP_PLAY_PATH, endpoints.answer_play)
-    urls.add_endpoint(HTTP_PLAY_PATH, "POST", HTTP_PLAY_PATH, endpoints.take_items)
+    answers = (
+        (READ_ATTENDANCE, endpoints.answer_attendance),
+        (CHANGE_ATTENDANCE, endpoints.change_attendance),
+        (READ_PLAY, endpoints.answer_play),
+        (SEND_ITEMS, endpoints.take_items),
+    )
+    for bot_route, endpoint in answers:
+        path, verb = bot_route.route.path, bot_route.route.verb
+        urls.add_endpoint(path, verb, path, endpoint)
 
 
 class BotEndpoints:
@@ -40,9 +45,9 @@ class BotEndpoints:
 
     def __init__(self, relays: BotRelays, authenticator: Authenticator, streams: EventStreams) -> None:
         self._relays, self._authenticator, self._streams = relays, authenticator, streams
-        self._attendance = RequestDecoder(_route_of(_ATTEND, "GET", HTTP_ATTENDANCE_PATH, NO_BODY))
-        self._limit = RequestDecoder(_route_of(_ATTEND, "POST", HTTP_ATTENDANCE_PATH, WHOLE_BODY))
-        self._items = RequestDecoder(_route_of(_PLAY, "POST", HTTP_PLAY_PATH, WHOLE_BODY))
+        self._attendance = RequestDecoder(READ_ATTENDANCE.route)
+        self._limit = RequestDecoder(CHANGE_ATTENDANCE.route)
+        self._items = RequestDecoder(SEND_ITEMS.route)
 
     async def answer_attendance(self, request: Request, _values: list[str]) -> Response:
         """Attends as long as the caller reads. Queues and the most matches are in the query."""
@@ -62,6 +67,8 @@ class BotEndpoints:
     async def answer_play(self, request: Request, _values: list[str]) -> Response:
         """Gives what referees say, as long as the caller reads."""
         caller = await authorize_request(self._authenticator, PLAY_METHOD, request)
+        if request.scope["query_string"]:
+            raise Refusal("INVALID_ARGUMENT", "this URL takes no query")
         return self._streams.response_of(request, self._relays.play(caller), prefers_lines=True)
 
     async def take_items(self, request: Request, _values: list[str]) -> Response:
@@ -86,7 +93,3 @@ class BotEndpoints:
 
 def _accepted() -> Response:
     return Response(status_code=204, headers={"cache-control": DO_NOT_KEEP})
-
-
-def _route_of(method: str, verb: str, path: str, body: str) -> HttpRoute:
-    return HttpRoute(descriptor_pool.Default().FindMethodByName(method), verb, path, body, "", "", path)

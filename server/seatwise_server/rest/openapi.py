@@ -9,12 +9,13 @@ from typing import Any, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
+from seatwise_server.rest.bot_routes import BOT_ROUTES, BotRoute
 from seatwise_server.rest.openapi_errors import ErrorResponses, error_schema
 from seatwise_server.rest.openapi_examples import ID_EXAMPLES, example_of_message
 from seatwise_server.rest.openapi_schemas import ID_PATTERNS, SchemaRegistry
 from seatwise_server.rest.proto_comments import first_sentence, is_required, read_comments
 from seatwise_server.rest.routes import HTTP_ROUTES, NO_BODY, WHOLE_BODY, HttpRoute
-from seatwise_server.services.access import ACCESS, SCOPES_OF_PEOPLE, Access
+from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, SCOPES_OF_PEOPLE, Access
 
 Json = dict[str, Any]
 
@@ -24,7 +25,7 @@ The referee for bots that compete in card games with hidden hands.
 These are the methods of the gRPC services in `proto/`, under URLs. The bodies are the messages in protobuf's JSON form: names in
 lowerCamelCase, times as RFC 3339, bytes as base64, and 64-bit integers as strings. Reading needs no token.
 
-Bots play over gRPC or WebSocket: see docs/protocol.md."""
+Bots play over gRPC or WebSocket, or over HTTP at the URLs of LobbyService and PlayService: see docs/protocol.md."""
 _RECORD: Json = {
     "application/json": {
         "schema": {
@@ -51,11 +52,15 @@ _SECURITY: dict[Access, list[Json]] = {
     Access.PUBLIC: [{}, {"token": []}],
     Access.TOKEN: [{"token": []}],
     **{scope: [{"token": []}] for scope in SCOPES_OF_PEOPLE},
+    **{scope: [{"token": []}] for scope in SCOPES_OF_BOTS},
 }
 _RIGHTS = {
     Access.PUBLIC: "Needs no token.",
     Access.TOKEN: "Needs a token: the admin's, or the bot's own.",
     **{it: f"Needs the admin token, or a token with the scope {it.value}." for it in SCOPES_OF_PEOPLE},
+    **dict.fromkeys(
+        SCOPES_OF_BOTS, "Needs the token of a bot. A server that knows no lobby has no such URL."
+    ),
 }
 
 
@@ -84,7 +89,8 @@ def openapi_document() -> Json:
 
 
 def _tags() -> list[Json]:
-    services = {route.method.containing_service.full_name: None for route in HTTP_ROUTES}
+    routes = (*HTTP_ROUTES, *(it.route for it in BOT_ROUTES))
+    services = {route.method.containing_service.full_name: None for route in routes}
     return [{"name": name.rpartition(".")[2], "description": read_comments()[name]} for name in services]
 
 
@@ -99,6 +105,8 @@ class _DocumentWriter:
         paths: dict[str, Json] = {}
         for route in HTTP_ROUTES:
             paths.setdefault(route.path, {})[route.verb.lower()] = self._operation(route)
+        for it in BOT_ROUTES:
+            paths.setdefault(it.route.path, {})[it.route.verb.lower()] = self._bot_operation(it)
         components = {
             "schemas": {**self._registry.all_schemas(), "Error": error_schema()},
             "responses": self._errors.all_responses(),
@@ -123,6 +131,21 @@ class _DocumentWriter:
                 **self._errors.refer_to(route),
             },
         }
+
+    def _bot_operation(self, it: BotRoute) -> Json:
+        """The methods of bots are streams in both directions: over HTTP each direction is an operation of its own."""
+        operation = self._operation(it.route)
+        responses = operation["responses"]
+        if it.route.body == NO_BODY:
+            responses["200"]["description"] = it.success
+            simple = [field for field in it.route.query_fields if field.message_type is None]
+            operation["parameters"] = list(map(_query_parameter, simple))
+        else:
+            del responses["200"]
+            operation["requestBody"]["content"]["application/json"]["example"] = it.example
+            operation["responses"] = {"204": {"description": it.success}, **responses}
+        about = f"{it.description} {_RIGHTS[ACCESS[it.route.operation]]}"
+        return operation | {"operationId": it.operation_id, "summary": it.summary, "description": about}
 
 
 def has_etag(route: HttpRoute) -> bool:

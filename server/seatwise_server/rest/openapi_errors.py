@@ -7,7 +7,7 @@ from typing import Any
 from seatwise_server.error_body import HTTP_STATUS
 from seatwise_server.refusal import REASONS
 from seatwise_server.rest.routes import NO_BODY, HttpRoute
-from seatwise_server.services.access import ACCESS, SCOPES_OF_PEOPLE, Access
+from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, SCOPES_OF_PEOPLE, Access
 from seatwise_server.services.read_budget import is_read
 
 EVERY_CALL = (
@@ -22,12 +22,14 @@ EVERY_CALL = (
 )
 """The reasons for which any call may be refused."""
 OWN_REASONS = {
+    "Attend": ("NOT_FOUND", "RELAY_LOST"),
     "CreateAccessToken": ("ALREADY_EXISTS", "NOT_FOUND"),
     "CreateLadder": ("ALREADY_EXISTS", "NOT_FOUND"),
     "CreateLeague": ("ALREADY_EXISTS",),
     "CreateMatch": ("ALREADY_EXISTS", "NOT_FOUND", "SET_OVER"),
     "GetRecord": ("MATCH_NOT_OVER", "MATCH_VOIDED", "SET_RUNNING"),
     "ListMatches": ("NOT_FOUND",),
+    "Play": ("RELAY_LOST",),
     "RegisterBot": ("ALREADY_EXISTS",),
     "WatchMatch": ("SET_RUNNING",),
 }
@@ -66,6 +68,8 @@ _MESSAGES = {
     "RATE_EXCEEDED": "you read more than this server allows, or too many others do; ask less often, and for shorter lists",
     "INTERNAL": "the fault is ours; it has been logged",
     "STORE_UNAVAILABLE": "the store does not answer just now; try again",
+    "NO_STREAM": "no such stream of this bot is open at this server: open GET /v1/play first",
+    "RELAY_LOST": "the gateway has lost its link; open the stream again",
     "SERVER_STOPPING": "the server stops; come back, your matches wait",
 }
 """An example of the message of each reason."""
@@ -76,7 +80,7 @@ def reasons_of(route: HttpRoute) -> list[str]:
     reasons = {*EVERY_CALL, *OWN_REASONS.get(route.method.name, ())}
     if ACCESS[route.operation] is not Access.PUBLIC:
         reasons |= {"TOKEN_MISSING", "NOT_ALLOWED"}
-    if ACCESS[route.operation] in SCOPES_OF_PEOPLE:
+    if ACCESS[route.operation] in SCOPES_OF_PEOPLE | SCOPES_OF_BOTS:
         reasons.add("SCOPE_MISSING")
     if is_read(route.operation):
         reasons.add("RATE_EXCEEDED")
@@ -84,6 +88,8 @@ def reasons_of(route: HttpRoute) -> list[str]:
         reasons.add("NOT_FOUND")
     if route.body != NO_BODY:
         reasons.add("MALFORMED")
+        if ACCESS[route.operation] in SCOPES_OF_BOTS:
+            reasons.add("NO_STREAM")
     return [reason for reason in REASONS if reason in reasons]
 
 

@@ -134,6 +134,6 @@ def _curl_command(operation: Json) -> str:
     if body := operation.get("requestBody"):
         example = json.dumps(body["content"]["application/json"]["example"], ensure_ascii=False)
         words += ["-H 'Content-Type: application/json'", "-d '" + example.replace("'", "'\\''") + "'"]
-    if "text/event-stream" in operation["responses"]["200"]["content"]:
+    if "text/event-stream" in operation["responses"].get("200", {}).get("content", {}):
         words.append("-N")
     return " \\\n  ".join([*words, f'"$SEATWISE{path}"']).replace("curl \\\n  ", "curl ", 1)
