@@ -153,7 +153,7 @@ class Server(Victim):
         super().__init__(number)
         self.role = role
         data.mkdir()
-        roles = REFEREE if role == "referee" else FRONT
+        roles = REFEREE if role == "referee" else (*FRONT, "--http-port", "0")
         self.process = ServerProcess(data, "--redis", redis.server.url, "--log-level", "info", *roles)
         self._redis = redis
 
@@ -333,12 +333,13 @@ async def _start_servers(made: World, referees: int, fronts: int) -> None:
 async def _start_bots(made: World, games: Sequence[str]) -> None:
     """Of UGO! every other one waits in a queue, all others play what they are named for; each is at a front door.
 
-    Every third bot comes by WebSocket.
+    Of four bots one comes by WebSocket, and one by plain HTTP.
     """
     admin = made.admin()
     for number, game in enumerate(games):
         front = made.fronts[number % len(made.fronts)].process
-        address = front.ws_address if number % 3 == 2 else front.address
+        ways = (front.address, front.address, front.ws_address, f"rest+{front.http_address}")
+        address = ways[number % len(ways)]
         queues = () if number % 2 or game != "ugo" else ("casual-2",)
         bot = Player(number, made.folder, address, game, queues)
         wire = await admin.register(f"chaotic-{number}")

@@ -44,6 +44,8 @@ class ServerProcess:
         """Kept over restarts: bots come back to where they were."""
         self.ws_address = ""
         """That of its WebSockets, if its log tells of it; kept over restarts too."""
+        self.http_address = ""
+        """That of its HTTP port, if its log tells of it; kept over restarts too."""
         self.args = args
         self.knows_http = True
         """Whether this version of the server has the options of the HTTP port."""
@@ -89,7 +91,9 @@ class ServerProcess:
         if self.ws_address:
             where += ["--ws-port", self.ws_address.rpartition(":")[2]]
         http = [] if "--http-port" in self.args or not self.knows_http else ["--no-http"]
-        command = [sys.executable, "-c", self.before + _SERVE, *where, "--no-house-bots", *http, *self.args]
+        kept = ["--http-port", self.http_address.rpartition(":")[2]] if self.http_address else []
+        options = [*where, "--no-house-bots", *http, *self.args, *kept]
+        command = [sys.executable, "-c", self.before + _SERVE, *options]
         with (self.data / "server.log").open("ab") as log:
             pipe = asyncio.subprocess.PIPE
             self._process = await asyncio.create_subprocess_exec(
@@ -102,9 +106,9 @@ class ServerProcess:
             raise AssertionError(f"the server did not start: {self.last_words}")
         self.address = said.removeprefix("Seatwise listens on ").partition(". ")[0]
         started = [line for line in self.log if line["event"] == "server_started"]
-        self.ws_address = (
-            started[-1].get("ws_address", "") if started else ""
-        )  # the previous release has none
+        told = started[-1] if started else {}
+        self.ws_address = told.get("ws_address", "")  # the previous release has none
+        self.http_address = told.get("http_address", "")
 
     def signal(self, number: signal.Signals) -> None:
         """To the server."""
