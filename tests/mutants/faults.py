@@ -3278,8 +3278,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a bot over HTTP needs no token",
         f"{REST}/bot_endpoints.py",
-        "        caller = await authorize_request(self._authenticator, PLAY_METHOD, request)\n        return self._streams",
-        "        caller = await authorize_request(self._authenticator, '/seatwise.v1.GameService/ListGames', request)\n        return self._streams",
+        "        caller = await authorize_request(self._authenticator, PLAY_METHOD, request)\n        if request.scope",
+        "        caller = await authorize_request(self._authenticator, '/seatwise.v1.GameService/ListGames', request)\n        if request.scope",
         (REST_BOTS,),
     ),
     Fault(
