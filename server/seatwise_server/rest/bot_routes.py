@@ -26,7 +26,7 @@ class BotRoute:
     summary: str
     description: str
     success: str
-    """What the successful response is."""
+    """A sentence about the successful response."""
     example: dict[str, Any] = field(default_factory=dict)
     """The body of a request."""
 
