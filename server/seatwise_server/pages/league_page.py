@@ -19,6 +19,7 @@ from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.ratings.strengths import StrengthFit, fit_strengths
 from seatwise_server.competition.standings.crosstable import CrosstableCell, build_crosstable
 from seatwise_server.league.report.figures import Whisker, draw_whiskers
+from seatwise_server.league.report.verdict import describe_leaders
 from seatwise_server.league.rules import criteria_of
 from seatwise_server.league.settings import League
 from seatwise_server.pages.page_calls import PageCalls
@@ -144,23 +145,11 @@ def _figures_of(results: Sequence[LoggedResult]) -> LeagueFigures:
 
 def league_verdict(table: Any, fit: StrengthFit | None, names: Mapping[str, str]) -> str:
     """Returns in one sentence what the results say, and how sure that is."""
-    if not table.results:
-        return "No result counts yet."
-    leaders = [line.bot for line in table.standings if line.place == 1]
-    if len(leaders) > 1:
-        return f"{_join([names[bot] for bot in leaders])} share the first place."
-    first = leaders[0]
-    known = {strength.bot for strength in fit.strengths} if fit else set()
-    if fit is None or first not in known:
-        return f"{names[first]} leads."
-    others = [names[bot] for bot in fit.indistinct_bots(first)]
-    if not others:
-        return f"{names[first]} leads, and the results tell it apart from every other entrant."
-    return f"{names[first]} leads, but the results do not tell it apart from {_join(others)}."
-
-
-def _join(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    leaders = [line.bot for line in table.standings if line.place == 1] if table.results else []
+    rivals = None
+    if fit and len(leaders) == 1 and leaders[0] in {strength.bot for strength in fit.strengths}:
+        rivals = [names[bot] for bot in fit.indistinct_bots(leaders[0])]
+    return describe_leaders([names[bot] for bot in leaders], rivals, is_over=False)
 
 
 def _describe_rule(league: League) -> str:
