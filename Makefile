@@ -4,7 +4,7 @@ GAME ?= ugo
 SECONDS ?= 60
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate soak clean matches-needed lock audit sbom
+.PHONY: help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate browser soak clean matches-needed lock audit sbom
 .DEFAULT_GOAL := help
 
 help: ## print this list

@@ -1046,6 +1046,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_pages.py::test_a_page_is_not_sent_again_to_a_browser_that_has_it",),
     ),
     Fault(
+        "pages: a ladder without results has no page",
+        "server/seatwise_server/pages/ladder_page.py",
+        "if table.standings and not page else",
+        "if not page else",
+        ("tests/server/test_pages.py::test_a_ladder_shows_what_can_be_told_apart",),
+    ),
+    Fault(
         "pages: another site's form logs in",
         "server/seatwise_server/pages/operator_pages.py",
         '    if urlsplit(origin).netloc != request.headers.get("host", "") or site != "same-origin":\n',

@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from harness import House, dealt
+from harness.ladder import Rung
+from harness.table import Chair, Table
+from seasons.one_season import league_of
 
+from seatwise.async_client import AsyncClient
 from seatwise.replay import read_replay
+from seatwise.v1 import ladder_pb2
+from seatwise_server.league.settings import Entrant
 from seatwise_server.pages import static_files
+from seatwise_server.pages.ladder_page import draw_strengths, ladder_verdict
 from seatwise_server.pages.operator_sessions import MOST_SESSIONS, SESSION_S, OperatorSessions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness import HttpAnswer
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -211,7 +220,70 @@ async def test_the_steps_of_a_finished_match_are_those_of_its_record(http_house:
         assert (await http.get("/matches/none/live", accept="text/event-stream")).reason == "NOT_FOUND"
 
 
-# --- Operators ------------------------------------------------------------------------------------------
+# --- Ladders and leagues ----------------------------------------------------------------------------------
+
+
+async def play_counted(house: House, bots: Sequence[Any], attending: Sequence[Any], league: str) -> str:
+    """A match between these bots that counts for the league."""
+    async with AsyncClient(house.address, house.admin.token) as admin:
+        match = await admin.create_match("ugo", [bot.bot for bot in bots], {"rounds": 1}, league=league)
+    offers = [await each.offer(match.name) for each in attending]
+    seats = [Chair(bot, match.name, offer.seat) for bot, offer in zip(bots, offers, strict=True)]
+    table = Table(match, seats)
+    await table.sit()
+    await table.play_out()
+    await house.admin.over(match.name)
+    return str(match.name)
+
+
+async def test_a_league_has_a_verdict_and_cells_that_lead_to_its_matches(http_house: House) -> None:
+    bots = [await http_house.bot(), await http_house.bot()]
+    entrants = tuple(Entrant(f"entrant{number}", bot.bot) for number, bot in enumerate(bots))
+    settings = json.dumps(league_of(entrants=entrants).to_published_json())
+    async with AsyncClient(http_house.address, http_house.admin.token) as admin:
+        await admin.create_league("leagues/page", settings)
+    async with http_house.http() as http:
+        assert "No result counts yet." in check_page(await http.get("/leagues/page")).text
+        attending = [await bot.attend() for bot in bots]
+        matches = [await play_counted(http_house, bots, attending, "leagues/page") for _ in range(2)]
+        page = check_page(await http.get("/leagues/page?after"))
+        assert re.search(r"entrant[01] leads|share the first place", page.text)
+        assert {f"/{match}" for match in matches} <= page.links
+        cells = [link for link in page.links if link.startswith("/leagues/page/matches?")]
+        assert len(cells) == 2
+        assert {f"/{match}" for match in matches} <= check_page(await http.get(cells[0])).links
+
+
+async def test_a_ladder_shows_what_can_be_told_apart(http_house: House) -> None:
+    rung = Rung(http_house, "ladders/page")
+    await rung.create()
+    async with http_house.http() as http:
+        page = check_page(await http.get("/ladders/page"))
+        assert "No result counts yet." in page.text
+        assert "/rules/ugo" in check_page(await http.get("/")).links
+
+
+def standing(place: int, **more: Any) -> ladder_pb2.Standing:
+    return ladder_pb2.Standing(bot=f"bots/b{place}/versions/1", place=place, **more)
+
+
+@pytest.mark.parametrize(
+    ("first", "verdict"),
+    [
+        (standing(1, provisional=True), "b1 leads so far, but has played too few matches for a judgement."),
+        (
+            standing(1, not_distinguishable_from=["bots/b2/versions/1", "bots/b3/versions/2"]),
+            "b1 leads, but the results do not yet tell it apart from b2 and b3 2.",
+        ),
+        (standing(1), "b1 leads, and the results tell it apart from all others near it."),
+    ],
+)
+async def test_the_verdict_of_a_ladder_says_how_sure_it_is(first: ladder_pb2.Standing, verdict: str) -> None:
+    assert ladder_verdict([first, standing(2)]) == verdict
+    assert "<svg" in draw_strengths([first, standing(2, strength=5, low=-5, high=9)])
+
+
+# --- Operators ------"""------------------------------------------------------------------------------------
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 

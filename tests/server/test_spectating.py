@@ -207,6 +207,31 @@ async def test_one_tail_reads_the_journal_for_all_spectators_of_a_match() -> Non
 
 
 @in_virtual_time
+async def test_two_thousand_spectators_of_a_match_see_all_that_changes_and_its_end() -> None:
+    """Two changes a second, and 200 of them leave on the way."""
+    desk, store, first = dealt(rounds=2)
+    first.task.cancel()
+    await asyncio.sleep(1)
+    tasks, watcher = asyncio.all_tasks(), MatchWatcher(store)
+    spectators = [Spectator(store, watcher) for _ in range(2000)]
+    for change in range(20):
+        await asyncio.sleep(0.5)
+        desk.submit()
+        store.wake()
+        if change == 10:
+            for spectator in spectators[:200]:
+                spectator.task.cancel()
+    desk.play_out()
+    store.deliver()
+    await asyncio.sleep(3)
+    assert asyncio.all_tasks() == tasks
+    stayed = [spectator.shown for spectator in spectators[200:]]
+    # The match, the deal, 19 changes, the last position together with the 20th change, and the end.
+    assert {len(shown) for shown in stayed} == {23}
+    assert all(shown[-1].match.HasField("result") for shown in stayed)
+
+
+@in_virtual_time
 async def test_spectators_that_leave_leave_no_task_behind() -> None:
     _, store, first = dealt()
     first.task.cancel()

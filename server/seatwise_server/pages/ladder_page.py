@@ -45,7 +45,7 @@ class LadderPage:
             results=table.results,
             update_time=table.update_time if table.HasField("update_time") else None,
             standings=table.standings,
-            verdict=ladder_verdict(table.standings) if not page else "",
+            verdict=ladder_verdict(table.standings) if table.standings and not page else "",
             whiskers=draw_strengths(table.standings) if table.standings else "",
             next_url=f"/{name}?{urlencode({'page': token})}" if token else "",
             history=await self._draw_history(name, [line.bot for line in table.standings[:CURVES]]),

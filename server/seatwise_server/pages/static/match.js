@@ -2,6 +2,7 @@
 import { mount } from "./viewer.js";
 
 const SHORTEST_DRAW_MS = 300;
+const RETRY_MS = 5_000;
 const element = document.querySelector("#viewer");
 const told = document.querySelector("#link-state");
 
@@ -25,8 +26,9 @@ function watchMatch() {
   const source = new EventSource(element.dataset.live);
   source.onopen = () => (told.textContent = "");
   source.onerror = () => {
-    const isOver = source.readyState === EventSource.CLOSED;
-    told.textContent = isOver ? "The match cannot be watched now. Load the page again later." : "The connection is lost. The page tries again.";
+    told.textContent = "The match cannot be watched just now. The page tries again.";
+    // A browser does not ask again after a refusal. Many pages must not ask again at the same time.
+    if (source.readyState === EventSource.CLOSED) setTimeout(watchMatch, RETRY_MS * (1 + Math.random()));
   };
   source.onmessage = (event) => {
     const news = JSON.parse(event.data);
