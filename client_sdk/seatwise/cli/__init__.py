@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from seatwise.cli.command import Command
     from seatwise.errors import SeatwiseError
 
-SDK_COMMANDS = ("new", "play", "compare", "bot", "verify", "replay", "games", "check-game")
+SDK_COMMANDS = ("new", "play", "compare", "doctor", "bot", "verify", "replay", "games", "check-game")
 """The commands of this package, each in the module of its name. All others come from entry points."""
 
 COMMAND_HELP = {
     "new": "write a new bot, its test and a Makefile",
     "play": "play matches on this machine, without a server",
     "compare": "compare two versions of a bot on the same deals",
+    "doctor": "check whether a bot in any language speaks the protocol",
     "bot": "connect a bot to a server and let it play",
     "verify": "check the records of matches",
     "replay": "show a match step by step, in a terminal or as a page",

@@ -1,0 +1,158 @@
+"""The command `seatwise doctor`: does a bot in any language speak the protocol?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import REMAINDER, ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seatwise.bot_errors import UsageError
+from seatwise.cli.arguments import parse_count, parse_span
+from seatwise.cli.command import Command
+from seatwise.cli.progress import import_rich
+
+if TYPE_CHECKING:
+    from seatwise.doctor.doctor import CheckResult, DoctorReport
+
+EPILOG = """\
+COMMAND starts the bot. {address} in it is replaced by HOST:PORT of a server on this machine, in plain text, and
+{token} by a token, which is in SEATWISE_TOKEN, too. Each check starts the bot afresh and kills it at the end. The bot must
+play UGO! over gRPC. Examples:
+
+  seatwise doctor -- ./my-bot --address {address}
+  seatwise doctor -- seatwise bot bot.py:MyBot --address {address}
+  seatwise doctor --only answers_pings -- node bot.mjs {address}
+"""
+
+SHOWN_LINES = 12
+"""How many lines of a transcript are shown; --json and --junit have all."""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the arguments."""
+    from argparse import RawDescriptionHelpFormatter
+
+    parser.formatter_class = RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="CHECK", help="run this check; may be repeated"
+    )
+    parser.add_argument(
+        "--patience", type=parse_span, default=60.0, metavar="SECONDS",
+        help="the longest wait for anything that is due (default: %(default)g)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--positions", type=parse_count, default=200, metavar="N",
+        help="number of questions in the check of moves (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--jobs",
+        type=parse_count,
+        metavar="N",
+        help="checks at once (default: one for each core, four at most)",
+    )
+    parser.add_argument("--long", action="store_true", help="look at the memory over 100 matches, too")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the report as JUnit XML, too")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument(
+        "command", nargs=REMAINDER, metavar="-- COMMAND", help="the command that starts the bot"
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Examine the bot, and print the report. Returns 1 if anything must be mended."""
+    from seatwise import grpc_log_lines  # noqa: F401  # before anything that imports grpc
+
+    report = _examine(arguments)
+    if arguments.junit is not None:
+        from seatwise.doctor.junit import write_junit
+
+        write_junit(report, arguments.junit)
+    if arguments.json:
+        from json import dumps
+
+        print(dumps(report.to_json(), indent=2))
+    else:
+        print_report(report)
+    return 1 if report.has_failed else 0
+
+
+def _examine(arguments: Namespace) -> DoctorReport:
+    import asyncio
+
+    from seatwise.doctor.doctor import DoctorSettings, choose_checks, examine_bot
+    from seatwise.doctor.examined_bot import process_starter
+
+    command = arguments.command[1:] if arguments.command[:1] == ["--"] else arguments.command
+    if not command:
+        raise UsageError(
+            "give the command that starts the bot: seatwise doctor -- ./my-bot --address {address}"
+        )
+    settings = DoctorSettings(
+        patience_s=arguments.patience,
+        positions=arguments.positions,
+        jobs=arguments.jobs or min(4, os.cpu_count() or 1),
+        is_long=arguments.long,
+        only=tuple(arguments.only),
+    )
+    starter, total = process_starter(command), len(choose_checks(settings))
+    with _show_progress(total, is_quiet=arguments.json) as on_result:
+        try:
+            return asyncio.run(examine_bot(starter, settings, on_result))
+        except* UsageError as group:
+            raise group.exceptions[0] from None
+
+
+@contextmanager
+def _show_progress(total: int, *, is_quiet: bool) -> Iterator[Callable[[CheckResult], None]]:
+    if is_quiet:
+        yield lambda _: None
+    elif sys.stderr.isatty() and (rich := import_rich()) is not None:
+        with rich.Progress(console=rich.Console(stderr=True), transient=True) as progress:
+            task = progress.add_task("examining", total=total)
+            yield lambda result: progress.update(task, advance=1, description=result.check)
+    else:
+        yield lambda result: print(f"{result.outcome:7} {result.check}", file=sys.stderr, flush=True)
+
+
+def print_report(report: DoctorReport) -> None:
+    """Print the table of all checks, and each failure with what to mend."""
+    width = max(len(each.check) for each in report.results)
+    for each in report.results:
+        print(f"{each.outcome:7}  {each.check:<{width}}  {each.what}")
+    for each in report.results:
+        if each.outcome in ("failed", "noted"):
+            _print_failure(each)
+    notes = [f"{each.check}: {note}" for each in report.results for note in each.notes]
+    if notes:
+        print("\nNotes:\n" + "\n".join(f"  {note}" for note in notes))
+    times = report.answer_ms
+    if times:
+        print(
+            f"\nAnswers: p50 {times['p50']:.1f} ms, p99 {times['p99']:.1f} ms, at most {times['max']:.1f} ms"
+        )
+    failed = sum(each.outcome == "failed" for each in report.results)
+    print(f"\n{failed or 'Nothing'} to mend: {len(report.results)} checks in {report.seconds:.0f} s")
+
+
+def _print_failure(result: CheckResult) -> None:
+    line = " ".join(result.line.split())
+    print(f"\n{result.outcome.upper()} {result.check}: {result.why}")
+    print(f'  The protocol: "{line}" ({result.see})')
+    print(f"  To mend it: {result.mend}")
+    if result.outcome != "failed":
+        return
+    print("  The last that was said (< by the bot, > to it):")
+    for each in result.transcript[-SHOWN_LINES:]:
+        print(f"    {each}")
+    if result.output.strip():
+        print("  The last that the bot printed:")
+        for each in result.output.strip().splitlines()[-SHOWN_LINES:]:
+            print(f"    {each}")
+
+
+COMMAND = Command("doctor", "check whether a bot in any language speaks the protocol", configure, run)

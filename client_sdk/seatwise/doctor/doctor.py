@@ -1,0 +1,202 @@
+"""Runs the checks, each with a fresh bot and a server of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from time import monotonic
+from typing import Any
+
+from seatwise.bot_errors import UsageError
+from seatwise.doctor.checks import CHECKS, DoctorCheck
+from seatwise.doctor.examination import CheckFailed, Examination, Measurements
+from seatwise.doctor.examined_bot import BotStarter
+from seatwise.doctor.scripted_server import NothingCame, Transcript, scripted_server
+from seatwise.doctor.slow_link import slow_link
+
+PAGE = "docs/protocol.md"
+
+
+class CheckOutcome(StrEnum):
+    """The outcome of a check."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOTED = "noted"
+    """It failed, but nothing must be mended."""
+    SKIPPED = "skipped"
+    """A check that it needs has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorSettings:
+    """The settings of an examination."""
+
+    patience_s: float = 60.0
+    """The longest wait for anything that is due, in seconds."""
+
+    positions: int = 200
+    """How many questions the check of moves asks."""
+
+    jobs: int = 2
+    """How many checks run at once."""
+
+    is_long: bool = False
+    """Whether the checks that take long run, too."""
+
+    only: tuple[str, ...] = ()
+    """The names of the checks to run; all if it is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result of one check."""
+
+    check: str
+    what: str
+    outcome: CheckOutcome
+    why: str
+    """What the bot did wrong; empty if it passed."""
+
+    mend: str
+    see: str
+    """The section of the protocol."""
+
+    line: str
+    """The line of that section, to the letter."""
+
+    seconds: float
+    notes: tuple[str, ...]
+    answer_ms: tuple[float, ...]
+    transcript: tuple[str, ...]
+    output: str
+    """The end of the output of the bot."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the result as a value for JSON: transcript and output only where the check failed."""
+        told = asdict(self)
+        del told["answer_ms"]
+        if self.outcome in (CheckOutcome.PASSED, CheckOutcome.SKIPPED):
+            del told["transcript"], told["output"]
+        return told
+
+
+@dataclass(slots=True)
+class DoctorReport:
+    """All results of an examination."""
+
+    results: list[CheckResult] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether anything must be mended."""
+        return any(each.outcome is CheckOutcome.FAILED for each in self.results)
+
+    @property
+    def answer_ms(self) -> dict[str, float]:
+        """The quantiles of the times of all answers, as this machine measured them, in milliseconds."""
+        times = sorted(time for each in self.results for time in each.answer_ms)
+        if not times:
+            return {}
+        return {"p50": times[len(times) // 2], "p99": times[int(len(times) * 0.99)], "max": times[-1]}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as a value for JSON."""
+        return {
+            "suite": "seatwise-doctor/1",
+            "ok": not self.has_failed,
+            "seconds": self.seconds,
+            "answer_ms": self.answer_ms,
+            "checks": [each.to_json() for each in self.results],
+        }
+
+
+async def examine_bot(
+    start: BotStarter, settings: DoctorSettings, on_result: Callable[[CheckResult], None]
+) -> DoctorReport:
+    """Run all checks.
+
+    Args:
+        start: Starts a fresh bot.
+        settings: How long to wait, and which checks to run.
+        on_result: A function that is called with each result as soon as it is there.
+
+    Returns:
+        The results in the order of the checks.
+
+    Raises:
+        UsageError: A check does not exist, or the bot cannot be started.
+    """
+    started_s = monotonic()
+    checks = choose_checks(settings)
+    slots = asyncio.Semaphore(settings.jobs)
+    done: dict[str, asyncio.Task[CheckResult]] = {}
+
+    async def run(check: DoctorCheck) -> CheckResult:
+        needed = [await done[name] for name in check.needs if name in done]
+        failed = [each.check for each in needed if each.outcome is not CheckOutcome.PASSED]
+        if failed:
+            result = _result_of(check, CheckOutcome.SKIPPED, f"it needs {failed[0]}")
+        else:
+            async with slots:
+                result = await _run_check(check, start, settings)
+        on_result(result)
+        return result
+
+    async with asyncio.TaskGroup() as group:
+        for check in checks:
+            done[check.name] = group.create_task(run(check))
+    return DoctorReport([task.result() for task in done.values()], monotonic() - started_s)
+
+
+def choose_checks(settings: DoctorSettings) -> Sequence[DoctorCheck]:
+    """Return the checks that the settings name. Raises `UsageError` for a name that there is not."""
+    names = {check.name for check in CHECKS}
+    for name in settings.only:
+        if name not in names:
+            raise UsageError(f"--only {name}: there is no such check; there are {', '.join(sorted(names))}")
+    if settings.only:
+        return [check for check in CHECKS if check.name in settings.only]
+    return [check for check in CHECKS if settings.is_long or not check.is_long]
+
+
+async def _run_check(check: DoctorCheck, start: BotStarter, settings: DoctorSettings) -> CheckResult:
+    transcript, started_s = Transcript(), monotonic()
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(scripted_server(transcript))
+        address = server.address
+        if check.is_slow_link:
+            address = await stack.enter_async_context(slow_link(address))
+        bot = await stack.enter_async_context(start(address))
+        exam = Examination(server, bot, transcript, settings.patience_s, settings.positions)
+        outcome, why = CheckOutcome.PASSED, ""
+        try:
+            await check.run(exam)
+        except (CheckFailed, NothingCame) as error:
+            outcome, why = (CheckOutcome.NOTED if check.is_note else CheckOutcome.FAILED), str(error)
+            transcript.note(f"failed: {error}")
+        return _result_of(
+            check, outcome, why, monotonic() - started_s, exam.measured, transcript.lines, bot.read_output()
+        )
+    raise AssertionError("unreachable: no context of the stack suppresses exceptions")
+
+
+def _result_of(
+    check: DoctorCheck,
+    outcome: CheckOutcome,
+    why: str,
+    seconds: float = 0.0,
+    measured: Measurements | None = None,
+    transcript: Sequence[str] = (),
+    output: str = "",
+) -> CheckResult:
+    measured = measured or Measurements()
+    return CheckResult(
+        check=check.name, what=check.what, outcome=outcome, why=why, mend=check.mend, see=f"{PAGE}#{check.section}",
+        line=check.line, seconds=seconds, notes=tuple(measured.notes), answer_ms=tuple(measured.answer_ms),
+        transcript=tuple(transcript), output=output,
+    )  # fmt: skip

@@ -1,0 +1,286 @@
+"""The steps of which checks are made: seat the bot, ask it, accept its move, end the match."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Final
+
+from seatwise.codec import MalformedMove
+from seatwise.doctor.examined_bot import ExaminedBot
+from seatwise.doctor.scripted_server import (
+    EXAMINED,
+    NothingCame,
+    ScriptedLobby,
+    ScriptedReferee,
+    ScriptedServer,
+    Transcript,
+)
+from seatwise.kits.codecs import CODECS
+from seatwise.v1 import lobby_service_pb2, match_pb2, play_service_pb2, time_control_pb2
+from seatwise_referee.game import IllegalMove, Seat
+from seatwise_referee.games.registry import GAMES
+
+GAME: Final = "ugo"
+SEED: Final = bytes(range(32))
+OPPONENT: Final = "bots/opponent/versions/1"
+MOST_REJECTIONS: Final = 10
+"""The offered `max_rejections`: so many illegal moves forfeit the seat."""
+
+_CODEC: Final = CODECS[GAME]
+
+
+class CheckFailed(Exception):  # it is an outcome
+    """The bot did something wrong. The text says what."""
+
+
+@dataclass(slots=True)
+class Measurements:
+    """Figures that a check has taken."""
+
+    answer_ms: list[float] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class ScriptedMatch:
+    """A match of UGO! in which the other seats play at random."""
+
+    def __init__(self, chance: random.Random, name: str, seat: int) -> None:
+        self.name = f"matches/{name}"
+        self.seat = Seat(seat)
+        self.prompt = 0
+        self._game: Any = GAMES[GAME]
+        self._chance = chance
+        self._state: Any = self._game.deal(2, chance.randbytes(32), self._game.complete_options({}))
+
+    def play_to_question(self) -> bool:
+        """Play until the bot's seat is asked. Return `False` if the match is over."""
+        while (prompt := self._game.prompt(self._state)) is not None:
+            seat = next(iter(prompt.seats))
+            if seat == self.seat:
+                return True
+            self._state = self._game.play(self._state, seat, self.any_move(seat))
+        return False
+
+    def any_move(self, seat: Seat | None = None) -> Any:
+        """Return a legal move."""
+        return self._chance.choice(
+            list(self._game.legal_moves(self._state, self.seat if seat is None else seat))
+        )
+
+    def play_move(self, move: Any) -> None:
+        """Play a move of the bot. Raises `IllegalMove`."""
+        self._state = self._game.play(self._state, self.seat, move)
+
+    def play_answer(self, submitted: play_service_pb2.SubmitMove) -> str:
+        """Play the move that the bot has sent. Return why it is illegal; empty if it is legal."""
+        payload = submitted.WhichOneof("move")
+        if payload != GAME:
+            return f"the field of the game {GAME} is not set, but {payload or 'none'}"
+        try:
+            self.play_move(_CODEC.decode_move(submitted.ugo))
+        except (IllegalMove, MalformedMove) as error:
+            return str(error)
+        return ""
+
+    def make_update(self, receipt: bytes, *, to_act: bool = True) -> play_service_pb2.Update:
+        """Return the question, with the view of the seat."""
+        prompt = self._game.prompt(self._state)
+        update = play_service_pb2.Update(
+            prompt=self.prompt,
+            to_act=to_act,
+            pace=prompt.pace,
+            receipt=receipt,
+            time=play_service_pb2.TimeLeft(move_ms=1000, bank_ms=10_000),
+        )
+        update.ugo.ParseFromString(bytes(_CODEC.encode_view(self._game.view(self._state, self.seat))))
+        return update
+
+
+class Examination:
+    """One check: a fresh bot, and the server that the check directs."""
+
+    def __init__(
+        self,
+        server: ScriptedServer,
+        bot: ExaminedBot,
+        transcript: Transcript,
+        patience_s: float,
+        positions: int = 200,
+    ) -> None:
+        self.server = server
+        self.bot = bot
+        self.transcript = transcript
+        self.patience_s = patience_s
+        """The longest wait for anything that is due, in seconds."""
+        self.positions = positions
+        """How many questions the check of moves asks."""
+        self.chance = random.Random(7)
+        self.measured = Measurements()
+        self.lobby: ScriptedLobby
+        self._referee: ScriptedReferee | None = None
+        self._matches = 0
+
+    # The lobby
+
+    async def wait_for_lobby(self, patience_s: float | None = None) -> ScriptedLobby:
+        """Return the next Attend stream, and make it the one that offers."""
+        self.lobby = await _next_of(self.server.lobbies, patience_s or self.patience_s, "no Attend stream")
+        return self.lobby
+
+    async def wait_for_attendance(self) -> lobby_service_pb2.AttendRequest:
+        """Return the first request over the next Attend stream."""
+        request: lobby_service_pb2.AttendRequest = await (await self.wait_for_lobby()).read(self.patience_s)
+        return request
+
+    async def offer_seat(
+        self, match: ScriptedMatch, *, epoch: int = 1, address: str = "", extra: bytes = b""
+    ) -> None:
+        """Offer a seat."""
+        bots = [OPPONENT, OPPONENT]
+        bots[match.seat] = EXAMINED
+        offer = lobby_service_pb2.SeatOffer(
+            match=match.name, seat=match.seat, epoch=epoch, bots=bots, game=f"games/{GAME}", address=address,
+            commitment=sha256(SEED).digest(), options={"rounds": "4"},
+            time_control=time_control_pb2.TimeControl(
+                free_ms={"card": 1000, "arrange": 1000}, bank_ms=10_000, setup_ms=10_000, grace_ms=50, max_strikes=3,
+                max_rejections=MOST_REJECTIONS, allowance_cap_ms=100, handover_ms=250,
+            ),
+        )  # fmt: skip
+        offer.MergeFromString(extra)
+        await self.lobby.send(lobby_service_pb2.AttendResponse(offer=offer))
+
+    # The referee
+
+    def new_match(self, seat: int = 0) -> ScriptedMatch:
+        """Return a new match in which the bot has this seat."""
+        self._matches += 1
+        return ScriptedMatch(self.chance, f"doctor-{self._matches}", seat)
+
+    async def seat_bot(self, seat: int = 0) -> ScriptedMatch:
+        """Offer a seat of a new match, and wait until the bot sits down."""
+        match = self.new_match(seat)
+        await self.offer_seat(match)
+        await self.wait_for_sit(match)
+        return match
+
+    async def wait_for_sit(
+        self, match: ScriptedMatch, referee: ScriptedReferee | None = None
+    ) -> play_service_pb2.PlayRequestItem:
+        """Return the item with which the bot sits down in this match."""
+        item = await self.wait_for_item("sit", referee)
+        if (item.match, item.seat) != (match.name, match.seat):
+            raise CheckFailed(
+                f"it sat down at {item.match} seat {item.seat}, and was offered {match.name} seat {match.seat}"
+            )
+        return item
+
+    async def referee(self, patience_s: float | None = None) -> ScriptedReferee:
+        """Return the Play stream of the bot: the newest, or the next one."""
+        while self._referee is None or self._referee.is_gone.is_set() or not self.server.referees.empty():
+            self._referee = await _next_of(
+                self.server.referees, patience_s or self.patience_s, "no Play stream"
+            )
+        return self._referee
+
+    def direct_referee_of(self, other: ScriptedServer) -> None:
+        """Direct the referee of another server from now on."""
+        self.server.referees, self._referee = other.referees, None
+
+    async def wait_for_item(
+        self, kind: str, referee: ScriptedReferee | None = None, patience_s: float | None = None
+    ) -> play_service_pb2.PlayRequestItem:
+        """Return the next item of this kind. Pongs are passed over, and so is a second `sit` while a move is due."""
+        stream = referee or await self.referee()
+        while True:
+            item: play_service_pb2.PlayRequestItem = await self._read_item(stream, kind, patience_s)
+            found = item.WhichOneof("action")
+            if found == kind:
+                return item
+            if found != "pong" and (found, kind) != ("sit", "submit_move"):
+                raise CheckFailed(f"it sent {found or 'an empty item'} where {kind} was due")
+
+    async def _read_item(self, stream: ScriptedReferee, kind: str, patience_s: float | None) -> Any:
+        waited_s = patience_s or self.patience_s
+        try:
+            return await stream.read(waited_s)
+        except NothingCame:
+            raise NothingCame(f"no {kind} came for {waited_s:g} s") from None
+
+    async def say(self, match: ScriptedMatch, epoch: int = 1, **event: Any) -> None:
+        """Send one item of the match."""
+        await (await self.referee()).send(self.response(self.item(match, epoch, **event)))
+
+    @staticmethod
+    def item(match: ScriptedMatch, epoch: int = 1, **event: Any) -> play_service_pb2.PlayResponseItem:
+        """Return an item of the match."""
+        return play_service_pb2.PlayResponseItem(match=match.name, seat=match.seat, epoch=epoch, **event)
+
+    @staticmethod
+    def response(*items: play_service_pb2.PlayResponseItem) -> play_service_pb2.PlayResponse:
+        """Return a message with these items."""
+        return play_service_pb2.PlayResponse(items=items)
+
+    def next_question(self, match: ScriptedMatch) -> play_service_pb2.Update:
+        """Return the next question of the match."""
+        if not match.play_to_question():
+            raise CheckFailed("the match of the doctor was over too early; this is a fault of the doctor")
+        match.prompt += 1
+        return match.make_update(b"receipt %d" % match.prompt)
+
+    async def ask(self, match: ScriptedMatch, epoch: int = 1, **others: Any) -> play_service_pb2.Update:
+        """Ask the bot the next question."""
+        update = self.next_question(match)
+        await self.say(match, epoch, update=update, **others)
+        return update
+
+    async def read_move(
+        self, match: ScriptedMatch, referee: ScriptedReferee | None = None
+    ) -> play_service_pb2.PlayRequestItem:
+        """Return the bot's next move. It must answer the open prompt of this match."""
+        item = await self.wait_for_item("submit_move", referee)
+        if (item.match, item.seat) != (match.name, match.seat):
+            raise CheckFailed(f"it moved in {item.match} seat {item.seat}, and {match.name} was asked")
+        if item.submit_move.prompt != match.prompt:
+            raise CheckFailed(f"it answered prompt {item.submit_move.prompt}, and {match.prompt} is open")
+        return item
+
+    async def accept_move(
+        self, match: ScriptedMatch, item: play_service_pb2.PlayRequestItem, epoch: int = 1
+    ) -> None:
+        """Accept a move, and play any legal one in its place."""
+        match.play_move(match.any_move())
+        accepted = play_service_pb2.MoveAccepted(
+            request_id=item.submit_move.request_id, receipt=b"accepted %d" % match.prompt
+        )
+        await self.say(match, epoch, move_accepted=accepted)
+
+    async def ask_and_accept(self, match: ScriptedMatch) -> play_service_pb2.PlayRequestItem:
+        """Ask one question, and accept the answer."""
+        await self.ask(match)
+        item = await self.read_move(match)
+        await self.accept_move(match, item)
+        return item
+
+    async def finish(self, match: ScriptedMatch, seed: bytes = SEED, epoch: int = 1) -> None:
+        """End the match."""
+        result = match_pb2.Result(
+            points=[7, 3], outcome_ranks=[1, 2], ranks=[1, 2], endings=[match_pb2.ENDING_COMPLETED] * 2
+        )
+        await self.say(match, epoch, match_ended=play_service_pb2.MatchEnded(result=result, seed=seed))
+
+    async def play_on(self) -> None:
+        """See that the bot goes on: it takes another match, and answers."""
+        match = await self.seat_bot()
+        await self.ask_and_accept(match)
+        await self.finish(match)
+
+
+async def _next_of(queue: asyncio.Queue[Any], patience_s: float, what: str) -> Any:
+    try:
+        async with asyncio.timeout(patience_s):
+            return await queue.get()
+    except TimeoutError:
+        raise NothingCame(f"{what} was opened for {patience_s:g} s") from None

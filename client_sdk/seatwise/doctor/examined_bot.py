@@ -1,0 +1,119 @@
+"""The bot that is examined, as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import IO, Protocol, TypeAlias
+
+from seatwise.bot_errors import UsageError
+from seatwise.defaults import TOKEN_VARIABLE
+
+TOKEN = "doctor"
+MOST_OUTPUT = 4000
+"""How many characters of the bot's output are kept, from its end."""
+
+
+class ExaminedBot(Protocol):
+    """A running bot."""
+
+    def read_output(self) -> str:
+        """Return the end of what it has printed."""
+        ...
+
+    def interrupt(self) -> None:
+        """Do what Ctrl-C does."""
+        ...
+
+    async def wait_for_end(self) -> None:
+        """Return when it has ended."""
+        ...
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory that it holds; 0 where that is not known."""
+        ...
+
+
+BotStarter: TypeAlias = Callable[[str], AbstractAsyncContextManager[ExaminedBot]]
+"""Starts a fresh bot that plays at this address, and stops it at the end of the context."""
+
+
+def process_starter(command: Sequence[str]) -> BotStarter:
+    """Return a starter for a command line, in which {address} and {token} are replaced."""
+    if not any("{address}" in part for part in command):
+        raise UsageError(
+            "the command has no {address}: write it where the server's address belongs, as in "
+            "seatwise doctor -- ./my-bot --address {address}"
+        )
+
+    @asynccontextmanager
+    async def start(address: str) -> AsyncIterator[ExaminedBot]:
+        filled = [part.replace("{address}", address).replace("{token}", TOKEN) for part in command]
+        with tempfile.TemporaryFile() as output:
+            bot = await _start_process(filled, output)
+            try:
+                yield bot
+            finally:
+                await bot.stop()
+
+    return start
+
+
+async def _start_process(command: Sequence[str], output: IO[bytes]) -> ProcessBot:
+    environment = {**os.environ, TOKEN_VARIABLE: TOKEN}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=output, env=environment,
+            start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise UsageError(f"{command[0]}: cannot be started: {error.strerror}") from None
+    return ProcessBot(process, output)
+
+
+class ProcessBot:
+    """A bot as a process with a process group of its own, so that nothing of it is left running."""
+
+    def __init__(self, process: asyncio.subprocess.Process, output: IO[bytes]) -> None:
+        self._process = process
+        self._output = output
+
+    def read_output(self) -> str:
+        """See `ExaminedBot`."""
+        size = os.fstat(self._output.fileno()).st_size
+        data = os.pread(self._output.fileno(), MOST_OUTPUT, max(0, size - MOST_OUTPUT))
+        return data.decode(errors="replace")
+
+    def interrupt(self) -> None:
+        """See `ExaminedBot`."""
+        self._signal(signal.SIGINT)
+
+    async def wait_for_end(self) -> None:
+        """See `ExaminedBot`."""
+        await self._process.wait()
+
+    @property
+    def memory_bytes(self) -> int:
+        """See `ExaminedBot`."""
+        try:
+            with open(f"/proc/{self._process.pid}/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except OSError:
+            return 0
+
+    async def stop(self) -> None:
+        """Kill the process and all that it has started."""
+        self._signal(signal.SIGKILL)
+        await self._process.wait()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+
+__all__ = ["TOKEN", "BotStarter", "ExaminedBot", "ProcessBot", "process_starter"]

@@ -1,0 +1,185 @@
+"""`seatwise doctor`: a good client passes, and each planted fault is found by exactly its check."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import fromstring
+
+import pytest
+from doubles.raw_bot import raw_bot
+
+from seatwise.bot_errors import UsageError
+from seatwise.cli import main
+from seatwise.doctor.checks import CHECKS
+from seatwise.doctor.doctor import CheckOutcome, DoctorReport, DoctorSettings, examine_bot
+from seatwise.doctor.junit import junit_of
+
+PATIENCE_S = 15.0
+"""A fault that is a silence takes as long as this to be found."""
+
+FAULTS = {
+    "has_no_token": "attends",
+    "has_one_nonce": "sits_down",
+    "plays_any_card": "plays_legal_moves",
+    "answers_no_pings": "answers_pings",
+    "reads_one_question": "plays_many_matches",
+    "answers_twice": "answers_once",
+    "never_comes_back": "comes_back",
+    "forgets_receipts": "shows_receipt",
+    "moves_again": "repeats_move",
+    "ignores_epochs": "follows_epoch",
+    "answers_the_old_referee": "ignores_old_referee",
+    "follows_stale_offers": "ignores_stale_offer",
+    "never_gives_up": "survives_illegal",
+    "ends_at_rejections": "survives_rejections",
+    "ends_when_closed": "survives_closed",
+    "drains": "drains",
+    "stops_at_the_first_loss": "returns_to_lobby",
+    "hammers": "backs_off",
+    "ignores_retry_after": "waits_retry_after",
+    "ignores_final": "stops_for_good",
+    "breaks_at_unknown_fields": "passes_over_unknown_fields",
+    "breaks_at_unknown_enums": "passes_over_unknown_enums",
+    "takes_small_messages": "takes_large_message",
+    "breaks_at_a_wrong_seed": "survives_wrong_seed",
+}
+"""The faults of `doubles.raw_bot`, each with the check that must find it."""
+
+SOON_FOUND = {
+    "has_no_token", "has_one_nonce", "plays_any_card", "answers_twice", "forgets_receipts", "moves_again",
+    "answers_the_old_referee", "never_gives_up", "hammers", "ignores_retry_after", "ignores_final", "answers_no_pings",
+}  # fmt: skip
+"""Faults that `make test` looks for, too. The others are silences, so each takes as long as the patience."""
+
+
+def settings(**others: Any) -> DoctorSettings:
+    return DoctorSettings(**{"patience_s": PATIENCE_S, "positions": 40, "jobs": 30, **others})
+
+
+async def examine(fault: str = "", **others: Any) -> DoctorReport:
+    return await examine_bot(partial(raw_bot, fault=fault), settings(**others), lambda _: None)
+
+
+def found_by(report: DoctorReport, outcome: CheckOutcome = CheckOutcome.FAILED) -> list[str]:
+    return [each.check for each in report.results if each.outcome is outcome]
+
+
+async def test_a_good_client_passes_every_check() -> None:
+    report = await examine(patience_s=60.0)
+    assert {each.check: each.why for each in report.results if each.outcome is not CheckOutcome.PASSED} == {}
+    assert len(report.results) == len(CHECKS) - 1
+    assert not any(each.notes for each in report.results)
+    assert report.answer_ms["p50"] <= report.answer_ms["p99"] <= report.answer_ms["max"]
+
+
+@pytest.mark.parametrize(
+    "fault", [name if name in SOON_FOUND else pytest.param(name, marks=pytest.mark.slow) for name in FAULTS]
+)
+async def test_each_planted_fault_is_found_by_exactly_its_check(fault: str) -> None:
+    assert found_by(await examine(fault)) == [FAULTS[fault]]
+
+
+def test_every_check_has_a_planted_fault() -> None:
+    without = {"plays_over_slow_link"}  # a client that fails there fails at any busy moment
+    assert {check.name for check in CHECKS if not check.is_note} - without == set(FAULTS.values())
+
+
+async def test_a_check_is_left_out_if_one_that_it_needs_has_failed() -> None:
+    report = await examine("never_comes_back", only=("comes_back", "repeats_move"), patience_s=2.0)
+    assert found_by(report) == ["comes_back"]
+    assert found_by(report, CheckOutcome.SKIPPED) == ["repeats_move"]
+    assert report.results[1].why == "it needs comes_back"
+
+
+async def test_a_bot_that_does_nothing_fails_and_the_transcript_shows_how_far_it_came() -> None:
+    report = await examine("ends_when_closed", only=("survives_closed",), patience_s=2.0)
+    [result] = report.results
+    assert any("AttendResponse {closed {" in line for line in result.transcript)
+    assert any("< PlayRequest {items {" in line for line in result.transcript)
+    assert result.transcript[-1].endswith(result.why)
+    assert result.see == "docs/protocol.md#wait-for-matches-lobbyserviceattend"
+
+
+def test_each_check_quotes_a_line_of_its_section_of_the_protocol() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text()
+    sections: dict[str, str] = {}
+    for part in text.split("\n#")[1:]:
+        heading = part.partition("\n")[0].lstrip("# ").lower().replace("`", "")
+        anchor = "".join(letter for letter in heading if letter.isalnum() or letter in " -").replace(" ", "-")
+        sections[anchor] = part
+    for check in CHECKS:
+        assert check.line in sections[check.section], check.name
+
+
+async def test_junit_has_a_case_for_each_check() -> None:
+    report = await examine("has_one_nonce", only=("attends", "sits_down", "answers_once"))
+    suite = fromstring(junit_of(report))
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
+    failure = suite.find("testcase[@name='sits_down']/failure")
+    assert failure is not None
+    assert "the same nonce in two matches" in str(failure.get("message"))
+    assert "Draw 32 new random bytes" in str(failure.text)
+
+
+async def test_a_check_that_there_is_not_is_refused() -> None:
+    with pytest.raises(UsageError, match="--only flies: there is no such check; there are answers_alike"):
+        await examine(only=("flies",))
+
+
+# The command
+
+BOT = """
+import sys, seatwise
+class First(seatwise.Bot):
+    def choose(self, view):
+        return view.legal_cards[0]
+seatwise.run(First, address=sys.argv[1])
+"""
+
+
+def test_a_bot_of_the_sdk_passes_as_a_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bot.py").write_text(BOT)
+    only = ("attends", "plays_legal_moves", "drains", "stops_for_good", "survives_wrong_seed")
+    named = [part for name in only for part in ("--only", name)]
+    command = ["--", sys.executable, str(tmp_path / "bot.py"), "{address}"]
+    junit = tmp_path / "doctor.xml"
+    assert main(["doctor", "--json", "--positions", "60", "--junit", str(junit), *named, *command]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [each["outcome"] for each in told["checks"]] == ["passed"] * 5
+    assert (told["ok"], told["suite"]) == (True, "seatwise-doctor/1")
+    assert [note for each in told["checks"] for note in each["notes"]] == []
+    assert b'failures="0"' in junit.read_bytes()
+
+
+def test_a_bot_that_breaks_is_shown_with_what_it_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    command = [
+        "--",
+        sys.executable,
+        "-c",
+        "import sys; sys.exit('no such bot at ' + sys.argv[1])",
+        "{address}",
+    ]
+    assert main(["doctor", "--only", "attends", "--patience", "2", *command]) == 1
+    told = capsys.readouterr().out
+    assert "FAILED attends: no Attend stream was opened for 2 s" in told
+    assert "no such bot at 127.0.0.1:" in told
+    assert "1 to mend: 1 checks" in told
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ([], "give the command that starts the bot"),
+        (["--", "./bot"], "the command has no {address}"),
+        (["--", "/no/such/bot", "{address}"], "/no/such/bot: cannot be started"),
+    ],
+)
+def test_mistakes_in_the_command_are_told(
+    command: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", *command]) == 2
+    assert said in capsys.readouterr().err
