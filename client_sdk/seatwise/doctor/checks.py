@@ -20,10 +20,10 @@ GRACE_S: Final = 0.4
 REFUSED_S: Final = 2.0
 """How long the lobby is away in the check of the waits between attempts, in seconds."""
 
-MOST_ATTEMPTS: Final = 40
+MOST_RETURNS: Final = 40
 """More attempts than this within `REFUSED_S` are no back-off: the waits of the protocol give about six."""
 
-RETRY_AFTER_S: Final = 2
+ASKED_WAIT_S: Final = 2
 LARGE_TEXT: Final = "x" * 200_000
 """Makes a message nearly as large as the largest that a server sends."""
 
@@ -527,13 +527,13 @@ async def check_backs_off(exam: Examination) -> None:
     await exam.wait_for_attendance()
     started_s, attempts = monotonic(), 0
     exam.lobby.end("UNAVAILABLE", "STORE_UNAVAILABLE")
-    while (left_s := REFUSED_S - (monotonic() - started_s)) > 0 and attempts <= MOST_ATTEMPTS:
+    while (left_s := REFUSED_S - (monotonic() - started_s)) > 0 and attempts <= MOST_RETURNS:
         try:
             (await exam.wait_for_lobby(left_s)).end("UNAVAILABLE", "STORE_UNAVAILABLE")
         except NothingCame:
             break
         attempts += 1
-    if attempts > MOST_ATTEMPTS:
+    if attempts > MOST_RETURNS:
         raise CheckFailed(f"it came back {attempts} times within {monotonic() - started_s:.1f} s")
     await exam.wait_for_attendance()
 
@@ -547,11 +547,11 @@ async def check_backs_off(exam: Examination) -> None:
 async def check_waits_retry_after(exam: Examination) -> None:
     await exam.wait_for_attendance()
     ended_s = monotonic()
-    exam.lobby.end("RESOURCE_EXHAUSTED", "SERVER_FULL", retry_after=str(RETRY_AFTER_S))
+    exam.lobby.end("RESOURCE_EXHAUSTED", "SERVER_FULL", retry_after=str(ASKED_WAIT_S))
     await exam.wait_for_attendance()
-    if monotonic() - ended_s < RETRY_AFTER_S:
+    if monotonic() - ended_s < ASKED_WAIT_S:
         raise CheckFailed(
-            f"it came back after {monotonic() - ended_s:.1f} s, and was asked to wait {RETRY_AFTER_S} s"
+            f"it came back after {monotonic() - ended_s:.1f} s, and was asked to wait {ASKED_WAIT_S} s"
         )
 
 

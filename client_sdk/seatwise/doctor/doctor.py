@@ -17,7 +17,7 @@ from seatwise.doctor.examined_bot import BotStarter
 from seatwise.doctor.scripted_server import NothingCame, Transcript, scripted_server
 from seatwise.doctor.slow_link import slow_link
 
-PAGE = "docs/protocol.md"
+PROTOCOL_PAGE = "docs/protocol.md"
 
 
 class CheckOutcome(StrEnum):
@@ -196,7 +196,7 @@ def _result_of(
 ) -> CheckResult:
     measured = measured or Measurements()
     return CheckResult(
-        check=check.name, what=check.what, outcome=outcome, why=why, mend=check.mend, see=f"{PAGE}#{check.section}",
+        check=check.name, what=check.what, outcome=outcome, why=why, mend=check.mend, see=f"{PROTOCOL_PAGE}#{check.section}",
         line=check.line, seconds=seconds, notes=tuple(measured.notes), answer_ms=tuple(measured.answer_ms),
         transcript=tuple(transcript), output=output,
     )  # fmt: skip

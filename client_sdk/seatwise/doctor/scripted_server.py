@@ -16,7 +16,7 @@ from seatwise.v1 import error_pb2, lobby_service_pb2, play_service_pb2
 EXAMINED: Final = "bots/examined/versions/1"
 """The name of the bot that is examined."""
 
-LONGEST_LINE: Final = 400
+LONGEST_SHOWN: Final = 400
 
 
 class NothingCame(Exception):  # it is an outcome, which a check may expect
@@ -32,7 +32,7 @@ class Transcript:
 
     def note(self, text: str) -> None:
         """Add a line."""
-        shown = text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}..."
+        shown = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
         self.lines.append(f"{monotonic() - self._started_s:7.3f} s  {shown}")
 
     def note_message(self, arrow: str, message: Any) -> None:

@@ -12,11 +12,26 @@ if TYPE_CHECKING:
     from seatwise_referee.games.ubongo.state import BuiltLayout, UbongoState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class UbongoView:
     """Everything that one seat may know.
 
     It has no field for another seat's hand, nor for another seat's layout before the round is over.
+
+    Attributes:
+        seat: The viewer; `None` is a spectator.
+        round: The round being played, from 1.
+        rounds: Number of rounds in the match.
+        hand: Your nine sides, laid or not: `side.card` and `side.symbols`.
+        layout: The cards that you have laid.
+        laid: Number of cards that each seat has laid, by seat.
+        building: The seats that still build in this round.
+        offers: The seats among them that agree to end the round.
+        out: The seats that called in this round although their cards do not fit.
+        points: The points of each finished round, by seat.
+        last_round: The final layout of each seat in the last finished round, by seat.
+
+    `print(view)` shows it on one screen, with the layouts shortened.
     """
 
     seat: Seat | None
@@ -53,6 +68,22 @@ class UbongoView:
 
     last_round: tuple[BuiltLayout, ...]
     """The final layout of each seat in the last finished round, by seat; empty in the first round."""
+
+    def __repr__(self) -> str:
+        """Return the view on one screen. It shortens the layouts of the last round to their numbers of cards."""
+        hand = [f"{side.card} {side.symbols}" for side in self.hand]
+        lines = [
+            f"UbongoView(seat={self.seat}, round={self.round} of {self.rounds},",
+            *(f"  hand: {', '.join(hand[first : first + 5])}" for first in range(0, len(hand), 5)),
+            *(
+                f"  layout: {' '.join(map(str, map(tuple, self.layout[at : at + 3])))}"
+                for at in range(0, len(self.layout), 3)
+            ),
+            f"  laid={self.laid}, building={self.building}, offers={self.offers}, out={self.out},",
+            *(f"  points[{number}]: {points}" for number, points in enumerate(self.points)),
+            f"  last_round: {len(self.last_round)} layouts)",
+        ]
+        return "\n".join(lines)
 
 
 def view_of(state: UbongoState, seat: Seat | None) -> UbongoView:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,30 @@ if TYPE_CHECKING:
     from seatwise_referee.games.ugo.kingdoms import Kingdom
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class UgoView:
-    """Everything that one seat may know. It has no field for another seat's cards."""
+    """Everything that one seat may know. It has no field for another seat's cards.
+
+    Attributes:
+        seat: The viewer; `None` is a spectator.
+        round: The round being played, from 1.
+        rounds: Number of rounds in the match.
+        starter: The seat that led the first trick of this round.
+        hand: Your cards, in the order of their numbers.
+        hand_sizes: Number of cards that each seat holds, by seat.
+        leader: The seat that led, or leads, the trick on the table.
+        trick: The cards on the table in the order played, the leader's first.
+        legal_cards: The cards that you may play now; empty if you are not asked for a card.
+        won_cards: The cards that the winner of the last trick must still lay.
+        arranger: The seat that must lay them; `None` at all other times.
+        kingdoms: By seat: `sections` (five stacks, from bottom to top), `tops` and `farmers`.
+        supply: Number of farmers left for all.
+        points: The points of each finished round, by seat.
+        tricks: The finished tricks of this round, oldest first: `leader`, `cards`, `winner`, `laid`.
+        last_round: The tricks of the round before.
+
+    `print(view)` shows it on one screen, with the stacks and the history shortened.
+    """
 
     seat: Seat | None
     """The viewer; `None` is a spectator."""
@@ -65,6 +87,35 @@ class UgoView:
 
     last_round: tuple[Trick, ...]
     """The tricks of the round before, oldest first."""
+
+    def __repr__(self) -> str:
+        """Return the view on one screen. It shortens stacks to their tops, and the history to the last trick."""
+        lines = [
+            f"UgoView(seat={self.seat}, round={self.round} of {self.rounds}, starter={self.starter}, leader={self.leader},",
+            f"  hand=({_list_cards(self.hand)}), hand_sizes={self.hand_sizes},",
+            f"  legal_cards=({_list_cards(self.legal_cards)}),",
+            f"  trick=({_list_cards(self.trick)}), won_cards=({_list_cards(self.won_cards)}), arranger={self.arranger},",
+            f"  supply={self.supply}, points={self.points},",
+            *(f"  kingdoms[{seat}]: {_describe_kingdom(each)}" for seat, each in enumerate(self.kingdoms)),
+            f"  tricks: {_describe_tricks(self.tricks)}; last_round: {len(self.last_round)} tricks)",
+        ]
+        return "\n".join(lines)
+
+
+def _list_cards(cards: Iterable[UgoCard]) -> str:
+    return " ".join(map(str, cards))
+
+
+def _describe_kingdom(kingdom: Kingdom) -> str:
+    stacks = (f"{cards[-1]} on {len(cards) - 1}" if cards else "-" for cards in kingdom.sections)
+    return f"{', '.join(stacks)}; {kingdom.farmers} farmers"
+
+
+def _describe_tricks(tricks: Sequence[Trick]) -> str:
+    if not tricks:
+        return "none finished"
+    last = tricks[-1]
+    return f"{len(tricks)} finished, the last {_list_cards(last.cards)} from seat {last.leader}, won by {last.winner}"
 
 
 def view_of(state: UgoState, seat: Seat | None) -> UgoView:
