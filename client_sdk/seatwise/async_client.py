@@ -243,6 +243,19 @@ class AsyncClient:
         request = bot_service_pb2.GetBotRequest(name=name)
         return (await self._call_bots("GetBot", request, bot_service_pb2.GetBotResponse)).bot
 
+    async def list_bots(self, page_size: int = 0, page_token: str = "") -> bot_service_pb2.ListBotsResponse:
+        """List all bots, in the order of their names.
+
+        Args:
+            page_size: The most bots on the page; 0 means 50, and more than 1000 means 1000.
+            page_token: The `next_page_token` of the page before; empty for the first page.
+
+        Returns:
+            The page, with its `bots` and its `next_page_token`.
+        """
+        request = bot_service_pb2.ListBotsRequest(page_size=page_size, page_token=page_token)
+        return await self._call_bots("ListBots", request, bot_service_pb2.ListBotsResponse)
+
     async def list_opponents(
         self, name: str, page_size: int = 0, page_token: str = ""
     ) -> bot_service_pb2.ListOpponentsResponse:

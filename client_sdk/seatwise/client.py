@@ -71,6 +71,7 @@ class Client:
     revoke_token = _wait_for(AsyncClient.revoke_token)
     delete_bot = _wait_for(AsyncClient.delete_bot)
     get_bot = _wait_for(AsyncClient.get_bot)
+    list_bots = _wait_for(AsyncClient.list_bots)
     list_opponents = _wait_for(AsyncClient.list_opponents)
 
     create_match = _wait_for(AsyncClient.create_match)

@@ -32,6 +32,7 @@ COMMAND_HELP = {
     "check-game": "check a game from outside, as its author should",
     "serve": "run a server",
     "demo": "run a demonstration: a server, a ladder, four bots, verified records",
+    "bots": "register, list and manage bots",
     "match": "create, list, show and watch the matches of a server",
     "ladder": "create ladders and show their standings",
     "league": "run a league from a file and publish its table",

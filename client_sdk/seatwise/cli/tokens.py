@@ -47,6 +47,13 @@ def token_at(address: str, given: str | None, *, as_admin: bool = True) -> str:
     return given or os.environ.get(TOKEN_VARIABLE) or here or ""
 
 
+def own_bots() -> list[str]:
+    """Return the bots whose tokens are on this machine. Format: bots/{bot}/versions/{version}."""
+    files = sorted((data_folder() / "bots").glob("*.token"))
+    parts = [file.name.removesuffix(".token").partition(".") for file in files]
+    return [f"bots/{bot}/versions/{version}" for bot, _, version in parts]
+
+
 def slug_of(name: str) -> str:
     """Return the name of a bot for the name of a class: my-bot for MyBot."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name)

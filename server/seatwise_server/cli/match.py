@@ -11,10 +11,11 @@ from typing import Any
 
 from google.protobuf.json_format import MessageToDict
 
+from seatwise.bot_errors import UsageError
 from seatwise.cli import arguments
 from seatwise.cli.command import Command
 from seatwise.cli.security import security_of
-from seatwise.cli.tokens import token_at
+from seatwise.cli.tokens import own_bots, token_at
 from seatwise.client import Client
 from seatwise.codec.json_values import unwrap_json_values
 from seatwise.kits import DEFAULT_GAME
@@ -22,6 +23,7 @@ from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
 from seatwise_referee.games.registry import GAMES
 from seatwise_server.cli import table
 from seatwise_server.cli.asking import add_arguments, parse_options
+from seatwise_server.cli.bots import full_bot_name
 
 MATCH_COLUMNS = ("match", "created", "game", "state", "bots", "points", "ranks")
 
@@ -91,6 +93,11 @@ def _add_filters(listing: ArgumentParser) -> None:
     listing.add_argument(
         "--bot", help="only matches of this bot: bots/NAME/versions/V, or NAME for version 1"
     )
+    listing.add_argument(
+        "--mine",
+        action="store_true",
+        help="only matches of the bots that have registered themselves from this machine",
+    )
     listing.add_argument("--game", help=f"only matches of this game, such as {DEFAULT_GAME}")
     listing.add_argument("--competition", metavar="NAME", help="only matches of ladders/NAME or leagues/NAME")
     listing.add_argument(
@@ -146,14 +153,37 @@ def _parse_deal_set(text: str) -> match_pb2.DealSet:
 
 
 def _list_matches(client: Client, args: Namespace) -> int:
+    matches = _read_mine(client, args) if args.mine else _read_matches(client, args, args.bot or "")
+    if args.json:
+        for match in matches:
+            print(json.dumps(_to_dict(match)))
+    elif matches:
+        table.show_table("Matches, newest first", MATCH_COLUMNS, [_match_row(match) for match in matches])
+        _print_withheld(matches)
+    else:
+        filters = (args.bot, args.mine, args.game, args.competition, args.state, args.since, args.until)
+        print("No match fits." if any(filters) else "There are no matches yet.")
+    return 0
+
+
+def _read_mine(client: Client, args: Namespace) -> list[match_pb2.Match]:
+    """Return the newest matches of all bots whose tokens are on this machine, each once."""
+    names = own_bots()
+    if not names:
+        raise UsageError("--mine: no bot has registered itself from this machine; name one with --bot")
+    found = {match.name: match for name in names for match in _read_matches(client, args, name)}
+    newest = sorted(found.values(), key=lambda match: match.create_time.ToNanoseconds(), reverse=True)
+    return newest[: args.count]
+
+
+def _read_matches(client: Client, args: Namespace, bot: str) -> list[match_pb2.Match]:
     matches: list[match_pb2.Match] = []
     token = ""
-    bot = args.bot if not args.bot or "/" in args.bot else f"bots/{args.bot}/versions/1"
     while len(matches) < args.count:
         page = client.list_matches(
             min(args.count - len(matches), 1000),
             token,
-            bot=bot or "",
+            bot=full_bot_name(bot) if bot else "",
             game=args.game or "",
             competition=args.competition or "",
             state=args.state or "",
@@ -164,16 +194,7 @@ def _list_matches(client: Client, args: Namespace) -> int:
         token = page.next_page_token
         if not token:
             break
-    if args.json:
-        for match in matches:
-            print(json.dumps(_to_dict(match)))
-    elif matches:
-        table.show_table("Matches, newest first", MATCH_COLUMNS, [_match_row(match) for match in matches])
-        _print_withheld(matches)
-    else:
-        filters = (args.bot, args.game, args.competition, args.state, args.since, args.until)
-        print("No match fits." if any(filters) else "There are no matches yet.")
-    return 0
+    return matches
 
 
 def _show_match(client: Client, args: Namespace) -> int:

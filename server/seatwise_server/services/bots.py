@@ -102,9 +102,11 @@ class BotService:
             page = await self._bots.list_page(page_size(request.page_size), request.page_token)
         except BadPageToken as bad:
             raise Refusal("INVALID_ARGUMENT", str(bad)) from None
-        return pb.ListBotsResponse(
-            bots=map(resources.bot_resource, page.bots), next_page_token=page.next_page_token
-        )
+        bots = list(map(resources.bot_resource, page.bots))
+        present = await self._attendances.present_bots([bot.name for bot in bots])
+        for bot in bots:
+            bot.attending = bot.name in present
+        return pb.ListBotsResponse(bots=bots, next_page_token=page.next_page_token)
 
     async def list_opponents(
         self, caller: Caller, request: pb.ListOpponentsRequest

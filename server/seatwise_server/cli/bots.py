@@ -1,0 +1,154 @@
+"""`seatwise bots`: registers, lists and manages bots from a terminal."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+
+from seatwise.cli.command import Command
+from seatwise.cli.security import security_of
+from seatwise.cli.tokens import token_at
+from seatwise.client import Client
+from seatwise.defaults import TOKEN_VARIABLE
+from seatwise.v1 import bot_pb2
+from seatwise_server.cli import table
+from seatwise_server.cli.asking import add_arguments
+
+BOT_COLUMNS = ("bot", "owner", "registered", "attends", "token last used", "state")
+BOT_PAGE = 1000
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the verbs and their arguments."""
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    register = _add_verb(verbs, "register", "register a bot, and print its token (admin)", _register_bot)
+    register.add_argument("bot", metavar="NAME", help="lower-case letters, digits and dashes, as in my-bot")
+    register.add_argument(
+        "--version",
+        default="1",
+        help="version of the bot; each is a player of its own (default: %(default)s)",
+    )
+    register.add_argument("--owner", default="", help="person or team responsible for it; it can be erased")
+    listing = _add_verb(verbs, "list", "list all bots", _list_bots)
+    listing.add_argument("--attending", action="store_true", help="only bots that attend now")
+    listing.add_argument("--owner", default="", help="only bots of this owner")
+    attending = _add_verb(verbs, "attending", "list the bots that attend now", _list_bots)
+    attending.set_defaults(attending=True, owner="")
+    for name, text, act in (
+        ("show", "show one bot", _show_bot),
+        ("rotate", "give a bot a new token; the old one ends (admin)", _rotate_token),
+        ("revoke", "revoke the token of a bot; its streams end within a second (admin)", _revoke_token),
+    ):
+        verb = _add_verb(verbs, name, text, act)
+        verb.add_argument("bot", help="name of the bot: bots/NAME/versions/V, or NAME for version 1")
+
+
+def _add_verb(verbs: Any, name: str, text: str, act: Any) -> ArgumentParser:
+    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
+    add_arguments(parser)
+    parser.set_defaults(act=act)
+    return parser
+
+
+def run(args: Namespace) -> int:
+    """Run the verb and return the exit code. Raises `SeatwiseError`."""
+    token = token_at(args.address, args.token)
+    with Client(args.address, token=token, **security_of(args)) as client:
+        args.act(client, args)
+    return 0
+
+
+def full_bot_name(text: str) -> str:
+    """Return the full name of a bot, for its name or its full name."""
+    return text if "/" in text else f"bots/{text}/versions/1"
+
+
+def _register_bot(client: Client, args: Namespace) -> None:
+    _print_token(*client.register_bot(args.bot, args.version, owner=args.owner), args)
+
+
+def _rotate_token(client: Client, args: Namespace) -> None:
+    name = full_bot_name(args.bot)
+    _print_token(name, client.rotate_token(name), args)
+
+
+def _print_token(name: str, token: str, args: Namespace) -> None:
+    if args.json:
+        print(json.dumps({"name": name, "token": token}))
+        return
+    print(f"{name}\n{token}")
+    print(f"The token is shown only once: give it to the bot with --token, or in {TOKEN_VARIABLE}")
+
+
+def _revoke_token(client: Client, args: Namespace) -> None:
+    bot = client.revoke_token(full_bot_name(args.bot))
+    if args.json:
+        _print_json(bot)
+    else:
+        print(f"{bot.name} is revoked; `seatwise bots rotate {bot.name}` gives it a new token")
+
+
+def _show_bot(client: Client, args: Namespace) -> None:
+    bot = client.get_bot(full_bot_name(args.bot))
+    if args.json:
+        _print_json(bot)
+        return
+    for column, text in zip(BOT_COLUMNS, _bot_row(bot), strict=True):
+        print(f"{column:16} {text or '-'}")
+
+
+def _list_bots(client: Client, args: Namespace) -> None:
+    found = [bot for bot in _read_bots(client) if _is_wanted(bot, args)]
+    if args.json:
+        for bot in found:
+            _print_json(bot)
+    elif found:
+        table.show_table("Bots", BOT_COLUMNS, list(map(_bot_row, found)))
+    else:
+        print("No bot attends now." if args.attending else "There is no such bot.")
+
+
+def _read_bots(client: Client) -> Iterator[bot_pb2.Bot]:
+    token = ""
+    while True:
+        page = client.list_bots(BOT_PAGE, token)
+        yield from page.bots
+        token = page.next_page_token
+        if not token:
+            return
+
+
+def _is_wanted(bot: bot_pb2.Bot, args: Namespace) -> bool:
+    return (bot.attending or not args.attending) and args.owner in ("", bot.owner)
+
+
+def _bot_row(bot: bot_pb2.Bot) -> tuple[str, ...]:
+    return (
+        bot.name,
+        bot.owner,
+        table.format_time(bot.create_time),
+        "yes" if bot.attending else "no",
+        table.format_time(bot.token_last_use_time),
+        _describe_state(bot),
+    )
+
+
+def _describe_state(bot: bot_pb2.Bot) -> str:
+    """Return why the bot does not play everywhere; empty if it may."""
+    # A list does not tell where a bot is off: `seatwise bots show` does.
+    states = ["revoked"] if bot.revoked else []
+    if bot.HasField("off_queues"):
+        states.append(f"off all queues until {table.format_time(bot.off_queues.back_time)}")
+    states += [f"off {each.ladder}" for each in bot.taken_off]
+    return ", ".join(states)
+
+
+def _print_json(bot: bot_pb2.Bot) -> None:
+    print(json.dumps(MessageToDict(bot, preserving_proto_field_name=True)))
+
+
+COMMAND = Command("bots", "register, list and manage bots", configure, run)
