@@ -10,6 +10,7 @@ import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from inspect import isawaitable
 from itertools import permutations
@@ -17,9 +18,10 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
-from seatwise.failures import Failures
+from seatwise.failures import Failure, Failures
 from seatwise.kits import DEFAULT_GAME, find_kit
 from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
+from seatwise.recorded_deal import RecordedDeal
 from seatwise.standings import PlayedMatch, Results, Standing
 from seatwise_referee.game import BadOptions, Options
 from seatwise_referee.games.registry import GAMES
@@ -43,6 +45,7 @@ def play(
     records: str | os.PathLike[str] | None = None,
     is_rotating: bool = True,
     on_match: Callable[[PlayedMatch], None] | None = None,
+    deal: RecordedDeal | None = None,
 ) -> Results:
     """Play a series of matches in this process, without a server.
 
@@ -59,6 +62,7 @@ def play(
         records: A file to write the records to, one line for each match. An existing file is overwritten.
         is_rotating: Whether the bots change seats from match to match, through all orders.
         on_match: A function that is called with each match as soon as it is over.
+        deal: A deal out of a record, which is played again in every match. The bots then sit as they are given.
 
     Returns:
         The matches and the standings. `print` shows them as a table.
@@ -76,9 +80,11 @@ def play(
     if _is_inside_a_loop():
         return _in_a_thread(lambda: play(
             bots, game=game, matches=matches, seed=seed, options=options, records=records,
-            is_rotating=is_rotating, on_match=on_match,
+            is_rotating=is_rotating, on_match=on_match, deal=deal,
         ))  # fmt: skip
-    series = _Series(game, bots, options or {}, matches, seed, is_rotating)
+    if deal is not None:
+        game, options, is_rotating = deal.setup.game, deal.setup.options, False
+    series = _Series(game, bots, options or {}, matches, seed, is_rotating, deal)
     played = []
     with ExitStack() as stack:
         wait = stack.enter_context(LocalWaiter())
@@ -87,7 +93,7 @@ def play(
         stack.callback(failures.close)
         stack.enter_context(restoring_chance())
         for number in range(matches):
-            table = LocalTable(series.make_setup(number), series.make_players(number), failures, wait)
+            table = series.make_table(number, failures, wait)
             played.append(table.play_match())
             if file is not None:
                 file.write(table.write_record() or b"")
@@ -107,10 +113,16 @@ class _Series:
         matches: int,
         seed: Seed | None,
         is_rotating: bool,
+        deal: RecordedDeal | None,
     ) -> None:
         find_kit(game)
+        if deal is not None and len(deal.setup.bots) != len(bots):
+            raise UsageError(
+                f"the recorded match has {len(deal.setup.bots)} seats, and {len(bots)} bots are given"
+            )
         if matches < 1:
             raise UsageError(f"matches: must be 1 or more, not {matches}")
+        self._deal = deal
         self._game = GAMES[game]
         self._factories = _load_factories(bots, game)
         self._options = complete_game_options(game, len(self._factories), options)
@@ -119,8 +131,18 @@ class _Series:
         self._has_seed = seed is not None
         self._key = derive_series_key(seed)
 
+    def make_table(
+        self, number: int, failed: Callable[[Failure], None], wait: Callable[[Any], Any]
+    ) -> LocalTable:
+        """Return the table of one match."""
+        moves, last_move = (self._deal.moves, self._deal.last_move) if self._deal else ({}, None)
+        return LocalTable(self.make_setup(number), self.make_players(number), failed, wait, moves, last_move)
+
     def make_setup(self, number: int) -> Setup:
         """Return the set-up of one match."""
+        if self._deal is not None:
+            bots = tuple(f"bots/{slug_of_name(name)}/versions/local" for name in self.names)
+            return replace(self._deal.setup, bots=bots)
         return Setup(
             match=f"matches/{self._derive_bytes(number, 'name').hex()[:16]}",
             game=self._game.name,
@@ -142,7 +164,7 @@ class _Series:
             LocalPlayer(
                 name=self.names[each],
                 factory=self._factories[each],
-                nonce=self._derive_bytes(number, f"nonce/{seat}"),
+                nonce=self._deal.nonces[seat] if self._deal else self._derive_bytes(number, f"nonce/{seat}"),
                 chance=random.Random(self._derive_bytes(number, f"chance/{seat}")),
             )
             for seat, each in enumerate(self._seat_order(number))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -68,11 +68,16 @@ class LocalTable:
         players: Sequence[LocalPlayer],
         failed: Callable[[Failure], None],
         wait: Callable[[Any], Any],
+        recorded: Mapping[tuple[int, Seat], Any] | None = None,
+        last_move: int | None = None,
     ) -> None:
+        """Create it. `recorded` are moves by prompt and seat that no bot is asked for; after `last_move` the match is aborted."""
         self._setup = setup
         self._players = players
         self._failed = failed
         self._wait = wait
+        self._recorded = recorded or {}
+        self._last_move = last_move
         self._match = Match(setup)
         self._kit = KITS[setup.game]
         self._entries: list[Entry] = []
@@ -100,6 +105,9 @@ class LocalTable:
         if self._match.position.state is None:
             self._run_out_of_time()
         while (prompt := self._match.position.prompt) is not None:
+            if self._last_move is not None and prompt.number > self._last_move:
+                self._perform_effects(self._match.void_match(VoidReason.ABORTED, self._now_ms))
+                break
             method = self._kit.find_method(prompt.pace)
             if isinstance(method, RaceMethod):
                 self._run_race(prompt, method)
@@ -145,6 +153,11 @@ class LocalTable:
 
     def _ask_bot(self, seat: Seat, prompt: Prompt, method: TurnMethod) -> None:
         self._perform_effects(self._match.note_delivery(seat, prompt.number, self._now_ms))
+        if (move := self._recorded.get((prompt.number, seat))) is not None:
+            self._perform_effects(
+                self._match.submit_move(seat, prompt.number, str(prompt.number), move, self._now_ms)
+            )
+            return
         self._moves[seat] += 1
         view = self._match.view_for(seat)
         started_ns = perf_counter_ns()

@@ -14,8 +14,11 @@ from seatwise.cli import decks
 from seatwise.cli.arguments import parse_count, parse_game_option
 from seatwise.cli.command import Command, program_name
 from seatwise.cli.progress import PROGRESS_EVERY_S, import_rich
+from seatwise.cli.security import add_security_arguments, security_of
+from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
+    from seatwise.recorded_deal import RecordedDeal
     from seatwise.standings import PlayedMatch, Results
 
 EPILOG = """\
@@ -49,8 +52,61 @@ def configure(parser: ArgumentParser) -> None:
         "--option", action="append", default=[], type=parse_game_option, metavar="NAME=VALUE",
         help="option of the game, such as rounds=1; may be repeated",
     )  # fmt: skip
+    _add_recorded(parser)
     decks.add_to(parser)
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
+
+
+def _add_recorded(parser: ArgumentParser) -> None:
+    """Add the arguments for the deal of a recorded match."""
+    group = parser.add_argument_group(
+        "a recorded deal again", "the bots sit in the seats in which they are named"
+    )
+    group.add_argument(
+        "--from", dest="record", metavar="RECORD",
+        help="play this deal: FILE, FILE:MATCH, or matches/MATCH of the server at --address",
+    )  # fmt: skip
+    group.add_argument(
+        "--from-move",
+        type=parse_count,
+        metavar="N",
+        help="play the moves before number N as they are in the record",
+    )
+    group.add_argument("--to-move", type=parse_count, metavar="N", help="stop after move number N")
+    group.add_argument("--address", default=ADDRESS, help="the server (default: %(default)s)")
+    group.add_argument("--token", help=f"your own token (default: ${TOKEN_VARIABLE})")
+    add_security_arguments(parser)
+
+
+def _find_deal(arguments: Namespace) -> RecordedDeal | None:
+    if arguments.record is None:
+        if arguments.from_move or arguments.to_move:
+            raise UsageError("--from-move and --to-move need --from RECORD")
+        return None
+    from seatwise.recorded_deal import read_recorded_deal
+
+    deal = read_recorded_deal(_find_record(arguments), arguments.from_move, arguments.to_move)
+    if deal.setup.game != arguments.game:
+        raise UsageError(f"--from: it is a match of {deal.setup.game}, and not of {arguments.game}")
+    return deal
+
+
+def _find_record(arguments: Namespace) -> str | bytes:
+    if arguments.record.startswith("matches/"):
+        from seatwise.cli.tokens import token_at
+        from seatwise.client import Client
+
+        token = token_at(arguments.address, arguments.token)
+        with Client(arguments.address, token=token, **security_of(arguments)) as client:
+            return client.get_record(arguments.record)
+    from pathlib import Path
+
+    from seatwise.replay.record_files import find_record
+
+    file, colon, match = arguments.record.rpartition(":")
+    if not colon or Path(arguments.record).is_file():
+        file, match = arguments.record, ""
+    return find_record(file, match)
 
 
 def run(arguments: Namespace) -> int:
@@ -60,6 +116,7 @@ def run(arguments: Namespace) -> int:
     if arguments.records == "-":
         raise UsageError("records: the table goes to standard output; name a file, such as /dev/stdout")
     decks.use_deck_files(arguments.deck)
+    deal = _find_deal(arguments)
     with _show_progress(arguments.matches, is_quiet=arguments.json) as on_match:
         results = play(
             arguments.bots,
@@ -69,12 +126,13 @@ def run(arguments: Namespace) -> int:
             options=dict(arguments.option),
             records=arguments.records,
             on_match=on_match,
+            deal=deal,
         )
     if arguments.json:
         _print_json(results)
     else:
         _print_table(results, arguments)
-    return 1 if all(each.void_reason for each in results) else 0
+    return 1 if all(each.void_reason for each in results) and arguments.to_move is None else 0
 
 
 # On a terminal with rich, and anywhere else

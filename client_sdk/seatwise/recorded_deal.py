@@ -1,0 +1,91 @@
+"""A deal out of a record, to be played again at a local table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from seatwise.bot_errors import UsageError
+from seatwise.kits import find_kit
+from seatwise.kits.game_kit import RaceMethod
+from seatwise.local_table import local_time_control
+from seatwise_referee.game import Seat
+from seatwise_referee.games.registry import GAMES
+from seatwise_referee.journal import Defaulted, Entry, Moved, entry_from_json
+from seatwise_referee.setup import Setup
+from seatwise_referee.verify import verify_line
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDeal:
+    """The deal of a recorded match, and the moves up to which it is played as recorded."""
+
+    setup: Setup
+    """The set-up for a local table: same deal, same options, no limits of time."""
+
+    nonces: tuple[bytes, ...]
+    moves: Mapping[tuple[int, Seat], Any] = field(default_factory=dict)
+    """The moves that are played as recorded, by prompt and seat."""
+
+    last_move: int | None = None
+    """The prompt after which the match is aborted; `None` if it is played to its end."""
+
+
+def read_recorded_deal(
+    line: str | bytes, from_move: int | None = None, to_move: int | None = None
+) -> RecordedDeal:
+    """Check a record, and return its deal.
+
+    Args:
+        line: The record, one line of a file of records.
+        from_move: The number of the first move that the bots choose; the moves before it are those of the record. By
+            default the bots choose all.
+        to_move: The number of the last move that is played. By default the match is played to its end.
+
+    Returns:
+        The deal, for `seatwise.play`.
+
+    Raises:
+        UsageError: The record is wrong, a seat of it was never taken, or its game has no moves to count.
+    """
+    verdict = verify_line(line)
+    if verdict.fault or verdict.setup is None:
+        raise UsageError(f"the record is wrong: {verdict.fault}")
+    record = json.loads(line)
+    setup = verdict.setup
+    if from_move is not None or to_move is not None:
+        _refuse_races(setup.game)
+    entries = [entry_from_json(each) for each in record["entries"]]
+    return RecordedDeal(
+        setup=replace(setup, time_control=local_time_control(setup.game), durability="none", competition=""),
+        nonces=_read_nonces(record["nonces"]),
+        moves=_moves_before(from_move, setup, entries) if from_move is not None else {},
+        last_move=to_move,
+    )
+
+
+def _refuse_races(game: str) -> None:
+    if any(isinstance(method, RaceMethod) for method in find_kit(game).methods.values()):
+        raise UsageError(f"{game} has no moves to count: leave --from-move and --to-move out")
+
+
+def _read_nonces(told: list[str | None]) -> tuple[bytes, ...]:
+    if None in told:
+        raise UsageError(
+            f"seat {told.index(None)} of this match was never taken, so its deal cannot be dealt again"
+        )
+    return tuple(bytes.fromhex(nonce) for nonce in cast("list[str]", told))
+
+
+def _moves_before(number: int, setup: Setup, entries: list[Entry]) -> dict[tuple[int, Seat], Any]:
+    game = GAMES[setup.game]
+    found: dict[tuple[int, Seat], Any] = {}
+    for entry in entries:
+        match entry:
+            case Moved(seat=seat, prompt=prompt, move=move) if prompt < number:
+                found[prompt, seat] = game.move_from_json(move)
+            case Defaulted(prompt=prompt, moves=moves) if prompt < number:
+                found |= {(prompt, each.seat): game.move_from_json(each.move) for each in moves}
+    return found
