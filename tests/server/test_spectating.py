@@ -283,7 +283,8 @@ async def test_a_slow_spectator_misses_positions_and_no_end() -> None:
 
 @in_virtual_time
 async def test_a_store_that_fails_is_told_to_all_and_the_next_spectator_tries_again() -> None:
-    desk, store, _ = dealt()
+    desk, store, other = dealt()
+    other.task.cancel()
     watcher, failed = MatchWatcher(store), store.fail_reads()
     first, second = Spectator(store, watcher), Spectator(store, watcher)
     await asyncio.sleep(1)
