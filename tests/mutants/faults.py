@@ -2659,6 +2659,38 @@ FAULTS: tuple[Fault, ...] = (
         (f"{RUN}::test_sigterm_ends_a_bot_whose_server_is_gone",),
     ),
     Fault(
+        "two versions of a bot are compared on different deals",
+        "client_sdk/seatwise/deal_block.py",
+        'self._derive(number, "deal")',
+        'self._derive(number, f"deal/{place}")',
+        (
+            "tests/client_sdk/test_compare.py::test_a_version_is_level_with_itself_on_every_deal_whatever_it_draws",
+        ),
+    ),
+    Fault(
+        "a comparison bets against one side of the mean only",
+        "client_sdk/seatwise/confidence_sequence.py",
+        "        return -1 if self._log_fortune(mean, -1) >= needed else 0\n",
+        "        return 0\n",
+        ("tests/client_sdk/test_confidence_sequence.py",),
+    ),
+    Fault(
+        "a recorded deal is played on after the last move",
+        "client_sdk/seatwise/local_table.py",
+        "prompt.number > self._last_move",
+        "prompt.number > self._last_move + 1",
+        ("tests/client_sdk/test_recorded_deal.py::test_it_stops_after_a_move",),
+    ),
+    Fault(
+        "the doctor does not compare the nonces of two matches",
+        "client_sdk/seatwise/doctor/checks.py",
+        "    if len(set(nonces)) < len(nonces):\n",
+        "    if not nonces:\n",
+        (
+            "tests/client_sdk/test_doctor.py::test_each_planted_fault_is_found_by_exactly_its_check[has_one_nonce]",
+        ),
+    ),
+    Fault(
         "an offer does not say that its referee speaks TLS",
         "server/seatwise_server/roles.py",
         'return address if self.certificate is None or "://" in address else f"https://{address}"',
