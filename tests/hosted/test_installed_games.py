@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 from doubles.hosted_games import EXAMPLES
+from hosted.packages import install_package, run_seatwise
 
 GOOD = """
 from seatwise.hosting import HostedGame, HostedKit
@@ -27,28 +27,11 @@ def family():
 """
 
 
-def install(folder: Path, name: str, source: str, entry: str) -> None:
-    """As `pip install` leaves a package behind."""
-    (folder / f"{name}.py").write_text(source)
-    info = folder / f"{name}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[seatwise.hosted_games]\n{entry}\n")
-
-
-def run_seatwise(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "seatwise", *arguments],
-        capture_output=True, text=True, timeout=90, cwd=folder, check=False,
-        env={**os.environ, "PYTHONPATH": str(folder)},
-    )  # fmt: skip
-
-
 def test_games_are_found_played_and_verified_and_wrong_packages_are_refused(tmp_path: Path) -> None:
-    install(tmp_path, "two_coins", GOOD, "coins = two_coins:family")
-    install(tmp_path, "broken", "raise SystemExit('no')", "broken = broken:Game")
-    install(tmp_path, "missing", "", "missing = missing:Game")
-    install(tmp_path, "thief", GOOD.replace('"coin"', '"ugo"'), "thief = thief:Coin")
+    install_package(tmp_path, "two_coins", GOOD, "coins = two_coins:family")
+    install_package(tmp_path, "broken", "raise SystemExit('no')", "broken = broken:Game")
+    install_package(tmp_path, "missing", "", "missing = missing:Game")
+    install_package(tmp_path, "thief", GOOD.replace('"coin"', '"ugo"'), "thief = thief:Coin")
     listed = run_seatwise(tmp_path, "games", "--json")
     assert listed.returncode == 0, listed.stderr
     told = json.loads(listed.stdout)
