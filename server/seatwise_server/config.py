@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from seatwise.defaults import HTTP_PORT, PORT, data_folder
+from seatwise_server.game_choice import GameChoice
 from seatwise_server.tls.tls_files import TlsFiles
 
 ROLES = ("lobby", "referee", "gateway")
@@ -116,6 +117,8 @@ class Config:
     """A UNIX socket at which this process listens in place of `host` and `port`: it is such a process."""
     decks: tuple[str, ...] = ()
     """The deck files of this server."""
+    games: GameChoice = GameChoice.ALL
+    """The games that the referee of this process plays."""
     spectators: SpectatorDelay = SpectatorDelay.LIVE
     reads_per_second: float = READS_PER_SECOND
     """Units of reads in a second of each token, and of each address of callers without one; 0 for no limit."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from seatwise_server.play.delivery import Delivery
 from seatwise_server.play.heartbeat import HeartbeatSender
 from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.referee import Referee, RefereeIdentity
+from seatwise_server.play.step_marker import STEP_FILE_VARIABLE, STEP_MARKER
 from seatwise_server.play.takeover import Takeover
 from seatwise_server.rpc.grpc_server import GrpcServer
 from seatwise_server.rpc.lobby_servicer import LobbyServicer
@@ -110,9 +112,12 @@ class RefereeRole:
     """The referee: it owns tables, and serves the play streams of the bots that sit there."""
 
     def __init__(self, common: Common) -> None:
+        STEP_MARKER.open_file(os.environ.get(STEP_FILE_VARIABLE, ""))
         config, store = common.config, common.store
         delivery = Delivery(store, config.keep_records_s)
-        place = RefereeIdentity(common.name, _address(common), config.most_tables, _ws_address(common))
+        place = RefereeIdentity(
+            common.name, _address(common), config.most_tables, _ws_address(common), config.games
+        )
         self.referee = referee = Referee(place, store, common.flusher, common.lag, delivery)
         self._heartbeats = HeartbeatSender(referee, referee.ownership, store, referee.lease)
         self._takeover = Takeover(referee, store)
@@ -153,6 +158,7 @@ class RefereeRole:
             "takeovers": self._takeover.run_takeovers(),
             "handovers": self._takeover.listen_for_handovers(),
             "watch streams": self.referee.streams.watch_streams(),
+            **({"signs of life": STEP_MARKER.give_signs_of_life()} if STEP_MARKER.is_on else {}),
         }
 
     async def stop(self) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from contextlib import suppress
 from ipaddress import ip_network
 from pathlib import Path
 from shlex import quote
@@ -16,6 +17,7 @@ from seatwise.cli import arguments, decks
 from seatwise.cli.command import Command, program_name
 from seatwise.defaults import DATA_VARIABLE, HTTP_PORT, PORT, WS_PORT, data_folder
 from seatwise.link.endpoint import is_local_address
+from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import (
     ANONYMOUS_READS_PER_SECOND,
     KEEP_RECORDS_S,
@@ -27,12 +29,15 @@ from seatwise_server.config import (
     SpectatorDelay,
     address_from_here,
 )
+from seatwise_server.game_choice import GameChoice, has_hosted_games
 from seatwise_server.memory import LEAST_MEMORY, MemoryLimitPassed, default_limit
+from seatwise_server.play.step_marker import STEP_FILE_VARIABLE
 from seatwise_server.tls.self_signed import self_signed_files
 from seatwise_server.tls.tls_files import TlsError, TlsFiles
 
 if TYPE_CHECKING:
     from seatwise_server.embedded import EmbeddedRedis
+    from seatwise_server.hosted_guard import HostedGuard
 
 DAY_S = 24 * 3600
 START_AGAIN = 75
@@ -196,6 +201,11 @@ def _add_work(parser: ArgumentParser) -> None:
         "(default: free ports)",
     )  # fmt: skip
     parser.add_argument(
+        "--games", choices=[each.value for each in GameChoice],
+        help="games that the referee of this process plays: own, hosted (from outside packages) or all (default: own where "
+        "games from outside are installed, which a process that this one starts plays; else all)",
+    )  # fmt: skip
+    parser.add_argument(
         "--tables",
         type=arguments.parse_count,
         default=5000,
@@ -306,10 +316,27 @@ def config_of(args: Namespace) -> Config:
         gone_for_good_s=args.gone_for_good,
         has_read_process={"gateway", "referee"} <= _parse_roles(args),
         decks=tuple(os.path.abspath(deck) for deck in args.deck),
+        games=_game_choice(args),
         spectators=args.spectators,
         log_level=args.log_level,
         process_name=os.environ.get(PROCESS_NAME_VARIABLE, ""),
     )
+
+
+def _game_choice(args: Namespace) -> GameChoice:
+    """Return the games of this process: where games from outside are installed, they go to a process of their own."""
+    if args.games is None:
+        return GameChoice.OWN if _needs_guard(args) else GameChoice.ALL
+    return GameChoice(args.games)
+
+
+def _needs_guard(args: Namespace) -> bool:
+    """Return whether this process starts another one for games from outside."""
+    if STEP_FILE_VARIABLE in os.environ:  # it is that process
+        return False
+    if args.games is None:
+        return has_hosted_games() and "referee" in _parse_roles(args)
+    return bool(args.games == GameChoice.HOSTED)
 
 
 def _ws_port(args: Namespace) -> int | None:
@@ -386,10 +413,14 @@ def run(args: Namespace) -> int:
     try:
         config = config_of(args)
         embedded = embedded_redis(config)
-        if args.referees:
-            asyncio.run(serve_processes(args, config, embedded))
+        guard = _new_guard(args, config, embedded) if _needs_guard(args) else None
+        if guard and args.games == GameChoice.HOSTED:
+            asyncio.run(_guard_until_stopped(guard))
+        elif args.referees:
+            args.games = GameChoice.OWN.value if guard else args.games
+            asyncio.run(serve_processes(args, config, embedded, guard))
         else:
-            asyncio.run(_serve_until_stopped(config, embedded))
+            asyncio.run(_serve_until_stopped(config, embedded, guard))
     except MemoryLimitPassed as error:
         print(f"seatwise serve: {error}; start it again, its matches wait", file=sys.stderr)
         return START_AGAIN
@@ -411,7 +442,41 @@ def _describe_error(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}; choose a writable folder with --data FOLDER"
 
 
-async def _serve_until_stopped(config: Config, embedded: EmbeddedRedis | None) -> None:
+def _new_guard(args: Namespace, config: Config, embedded: EmbeddedRedis | None) -> HostedGuard:
+    from seatwise_server.hosted_guard import HostedGuard
+
+    url = config.redis_url or (embedded.url if embedded else "")
+    return HostedGuard(_hosted_arguments(args), {REDIS_VARIABLE: url}, url)
+
+
+def _hosted_arguments(args: Namespace) -> list[str]:
+    """Return the arguments of the referee for games from outside: the same folder and certificate, and free ports."""
+    is_own = args.games == GameChoice.HOSTED
+    named = {
+        "--role": "referee", "--games": "hosted", "--host": args.host, "--data": args.data, "--port": args.port if is_own else 0,
+        "--log-level": args.log_level, "--tables": args.tables, "--keep-records": args.keep_records,
+        "--tls": args.tls, "--tls-cert": args.tls_cert, "--tls-key": args.tls_key, "--tls-client-ca": args.tls_client_ca,
+        "--wait-replicas": args.wait_replicas, "--max-memory": args.max_memory, "--address": args.address if is_own else None,
+        "--ws-port": None if args.no_ws else (args.ws_port if is_own else 0),
+    }  # fmt: skip
+    passed = [
+        part for option, value in named.items() if value not in (None, "") for part in (option, str(value))
+    ]
+    return [*passed, *(["--allow-loss"] if args.allow_loss else []), *(["--no-ws"] if args.no_ws else [])]
+
+
+async def _guard_until_stopped(guard: HostedGuard) -> None:
+    """Guard the referee for games from outside, and do nothing else."""
+    guarding = asyncio.create_task(guard.run_guard())
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, guarding.cancel)
+    with suppress(asyncio.CancelledError):
+        await guarding
+
+
+async def _serve_until_stopped(
+    config: Config, embedded: EmbeddedRedis | None, guard: HostedGuard | None = None
+) -> None:
     from seatwise_server.app import running
 
     stop = asyncio.Event()
@@ -424,10 +489,13 @@ async def _serve_until_stopped(config: Config, embedded: EmbeddedRedis | None) -
             print(f"REST API: {server.http_address}/v1/docs", flush=True)
         if server.ws_address:
             print(f"Bots by WebSocket: {server.ws_address}", flush=True)
+        guarding = asyncio.create_task(guard.run_guard()) if guard else None
         told = asyncio.create_task(stop.wait())
         either: list[asyncio.Future[Any]] = [told, server.stopped]
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         told.cancel()
+        if guarding:
+            await cancel_until_ended([guarding])
         if server.stopped.done():
             await server.stopped
 

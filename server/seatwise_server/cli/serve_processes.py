@@ -18,6 +18,7 @@ from seatwise_server.supervisor import ProcessPlan, Supervisor
 
 if TYPE_CHECKING:
     from seatwise_server.embedded import EmbeddedRedis
+    from seatwise_server.hosted_guard import HostedGuard
 
 FRONT_ROLES = ("lobby", "gateway")
 _NOT_PASSED_ON = ("help", "redis", "referees", "referee_port")
@@ -107,7 +108,9 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-async def serve_processes(args: Namespace, config: Config, embedded: EmbeddedRedis | None) -> None:
+async def serve_processes(
+    args: Namespace, config: Config, embedded: EmbeddedRedis | None, guard: HostedGuard | None = None
+) -> None:
     """Serve until SIGTERM or Ctrl-C. SIGHUP restarts all processes, one by one.
 
     Raises `StartFailed` if a process does not start, and `RedisKeepsDying`.
@@ -123,6 +126,8 @@ async def serve_processes(args: Namespace, config: Config, embedded: EmbeddedRed
         supervisor = Supervisor(Store.of(client), plan_processes(args, url))
         if embedded:
             tasks.append(asyncio.create_task(embedded.supervise()))
+        if guard:
+            tasks.append(asyncio.create_task(guard.run_guard()))
         running = asyncio.create_task(_run_until_stopped(supervisor, stop, restart))
         await asyncio.wait([running, *tasks], return_when=asyncio.FIRST_COMPLETED)
         if not running.done():  # Redis cannot be kept running

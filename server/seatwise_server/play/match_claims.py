@@ -19,7 +19,9 @@ from seatwise_referee.match import Match, replay_match
 from seatwise_referee.match_state import MatchState
 from seatwise_referee.position import first_position
 from seatwise_referee.setup import JOURNAL_FORMAT, Setup
+from seatwise_server.game_choice import GameChoice
 from seatwise_server.play.delivery import Delivery
+from seatwise_server.play.step_marker import GAME_FAULT_MARK, STEP_MARKER
 from seatwise_server.play.takeover import UnownedMatch
 from seatwise_server.store import Death, Flusher, MatchMeta, Store
 from seatwise_server.store.errors import FenceLost, MatchRetired
@@ -32,6 +34,10 @@ IDLE_ENTRIES = (TakenOver, Frozen, Rejected)
 """The kinds of entries that are no progress."""
 
 log = structlog.get_logger()
+
+
+class NotPlayedHere(Exception):
+    """The match is of a game that other referees play. They take it."""
 
 
 class UnknownFormat(Exception):
@@ -67,11 +73,12 @@ class MatchClaims:
     store: Store
     flusher: Flusher
     delivery: Delivery
+    games: GameChoice = GameChoice.ALL
 
     async def claim_match(self, unowned: UnownedMatch) -> OwnedMatch | None:
         """Claims the match; returns None if another owner has it, or if it is over or unknown.
 
-        Raises UnknownFormat without changing anything.
+        Raises UnknownFormat or NotPlayedHere without changing anything.
         """
         job = unowned.job
         meta = unowned.meta or await self.store.matches.get_meta(job.match)
@@ -79,6 +86,7 @@ class MatchClaims:
             log.warning("job_dropped", match=job.match)
             await self.store.jobs.finish_job(job.job_id)
             return None
+        self._require_played_here(meta)
         setup = _parse_setup(meta)
         claimed = await self._set_fence(setup, unowned)
         if claimed is None:
@@ -86,9 +94,16 @@ class MatchClaims:
         epoch, journal = claimed
         await self._keep_journal(setup.match, epoch, journal)
         is_poisoned = await self._is_poisoned(unowned, epoch, journal)
-        owned = self._replay(setup, epoch, journal, _void_reason("abort" in meta.fields, is_poisoned))
+        owned = self._replay(setup, epoch, journal, _void_reason(meta.fields.get("abort"), is_poisoned))
         is_seating = meta.state == MatchState.SEATING
         return replace(owned, is_queued=bool(meta.waited_since), is_listed_as_seating=is_seating)
+
+    def _require_played_here(self, meta: MatchMeta) -> None:
+        game = json.loads(meta.fields["setup"]).get("game", "")
+        if not self.games.includes(game):
+            raise NotPlayedHere(
+                f"it is {game}, and this referee plays games of the kind {self.games.value!r}"
+            )
 
     async def _set_fence(self, setup: Setup, unowned: UnownedMatch) -> tuple[int, list[bytes]] | None:
         """Returns the new epoch and the entries; None if the match is another owner's, or over."""
@@ -123,8 +138,13 @@ class MatchClaims:
         self.flusher.keep_tail(match, epoch, self.owner, journal)
 
     def _replay(self, setup: Setup, epoch: int, journal: list[bytes], void: VoidReason | None) -> OwnedMatch:
+        if (
+            void is VoidReason.GAME_FAULT
+        ):  # the game's own code has stopped a process at this match: do not run it again
+            return OwnedMatch(_unplayable_match(setup, len(journal)), epoch, void, journal)
         try:
-            return OwnedMatch(replay_match(setup, map(decode_entry, journal)), epoch, void, journal)
+            match = STEP_MARKER.run_step(setup.match, lambda: replay_match(setup, map(decode_entry, journal)))
+            return OwnedMatch(match, epoch, void, journal)
         except GameFault as fault:
             log.error("game_failed", match=setup.match, game=setup.game, why=str(fault))
             return OwnedMatch(_unplayable_match(setup, len(journal)), epoch, VoidReason.GAME_FAULT, journal)
@@ -183,9 +203,9 @@ def _decode_backwards(journal: Sequence[bytes]) -> Iterator[Entry]:
         yield from map(decode_entry, reversed(journal))
 
 
-def _void_reason(is_aborted: bool, is_poisoned: bool) -> VoidReason | None:
-    if is_aborted:
-        return VoidReason.ABORTED
+def _void_reason(aborted_for: bytes | None, is_poisoned: bool) -> VoidReason | None:
+    if aborted_for is not None:
+        return VoidReason.GAME_FAULT if aborted_for == GAME_FAULT_MARK.encode() else VoidReason.ABORTED
     return VoidReason.POISONED if is_poisoned else None
 
 

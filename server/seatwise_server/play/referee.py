@@ -11,16 +11,17 @@ import structlog
 
 from seatwise_referee.ending import VoidReason
 from seatwise_server.background_tasks import BackgroundTasks
+from seatwise_server.game_choice import GameChoice
 from seatwise_server.play.command_queue import MatchJournal
 from seatwise_server.play.delivery import Delivery, MatchEnd, end_of
 from seatwise_server.play.inbound import InboundItems
 from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.lease import STORE_RETRY_S, Lease
-from seatwise_server.play.match_claims import MatchClaims, OwnedMatch, UnknownFormat
+from seatwise_server.play.match_claims import MatchClaims, NotPlayedHere, OwnedMatch, UnknownFormat
 from seatwise_server.play.match_logging import log_end, log_opened
 from seatwise_server.play.match_ownership import MatchOwnership
 from seatwise_server.play.no_shows import NoShowNotes, absence_of
-from seatwise_server.play.seat_offers import LOBBY_LOOK_S, SeatOffers
+from seatwise_server.play.seat_offers import GIVE_BACK_S, LOBBY_LOOK_S, OTHER_GAMES_S, SeatOffers
 from seatwise_server.play.stream_registry import PlayStreams
 from seatwise_server.play.table import Table
 from seatwise_server.play.takeover import UnownedMatch
@@ -53,6 +54,7 @@ class RefereeIdentity:
     most_tables: int
     ws_address: str = ""
     """ws://host:port for bots that come by WebSocket; empty as `address`, or where there is no such port."""
+    games: GameChoice = GameChoice.ALL
 
 
 class LeasedJournal:
@@ -95,7 +97,7 @@ class Referee:
         self._opening: set[str] = set()
         self._leaving: dict[str, asyncio.Task[None]] = {}
         """Matches of another version, whose jobs are about to be given back."""
-        self._claims = MatchClaims(place.name, store, flusher, delivery)
+        self._claims = MatchClaims(place.name, store, flusher, delivery, place.games)
         self._offers = SeatOffers(place.name, place.address, store, place.ws_address)
         self._taken: list[tuple[str, SeatOf]] = []
         """Bots that have just sat down in a seat of a queue, which is not noted yet."""
@@ -169,14 +171,17 @@ class Referee:
         try:
             await self._claim_and_open(unowned)
         except UnknownFormat as unknown:
-            self._leave_to_other_version(unowned.job, str(unknown))
+            log.warning("match_of_another_version", match=match, why=str(unknown))
+            self._leave_to_others(unowned.job, GIVE_BACK_S)
+        except NotPlayedHere as other:
+            log.debug("match_of_other_games", match=match, why=str(other))
+            self._leave_to_others(unowned.job, OTHER_GAMES_S)
         finally:
             self._opening.discard(match)
 
-    def _leave_to_other_version(self, job: Job, why: str) -> None:
-        """Leaves a match to a referee of its version. Until its job was given back, it is ignored here."""
-        log.warning("match_of_another_version", match=job.match, why=why)
-        leaving = self._leaving[job.match] = asyncio.create_task(self._offers.give_back_later(job))
+    def _leave_to_others(self, job: Job, pause_s: float) -> None:
+        """Leaves a match to a referee that can play it. Until its job was given back, it is ignored here."""
+        leaving = self._leaving[job.match] = asyncio.create_task(self._offers.give_back_later(job, pause_s))
         leaving.add_done_callback(lambda _: self._leaving.pop(job.match))
 
     async def _claim_and_open(self, unowned: UnownedMatch) -> None:

@@ -22,6 +22,8 @@ UNHEARD_CHECK_S = 1.0
 MOST_UNHEARD_S = 30.0
 """The time, in seconds, after which a bot that no lobby knows counts as gone."""
 GIVE_BACK_S = 2.0
+OTHER_GAMES_S = 0.05
+"""The pause before a match of other games is given back: the referee that plays them asks all the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +107,11 @@ class SeatOffers:
         with suppress(StoreUnavailable):
             await self.store.no_shows.note_all_taken(seats)
 
-    async def give_back_later(self, job: Job) -> None:
+    async def give_back_later(self, job: Job, pause_s: float = GIVE_BACK_S) -> None:
         """Gives back a job whose match this version does not know; delayed, so that this referee does not take
         it at once again.
         """
-        await asyncio.sleep(GIVE_BACK_S)
+        await asyncio.sleep(pause_s)
         await self.give_back(job)
 
     async def give_back(self, job: Job) -> None:

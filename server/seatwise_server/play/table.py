@@ -25,6 +25,7 @@ from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.outbox import Outbox
 from seatwise_server.play.receipts import Receipts
 from seatwise_server.play.seat_links import SeatLinks
+from seatwise_server.play.step_marker import STEP_MARKER
 from seatwise_server.play.transport_lag import TransportLag
 from seatwise_server.store.group_commit.writer import AppendResult
 
@@ -261,7 +262,9 @@ class Table:
         try:
             # entries of their own, before the command that came meanwhile
             stalls = [*self._stall_effects(), *self._transport_effects()]
-            effects = command(now)
+            effects = (
+                STEP_MARKER.run_step(self.name, lambda: command(now)) if STEP_MARKER.is_on else command(now)
+            )
             return [*stalls, *effects] if stalls else effects
         except GameFault as fault:
             self._log.error(

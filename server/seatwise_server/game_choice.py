@@ -1,0 +1,27 @@
+"""Which games a referee plays: those of the product, those from outside, or all."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from seatwise.kits import KITS
+
+
+class GameChoice(StrEnum):
+    """The games that one referee plays."""
+
+    ALL = "all"
+    OWN = "own"
+    """The games of the product."""
+    HOSTED = "hosted"
+    """Games from outside, whose code is not trusted with time or memory."""
+
+    def includes(self, game: str) -> bool:
+        """Return whether matches of this game are played here. A game that is not installed is left to no one else."""
+        kit = KITS.get(game)
+        return self is GameChoice.ALL or kit is None or kit.is_hosted == (self is GameChoice.HOSTED)
+
+
+def has_hosted_games() -> bool:
+    """Return whether games from outside are installed."""
+    return any(kit.is_hosted for kit in KITS.values())

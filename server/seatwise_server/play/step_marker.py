@@ -1,0 +1,91 @@
+"""Notes in a file which match is at a step of a game from outside, so that the note survives whatever the step does.
+
+The process of such games may hang or crash within the author's code. Its parent then reads the note, voids that match, and
+starts the process again, which takes over all other matches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mmap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TypeVar
+
+STEP_FILE_VARIABLE: Final = "SEATWISE_STEP_FILE"
+"""The environment variable with the path of the file. Without it nothing is noted."""
+
+GAME_FAULT_MARK: Final = "GAME_FAULT"
+"""The reason for which the guard has a match aborted: its next owner voids it as a fault of the game."""
+
+SIGN_OF_LIFE_S: Final = 0.5
+"""Seconds between two signs of life of the event loop."""
+
+_SIZE: Final = 256
+_LONGEST_NOTE: Final = 200
+_SIGNS: Final = slice(_SIZE - 8, _SIZE)
+"""The place of the count of signs of life."""
+
+ResultT = TypeVar("ResultT")
+
+
+class StepMarker:
+    """The note of one process."""
+
+    def __init__(self) -> None:
+        self._note: mmap.mmap | None = None
+
+    def open_file(self, path: str) -> None:
+        """Notes steps in this file from now on; an empty path changes nothing."""
+        if not path:
+            return
+        with open(path, "w+b") as file:
+            file.truncate(_SIZE)
+            self._note = mmap.mmap(file.fileno(), _SIZE)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether steps are noted: a guard watches this process."""
+        return self._note is not None
+
+    async def give_signs_of_life(self) -> None:
+        """Counts up as long as the event loop runs. Runs until cancelled."""
+        count = 0
+        while self._note is not None:
+            count += 1
+            self._note[_SIGNS] = count.to_bytes(8)
+            await asyncio.sleep(SIGN_OF_LIFE_S)
+
+    def run_step(self, match: str, step: Callable[[], ResultT]) -> ResultT:
+        """Runs a step of the match, which is noted while it runs. The first byte is the length, and it is written last."""
+        note = self._note
+        if note is None:
+            return step()
+        name = match.encode()[:_LONGEST_NOTE]
+        note[1 : 1 + len(name)] = name
+        note[0] = len(name)
+        try:
+            return step()
+        finally:
+            note[0] = 0
+
+
+def read_marked_match(path: Path) -> str:
+    """Returns the match that was at a step when the process ended; empty if none was."""
+    try:
+        note = path.read_bytes()
+    except OSError:
+        return ""
+    return note[1 : 1 + note[0]].decode(errors="replace") if note else ""
+
+
+def read_signs_of_life(path: Path) -> int:
+    """Returns how many signs of life the process has given; 0 for none yet."""
+    try:
+        return int.from_bytes(path.read_bytes()[_SIGNS])
+    except OSError:
+        return 0
+
+
+STEP_MARKER: Final = StepMarker()
+"""The note of this process."""

@@ -1,0 +1,118 @@
+"""Games from outside in a referee process of their own: what hangs or crashes there stops no match but its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from harness.house import House
+from harness.process import ServerProcess
+from harness.table import Admin
+from hosted.packages import install_package
+
+from seatwise.remote import run_async
+from seatwise.v1 import match_service_pb2
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
+
+SOURCE = """
+import os, time
+from seatwise.hosting import HostedGame
+
+class Nice(HostedGame):
+    name = "nice"
+    moves = 6
+    free_ms = 60_000
+    def start_match(self, seats, options, chance): return ()
+    def find_turn(self, state): return None if len(state) == self.moves else len(state) % 2
+    def list_moves(self, state): return ["a", "b"]
+    def play_move(self, state, move, chance): return (*state, move)
+    def show_state(self, state, seat): return {"moves": list(state)}
+    def count_points(self, state): return [state.count("a"), state.count("b")]
+
+class Long(Nice):
+    name = "long"
+    moves = 500
+
+class Hangs(Nice):
+    name = "hangs"
+    def play_move(self, state, move, chance):
+        while len(state) == 3: time.sleep(1)
+        return (*state, move)
+
+class Crashes(Nice):
+    name = "crashes"
+    def play_move(self, state, move, chance):
+        if len(state) == 3: os.kill(os.getpid(), 11)
+        return (*state, move)
+
+def games(): return [Nice, Long, Hangs, Crashes]
+"""
+
+
+@pytest_asyncio.fixture(
+    loop_scope="session",
+    params=[(), pytest.param(("--referees", "1"), marks=pytest.mark.slow)],
+    ids=["one process", "several"],
+)
+async def served(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[tuple[House, ServerProcess]]:
+    """A server as its operator starts it, with four games from outside."""
+    (packages := tmp_path / "packages").mkdir()
+    install_package(packages, "four_games", SOURCE, "four = four_games:games")
+    process = ServerProcess(tmp_path / "data", *request.param)
+    process.data.mkdir()
+    process.env = {**os.environ, "PYTHONPATH": str(packages)}
+    await process.start()
+    house = House(process.address, Admin(process.address, process.token))
+    try:
+        yield house, process
+    finally:
+        await house.drop_all()
+        await house.admin.drop()
+        await process.stop()
+
+
+async def begin(house: House, game: str) -> tuple[str, list[asyncio.Task[Any]]]:
+    """A match of two random bots that play it as tasks."""
+    wires = [await house.bot() for _ in range(2)]
+    request = match_service_pb2.CreateMatchRequest(game=f"games/{game}", bots=[wire.bot for wire in wires])
+    created = await house.admin.matches.CreateMatch(request, metadata=house.admin.metadata)
+    return created.match.name, [
+        asyncio.create_task(
+            run_async("random", game=game, address=house.address, token=wire.token, queues=())
+        )
+        for wire in wires
+    ]
+
+
+async def end(tasks: list[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+@pytest.mark.parametrize("wrong", [pytest.param("hangs", marks=pytest.mark.slow), "crashes"])
+async def test_what_stops_the_process_voids_its_own_match_and_no_other(
+    served: tuple[House, ServerProcess], wrong: str
+) -> None:
+    house, process = served
+    match, first = await begin(house, "nice")
+    assert (await house.admin.over(match, within_s=60)).result.points
+    going_on, long = await begin(house, "long")
+    match, second = await begin(house, wrong)
+    ours, third = await begin(house, "ugo")
+    assert not (await house.admin.over(ours, within_s=60)).void_reason
+    assert (await house.admin.over(match, within_s=90)).void_reason == "GAME_FAULT"
+    assert not (await house.admin.over(going_on, within_s=120)).void_reason
+    match, fourth = await begin(house, "nice")
+    assert (await house.admin.over(match, within_s=60)).result.points
+    await end([*first, *long, *second, *third, *fourth])
+    ended = [line for line in process.log if line["event"] == "hosted_referee_ended"]
+    assert len(ended) == 1
