@@ -17,6 +17,7 @@ import crowd
 import doors
 import ladders
 import league
+import offline
 import pair
 import readers
 import rest
@@ -184,6 +185,7 @@ PARTS = (
     "Ubongo with 64 matches, and its solver",
     "gRPC and WebSocket side by side",
     "calls to Redis for a match",
+    "self-play and verification",
     "two referees beside one",
     "takeovers",
     "bots that all come back at once",
@@ -203,6 +205,7 @@ def other_rows(data: Path | None, step: Step, *, quick: bool) -> list[Row]:
         lambda: ubongo.rows(*brief, data),
         lambda: doors.rows(quick=quick, data=data),
         lambda: seating.rows(quick=quick),
+        lambda: offline.rows(quick=quick),
         lambda: pair.rows(quick=quick, data=data),
         lambda: takeover.rows(quick=quick, data=data),
         lambda: storm.rows(quick=quick, data=data),

@@ -15,6 +15,7 @@ from matches.example_record import FILE
 from matches.scenes import SCENES
 
 from seatwise.cli import main
+from seatwise.cli.verify_processes import BATCH_LINES
 from seatwise_referee.verify import MOST_BYTES
 
 CHAIN = json.loads(FILE.read_bytes())["chain"]
@@ -44,6 +45,25 @@ def test_of_each_wrong_record_the_first_fault_is_printed_with_line_and_seq(
     assert second.startswith(f"{records}: line 2: seq 4: seat 0 was charged 4 ms; at 7 - asked 7 - ")
     assert third.startswith(f"{records}: line 3: the chain ends with ")
     assert summary == f"{records}: 2 of 3 records wrong"
+
+
+def test_several_processes_find_the_same_in_the_same_order(
+    records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = tmp_path / "many.jsonl"
+    lines = records.read_bytes().splitlines(keepends=True)
+    many.write_bytes(b"".join(lines[number % 3] for number in range(2 * BATCH_LINES + 5)) + b"{}\n")
+    assert main(["verify", str(many)]) == 1
+    alone = capsys.readouterr().out
+    assert f"line {2 * BATCH_LINES + 6}: " in alone
+    assert "is already in line 1" in alone, "records of different batches are compared"
+    assert main(["verify", "--jobs", "2", str(many)]) == 1
+    assert capsys.readouterr().out == alone
+
+
+def test_a_bad_number_of_jobs_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", "--jobs", "0", str(FILE)]) == 2
+    assert "is not a whole number of at least 1" in capsys.readouterr().err
 
 
 def test_a_program_reads_the_faults_as_json(records: Path, capsys: pytest.CaptureFixture[str]) -> None:

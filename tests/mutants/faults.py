@@ -1912,6 +1912,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/referee/test_match_clocks.py",),
     ),
     Fault(
+        "records that several processes verify are not compared with one another",
+        "client_sdk/seatwise/cli/verify.py",
+        "return check_verdicts(verify_in_processes(lines, jobs, arguments.deck))",
+        "return verify_in_processes(lines, jobs, arguments.deck)",
+        ("tests/client_sdk/test_cli_verify.py",),
+    ),
+    Fault(
         "the matches of a referee whose parent saw it die wait for its lease",
         "server/seatwise_server/store/processes.py",
         "(process, keys.HANDOVERS_CHANNEL, _DEAD if is_dead else _LEFT)",

@@ -31,6 +31,9 @@ ask the server that hosted the match.
 NO_CHAIN = "none"
 """The chain of a match that the server never hosted, has deleted, or has not ended."""
 
+MOST_JOBS = 256
+"""The most processes that verify a file."""
+
 MOST_FAULTS = 1_000
 """Printed of one file; of the others only how many there are."""
 
@@ -53,6 +56,13 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--server", metavar="ADDR", help="host:port of the server that published the chains of these matches"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=_jobs,
+        default=1,
+        metavar="N",
+        help="verify records in so many processes, or `auto` for one on each core (default: %(default)s)",
     )
     decks.add_to(parser)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
@@ -136,6 +146,12 @@ def _run_season(arguments: Namespace) -> int:
         return seasons.verify_season(arguments, read)
 
 
+def _jobs(text: str) -> int | str:
+    from seatwise.cli.arguments import parse_count
+
+    return text if text == "auto" else min(MOST_JOBS, parse_count(text))
+
+
 def _chain(text: str) -> str:
     if len(text) != 64 or set(text.lower()) - set("0123456789abcdef"):
         raise ArgumentTypeError(f"{text[:70]!r} is not a chain: a chain has 64 digits of 0-9 and a-f")
@@ -144,13 +160,23 @@ def _chain(text: str) -> str:
 
 def _verdicts(lines: Iterator[bytes], name: str, arguments: Namespace) -> Iterator[Verdict]:
     """On each record; one that is right in itself must also be the one that was published."""
-    from seatwise_referee.verify import verify_lines
-
     if arguments.chain:
         lines = _only_one(lines, name)
     with _published(arguments) as published:
-        for verdict in verify_lines(lines):
+        for verdict in _verify_file(lines, arguments):
             yield _compared(verdict, published(verdict))
+
+
+def _verify_file(lines: Iterator[bytes], arguments: Namespace) -> Iterator[Verdict]:
+    """Yield the verdict on each line, found in this process, or in several."""
+    from seatwise_referee.verify import check_verdicts, verify_lines
+
+    if arguments.jobs == 1:
+        return verify_lines(lines)
+    from seatwise.cli.verify_processes import count_cores, verify_in_processes
+
+    jobs = count_cores() if arguments.jobs == "auto" else arguments.jobs
+    return check_verdicts(verify_in_processes(lines, jobs, arguments.deck))
 
 
 @contextmanager

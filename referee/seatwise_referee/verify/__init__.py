@@ -11,12 +11,13 @@ only what no other check can find.
 
 from seatwise_referee.verify.fault import RecordFault, escape_text
 from seatwise_referee.verify.reading import MOST_BYTES, nesting_fault
-from seatwise_referee.verify.verdict import Verdict, verify_line, verify_lines
+from seatwise_referee.verify.verdict import Verdict, check_verdicts, verify_line, verify_lines
 
 __all__ = [
     "MOST_BYTES",
     "RecordFault",
     "Verdict",
+    "check_verdicts",
     "escape_text",
     "nesting_fault",
     "verify_line",

@@ -59,9 +59,14 @@ def verify_lines(lines: Iterable[str | bytes]) -> Iterator[Verdict]:
 
     A match that is in the file twice is a fault. So is a set of duplicate deals whose records contradict each other.
     """
+    yield from check_verdicts(map(verify_line, lines))
+
+
+def check_verdicts(verdicts: Iterable[Verdict]) -> Iterator[Verdict]:
+    """Yield the verdicts of `verify_line` on all lines of a file, with their lines, after checking them against each other."""
     file = _FileChecks()
-    for number, line in enumerate(lines, start=1):
-        verdict = replace(verify_line(line), line=number)
+    for number, found in enumerate(verdicts, start=1):
+        verdict = replace(found, line=number)
         try:
             file.add_verdict(verdict)
         except BadRecord as bad:
