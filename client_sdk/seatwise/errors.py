@@ -17,7 +17,7 @@
     |   +-- ReplacedError             REPLACED: a newer stream of the same bot
     +-- TemporaryError              not now; a later attempt may succeed
         +-- UnavailableError          SERVER_STOPPING, STORE_UNAVAILABLE, and errors of the network
-        +-- ServerFullError           SERVER_FULL, RATE_EXCEEDED; `retry_after` says when to try again
+        +-- ServerFullError           SERVER_FULL, RATE_EXCEEDED, QUOTA_EXCEEDED; `retry_after` says when to try again
         +-- SlowReaderError           SLOW_READER: messages were not read for too long
         +-- ServerFailedError         INTERNAL, and every other error
 

@@ -280,6 +280,8 @@ class _Server:
             gone_for_good_s=config.gone_for_good_s,
             reads_per_second=config.reads_per_second,
             anonymous_reads_per_second=config.anonymous_reads_per_second,
+            registration=config.registration,
+            owner_requests_per_minute=config.owner_requests_per_minute,
             tls=config.tls,
             http=http,
             decks=config.decks,

@@ -17,6 +17,7 @@ KEEP_RECORDS_S = 30 * 24 * 3600
 PROCESS_NAME_VARIABLE = "SEATWISE_PROCESS_NAME"
 """The variable by which a process learns the name that its supervisor has given it."""
 READS_PER_SECOND = 100.0
+OWNER_REQUESTS_PER_MINUTE = 30.0
 ANONYMOUS_READS_PER_SECOND = 300.0
 """Six callers that list 50 matches each in a closed loop get 9 lists a second of it, and matches do not notice."""
 
@@ -124,6 +125,10 @@ class Config:
     """Units of reads in a second of each token, and of each address of callers without one; 0 for no limit."""
     anonymous_reads_per_second: float = ANONYMOUS_READS_PER_SECOND
     """Units of reads in a second of all callers without a token together; 0 for no limit."""
+    registration: str = "closed"
+    """Whether owners register their bots themselves: `closed`, or `invite` for those with an invite."""
+    owner_requests_per_minute: float = OWNER_REQUESTS_PER_MINUTE
+    """How much each owner may change in a minute; 0 for no limit."""
     log_level: str = "info"
     process_name: str = ""
     """The name that the supervisor of this process has given it, unique to this start; empty: it takes one itself."""

@@ -56,6 +56,8 @@ class ReadSettings:
     gone_for_good_s: float
     reads_per_second: float
     anonymous_reads_per_second: float
+    registration: str
+    owner_requests_per_minute: float
     tls: TlsFiles | None = None
     http: HttpSettings | None = None
     decks: tuple[str, ...] = ()

@@ -72,7 +72,7 @@ def main() -> None:
 def _config(told: dict[str, Any]) -> Config:
     same = (
         "redis_url", "allow_loss", "wait_replicas", "keep_records_s", "gone_for_good_s", "reads_per_second",
-        "anonymous_reads_per_second",
+        "anonymous_reads_per_second", "registration", "owner_requests_per_minute",
     )  # fmt: skip
     return Config(
         roles=frozenset({"gateway"}),

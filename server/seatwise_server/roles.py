@@ -28,6 +28,7 @@ from seatwise_server.services.api import new_operations
 from seatwise_server.services.audit_trail import AuditTrail, is_audited
 from seatwise_server.services.authentication import Authenticator, RefusalListener
 from seatwise_server.services.open_streams import OpenStreams
+from seatwise_server.services.owners import OwnerRequests
 from seatwise_server.services.read_budget import ReadBudget, ReadRates
 from seatwise_server.store import Flusher, Store
 from seatwise_server.store.match_set_builder import MatchSetBuilder
@@ -258,6 +259,8 @@ class GatewayRole:
             trail,
             common.config.spectators,
             ReadBudget(_read_rates(common.config), asyncio.get_running_loop().time),
+            common.config.registration,
+            OwnerRequests(common.config.owner_requests_per_minute, asyncio.get_running_loop().time),
         )
         common.authenticator.on_refusal = _refusal_writer(trail)
 

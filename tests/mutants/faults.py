@@ -70,6 +70,7 @@ TLS = "tests/server/test_tls.py"
 FLOODS = "tests/server/test_floods.py"
 READ_BUDGET = "server/seatwise_server/services/read_budget.py"
 READ_BUDGETS = "tests/server/test_read_budget.py"
+OWNERS = "tests/server/test_owners.py"
 TRANSPORT = "tests/server/test_transport_lag.py"
 MEMORY = "tests/server/test_memory_limit.py"
 WITHHELD = "tests/server/test_withheld_results.py"
@@ -3063,6 +3064,48 @@ FAULTS: tuple[Fault, ...] = (
         "        if len(parts) > LARGEST_MESSAGE:\n",
         "        if False:\n",
         (f"{HOSTILE_SOCKETS}::test_a_broken_frame_closes_its_socket_with_a_code",),
+    ),
+    Fault(
+        "an owner may rotate the tokens of any bot",
+        "server/seatwise_server/services/bots.py",
+        "        if not is_named or not await self._owners.has_bot(caller.owner, bot):",
+        "        if not is_named and not await self._owners.has_bot(caller.owner, bot):",
+        (OWNERS,),
+    ),
+    Fault(
+        "an owner may rotate the tokens of others",
+        "server/seatwise_server/services/access_tokens.py",
+        "return not caller.owner or token.holder == caller.owner",
+        "return True",
+        (OWNERS,),
+    ),
+    Fault(
+        "an owner has more bots than its quota",
+        f"{SCRIPTS}/owner_add_bot.lua",
+        "if redis.call('SCARD', KEYS[2]) >= tonumber(most) then return 0 end",
+        "if redis.call('SCARD', KEYS[2]) > tonumber(most) then return 0 end",
+        (OWNERS,),
+    ),
+    Fault(
+        "an invite is used more often than it says",
+        f"{SCRIPTS}/invite_use.lua",
+        "if tonumber(found[2]) >= tonumber(found[1]) or",
+        "if",
+        (OWNERS,),
+    ),
+    Fault(
+        "a bot of an owner may raise its own quota of matches",
+        "server/seatwise_server/lobby/lobby.py",
+        "        attendance.max_matches = min(check_limit(max_matches), attendance.most_matches)\n",
+        "        attendance.max_matches = check_limit(max_matches)\n",
+        (OWNERS,),
+    ),
+    Fault(
+        "the audit log names owners",
+        "server/seatwise_server/services/audit_trail.py",
+        'if text.startswith("owners/") else text',
+        'if text.startswith("nobody/") else text',
+        (OWNERS,),
     ),
     Fault(
         "a bot may look up as many matches of others as it likes",

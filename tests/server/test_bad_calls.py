@@ -29,6 +29,7 @@ from seatwise.v1 import (
 from seatwise_server.lobby.lobby import MOST_MATCHES
 from seatwise_server.refusal import REASONS
 from seatwise_server.rpc import lobby_servicer
+from seatwise_server.services.access import ACCESS, Access
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -50,7 +51,7 @@ FOR_ALL = ("GetBot", "ListBots", "GetMatch", "ListMatches", "GetRecord", "GetDea
 FOR_BOTS_TOO = ("ReinstateBot",)
 ADMIN_ONLY = [method for method in METHODS if method.rpartition("/")[2] not in FOR_ALL + FOR_BOTS_TOO]
 ANSWERED_AT_ONCE = ("ListBots", "ListMatches", "ListGames", "ListLadders", "ListLeagues", "ListLiveMatches", "ListReferees",
-                    "ListLeases", "CheckMatches", "ListAccessTokens",
+                    "ListLeases", "CheckMatches", "ListAccessTokens", "ListInvites", "CreateInvite",
                     "ListAuditEntries")  # fmt: skip
 """They need to be told nothing."""
 BROKEN = (b"\xff", b"\x0a\x05abc", b"\x08\x80", b"\x0b\x0b\x0b")
@@ -123,7 +124,13 @@ def _texts_in(message: Any) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("method", "field"), [(method, field) for method in METHODS for field in texts_of(method)]
+    ("method", "field"),
+    [
+        (method, field)
+        for method in METHODS
+        if ACCESS[method] is not Access.JOIN
+        for field in texts_of(method)
+    ],
 )
 async def test_orders_to_a_terminal_are_taken_by_no_method(house, method, field):
     """Nor do they come back in the refusal."""

@@ -20,8 +20,10 @@ from seatwise_server.rest.routes import HTTP_ROUTES, HttpRoute
 from seatwise_server.services.access import (
     ACCESS,
     ATTEND_METHOD,
+    OWN_METHODS,
     PLAY_METHOD,
     SCOPES_OF_BOTS,
+    SCOPES_OF_OWNERS,
     SCOPES_OF_PEOPLE,
     Access,
     expand_scopes,
@@ -29,7 +31,7 @@ from seatwise_server.services.access import (
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-SCOPES = sorted(SCOPES_OF_BOTS | SCOPES_OF_PEOPLE, key=str)
+SCOPES = sorted(SCOPES_OF_BOTS | SCOPES_OF_PEOPLE | SCOPES_OF_OWNERS, key=str)
 ACCESS_REASONS = ("NOT_ALLOWED", "SCOPE_MISSING")
 
 
@@ -44,6 +46,10 @@ async def doors() -> AsyncIterator[House]:
 async def create(
     house: House, scope: Access, holder: str = "", lifetime_s: int = 0
 ) -> pb.CreateAccessTokenResponse:
+    if not holder and scope is Access.OWN:
+        assert house.server
+        await house.server.store.owners.create_owner("owners/joan", 3, 8, "invites/none", "")
+        holder = "owners/joan"
     if not holder:
         holder = (await house.bot()).bot if scope in SCOPES_OF_BOTS else "Joan"
     request = pb.CreateAccessTokenRequest(
@@ -60,6 +66,10 @@ def expected_reason(method: str, scope: Access) -> str:
     access = ACCESS[method]
     if access is Access.TOKEN:  # the method wants the bot itself or an operator
         return "" if Access.OPERATE in expand_scopes([scope.value]) else "NOT_ALLOWED"
+    if access is Access.JOIN:
+        return "NOT_ALLOWED"
+    if scope is Access.OWN and method in OWN_METHODS:
+        return ""
     if access is Access.PUBLIC or access in expand_scopes([scope.value]):
         return ""
     return "NOT_ALLOWED" if (access in SCOPES_OF_BOTS) != (scope in SCOPES_OF_BOTS) else "SCOPE_MISSING"

@@ -38,7 +38,7 @@ def configure(parser: ArgumentParser) -> None:
         help="a scope that it opens; may be repeated",
     )
     create.add_argument(
-        "--expires", type=_parse_lifetime, default=0, metavar="TIME",
+        "--expires", type=parse_lifetime, default=0, metavar="TIME",
         help="time until it expires: 12h, 90d or 4w (default: it does not expire)",
     )  # fmt: skip
     _add_verb(verbs, "list", "list the access tokens, without their texts", _list_tokens)
@@ -63,7 +63,8 @@ def _ask_service(act: Callable[[Call, Namespace], None], args: Namespace) -> int
     return 0
 
 
-def _parse_lifetime(text: str) -> int:
+def parse_lifetime(text: str) -> int:
+    """Return the seconds of a time such as 12h, 90d or 4w."""
     found = re.fullmatch(r"([1-9][0-9]{0,4})([hdw])", text)
     if not found:
         raise ArgumentTypeError(f"{text!r} is not a time such as 12h, 90d or 4w")

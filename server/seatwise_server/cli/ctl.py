@@ -17,7 +17,7 @@ from seatwise.v1 import admin_service_pb2 as pb
 from seatwise.v1.access_service_pb2_grpc import AccessServiceStub
 from seatwise.v1.admin_service_pb2_grpc import AdminServiceStub
 from seatwise.v1.bot_service_pb2_grpc import BotServiceStub
-from seatwise_server.cli import access_tokens, asking, audit_log, certificates, check, health, table
+from seatwise_server.cli import access_tokens, asking, audit_log, certificates, check, health, owners, table
 from seatwise_server.cli.asking import Call
 
 MOST_LISTED = 1000
@@ -34,6 +34,11 @@ def configure(parser: ArgumentParser) -> None:
     access_tokens.configure(
         verbs.add_parser("token", help=access_tokens.TOKENS_HELP, description=access_tokens.TOKENS_HELP)
     )
+    for name, help_text, add_verbs in (
+        ("invite", owners.INVITES_HELP, owners.configure_invites),
+        ("owner", owners.OWNERS_HELP, owners.configure_owners),
+    ):
+        add_verbs(verbs.add_parser(name, help=help_text, description=help_text))
     audit_log.configure(
         verbs.add_parser("audit", help=audit_log.AUDIT_HELP, description=audit_log.AUDIT_HELP)
     )

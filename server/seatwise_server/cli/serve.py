@@ -21,6 +21,7 @@ from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import (
     ANONYMOUS_READS_PER_SECOND,
     KEEP_RECORDS_S,
+    OWNER_REQUESTS_PER_MINUTE,
     PROCESS_NAME_VARIABLE,
     READS_PER_SECOND,
     ROLES,
@@ -226,6 +227,15 @@ def _add_work(parser: ArgumentParser) -> None:
         "--anonymous-reads-per-second", type=_parse_rate, default=ANONYMOUS_READS_PER_SECOND, metavar="N",
         help="reads of all callers without a token together; 0 for no limit (default: %(default)g)",
     )  # fmt: skip
+    parser.add_argument(
+        "--registration", choices=["closed", "invite"], default="closed",
+        help="closed: only the operator registers bots; invite: so do owners that were invited (seatwise ctl invite create) "
+        "(default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--owner-requests-per-minute", type=_parse_rate, default=OWNER_REQUESTS_PER_MINUTE, metavar="N",
+        help="changes that each owner may make in a minute; 0 for no limit (default: %(default)g)",
+    )  # fmt: skip
     decks.add_to(parser)
     parser.add_argument(
         "--no-house-bots",
@@ -311,6 +321,8 @@ def config_of(args: Namespace) -> Config:
         proxies=tuple(args.http_proxy),
         reads_per_second=args.reads_per_second,
         anonymous_reads_per_second=args.anonymous_reads_per_second,
+        registration=args.registration,
+        owner_requests_per_minute=args.owner_requests_per_minute,
         metrics_host=args.metrics_host,
         metrics_port=args.metrics_port,
         gone_for_good_s=args.gone_for_good,

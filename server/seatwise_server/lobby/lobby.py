@@ -31,6 +31,8 @@ LOBBY_FULL_RETRY_AFTER_S = "5"
 MOST_QUEUES = 32
 """The most queues and ladders that a bot may name."""
 MOST_MATCHES = 1000
+OWNERS_PREFIX = "owners/"
+"""The owner of a bot begins with it if the owner has registered the bot itself."""
 """The highest limit that a bot may set."""
 
 log = structlog.get_logger()
@@ -87,6 +89,8 @@ class Lobby:
         Raises `Refusal` SERVER_FULL if too many bots attend here.
         """
         bot = attendance.bot
+        attendance.most_matches = await self._read_most_matches(bot)
+        attendance.max_matches = min(attendance.max_matches, attendance.most_matches)
         older = self._present.get(bot)
         if older is None and len(self._present) >= MOST_PRESENT:
             full = f"{MOST_PRESENT} bots attend here; try again soon"
@@ -110,10 +114,18 @@ class Lobby:
 
     async def set_limit(self, attendance: AttendanceStream, max_matches: int) -> None:
         """Sets how many matches at once the bot takes from now on; 0 drains."""
-        attendance.max_matches = check_limit(max_matches)
+        attendance.max_matches = min(check_limit(max_matches), attendance.most_matches)
         if await self._renew_attendance(attendance):
             await self._wait_in_queues(attendance)
             _confirm_attendance(attendance)
+
+    async def _read_most_matches(self, bot: str) -> int:
+        """Returns the quota of the bot's owner. Bots that an operator has registered have none."""
+        owner = (await self._store.bots.owners_of([bot]))[bot]
+        if not owner.startswith(OWNERS_PREFIX):
+            return MOST_MATCHES
+        most = await self._store.owners.read_most_matches(owner)
+        return MOST_MATCHES if most is None else most
 
     async def _register_attendance(self, attendance: AttendanceStream) -> None:
         attendance.turn = await self._store.attendances.replace_attendance_id(attendance.bot)

@@ -51,12 +51,14 @@ _TOKEN: Json = {"type": "http", "scheme": "bearer", "description": "A token that
 _SECURITY: dict[Access, list[Json]] = {
     Access.PUBLIC: [{}, {"token": []}],
     Access.TOKEN: [{"token": []}],
+    Access.JOIN: [{"token": []}],
     **{scope: [{"token": []}] for scope in SCOPES_OF_PEOPLE},
     **{scope: [{"token": []}] for scope in SCOPES_OF_BOTS},
 }
 _RIGHTS = {
     Access.PUBLIC: "Needs no token.",
     Access.TOKEN: "Needs a token: the admin's, or the bot's own.",
+    Access.JOIN: "Needs the text of an invite as the token.",
     **{it: f"Needs the admin token, or a token with the scope {it.value}." for it in SCOPES_OF_PEOPLE},
     **dict.fromkeys(
         SCOPES_OF_BOTS, "Needs the token of a bot. A server that knows no lobby has no such URL."

@@ -26,6 +26,8 @@ ID_EXAMPLES = {
     "league": "summer",
     "set": "round-1",
     "token": "k2v5tq7nx3m4b6za",
+    "invite": "m3x7qa2kz5n4b6tv",
+    "owner": "joan",
 }
 """An example of each variable part of a resource name."""
 
@@ -69,6 +71,7 @@ _BY_NAME: dict[str, Any] = {
     "options": {"rounds": "1"},
     "outcome_ranks": [1, 2],
     "owner": "Team Lowest",
+    "owner_id": "joan",
     "paces": dict(GAMES[DEFAULT_GAME].paces),
     "page_size": 20,
     "page_token": "20",

@@ -42,6 +42,8 @@ ID_PATTERNS = {
     "league": _RESOURCE_ID,
     "set": _RESOURCE_ID,
     "token": "[a-z2-7]{16}",
+    "invite": "[a-z2-7]{16}",
+    "owner": "[a-z][a-z0-9-]{0,39}",
 }
 """The pattern of each variable part of a resource name."""
 

@@ -27,6 +27,7 @@ GATEWAY = (
     "seatwise.v1.AdminService",
     "seatwise.v1.MatchService",
     "seatwise.v1.BotService",
+    "seatwise.v1.OwnerService",
     "seatwise.v1.GameService",
     "seatwise.v1.LadderService",
     "seatwise.v1.LeagueService",

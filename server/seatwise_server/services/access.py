@@ -25,15 +25,21 @@ class Access(Enum):
     """Scope of people: everything that changes matches, ladders, leagues and processes; it includes READ."""
     ADMIN = "admin"
     """Scope of people: access tokens; it includes all scopes of people."""
+    OWN = "own"
+    """Scope of owners: the methods of `OWN_METHODS`, for bots and tokens of their own."""
+    JOIN = "join"
+    """Scope of invites: become an owner."""
 
 
 SCOPES_OF_BOTS = frozenset({Access.ATTEND, Access.PLAY})
 SCOPES_OF_PEOPLE = frozenset({Access.READ, Access.REGISTER, Access.OPERATE, Access.ADMIN})
 
+SCOPES_OF_OWNERS = frozenset({Access.OWN})
+
 
 def expand_scopes(names: Iterable[str]) -> frozenset[Access]:
     """Returns the scopes with these names, and those that they include. It ignores names that this version does not know."""
-    known = {it.value: it for it in SCOPES_OF_BOTS | SCOPES_OF_PEOPLE}
+    known = {it.value: it for it in SCOPES_OF_BOTS | SCOPES_OF_PEOPLE | SCOPES_OF_OWNERS | {Access.JOIN}}
     scopes = {known[name] for name in names if name in known}
     if Access.ADMIN in scopes:
         scopes |= SCOPES_OF_PEOPLE
@@ -85,6 +91,14 @@ _BY_SERVICE: dict[str, dict[str, Access]] = {
         "ListBots": Access.PUBLIC,
         "ListOpponents": Access.PUBLIC,
     },
+    "OwnerService": {
+        "CreateInvite": Access.ADMIN,
+        "ListInvites": Access.ADMIN,
+        "RevokeInvite": Access.ADMIN,
+        "CreateOwner": Access.JOIN,
+        "GetOwner": Access.READ,
+        "SetOwnerQuotas": Access.ADMIN,
+    },
     "GameService": {"ListGames": Access.PUBLIC, "GetGame": Access.PUBLIC},
     "LadderService": {
         "CreateLadder": Access.OPERATE,
@@ -110,3 +124,16 @@ ACCESS = {
     for method, access in methods.items()
 }
 """The access by method, in the form /seatwise.v1.MatchService/GetMatch. A method that is missing here cannot be served."""
+
+OWN_METHODS = frozenset(
+    {
+        "/seatwise.v1.BotService/RegisterBot",
+        "/seatwise.v1.BotService/RotateToken",
+        "/seatwise.v1.BotService/RevokeToken",
+        "/seatwise.v1.AccessService/ListAccessTokens",
+        "/seatwise.v1.AccessService/RotateAccessToken",
+        "/seatwise.v1.AccessService/RevokeAccessToken",
+        "/seatwise.v1.OwnerService/GetOwner",
+    }
+)
+"""The methods that an owner may call too. Each checks that what it is asked about is the owner's."""

@@ -7,13 +7,15 @@ from collections.abc import Iterable
 from seatwise.v1 import access_service_pb2 as pb
 from seatwise.v1 import access_token_pb2
 from seatwise_server import resources
+from seatwise_server.lobby.lobby import OWNERS_PREFIX
 from seatwise_server.refusal import Refusal
-from seatwise_server.services.access import SCOPES_OF_BOTS, SCOPES_OF_PEOPLE
+from seatwise_server.services.access import SCOPES_OF_BOTS, SCOPES_OF_OWNERS, SCOPES_OF_PEOPLE, Access
 from seatwise_server.services.authentication import LOCAL_ADMIN, Caller
 from seatwise_server.services.bots import LONGEST_OWNER, find_bot
+from seatwise_server.services.owners import owner_not_found
 from seatwise_server.services.paging import bad_page_token, page_size, parse_position
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
-from seatwise_server.store import Store
+from seatwise_server.store import Store, StoredAccessToken
 from seatwise_server.store.audit import PERSON
 from seatwise_server.store.errors import AccessTokenAbsent, AccessTokenExists, BadPageToken
 
@@ -32,6 +34,7 @@ class AccessService:
         self._bots = store.bots
         self._access_tokens = store.access_tokens
         self._audit = store.audit
+        self._owners = store.owners
 
     async def create_access_token(
         self, caller: Caller, request: pb.CreateAccessTokenRequest
@@ -58,13 +61,15 @@ class AccessService:
     async def list_access_tokens(
         self, caller: Caller, request: pb.ListAccessTokensRequest
     ) -> pb.ListAccessTokensResponse:
-        """See access_service.proto. A page token is the name of the last token shown."""
+        """See access_service.proto. A page token is the name of the last token looked at: an owner is shown its own only."""
         try:
             page = await self._access_tokens.list_page(page_size(request.page_size), request.page_token)
         except BadPageToken:
             raise bad_page_token() from None
         return pb.ListAccessTokensResponse(
-            access_tokens=map(resources.access_token_resource, page.tokens),
+            access_tokens=[
+                resources.access_token_resource(it) for it in page.tokens if _may_manage(caller, it)
+            ],
             next_page_token=page.next_page_token,
         )
 
@@ -72,6 +77,7 @@ class AccessService:
         self, caller: Caller, request: pb.RotateAccessTokenRequest
     ) -> pb.RotateAccessTokenResponse:
         """See access_service.proto."""
+        await self._check_holder(caller, request.name)
         try:
             issued = await self._access_tokens.rotate_token(request.name)
         except AccessTokenAbsent as absent:
@@ -84,11 +90,19 @@ class AccessService:
         self, caller: Caller, request: pb.RevokeAccessTokenRequest
     ) -> pb.RevokeAccessTokenResponse:
         """See access_service.proto."""
+        await self._check_holder(caller, request.name)
         try:
             revoked = await self._access_tokens.revoke_token(request.name)
         except AccessTokenAbsent as absent:
             raise Refusal("NOT_FOUND", str(absent)) from None
         return pb.RevokeAccessTokenResponse(access_token=resources.access_token_resource(revoked))
+
+    async def _check_holder(self, caller: Caller, name: str) -> None:
+        """Raises `Refusal` NOT_FOUND if the caller is an owner, and the token is not its own."""
+        if caller.owner:
+            token = await self._access_tokens.get_token(name)
+            if token is None or not _may_manage(caller, token):
+                raise Refusal("NOT_FOUND", f"you have no {name[:80]!r}")
 
     async def list_audit_entries(
         self, caller: Caller, request: pb.ListAuditEntriesRequest
@@ -107,6 +121,8 @@ class AccessService:
         pseudonym = await self._audit.pseudonym_of(PERSON, request.owner)
         tokens = await self._erase_holder(request.owner, pseudonym)
         bots = await self._erase_owner_of_bots(request.owner)
+        if request.owner.startswith(OWNERS_PREFIX):
+            await self._owners.erase_owner(request.owner)
         await self._audit.forget_person(request.owner, pseudonym)
         return pb.EraseOwnerResponse(bots=bots, access_tokens=tokens)
 
@@ -142,14 +158,27 @@ class AccessService:
             raise Refusal(
                 "INVALID_ARGUMENT", f"holder is {holder}, the holder of the local admin token; choose another"
             )
-        is_bot = holder.startswith("bots/")
-        if is_bot:
-            await find_bot(self._bots, holder)
-        fitting = {it.value for it in (SCOPES_OF_BOTS if is_bot else SCOPES_OF_PEOPLE)}
+        kind, fitting = await self._scopes_for(holder)
         scopes = {_SCOPES.get(number, "") for number in numbers}
-        if not scopes or scopes - fitting:
+        names = {it.value for it in fitting}
+        if not scopes or scopes - names:
             raise Refusal(
-                "INVALID_ARGUMENT",
-                f"scopes must be one or more of {', '.join(sorted(fitting))} for a {'bot' if is_bot else 'person'}",
+                "INVALID_ARGUMENT", f"scopes must be one or more of {', '.join(sorted(names))} for {kind}"
             )
         return frozenset(scopes)
+
+    async def _scopes_for(self, holder: str) -> tuple[str, frozenset[Access]]:
+        """Returns what the holder is, and the scopes that it may have. Raises `Refusal` if there is no such bot or owner."""
+        if holder.startswith("bots/"):
+            await find_bot(self._bots, holder)
+            return "a bot", SCOPES_OF_BOTS
+        if holder.startswith(OWNERS_PREFIX):
+            if await self._owners.get_owner(holder) is None:
+                raise owner_not_found(holder)
+            return "an owner", SCOPES_OF_OWNERS
+        return "a person", SCOPES_OF_PEOPLE
+
+
+def _may_manage(caller: Caller, token: StoredAccessToken) -> bool:
+    """Whether the caller is an admin, or an owner and this is its own token."""
+    return not caller.owner or token.holder == caller.owner

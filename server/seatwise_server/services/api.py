@@ -20,7 +20,8 @@ from seatwise_server.services.leagues import LeagueService
 from seatwise_server.services.match_audit import MatchAudit
 from seatwise_server.services.matches import MatchService
 from seatwise_server.services.operations import Operation, operations_of
-from seatwise_server.services.read_budget import ReadBudget, admission_of
+from seatwise_server.services.owners import CLOSED, OwnerRequests, OwnerService
+from seatwise_server.services.read_budget import Admission, ReadBudget, admission_of, admit_all, is_read
 from seatwise_server.store import Store
 
 
@@ -33,13 +34,16 @@ def new_operations(
     trail: AuditTrail | None = None,
     spectators: SpectatorDelay = SpectatorDelay.LIVE,
     budget: ReadBudget | None = None,
+    registration: str = CLOSED,
+    requests: OwnerRequests | None = None,
 ) -> list[Operation]:
     """Returns every unary and server-streaming operation of the API, working on this store.
 
     `durability` is what new matches say of the store ("fsync" or "loss-allowed"). Records and deal sets are kept
     for `keep_records_s` seconds. `wake_pairing` is called when a created match waits for its bots. `house_bots`
     are the resource names of the house bots. `trail` writes the audit log. `spectators` says when spectators are
-    shown a position. Reads wait for their turn in the `budget`.
+    shown a position. Reads wait for their turn in the `budget`. `registration` is one of
+    `REGISTRATION_MODES`. `requests` limits what owners may change.
     """
     seating = Seating(store, durability)
     aborting = Aborting(store, seating)
@@ -51,12 +55,18 @@ def new_operations(
             "seatwise.v1.AccessService": AccessService(store),
             "seatwise.v1.AdminService": AdminService(store, aborting, MatchAudit(store, keep_records_s)),
             "seatwise.v1.MatchService": MatchService(store, seating, wake_pairing, watcher, sets),
-            "seatwise.v1.BotService": BotService(store, aborting, frozenset(house_bots)),
+            "seatwise.v1.BotService": BotService(store, aborting, frozenset(house_bots), registration),
+            "seatwise.v1.OwnerService": OwnerService(store, registration),
             "seatwise.v1.GameService": GameService(),
             "seatwise.v1.LadderService": LadderService(store),
             "seatwise.v1.LeagueService": LeagueService(store),
         }
     )
-    if budget:
-        operations = [replace(it, admit=admission_of(it.method, budget)) for it in operations]
+    operations = [replace(it, admit=_admission_of(it.method, budget, requests)) for it in operations]
     return [audit_operation(operation, trail) for operation in operations]
+
+
+def _admission_of(method: str, budget: ReadBudget | None, requests: OwnerRequests | None) -> Admission:
+    if is_read(method):
+        return admission_of(method, budget) if budget else admit_all
+    return requests.admit_request if requests else admit_all

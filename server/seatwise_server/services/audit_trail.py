@@ -84,7 +84,8 @@ class AuditTrail:
                 )
         for field in _THINGS:
             if thing := getattr(request, field, None):
-                return _text_of(thing)[:LONGEST_THING]
+                text = _text_of(thing)[:LONGEST_THING]
+                return await self._audit.pseudonym_of(PERSON, text) if text.startswith("owners/") else text
         return ""
 
 

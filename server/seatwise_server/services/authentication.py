@@ -7,7 +7,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from seatwise_server.refusal import Refusal
-from seatwise_server.services.access import ACCESS, SCOPES_OF_BOTS, SCOPES_OF_PEOPLE, Access, expand_scopes
+from seatwise_server.services.access import (
+    ACCESS,
+    OWN_METHODS,
+    SCOPES_OF_BOTS,
+    SCOPES_OF_PEOPLE,
+    Access,
+    expand_scopes,
+)
 from seatwise_server.services.refused_token_log import RefusedTokenLog
 from seatwise_server.services.token_uses import TokenUses
 from seatwise_server.store import Credentials
@@ -31,6 +38,11 @@ class Caller:
     """Milliseconds for which the token is still valid; 0 means for ever."""
     peer: str = field(default="", compare=False)
     """The address that the transport saw."""
+
+    @property
+    def owner(self) -> str:
+        """The owner that calls, of the form owners/{owner}; empty for any other caller."""
+        return self.name if Access.OWN in self.scopes else ""
 
     @property
     def is_operator(self) -> bool:
@@ -84,7 +96,7 @@ class Authenticator:
             if token is None:
                 raise _token_missing()
             caller = await self._authenticate_token(token, peer)
-            _check_access(caller, access)
+            _check_access(caller, access, method)
         except Refusal as refusal:
             if self.on_refusal:
                 await self.on_refusal(method, caller.name, peer, refusal.reason)
@@ -105,9 +117,13 @@ class Authenticator:
         return Caller(found.bot, token, expand_scopes(found.scopes), found.holder, found.left_ms, peer)
 
 
-def _check_access(caller: Caller, access: Access) -> None:
+def _check_access(caller: Caller, access: Access, method: str) -> None:
     if access in (Access.PUBLIC, Access.TOKEN) or access in caller.scopes:
         return
+    if Access.OWN in caller.scopes and method in OWN_METHODS:
+        return
+    if access is Access.JOIN:
+        raise Refusal("NOT_ALLOWED", "this call needs an invite: send the text of the invite as the token")
     if access in SCOPES_OF_BOTS and not caller.bot:
         raise Refusal("NOT_ALLOWED", "this call is for bots; call it with a bot's token, not the admin token")
     if access in SCOPES_OF_PEOPLE and caller.bot:

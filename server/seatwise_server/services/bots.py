@@ -6,17 +6,26 @@ from collections.abc import Collection
 
 from seatwise.v1 import bot_service_pb2 as pb
 from seatwise_server import resources
-from seatwise_server.bot_names import BadBotName, parse_bot_name
+from seatwise_server.bot_names import BadBotName, bot_name_for, parse_bot_name
 from seatwise_server.lobby.aborting import Aborting
 from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.refusal import Refusal
 from seatwise_server.services.access import Access
 from seatwise_server.services.authentication import Caller
 from seatwise_server.services.opponents import OpponentTables
+from seatwise_server.services.owners import CLOSED, owner_not_found, registration_closed
 from seatwise_server.services.paging import page_size, parse_position
 from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
 from seatwise_server.store import Bots, RegisteredBot, Store
-from seatwise_server.store.errors import BadPageToken, BotAbsent, BotDeleted, BotExists, SetsNotBuilt
+from seatwise_server.store.errors import (
+    BadPageToken,
+    BotAbsent,
+    BotDeleted,
+    BotExists,
+    OwnerAbsent,
+    SetsNotBuilt,
+    TooManyBots,
+)
 
 LONGEST_OWNER = 80
 
@@ -24,7 +33,12 @@ LONGEST_OWNER = 80
 class BotService:
     """See bot_service.proto."""
 
-    def __init__(self, store: Store, aborting: Aborting, house_bots: Collection[str]) -> None:
+    def __init__(
+        self, store: Store, aborting: Aborting, house_bots: Collection[str], registration: str = CLOSED
+    ) -> None:
+        """`registration` says whether owners may register bots."""
+        self._registration = registration
+        self._owners = store.owners
         self._aborting = aborting
         self._house_bots = house_bots
         """Names of the bots that the server itself runs. They cannot be deleted."""
@@ -41,30 +55,80 @@ class BotService:
             raise Refusal("INVALID_ARGUMENT", "bot is required: the name of the bot", field="bot")
         check_text("owner", request.owner, LONGEST_OWNER)
         check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
+        owner = request.owner
         try:
+            if caller.owner:
+                owner = await self._count_bot(caller, request)
             issued = await self._bots.register_bot(
-                request.bot, request.version or "1", request.owner, request.request_id
+                request.bot, request.version or "1", owner, request.request_id
             )
         except BadBotName as bad:
             raise Refusal("INVALID_ARGUMENT", str(bad)) from None
-        except BotDeleted as there:
-            raise Refusal("ALREADY_EXISTS", f"{there}; register another version") from None
-        except BotExists as there:
-            raise Refusal(
-                "ALREADY_EXISTS", f"{there}; register another version, or rotate its token"
-            ) from None
+        except (BotDeleted, BotExists) as there:
+            await self._discount_bot(caller, request)
+            how = "register another version"
+            how += "" if isinstance(there, BotDeleted) else ", or rotate its token"
+            raise Refusal("ALREADY_EXISTS", f"{there}; {how}") from None
         bot = await self._get_registered(issued.bot)
+        if caller.owner and bot.owner != owner:
+            raise Refusal("ALREADY_EXISTS", f"{bot.bot} is registered already; register another version")
         return pb.RegisterBotResponse(bot=resources.bot_resource(bot), token=issued.token or "")
+
+    async def _count_bot(self, caller: Caller, request: pb.RegisterBotRequest) -> str:
+        """Counts a bot that is about to be registered as the owner's, and returns the owner. Raises BadBotName and `Refusal`.
+
+        A bot that is registered already is not counted.
+        """
+        if self._registration == CLOSED:
+            raise registration_closed()
+        if request.owner not in ("", caller.owner):
+            raise Refusal("INVALID_ARGUMENT", f"owner must be {caller.owner}, or empty", field="owner")
+        bot = bot_name_for(request.bot, request.version or "1")
+        if await self._bots.is_known(bot):
+            return caller.owner
+        try:
+            await self._owners.add_bot(caller.owner, bot)
+        except OwnerAbsent:
+            raise owner_not_found(caller.owner) from None
+        except TooManyBots as many:
+            raise Refusal(
+                "QUOTA_EXCEEDED",
+                f"{many}; have one deleted, or ask the operator for more",
+                retry_after="3600",
+            ) from None
+        return caller.owner
+
+    async def _discount_bot(self, caller: Caller, request: pb.RegisterBotRequest) -> None:
+        """Does not count a bot that another was quicker to register."""
+        if caller.owner:
+            bot = bot_name_for(request.bot, request.version or "1")
+            known = await self._bots.get_bot(bot)
+            if known is None or known.owner != caller.owner:
+                await self._owners.remove_bot(caller.owner, bot)
+
+    async def _check_owner(self, caller: Caller, bot: str) -> None:
+        """Raises `Refusal` NOT_ALLOWED if the caller is an owner, and the bot is not its own.
+
+        Both must say so: the owner's set may have a bot that another was quicker to register, and the operator may write any
+        owner at a bot.
+        """
+        if not caller.owner:
+            return
+        is_named = (await self._get_registered(bot)).owner == caller.owner
+        if not is_named or not await self._owners.has_bot(caller.owner, bot):
+            raise Refusal("NOT_ALLOWED", f"{bot} is not a bot of {caller.owner}", bot=bot)
 
     async def rotate_token(self, caller: Caller, request: pb.RotateTokenRequest) -> pb.RotateTokenResponse:
         """See bot_service.proto."""
         await self._get_registered(request.name)
+        await self._check_owner(caller, request.name)
         issued = await self._bots.rotate_token(request.name)
         return pb.RotateTokenResponse(token=issued.token or "")
 
     async def revoke_token(self, caller: Caller, request: pb.RevokeTokenRequest) -> pb.RevokeTokenResponse:
         """See bot_service.proto."""
         await self._get_registered(request.name)
+        await self._check_owner(caller, request.name)
         await self._bots.revoke_token(request.name)
         return pb.RevokeTokenResponse(bot=resources.bot_resource(await self._get_registered(request.name)))
 
@@ -74,6 +138,9 @@ class BotService:
         if name in self._house_bots:
             message = f"name is {name}, a house bot; start the server with --no-house-bots instead"
             raise Refusal("INVALID_ARGUMENT", message)
+        known = await self._find_any(name)
+        if known and known.owner:
+            await self._owners.remove_bot(known.owner, name)
         try:
             await self._bots.delete_bot(name)
         except (BadBotName, BotAbsent):
@@ -124,6 +191,12 @@ class BotService:
             matches=table.matches,
             withheld=table.withheld,
         )
+
+    async def _find_any(self, name: str) -> RegisteredBot | None:
+        try:
+            return await self._bots.get_bot(name)
+        except BadBotName:
+            return None
 
     async def _get_registered(self, name: str) -> RegisteredBot:
         return await find_bot(self._bots, name)

@@ -140,9 +140,7 @@ Admission = Callable[[Caller, Any], Awaitable[None]]
 
 
 def admission_of(method: str, budget: ReadBudget) -> Admission:
-    """Returns the admission of a method: reads are counted, and other methods are free here."""
-    if not is_read(method):
-        return admit_all
+    """Returns the admission of a method that reads."""
 
     async def admit_read(caller: Caller, request: Any) -> None:
         await budget.admit_read(caller, cost_of_read(method, request))

@@ -20,6 +20,7 @@ from seatwise_server.store.bots import BotPage, Bots, IssuedToken, RegisteredBot
 from seatwise_server.store.credentials import Credential, Credentials
 from seatwise_server.store.deliveries import Deliveries, EndedMatch
 from seatwise_server.store.group_commit.writer import AppendResult, AppendTimeouts, Flusher, Listeners
+from seatwise_server.store.invites import Invites, IssuedInvite, StoredInvite
 from seatwise_server.store.jobs import Job, Jobs
 from seatwise_server.store.journal import Death, Fence, Journal
 from seatwise_server.store.ladders import Event, LadderMeta, Ladders, Shown
@@ -27,6 +28,7 @@ from seatwise_server.store.leagues import LeagueMeta, Leagues
 from seatwise_server.store.leases import Leases
 from seatwise_server.store.matches import Matches, MatchMeta, StoredMatchPage
 from seatwise_server.store.no_shows import NoShow, NoShows, OffQueues, SeatNews
+from seatwise_server.store.owners import OwnerCreation, Owners, StoredOwner
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
 from seatwise_server.store.queues import Proposal, Queues, Waiting, counts_no_shows
 from seatwise_server.store.redis.client import RedisClient
@@ -61,7 +63,9 @@ __all__ = [
     "Fence",
     "Flusher",
     "Heartbeat",
+    "Invites",
     "IssuedAccessToken",
+    "IssuedInvite",
     "IssuedToken",
     "Job",
     "Jobs",
@@ -79,6 +83,8 @@ __all__ = [
     "NodeFacts",
     "OffQueues",
     "Order",
+    "OwnerCreation",
+    "Owners",
     "Processes",
     "Proposal",
     "QueueRoom",
@@ -98,7 +104,9 @@ __all__ = [
     "Shown",
     "Store",
     "StoredAccessToken",
+    "StoredInvite",
     "StoredMatchPage",
+    "StoredOwner",
     "Waiting",
     "check_server",
     "connect",
@@ -116,6 +124,8 @@ class Store:
     matches: Matches
     bots: Bots
     access_tokens: AccessTokens
+    invites: Invites
+    owners: Owners
     credentials: Credentials
     audit: AuditLog
     attendances: Attendances
@@ -140,6 +150,8 @@ class Store:
             Matches(client),
             Bots(client),
             AccessTokens(client),
+            Invites(client),
+            Owners(client),
             Credentials(client),
             AuditLog(client),
             Attendances(client),

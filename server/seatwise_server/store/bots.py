@@ -138,6 +138,10 @@ class Bots:
         found = await self._read_bots(bot)
         return found[1] if found and not found[1].is_deleted else None
 
+    async def is_known(self, bot: str) -> bool:
+        """Whether the bot is registered, or was and is deleted."""
+        return bool(await call(self._client, "EXISTS", keys.bot_registration(bot)))
+
     async def _read_bots(self, bot: str) -> tuple[bytes, RegisteredBot] | None:
         return _parse_bot(bot, await call(self._client, *_read_command(bot)))
 

@@ -9,12 +9,16 @@ from seatwise_server.store import keys
 from seatwise_server.store.access_tokens import AccessTokens
 from seatwise_server.store.bots import Bots
 from seatwise_server.store.errors import TokenRefused
+from seatwise_server.store.invites import Invites
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import RedisClient
-from seatwise_server.store.tokens import ACCESS_KIND, parse_token
+from seatwise_server.store.tokens import ACCESS_KIND, INVITE_KIND, parse_token
 
 SCOPES_OF_REGISTRATION = frozenset({"attend", "play"})
 """The scopes of the token that a bot gets when it is registered, and of the tokens of older versions."""
+
+
+SCOPES_OF_INVITES = frozenset({"join"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +26,10 @@ class Credential:
     """The proof of a valid token."""
 
     holder: str
-    """The name of a person, or bots/{bot}/versions/{version}."""
+    """The name of a person, bots/{bot}/versions/{version}, owners/{owner} or invites/{invite}."""
     scopes: frozenset[str]
     token_name: str
-    """tokens/{token}, or the bot's name for the token of its registration."""
+    """tokens/{token}, invites/{invite}, or the bot's name for the token of its registration."""
     left_ms: int = 0
     """Milliseconds for which the token is still valid; 0 means for ever."""
 
@@ -42,10 +46,14 @@ class Credentials:
         self._client = client
         self._bots = Bots(client)
         self._access_tokens = AccessTokens(client)
+        self._invites = Invites(client)
 
     async def authenticate(self, token: str) -> Credential:
         """Returns what the token proves. Raises TokenRefused."""
         kind, _ = parse_token(token)
+        if kind == INVITE_KIND:
+            invite, left_ms = await self._invites.authenticate(token)
+            return Credential(invite.name, SCOPES_OF_INVITES, invite.name, left_ms)
         if kind != ACCESS_KIND:
             bot = (await self._bots.authenticate(token)).bot
             return Credential(bot, SCOPES_OF_REGISTRATION, bot)
@@ -72,5 +80,7 @@ class Credentials:
 
 
 def _key_of(token_name: str) -> str:
+    if token_name.startswith("invites/"):
+        return keys.invite(token_name)
     is_access = token_name.startswith("tokens/")
     return keys.access_token(token_name) if is_access else keys.bot_registration(token_name)

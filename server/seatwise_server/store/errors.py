@@ -101,6 +101,18 @@ class AccessTokenExists(StoreError):
     """Another request with the same id has created an access token."""
 
 
+class InviteAbsent(StoreError):
+    """There is no such invite."""
+
+
+class OwnerAbsent(StoreError):
+    """There is no such owner."""
+
+
+class TooManyBots(StoreError):
+    """The owner has as many bots as its quota allows."""
+
+
 class TokenRefused(StoreError):
     """The token is not valid."""
 

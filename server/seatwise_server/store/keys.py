@@ -6,6 +6,7 @@ cluster. So one script may use them together. No script uses keys with two tags.
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
 
 from redis.crc import key_slot
@@ -26,6 +27,9 @@ TOKENS_REVISION = "seatwise:tokens:revision"
 
 ACCESS_TOKEN_INDEX = "seatwise:tokens:index"
 """Sorted set of all access tokens, in the order of their names."""
+
+INVITE_INDEX = "seatwise:invites:index"
+"""Sorted set of all invites, in the order of their names."""
 
 AUDIT_LOG = "seatwise:{audit}:log"
 """Stream of the lines of the audit log, with ids `<seq>-0`."""
@@ -112,6 +116,26 @@ def bot_registration(bot: str) -> str:
 def access_token(name: str) -> str:
     """Hash of an access token: its holder, scopes, times and the hash of its secret. It expires 90 days after its end."""
     return f"seatwise:{{token:{name}}}:access"
+
+
+def invite(name: str) -> str:
+    """Hash of an invite: its quotas, uses, times, the hash of its secret, and hashes of the owners that have used it. It expires."""
+    return f"seatwise:{{invite:{name}}}:invite"
+
+
+def owner_hash(name: str) -> str:
+    """A hash of the name of an owner: names of keys must not tell who has an account."""
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
+
+
+def owner(name: str) -> str:
+    """Hash of an owner: its quotas, its invite, and when it was created."""
+    return f"seatwise:{{owner:{owner_hash(name)}}}:owner"
+
+
+def owner_bots(name: str) -> str:
+    """Set of the bots that an owner has registered."""
+    return f"seatwise:{{owner:{owner_hash(name)}}}:bots"
 
 
 def audit_pseudonym(kind: str, value: str) -> str:

@@ -6,6 +6,7 @@ typing error from a token that is no longer valid. The bodies:
 - of kind `bot`: `<name>.<version>.<secret>`. A version may have dots: it is everything between the first dot and the last.
 - of kind `access`: `<id>.<secret>`, as `store/access_tokens.py` issues them.
 - of kind `admin`: `<secret>`, in the one local file.
+- of kind `invite`: `<id>.<secret>`, as `store/invites.py` issues them.
 
 Before version 0.2.0 a bot's token was its body alone, and the admin token was `admin.<secret>`. Both still work.
 The store keeps only a hash of each secret.
@@ -31,6 +32,7 @@ TOKEN_PREFIX = "seatwise_"
 BOT_KIND = "bot"
 ACCESS_KIND = "access"
 ADMIN_KIND = "admin"
+INVITE_KIND = "invite"
 
 CHECKSUM_LENGTH = 7
 SECRET_BYTES = 32
@@ -61,6 +63,12 @@ def new_access_token(token_id: str) -> tuple[str, bytes]:
     """Returns a new text for the access token of that id, and the hash to store for it."""
     secret = _new_secret()
     return _format_token(ACCESS_KIND, f"{token_id}.{secret}"), hash_secret(secret)
+
+
+def new_invite_text(invite_id: str) -> tuple[str, bytes]:
+    """Returns a new text for the invite of that id, and the hash to store for it."""
+    secret = _new_secret()
+    return _format_token(INVITE_KIND, f"{invite_id}.{secret}"), hash_secret(secret)
 
 
 def parse_token(token: str) -> tuple[str, str]:

@@ -1,0 +1,172 @@
+"""`seatwise ctl invite` and `seatwise ctl owner`: lets owners in, shows them, and sets their quotas."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+
+from seatwise.cli import arguments
+from seatwise.v1 import owner_service_pb2 as pb
+from seatwise.v1.owner_pb2 import Invite, Owner
+from seatwise.v1.owner_service_pb2_grpc import OwnerServiceStub
+from seatwise_server.cli import asking, table
+from seatwise_server.cli.access_tokens import parse_lifetime
+from seatwise_server.cli.asking import Call
+
+INVITES_HELP = "create, list and revoke invites, with which people become owners"
+OWNERS_HELP = "create an owner with an invite, show an owner, and set its quotas"
+
+
+def configure_invites(parser: ArgumentParser) -> None:
+    """Add the verbs for invites and their arguments."""
+    verbs = parser.add_subparsers(dest="invite_verb", required=True, metavar="VERB")
+    text = "create an invite and print its text, which is shown only once"
+    create = _add_verb(verbs, "create", text, _create_invite)
+    create.add_argument(
+        "--bots", type=arguments.parse_count, default=3, metavar="N",
+        help="most bots of each owner that is created with it (default: %(default)s)",
+    )  # fmt: skip
+    create.add_argument(
+        "--matches", type=arguments.parse_count, default=8, metavar="N",
+        help="most matches that each of these bots plays at once (default: %(default)s)",
+    )  # fmt: skip
+    create.add_argument(
+        "--uses", type=arguments.parse_count, default=1, metavar="N",
+        help="owners that may be created with it (default: %(default)s)",
+    )  # fmt: skip
+    create.add_argument(
+        "--expires", type=parse_lifetime, default=0, metavar="TIME",
+        help="time until it expires: 12h, 90d or 4w (default: 7d)",
+    )  # fmt: skip
+    _add_verb(verbs, "list", "list the invites, without their texts", _list_invites)
+    revoke = _add_verb(
+        verbs, "revoke", "revoke an invite; owners that were created with it stay", _revoke_invite
+    )
+    revoke.add_argument(
+        "name", type=arguments.name_parser("invites"), help="name of the invite: invites/k2v5..., or k2v5..."
+    )
+
+
+def configure_owners(parser: ArgumentParser) -> None:
+    """Add the verbs for owners and their arguments."""
+    verbs = parser.add_subparsers(dest="owner_verb", required=True, metavar="VERB")
+    text = "become an owner: the token is the text of an invite; print the owner's own token"
+    create = _add_verb(verbs, "create", text, _create_owner)
+    create.add_argument("id", help="id of the owner: 1 to 40 of a-z, 0-9 and -, beginning with a letter")
+    show = _add_verb(verbs, "show", "show an owner, its bots and its quotas", _show_owner)
+    quotas = _add_verb(verbs, "set-quotas", "set the quotas of an owner", _set_quotas)
+    quotas.add_argument(
+        "--bots", type=arguments.parse_count_or_zero, metavar="N", help="most bots that it may have"
+    )
+    quotas.add_argument(
+        "--matches", type=arguments.parse_count_or_zero, metavar="N",
+        help="most matches that each of its bots plays at once",
+    )  # fmt: skip
+    for verb in (show, quotas):
+        verb.add_argument(
+            "name", type=arguments.name_parser("owners"), help="name of the owner: owners/joan, or joan"
+        )
+
+
+def _add_verb(verbs: Any, name: str, text: str, act: Callable[[Call, Namespace], None]) -> ArgumentParser:
+    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
+    asking.add_arguments(parser)
+    parser.set_defaults(run=lambda args: _ask_service(act, args))
+    return parser
+
+
+def _ask_service(act: Callable[[Call, Namespace], None], args: Namespace) -> int:
+    with asking.open_service(args, OwnerServiceStub) as ask:
+        act(ask, args)
+    return 0
+
+
+def _create_invite(ask: Call, args: Namespace) -> None:
+    request = pb.CreateInviteRequest(
+        most_bots=args.bots, uses=args.uses, lifetime_s=args.expires, most_matches=args.matches
+    )
+    made = ask("CreateInvite", request)
+    if args.json:
+        print(json.dumps({**_to_dict(made.invite), "text": made.text}))
+    else:
+        print(f"{made.invite.name}; give its text to the owner, it is not shown again:\n{made.text}")
+
+
+def _list_invites(ask: Call, args: Namespace) -> None:
+    found: list[Invite] = []
+    token = ""
+    while True:
+        page = ask("ListInvites", pb.ListInvitesRequest(page_size=1000, page_token=token))
+        found += page.invites
+        token = page.next_page_token
+        if not token:
+            break
+    if args.json:
+        for each in found:
+            print(json.dumps(_to_dict(each)))
+    elif found:
+        table.show_table(
+            "Invites", ("invite", "bots", "matches", "used", "state"), [_row_of(each) for each in found]
+        )
+    else:
+        print("There are none.")
+
+
+def _row_of(each: Invite) -> list[str]:
+    return [
+        each.name,
+        str(each.most_bots),
+        str(each.most_matches),
+        f"{each.used} of {each.uses}",
+        _state_of(each),
+    ]
+
+
+def _state_of(each: Invite) -> str:
+    if each.HasField("revoke_time"):
+        return "revoked"
+    ends: datetime = each.expire_time.ToDatetime(UTC)
+    return f"{'expired' if ends <= datetime.now(UTC) else 'valid until'} {ends:%Y-%m-%d %H:%M}"
+
+
+def _revoke_invite(ask: Call, args: Namespace) -> None:
+    revoked = ask("RevokeInvite", pb.RevokeInviteRequest(name=args.name)).invite
+    print(json.dumps(_to_dict(revoked)) if args.json else f"{revoked.name} is revoked")
+
+
+def _create_owner(ask: Call, args: Namespace) -> None:
+    made = ask("CreateOwner", pb.CreateOwnerRequest(owner_id=args.id))
+    if args.json:
+        print(json.dumps({**_to_dict(made.owner), "text": made.text}))
+    else:
+        print(f"{made.owner.name}; keep the text of its token, it is not shown again:\n{made.text}")
+        print("The names of your bots will be public, and stay when you are erased.")
+
+
+def _show_owner(ask: Call, args: Namespace) -> None:
+    _print_owner(ask("GetOwner", pb.GetOwnerRequest(name=args.name)).owner, args)
+
+
+def _set_quotas(ask: Call, args: Namespace) -> None:
+    request = pb.SetOwnerQuotasRequest(name=args.name, most_bots=args.bots, most_matches=args.matches)
+    _print_owner(ask("SetOwnerQuotas", request).owner, args)
+
+
+def _print_owner(owner: Owner, args: Namespace) -> None:
+    if args.json:
+        print(json.dumps(_to_dict(owner)))
+        return
+    print(
+        f"{owner.name} has {len(owner.bots)} of {owner.most_bots} bots; each plays at most {owner.most_matches} matches at once"
+    )
+    for bot in owner.bots:
+        print(f"  {bot}")
+
+
+def _to_dict(message: Any) -> dict[str, Any]:
+    return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)

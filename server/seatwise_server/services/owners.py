@@ -1,0 +1,196 @@
+"""OwnerService: invites owners, creates them, and sets their quotas."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from seatwise.v1 import owner_pb2
+from seatwise.v1 import owner_service_pb2 as pb
+from seatwise_server.lobby.lobby import MOST_MATCHES
+from seatwise_server.refusal import Refusal
+from seatwise_server.resources import timestamp
+from seatwise_server.services.access import Access
+from seatwise_server.services.authentication import Caller
+from seatwise_server.services.paging import bad_page_token, page_size
+from seatwise_server.services.request_limits import LONGEST_REQUEST_ID, check_text
+from seatwise_server.store import OwnerCreation, Store, StoredInvite, StoredOwner
+from seatwise_server.store.errors import BadPageToken, InviteAbsent, OwnerAbsent
+from seatwise_server.token_buckets import TokenBuckets
+
+CLOSED, INVITE = "closed", "invite"
+REGISTRATION_MODES: Final = (CLOSED, INVITE)
+"""Closed: only the operator registers bots. Invite: the holder of an invite may become an owner, and owners register bots."""
+MOST_OWNED_BOTS: Final = 1000
+MOST_INVITE_USES: Final = 1000
+DEFAULT_OWNED_BOTS: Final = 3
+DEFAULT_MATCHES: Final = 8
+DEFAULT_INVITE_S: Final = 7 * 86_400
+LONGEST_INVITE_S: Final = 366 * 86_400
+OWNER_SCOPES: Final = frozenset({"own"})
+
+_OWNER_ID = re.compile(r"[a-z][a-z0-9-]{0,39}")
+
+
+class OwnerService:
+    """See owner_service.proto."""
+
+    def __init__(self, store: Store, registration: str) -> None:
+        """`registration` is one of `REGISTRATION_MODES`."""
+        self._registration = registration
+        self._owners = store.owners
+        self._invites = store.invites
+        self._access_tokens = store.access_tokens
+
+    async def create_invite(self, caller: Caller, request: pb.CreateInviteRequest) -> pb.CreateInviteResponse:
+        """See owner_service.proto."""
+        most_bots = _check_number("most_bots", request.most_bots or DEFAULT_OWNED_BOTS, 1, MOST_OWNED_BOTS)
+        uses = _check_number("uses", request.uses or 1, 1, MOST_INVITE_USES)
+        lifetime_s = _check_number("lifetime_s", request.lifetime_s or DEFAULT_INVITE_S, 1, LONGEST_INVITE_S)
+        most_matches = _check_number("most_matches", request.most_matches or DEFAULT_MATCHES, 1, MOST_MATCHES)
+        issued = await self._invites.create_invite(most_bots, uses, lifetime_s * 1000, most_matches)
+        return pb.CreateInviteResponse(invite=_invite_resource(issued.invite), text=issued.text)
+
+    async def list_invites(self, caller: Caller, request: pb.ListInvitesRequest) -> pb.ListInvitesResponse:
+        """See owner_service.proto. A page token is the name of the last invite shown."""
+        try:
+            found, token = await self._invites.list_page(page_size(request.page_size), request.page_token)
+        except BadPageToken:
+            raise bad_page_token() from None
+        return pb.ListInvitesResponse(invites=map(_invite_resource, found), next_page_token=token)
+
+    async def revoke_invite(self, caller: Caller, request: pb.RevokeInviteRequest) -> pb.RevokeInviteResponse:
+        """See owner_service.proto."""
+        try:
+            revoked = await self._invites.revoke_invite(request.name)
+        except InviteAbsent as absent:
+            raise Refusal("NOT_FOUND", str(absent)) from None
+        return pb.RevokeInviteResponse(invite=_invite_resource(revoked))
+
+    async def create_owner(self, caller: Caller, request: pb.CreateOwnerRequest) -> pb.CreateOwnerResponse:
+        """See owner_service.proto. Each step may be repeated by a request of the same id."""
+        if self._registration != INVITE:
+            raise registration_closed()
+        check_text("request_id", request.request_id, LONGEST_REQUEST_ID)
+        name = f"owners/{_check_owner_id(request.owner_id)}"
+        invite = await self._invites.get_invite(caller.name)
+        if invite is None:
+            raise Refusal("TOKEN_UNKNOWN", "this invite is kept no longer")
+        quotas = (invite.most_bots, invite.most_matches)
+        made = await self._owners.create_owner(name, *quotas, invite.name, request.request_id)
+        if made is OwnerCreation.TAKEN:
+            raise Refusal("ALREADY_EXISTS", f"there is an owner {name}; choose another owner_id")
+        if not await self._invites.use_invite(invite.name, name):
+            if made is OwnerCreation.CREATED:
+                await self._owners.drop_owner(name)
+            raise Refusal("NOT_ALLOWED", f"this invite was used {invite.uses} times; ask for a new one")
+        owner = await self._find_owner(name)
+        issued = await self._access_tokens.create_token(
+            name, OWNER_SCOPES, 0, f"{invite.name} {name} {owner.create_ms}"
+        )
+        return pb.CreateOwnerResponse(owner=_owner_resource(owner), text=issued.text)
+
+    async def get_owner(self, caller: Caller, request: pb.GetOwnerRequest) -> pb.GetOwnerResponse:
+        """See owner_service.proto."""
+        if caller.owner and caller.owner != request.name:
+            raise Refusal("NOT_FOUND", f"you are {caller.owner}, and can see no other owner")
+        return pb.GetOwnerResponse(owner=_owner_resource(await self._find_owner(request.name)))
+
+    async def set_owner_quotas(
+        self, caller: Caller, request: pb.SetOwnerQuotasRequest
+    ) -> pb.SetOwnerQuotasResponse:
+        """See owner_service.proto."""
+        most = {"most_bots": MOST_OWNED_BOTS, "most_matches": MOST_MATCHES}
+        quotas = {
+            field: _check_number(field, getattr(request, field), 0, limit)
+            for field, limit in most.items()
+            if request.HasField(field)
+        }
+        try:
+            await self._owners.set_quotas(request.name, quotas)
+        except OwnerAbsent:
+            raise owner_not_found(request.name) from None
+        return pb.SetOwnerQuotasResponse(owner=_owner_resource(await self._find_owner(request.name)))
+
+    async def _find_owner(self, name: str) -> StoredOwner:
+        owner = await self._owners.get_owner(name)
+        if owner is None:
+            raise owner_not_found(name)
+        return owner
+
+
+def owner_not_found(name: str) -> Refusal:
+    """Returns the refusal for an owner that does not exist."""
+    return Refusal("NOT_FOUND", f"there is no owner {name[:80]!r}")
+
+
+def registration_closed() -> Refusal:
+    """Returns the refusal where the operator has not turned registration by owners on."""
+    return Refusal(
+        "NOT_ALLOWED", "only the operator registers bots here; it has not turned --registration invite on"
+    )
+
+
+def _check_owner_id(owner_id: str) -> str:
+    if not _OWNER_ID.fullmatch(owner_id):
+        raise Refusal(
+            "INVALID_ARGUMENT",
+            f"owner_id is {owner_id[:80]!r}; it must be 1 to 40 of a-z, 0-9 and -, and begin with a letter",
+            field="owner_id",
+        )
+    return owner_id
+
+
+def _check_number(field: str, number: int, least: int, most: int) -> int:
+    if not least <= number <= most:
+        raise Refusal("INVALID_ARGUMENT", f"{field} is {number}; {least} to {most} are allowed", field=field)
+    return number
+
+
+def _owner_resource(stored: StoredOwner) -> owner_pb2.Owner:
+    return owner_pb2.Owner(
+        name=stored.name,
+        bots=stored.bots,
+        most_bots=stored.most_bots,
+        most_matches=stored.most_matches,
+        create_time=timestamp(stored.create_ms * 1000),
+    )
+
+
+def _invite_resource(stored: StoredInvite) -> owner_pb2.Invite:
+    invite = owner_pb2.Invite(
+        name=stored.name,
+        most_bots=stored.most_bots,
+        most_matches=stored.most_matches,
+        uses=stored.uses,
+        used=stored.used,
+        create_time=timestamp(stored.create_ms * 1000),
+        expire_time=timestamp(stored.expire_ms * 1000),
+    )
+    if stored.revoke_ms:
+        invite.revoke_time.CopyFrom(timestamp(stored.revoke_ms * 1000))
+    return invite
+
+
+class OwnerRequests:
+    """How often an owner, or the holder of an invite, may change something. It counts in the memory of this process."""
+
+    def __init__(self, per_minute: float, now: Callable[[], float]) -> None:
+        """`per_minute` changes in a minute, all of which may come at once; 0 for no limit. `now` returns seconds."""
+        self._per_minute = per_minute
+        self._buckets = TokenBuckets(per_minute / 60, per_minute, now) if per_minute else None
+
+    async def admit_request(self, caller: Caller, request: Any) -> None:
+        """Returns if the caller may change something now. Raises `Refusal` QUOTA_EXCEEDED."""
+        if self._buckets is None or not caller.scopes & {Access.OWN, Access.JOIN}:
+            return
+        wait_s = self._buckets.measure_wait(caller.name, 1.0)
+        if wait_s:
+            raise Refusal(
+                "QUOTA_EXCEEDED",
+                f"an owner may change {self._per_minute:g} things in a minute; wait a little",
+                retry_after=str(math.ceil(wait_s)),
+            )
+        self._buckets.take_units(caller.name, 1.0)

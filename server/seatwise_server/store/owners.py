@@ -1,0 +1,104 @@
+"""Owners that register their bots themselves, with their quotas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from seatwise_server.store import keys
+from seatwise_server.store.errors import OwnerAbsent, TooManyBots
+from seatwise_server.store.redis import scripts
+from seatwise_server.store.redis.client import RedisClient, call
+
+_ADDED = 1
+_ABSENT = 2
+
+
+class OwnerCreation(Enum):
+    """The outcome of the creation of an owner."""
+
+    TAKEN = 0
+    """Another request has created an owner of this name."""
+    CREATED = 1
+    REPEATED = 2
+    """This very request has created it before."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOwner:
+    """An owner."""
+
+    name: str
+    """Format: owners/{owner}."""
+    bots: tuple[str, ...]
+    """In the order of their names. Format: bots/{bot}/versions/{version}."""
+    most_bots: int
+    create_ms: int
+    """Milliseconds of Redis's clock since 1970."""
+    most_matches: int
+    """The most matches that each of its bots plays at once."""
+
+
+class Owners:
+    """The owners on one Redis. The names of their keys hold hashes of their names."""
+
+    def __init__(self, client: RedisClient) -> None:
+        self._client = client
+
+    async def create_owner(
+        self, name: str, most_bots: int, most_matches: int, invite: str, request_id: str
+    ) -> OwnerCreation:
+        """Creates an owner with these quotas, for an invite. A repeat of the same request (if it has an id) creates nothing."""
+        args = (most_bots, invite, request_id, most_matches)
+        return OwnerCreation(
+            await scripts.run_script(self._client, "owner_create", [keys.owner(name)], *args)
+        )
+
+    async def drop_owner(self, name: str) -> None:
+        """Takes back the creation of an owner that has nothing yet."""
+        await call(self._client, "UNLINK", keys.owner(name))
+
+    async def get_owner(self, name: str) -> StoredOwner | None:
+        """Returns the owner; None if there is none, or if it was erased."""
+        fields = ("most_bots", "create_ms", "most_matches")
+        numbers = [int(it or 0) for it in await call(self._client, "HMGET", keys.owner(name), *fields)]
+        if not numbers[1]:
+            return None
+        bots = await call(self._client, "SMEMBERS", keys.owner_bots(name))
+        return StoredOwner(name, tuple(sorted(bot.decode() for bot in bots)), *numbers)
+
+    async def read_most_matches(self, name: str) -> int | None:
+        """Returns how many matches each bot of the owner may play at once; None if there is no such owner."""
+        found = await call(self._client, "HGET", keys.owner(name), "most_matches")
+        return None if found is None else int(found)
+
+    async def add_bot(self, name: str, bot: str) -> None:
+        """Counts a bot as the owner's. Repeatable. Raises OwnerAbsent and TooManyBots."""
+        named = [keys.owner(name), keys.owner_bots(name)]
+        answer = await scripts.run_script(self._client, "owner_add_bot", named, bot)
+        if answer == _ABSENT:
+            raise OwnerAbsent(f"there is no {name}")
+        if answer != _ADDED:
+            raise TooManyBots(f"{name} has as many bots as it may have")
+
+    async def has_bot(self, name: str, bot: str) -> bool:
+        """Whether the bot is the owner's."""
+        return bool(await call(self._client, "SISMEMBER", keys.owner_bots(name), bot))
+
+    async def remove_bot(self, name: str, bot: str) -> None:
+        """Does not count a bot any more. Repeatable."""
+        await call(self._client, "SREM", keys.owner_bots(name), bot)
+
+    async def set_quotas(self, name: str, quotas: Mapping[str, int]) -> None:
+        """Sets quotas, by the names of their fields. Raises OwnerAbsent."""
+        args = [it for pair in quotas.items() for it in pair]
+        if not await scripts.run_script(self._client, "owner_set_quotas", [keys.owner(name)], *args):
+            raise OwnerAbsent(f"there is no {name}")
+
+    async def erase_owner(self, name: str) -> None:
+        """Deletes all that is known of the owner. Its bots stay, without an owner. Repeatable."""
+        invite = await call(self._client, "HGET", keys.owner(name), "invite")
+        if invite:
+            await call(self._client, "HDEL", keys.invite(invite.decode()), f"by:{keys.owner_hash(name)}")
+        await call(self._client, "UNLINK", keys.owner(name), keys.owner_bots(name))

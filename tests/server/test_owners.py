@@ -1,0 +1,410 @@
+"""Owners: invites let them in, they register bots of their own, and have power over nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import pytest_asyncio
+from harness import House, house_in, in_memory
+from harness.terminal import ctl, told
+from harness.wire import Refused
+from redis.asyncio import Redis
+
+from seatwise.v1 import access_service_pb2, bot_service_pb2
+from seatwise.v1 import owner_service_pb2 as pb
+from seatwise_server.config import HttpSettings
+from seatwise_server.refusal import Refusal
+from seatwise_server.services.access import Access
+from seatwise_server.services.authentication import Caller
+from seatwise_server.services.owners import OwnerRequests
+from seatwise_server.store import OwnerCreation, Store
+from seatwise_server.store.errors import BadPageToken, InviteAbsent, OwnerAbsent, TokenRefused, TooManyBots
+
+HOUR_MS = 3_600_000
+JOAN, ANN = "owners/joan", "owners/ann"
+BOT = "bots/lowest/versions/1"
+SCANNED = re.compile(r"seatwise_(bot|admin|access|invite)_[A-Za-z0-9.-]{40,150}")
+"""What docs/operations.md gives to a scanner for secrets."""
+
+
+# In the store
+
+
+async def refusal(store: Store, text: str) -> str:
+    with pytest.raises(TokenRefused) as refused:
+        await store.credentials.authenticate(text)
+    return refused.value.reason
+
+
+async def test_an_invite_proves_that_its_holder_may_join_and_nothing_else(store: Store) -> None:
+    issued = await store.invites.create_invite(3, 1, HOUR_MS)
+    proved = await store.credentials.authenticate(issued.text)
+    assert (proved.holder, proved.scopes, proved.bot) == (issued.invite.name, {"join"}, "")
+    assert 0 < proved.left_ms <= HOUR_MS
+    assert SCANNED.fullmatch(issued.text)
+
+
+async def test_only_hashes_of_invites_and_of_the_names_of_owners_are_kept(
+    store: Store, redis_client: Redis
+) -> None:
+    issued = await store.invites.create_invite(3, 1, HOUR_MS)
+    await store.owners.create_owner(JOAN, 3, 8, issued.invite.name, "r")
+    assert await store.invites.use_invite(issued.invite.name, JOAN)
+    await store.owners.add_bot(JOAN, BOT)
+    secret = issued.text.rpartition(".")[2][:52].encode()
+    for key in await redis_client.keys():
+        assert b"joan" not in key
+        dump = await redis_client.dump(key)
+        assert secret not in dump
+        assert b"joan" not in dump
+
+
+async def test_an_invite_that_expired_or_was_revoked_opens_nothing(store: Store, redis_client: Redis) -> None:
+    expired, revoked = [await store.invites.create_invite(3, 1, HOUR_MS) for _ in range(2)]
+    [key] = [it for it in await redis_client.keys("*:invite") if expired.invite.name.encode() in it]
+    await redis_client.hset(key, "expire_ms", 1)
+    assert await refusal(store, expired.text) == "EXPIRED"
+    assert not await store.invites.use_invite(expired.invite.name, JOAN)
+    for _ in range(2):
+        assert (await store.invites.revoke_invite(revoked.invite.name)).revoke_ms
+    assert await refusal(store, revoked.text) == "REVOKED"
+    assert not await store.invites.use_invite(revoked.invite.name, JOAN)
+    forged = revoked.text[:-12] + ("a" if revoked.text[-12] != "a" else "b") + revoked.text[-11:]
+    assert await refusal(store, forged) == "UNKNOWN"
+    with pytest.raises(InviteAbsent):
+        await store.invites.revoke_invite("invites/none")
+
+
+async def test_an_invite_lets_in_as_many_owners_as_it_says_each_once(store: Store) -> None:
+    name = (await store.invites.create_invite(3, 2, HOUR_MS)).invite.name
+    uses = await asyncio.gather(
+        *(store.invites.use_invite(name, f"owners/o{each % 5}") for each in range(20))
+    )
+    assert sum(uses) == 8
+    invite = await store.invites.get_invite(name)
+    assert invite
+    assert invite.used == 2
+
+
+async def test_invites_are_listed_by_page(store: Store) -> None:
+    names = sorted([(await store.invites.create_invite(3, 1, HOUR_MS)).invite.name for _ in range(5)])
+    first, token = await store.invites.list_page(3)
+    rest, end = await store.invites.list_page(3, token)
+    assert [it.name for it in first + rest] == names
+    assert end == ""
+    with pytest.raises(BadPageToken):
+        await store.invites.list_page(3, "nonsense")
+
+
+async def test_an_owner_has_no_more_bots_than_its_quota_however_many_are_added_at_once(store: Store) -> None:
+    assert await store.owners.create_owner(JOAN, 3, 8, "invites/x", "r") is OwnerCreation.CREATED
+    added = await asyncio.gather(
+        *(store.owners.add_bot(JOAN, f"bots/b{each}/versions/1") for each in range(10)),
+        return_exceptions=True,
+    )
+    assert sum(it is None for it in added) == 3
+    assert sum(isinstance(it, TooManyBots) for it in added) == 7
+    owner = await store.owners.get_owner(JOAN)
+    assert owner
+    assert len(owner.bots) == owner.most_bots == 3
+    await store.owners.add_bot(JOAN, owner.bots[0])
+    await store.owners.remove_bot(JOAN, owner.bots[0])
+    await store.owners.add_bot(JOAN, "bots/another/versions/1")
+    with pytest.raises(OwnerAbsent):
+        await store.owners.add_bot(ANN, BOT)
+
+
+async def test_a_name_is_given_to_one_owner(store: Store) -> None:
+    assert await store.owners.create_owner(JOAN, 3, 8, "invites/x", "r") is OwnerCreation.CREATED
+    assert await store.owners.create_owner(JOAN, 3, 8, "invites/x", "r") is OwnerCreation.REPEATED
+    assert await store.owners.create_owner(JOAN, 3, 8, "invites/x", "s") is OwnerCreation.TAKEN
+    assert await store.owners.create_owner(JOAN, 3, 8, "invites/y", "r") is OwnerCreation.TAKEN
+    assert await store.owners.create_owner(ANN, 3, 8, "invites/x", "") is OwnerCreation.CREATED
+    assert await store.owners.create_owner(ANN, 3, 8, "invites/x", "") is OwnerCreation.TAKEN
+
+
+async def test_an_erased_owner_leaves_nothing(store: Store, redis_client: Redis) -> None:
+    name = (await store.invites.create_invite(3, 2, HOUR_MS)).invite.name
+    before = {key: await redis_client.dump(key) for key in await redis_client.keys()}
+    await store.owners.create_owner(JOAN, 3, 8, name, "r")
+    await store.owners.add_bot(JOAN, BOT)
+    await store.invites.use_invite(name, JOAN)
+    for _ in range(2):
+        await store.owners.erase_owner(JOAN)
+    assert {*await redis_client.keys()} == before.keys()
+    assert not [field for field in await redis_client.hkeys(keys_of(before, b":invite")) if b"by:" in field]
+
+
+def keys_of(found: dict[bytes, Any], end: bytes) -> bytes:
+    return next(key for key in found if key.endswith(end))
+
+
+def test_an_owner_may_change_so_many_things_in_a_minute() -> None:
+    now = [0.0]
+    requests = OwnerRequests(6, lambda: now[0])
+    joan, ann = (Caller(name=name, scopes=frozenset({Access.OWN})) for name in (JOAN, ANN))
+    admin = Caller(name="Jim", scopes=frozenset({Access.REGISTER}))
+
+    def refused(caller: Caller) -> bool:
+        try:
+            asyncio.run(requests.admit_request(caller, None))
+        except Refusal as why:
+            return int(why.metadata["retry_after"]) >= 1
+        return False
+
+    assert [refused(joan) for _ in range(8)] == [False] * 6 + [True] * 2
+    assert not refused(ann)
+    assert not any(refused(admin) for _ in range(100))
+    now[0] += 10
+    assert [refused(joan) for _ in range(2)] == [False, True]
+
+
+# At the doors
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def inviting_house() -> AsyncIterator[House]:
+    """A server that lets invited owners register bots, with both doors."""
+    with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
+        settings: dict[str, Any] = {"registration": "invite", "owner_requests_per_minute": 0.0}
+        async with house_in(Path(folder), http=HttpSettings(port=0), **settings) as house:
+            yield house
+
+
+class OverGrpc:
+    """Calls with a token, by gRPC."""
+
+    def __init__(self, house: House, token: str) -> None:
+        self._wire = house.wire(token)
+
+    async def call(self, method: str, request: Any, response: Any, _route: str = "") -> Any:
+        call: Any = self._wire.channel.unary_unary(f"/seatwise.v1.{method}")
+        try:
+            answer = await call(request.SerializeToString(), metadata=self._wire.metadata)
+        except grpc.aio.AioRpcError as error:
+            return Refused.of(error).reason
+        return response.FromString(answer)
+
+    async def create_owner(self, owner_id: str, request_id: str = "") -> Any:
+        request = pb.CreateOwnerRequest(owner_id=owner_id, request_id=request_id)
+        return await self.call("OwnerService/CreateOwner", request, pb.CreateOwnerResponse)
+
+    async def register(self, bot: str, owner: str = "", request_id: str = "") -> Any:
+        request = bot_service_pb2.RegisterBotRequest(bot=bot, owner=owner, request_id=request_id)
+        return await self.call("BotService/RegisterBot", request, bot_service_pb2.RegisterBotResponse)
+
+    async def rotate(self, bot: str) -> Any:
+        request = bot_service_pb2.RotateTokenRequest(name=bot)
+        return await self.call("BotService/RotateToken", request, bot_service_pb2.RotateTokenResponse)
+
+    async def revoke(self, bot: str) -> Any:
+        request = bot_service_pb2.RevokeTokenRequest(name=bot)
+        return await self.call("BotService/RevokeToken", request, bot_service_pb2.RevokeTokenResponse)
+
+    async def get_owner(self, name: str) -> Any:
+        return await self.call("OwnerService/GetOwner", pb.GetOwnerRequest(name=name), pb.GetOwnerResponse)
+
+    async def tokens(self) -> Any:
+        request = access_service_pb2.ListAccessTokensRequest(page_size=1000)
+        answer = await self.call(
+            "AccessService/ListAccessTokens", request, access_service_pb2.ListAccessTokensResponse
+        )
+        return [it.name for it in answer.access_tokens]
+
+    async def rotate_token(self, name: str) -> Any:
+        request = access_service_pb2.RotateAccessTokenRequest(name=name)
+        return await self.call(
+            "AccessService/RotateAccessToken", request, access_service_pb2.RotateAccessTokenResponse
+        )
+
+
+async def invite(house: House, **quotas: int) -> str:
+    request = pb.CreateInviteRequest(**quotas)
+    made = await OverGrpc(house, house.admin.token).call(
+        "OwnerService/CreateInvite", request, pb.CreateInviteResponse
+    )
+    return str(made.text)
+
+
+async def owner(house: House, owner_id: str, bots: int = 2) -> OverGrpc:
+    made = await OverGrpc(house, await invite(house, most_bots=bots)).create_owner(owner_id)
+    assert made.owner.name == f"owners/{owner_id}"
+    return OverGrpc(house, made.text)
+
+
+at_the_doors = pytest.mark.asyncio(loop_scope="session")
+
+
+@at_the_doors
+async def test_an_invited_owner_registers_its_bots_up_to_its_quota(inviting_house: House) -> None:
+    house = inviting_house
+    ruth = await owner(house, "ruth")
+    made = [await ruth.register(f"ruth-{number}") for number in range(2)]
+    assert {it.bot.owner for it in made} == {"owners/ruth"}
+    assert all(it.token for it in made)
+    assert await ruth.register("ruth-2") == "QUOTA_EXCEEDED"
+    shown = (await ruth.get_owner("owners/ruth")).owner
+    assert (list(shown.bots), shown.most_bots) == ([it.bot.name for it in made], 2)
+    assert await ruth.get_owner("owners/someone") == "NOT_FOUND"
+    await house.admin.raw(
+        "/seatwise.v1.BotService/DeleteBot",
+        bot_service_pb2.DeleteBotRequest(name=made[0].bot.name).SerializeToString(),
+    )
+    assert await ruth.register("ruth-0") == "ALREADY_EXISTS"
+    assert (await ruth.register("ruth-3")).token
+
+
+@at_the_doors
+async def test_an_owner_has_power_over_its_own_bots_only(inviting_house: House) -> None:
+    house = inviting_house
+    rosa, emma = await owner(house, "rosa"), await owner(house, "emma")
+    its = (await rosa.register("rosa-1")).bot.name
+    assert await emma.register("rosa-1") == "ALREADY_EXISTS"
+    assert await emma.rotate(its) == await emma.revoke(its) == "NOT_ALLOWED"
+    assert (await emma.get_owner("owners/emma")).owner.bots == []
+    assert await rosa.register("rosa-2", owner="owners/emma") == "INVALID_ARGUMENT"
+    foreign = (await OverGrpc(house, house.admin.token).register("admins-own", owner="owners/rosa")).bot.name
+    assert await rosa.rotate(foreign) == "NOT_ALLOWED"
+    assert await rosa.register("admins-own") == "ALREADY_EXISTS"
+    assert await rosa.rotate(foreign) == "NOT_ALLOWED"
+    assert (await rosa.rotate(its)).token
+    assert (await rosa.revoke(its)).bot.name == its
+
+
+@at_the_doors
+async def test_a_bot_that_another_was_quicker_to_register_is_not_the_owners(inviting_house: House) -> None:
+    house = inviting_house
+    assert house.server
+    nina = await owner(house, "nina")
+    bot = (await OverGrpc(house, house.admin.token).register("quicker", owner="Jim")).bot.name
+    await house.server.store.owners.add_bot("owners/nina", bot)  # as if it had been counted just before
+    assert await nina.rotate(bot) == await nina.revoke(bot) == "NOT_ALLOWED"
+    assert await nina.register("quicker") == "ALREADY_EXISTS"
+    assert (await nina.get_owner("owners/nina")).owner.bots == []
+
+
+@at_the_doors
+async def test_an_owner_sees_and_changes_only_its_own_tokens(inviting_house: House) -> None:
+    house = inviting_house
+    iris, olga = await owner(house, "iris"), await owner(house, "olga")
+    [mine], [other] = await iris.tokens(), await olga.tokens()
+    admins = await OverGrpc(house, house.admin.token).tokens()
+    assert {mine, other} <= set(admins)
+    assert await iris.rotate_token(other) == "NOT_FOUND"
+    rotated = await iris.rotate_token(mine)
+    assert await iris.get_owner("owners/iris") == "TOKEN_UNKNOWN"
+    assert await OverGrpc(house, rotated.text).tokens() == [mine]
+
+
+@at_the_doors
+async def test_an_invite_is_used_up_and_its_repeat_shows_no_token(inviting_house: House) -> None:
+    house = inviting_house
+    holder = OverGrpc(house, await invite(house))
+    assert (
+        await holder.register("a-bot") == "NOT_ALLOWED" or await holder.register("a-bot") == "SCOPE_MISSING"
+    )
+    assert await holder.create_owner("Not An Id") == "INVALID_ARGUMENT"
+    assert await holder.create_owner("\x1b[2J\u202e") == "INVALID_ARGUMENT"
+    assert await holder.create_owner("vera", "\x1b[2J\u202e") == "INVALID_ARGUMENT"
+    first = await holder.create_owner("vera", "the-request")
+    again = await holder.create_owner("vera", "the-request")
+    assert (first.owner, bool(first.text)) == (again.owner, True)
+    assert again.text == ""
+    assert await holder.create_owner("vera", "another") == "ALREADY_EXISTS"
+    assert await holder.create_owner("wera") == "NOT_ALLOWED"
+    assert await OverGrpc(house, house.admin.token).get_owner("owners/wera") == "NOT_FOUND"
+
+
+@at_the_doors
+async def test_owners_join_and_register_over_http_too(inviting_house: House) -> None:
+    house = inviting_house
+    async with house.http(await invite(house)) as http:
+        made = (await http.call("POST", "/v1/owners", {"ownerId": "lena"})).json
+    async with house.http(made["text"]) as http:
+        answer = await http.call("POST", "/v1/bots", {"bot": "lena-1"})
+        assert (answer.status, answer.json["bot"]["owner"]) == (200, "owners/lena")
+        assert (await http.get("/v1/owners/lena")).json["owner"]["bots"] == ["bots/lena-1/versions/1"]
+        answer = await http.call("POST", "/v1/invites", {})
+        assert (answer.status, answer.reason) == (403, "SCOPE_MISSING")
+
+
+@at_the_doors
+async def test_quotas_are_set_by_admins_and_owners_are_erased(inviting_house: House) -> None:
+    house = inviting_house
+    admin, hans = OverGrpc(house, house.admin.token), await owner(house, "hans", bots=1)
+    bot = (await hans.register("hans-1")).bot.name
+    request = pb.SetOwnerQuotasRequest(name="owners/hans", most_bots=0)
+    refused = await hans.call("OwnerService/SetOwnerQuotas", request, pb.SetOwnerQuotasResponse)
+    assert refused == "SCOPE_MISSING"
+    answer = await admin.call("OwnerService/SetOwnerQuotas", request, pb.SetOwnerQuotasResponse)
+    assert (answer.owner.most_bots, list(answer.owner.bots)) == (0, [bot])
+    assert answer.owner.most_matches == 8
+    assert await hans.register("hans-2") == "QUOTA_EXCEEDED"
+    erase = access_service_pb2.EraseOwnerRequest(owner="owners/hans")
+    erased = await admin.call("AccessService/EraseOwner", erase, access_service_pb2.EraseOwnerResponse)
+    assert (list(erased.bots), len(erased.access_tokens)) == ([bot], 1)
+    assert await hans.rotate(bot) == "TOKEN_REVOKED"
+    assert await admin.get_owner("owners/hans") == "NOT_FOUND"
+    lines = await admin.call(
+        "AccessService/ListAuditEntries",
+        access_service_pb2.ListAuditEntriesRequest(page_size=1000),
+        access_service_pb2.ListAuditEntriesResponse,
+    )
+    found = [json.loads(entry.line) for entry in lines.entries]
+    assert not [line for line in found if "owners/hans" in json.dumps(line)]
+    assert {"CreateInvite", "CreateOwner", "RegisterBot", "SetOwnerQuotas", "EraseOwner"} <= {
+        line["method"].rpartition("/")[2] for line in found
+    }
+
+
+@at_the_doors
+async def test_a_bot_of_an_owner_plays_no_more_matches_at_once_than_the_quota_says(
+    inviting_house: House,
+) -> None:
+    house = inviting_house
+    text = await invite(house, most_matches=2)
+    made = await OverGrpc(house, text).create_owner("mina")
+    assert made.owner.most_matches == 2
+    registered = await OverGrpc(house, made.text).register("mina-1")
+    bot = house.wire(registered.token, registered.bot.name)
+    attending = await bot.attend(max_matches=100)
+    assert (await attending.welcome()).max_matches == 2
+    await attending.say(50)
+    assert (await attending.welcome(2)).max_matches == 2
+    await attending.say(1)
+    assert (await attending.welcome(3)).max_matches == 1
+
+
+@at_the_doors
+async def test_where_registration_is_closed_owners_register_nothing(house: House) -> None:
+    holder = OverGrpc(house, await invite(house))
+    assert await holder.create_owner("late") == "NOT_ALLOWED"
+    assert house.server
+    await house.server.store.owners.create_owner("owners/early", 3, 8, "invites/none", "")
+    issued = await house.server.store.access_tokens.create_token("owners/early", frozenset({"own"}), 0, "")
+    assert await OverGrpc(house, issued.text).register("early-1") == "NOT_ALLOWED"
+
+
+@at_the_doors
+async def test_operators_invite_and_owners_join_at_the_terminal(inviting_house: House) -> None:
+    house = inviting_house
+    [made] = await told(house, "invite", "create", "--bots", "5", "--expires", "7d")
+    assert made["most_bots"] == 5
+    code, said, complained = await ctl(house, "owner", "create", "tina", token=made["text"])
+    assert (code, complained) == (0, "")
+    assert SCANNED.search(said)
+    assert "will be public" in said
+    assert (
+        "has 0 of 7 bots; each plays at most 8"
+        in (await ctl(house, "owner", "set-quotas", "tina", "--bots", "7"))[1]
+    )
+    code, said, _ = await ctl(house, "invite", "list")
+    assert (code, made["name"] in said, "1 of 1" in said) == (0, True, True)
