@@ -268,7 +268,7 @@ def test_without_the_server_extra_its_commands_say_how_to_get_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: Command | Exception
 ) -> None:
     monkeypatch.setattr(cli, "_entry_points", lambda: [Point(command)])
-    wanted = "seatwise serve needs the server extra: pip install 'seatwise[server,embedded]'\n"
+    wanted = "seatwise serve needs the server extra: pip install '.[server,embedded]' in a clone of the repository\n"
     assert said(capsys, "serve") == (2, "", wanted)
 
 

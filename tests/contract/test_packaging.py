@@ -58,3 +58,14 @@ def test_the_licence_is_apache_2() -> None:
 @pytest.mark.parametrize("package", PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
 def test_every_package_says_that_it_is_typed(package: str) -> None:
     assert (ROOT / package / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("folder", ["client_sdk", "server", "docs", "README.md"])
+def test_nobody_is_told_to_install_it_from_an_index_that_does_not_have_it(folder: str) -> None:
+    """Until the package is in an index, the way is a clone: `pip install .`, with extras in brackets."""
+    start = ROOT / folder
+    paths = [start] if start.is_file() else [*start.rglob("*.md"), *start.rglob("*.py")]
+    told = [
+        path for path in paths if re.search(r"pip install ['\"]?seatwise", path.read_text(encoding="utf-8"))
+    ]
+    assert told == []

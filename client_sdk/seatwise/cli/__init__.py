@@ -41,7 +41,7 @@ COMMAND_HELP = {
 """The commands with their help texts. They stand here so that `seatwise --help` need not import all commands."""
 
 ENTRY_POINTS = "seatwise.commands"
-SERVER_EXTRA = "pip install 'seatwise[server,embedded]'"
+SERVER_EXTRA = "pip install '.[server,embedded]' in a clone of the repository"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

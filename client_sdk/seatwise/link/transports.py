@@ -19,6 +19,7 @@ def choose_wire(address: str, token: str, front_door: bool, security: Security) 
         from seatwise.link.web_socket_wire import WebSocketWire
     except ModuleNotFoundError as missing:
         raise UsageError(
-            f'{address} needs the extra "ws": pip install "seatwise[ws]" ({missing.name} is not installed)'
+            f"{address} needs the extra \"ws\": pip install '.[ws]' in a clone of the repository "
+            f"({missing.name} is not installed)"
         ) from None
     return WebSocketWire(address, token, front_door, security)

