@@ -1817,10 +1817,10 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/competition/test_running_differences.py",),
     ),
     Fault(
-        "season: an A-B test ends by the likelihood of normal units",
+        "season: an A-B test ends on half of the evidence",
         f"{COMPETITION}/statistics/anytime_test.py",
-        "            verdict = self._decide(found)",
-        "            verdict = decide_by_ratio(ratios[-1], self.alpha, self.beta)",
+        "        for_h1 = evidence.for_h1 + math.log(self.alpha)",
+        "        for_h1 = 2 * evidence.for_h1 + math.log(self.alpha)",
         ("tests/competition/test_anytime_test.py",),
     ),
     Fault(
