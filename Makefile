@@ -4,7 +4,7 @@ GAME ?= ugo
 SECONDS ?= 60
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate browser soak clean matches-needed lock audit sbom
+.PHONY: failpoints help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate browser soak clean matches-needed lock audit sbom
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -74,6 +74,9 @@ rules: setup ## write the pages of the rules again, after you edit docs/rules/ o
 
 mutants: setup ## plant faults, one at a time; a test must find each
 	$(BIN)/python tests/mutants/mutants.py
+
+failpoints: setup ## harm a process at every step that it takes with Redis or a bot, in virtual time (STORY=plain HARM='killed after')
+	PYTHONPATH=tests $(BIN)/python -m simulation.failpoints $(if $(STORY),--story '$(STORY)') $(if $(HARM),--harm '$(HARM)')
 
 simulate: setup ## simulate SEEDS=200 worlds of referees, bots and faults in virtual time, or repeat SEED=17
 	PYTHONPATH=tests $(BIN)/python -m simulation $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),40))

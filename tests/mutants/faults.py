@@ -1454,6 +1454,15 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_delivery.py",),
     ),
     Fault(
+        "what a dead owner left of a delivery is left, found by killing it there",
+        "server/seatwise_server/play/delivery.py",
+        '        if meta and "result" in meta.fields:\n            await self._conclude_match',
+        '        if meta and "result" not in meta.fields:\n            await self._conclude_match',
+        (
+            "tests/simulation/test_failpoints.py::test_a_referee_may_be_killed_behind_the_record_of_a_match_of_any_kind",
+        ),
+    ),
+    Fault(
         "queues take the places that a match by name waits for",
         "server/seatwise_server/store/scripts/queue_take.lua",
         "if not left[waiting[i]] and #first",

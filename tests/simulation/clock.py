@@ -88,10 +88,13 @@ class Task(asyncio.Task[Any]):
     """Numbered, so that a set of tasks has the same order in every run."""
 
     _last: ClassVar[int] = 0
+    find_origin: ClassVar[Callable[[], Any] | None] = None
+    """Called for each new task, in what starts it."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         Task._last += 1
         self.number = Task._last
+        self.origin = Task.find_origin() if Task.find_origin else None
         super().__init__(*args, **kwargs)
 
     def __hash__(self) -> int:

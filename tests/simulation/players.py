@@ -25,7 +25,7 @@ from simulation.servers import ADMIN_TOKEN
 from simulation.web_sockets import SocketWire
 
 LOBBY = "lobby:7433"
-SERVICE = "/seatwise.v1.MatchService"
+PACKAGE = "/seatwise.v1."
 TRIES = 3
 BY_WEBSOCKET = 0.33
 """The share of bots that come by WebSocket."""
@@ -159,30 +159,33 @@ class Office:
         self.is_done = False
         self.books: Books | None = None
         """What was found when matches were looked up."""
-        self._loop = loop
+        self.loop = loop
         self._exchange = exchange
         self._chance = chance
 
     def start(self, wanted: Sequence[match_service_pb2.CreateMatchRequest], within_s: float) -> None:
         """All of them, spread over so much time."""
-        self._loop.create_task(self._make_all(wanted, within_s / max(1, len(wanted))))
+        self.loop.create_task(self._make_all(wanted, within_s / max(1, len(wanted))))
 
     async def _make_all(self, wanted: Sequence[match_service_pb2.CreateMatchRequest], pause_s: float) -> None:
         for request in wanted:
-            await self._make(request)
+            await self.make_match(request)
             await asyncio.sleep(self._chance.uniform(0, 2 * pause_s))
         self.is_done = True
 
-    async def _make(self, request: match_service_pb2.CreateMatchRequest) -> None:
-        answer = await self._ask("CreateMatch", request, match_service_pb2.CreateMatchResponse)
+    async def make_match(self, request: match_service_pb2.CreateMatchRequest) -> str:
+        """Its name."""
+        answer = await self.ask("MatchService/CreateMatch", request, match_service_pb2.CreateMatchResponse)
         self.made.append(answer.match.name)
+        name: str = answer.match.name
+        return name
 
-    async def _ask(self, method: str, request: Any, response: Any, *gives_up: str) -> Any:
+    async def ask(self, method: str, request: Any, response: Any, *gives_up: str) -> Any:
         """The answer, however often it takes; None where it is refused for one of these reasons."""
         while True:
             try:
                 return await unary(
-                    self._exchange, self._loop, LOBBY, f"{SERVICE}/{method}", request, response, ADMIN_TOKEN
+                    self._exchange, self.loop, LOBBY, f"{PACKAGE}{method}", request, response, ADMIN_TOKEN
                 )
             except SeatwiseError as error:
                 if isinstance(error, RefusedError) and error.reason in gives_up:
@@ -191,24 +194,29 @@ class Office:
 
     def look_up(self, matches: Iterable[str]) -> None:
         """Each of these, and all that are listed."""
-        self._loop.create_task(self._look_up(list(matches)))
+        self.loop.create_task(self._look_up(list(matches)))
 
     async def _look_up(self, matches: Sequence[str]) -> None:
         pb, books = match_service_pb2, Books()
         for name in matches:
-            if found := await self._ask(
-                "GetMatch", pb.GetMatchRequest(name=name), pb.GetMatchResponse, "NOT_FOUND"
+            if found := await self.ask(
+                "MatchService/GetMatch", pb.GetMatchRequest(name=name), pb.GetMatchResponse, "NOT_FOUND"
             ):
                 books.states[name] = match_pb2.Match.State.Name(found.match.state).removeprefix("STATE_")
             request = pb.GetRecordRequest(name=name)
-            if await self._ask(
-                "GetRecord", request, pb.GetRecordResponse, "NOT_FOUND", "MATCH_VOIDED", "MATCH_NOT_OVER"
+            if await self.ask(
+                "MatchService/GetRecord",
+                request,
+                pb.GetRecordResponse,
+                "NOT_FOUND",
+                "MATCH_VOIDED",
+                "MATCH_NOT_OVER",
             ):
                 books.records.add(name)
         token = None
         while token != "":
             request = pb.ListMatchesRequest(page_size=200, page_token=token or "")
-            page = await self._ask("ListMatches", request, pb.ListMatchesResponse)
+            page = await self.ask("MatchService/ListMatches", request, pb.ListMatchesResponse)
             books.listed += [match.name for match in page.matches]
             token = page.next_page_token
         self.books = books

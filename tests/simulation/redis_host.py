@@ -35,6 +35,8 @@ class Client:
         self._waiting: deque[list[bytes]] = deque()
         self.host = ""
         """Who is at the other end."""
+        self.sites: deque[Any] = deque()
+        """For each command that is under way: see `RedisHost.site_of_sender`."""
         self._wanted: list[bytes] | None = None
 
     def take(self, data: bytes) -> None:
@@ -107,6 +109,10 @@ class RedisHost:
         self.lapses = 0
         self.on_command: Callable[[str, list[bytes], Any], None] = lambda _host, _command, _answer: None
         """Host, command, and its answer: for whoever watches."""
+        self.site_of_sender: Callable[[str, list[bytes]], Any] | None = None
+        """Called for each command that a process sends, with its host; what it returns is told to `strike`."""
+        self.strike: Callable[[str, Any, list[bytes], bool], bool] | None = None
+        """Host, site, command, and whether it is carried out: harms somebody there, if it likes, and says if it has."""
         self._chance = chance
 
     # Connections
@@ -139,7 +145,16 @@ class RedisHost:
         near.on_message = protocol.data_received
         near.on_lost = lambda: protocol.connection_lost(ConnectionResetError("the link is cut"))
         self.clients[client] = None
-        return Transport(client.link, near, protocol)
+        transport = Transport(client.link, near, protocol)
+        if self.site_of_sender:
+            transport.on_write = lambda data: self._note_sites(client, data)
+        return transport
+
+    def _note_sites(self, client: Client, data: bytes) -> None:
+        reader = hiredis.Reader()
+        reader.feed(data)
+        while (command := reader.gets()) is not False:
+            client.sites.append(self.site_of_sender(client.host, command) if self.site_of_sender else None)
 
     def _forget(self, client: Client) -> None:
         self.clients.pop(client, None)
@@ -149,6 +164,7 @@ class RedisHost:
 
     def carry_out(self, client: Client, command: list[bytes]) -> list[bytes]:
         """The reply, as bytes; none if it has to wait, or is lost."""
+        site = client.sites.popleft() if client.sites else None
         lapse = self.lapse
         if lapse and lapse.host == client.host and lapse.commands <= 0:
             self.lapse, self.lapses = None, self.lapses + 1
@@ -162,8 +178,12 @@ class RedisHost:
             return list(self._subscribe(client, command[1:]))
         if client.channels and command[0] == b"PING":
             return list(reply([b"pong", b""]))
+        if self.strike and self.strike(client.host, site, command, False):
+            return []
         answer = self.answer(command)
         self.on_command(client.host, command, answer)
+        if self.strike and self.strike(client.host, site, command, True) and self.is_down:
+            return []
         if answer is None and (ms := block_ms(command)) is not None:
             client.wait(command, ms)
             return []
@@ -222,9 +242,11 @@ class Transport(asyncio.Transport):
         self._end = end
         self._protocol: Any = protocol
         self._is_closing = False
+        self.on_write: Callable[[bytes], None] = lambda _: None
 
     def write(self, data: Any) -> None:
         """As asyncio's."""
+        self.on_write(bytes(data))
         self._link.send(self._end, bytes(data))
 
     def writelines(self, list_of_data: Any) -> None:

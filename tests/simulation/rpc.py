@@ -91,6 +91,8 @@ class Listener:
         self.is_open = False
         self.on_write: Callable[[Any], None] = lambda _: None
         """Told each message of a Play stream that is written, parsed."""
+        self.on_sent: Callable[[], None] = lambda: None
+        """Called after each message that is sent."""
         self.on_request: Callable[[], None] = lambda: None
         """Told of each that is about to be read."""
         self.server: GrpcServer = GrpcServer.__new__(
@@ -182,6 +184,7 @@ class ServerCall:
         if self._unread >= WINDOW:
             self._room.clear()
         self._link.send(self._end, (raw, self._was_read))
+        self._listener.on_sent()
 
     async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Any = ()) -> None:
         """As gRPC's."""

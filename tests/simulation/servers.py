@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from seatwise_server.config import Config
 from seatwise_server.play.lag import EventLoopLag
@@ -35,6 +36,8 @@ class Server:
         self.is_leaving = False
         self.has_left = False
         self.on_failed: Callable[[str], None] = lambda _: None
+        self.new_strength_client: Callable[[Any], Any] | None = None
+        """What fits the strengths of ladders, where a world has a ladder."""
         self._config = Config(
             roles=roles, address=address, redis_url=URL, most_tables=MOST_TABLES, house_bots=False
         )
@@ -82,6 +85,8 @@ class Server:
     def _made(self, common: Common) -> list[Role]:
         roles: list[Role] = []
         lobby = LobbyRole(common) if "lobby" in self._config.roles else None
+        if lobby and self.new_strength_client:
+            lobby.ladders._strength_client = self.new_strength_client(self.store.results)
         if "referee" in self._config.roles:
             self.referee = RefereeRole(common)
             roles.append(self.referee)

@@ -80,7 +80,8 @@ class Transport:
     def __init__(self, link: Link, end: End, listener: Any) -> None:
         self.underlying_transport = self
         self.on_send: Callable[[Frame], None] = lambda _: None
-        """Told each frame that is sent."""
+        """Told each frame that is to be sent."""
+        self.on_sent: Callable[[], None] = lambda: None
         self._link = link
         self._end = end
         self._listener = listener
@@ -100,6 +101,8 @@ class Transport:
         self.on_send(frame)
         self._unread += 1
         self._link.send(self._end, (frame, self._was_read))
+        if kind == WSMsgType.BINARY:
+            self.on_sent()
         if self._unread == WINDOW:
             self._listener.pause_writing()
 
@@ -184,6 +187,7 @@ class SocketServer:
         link.send(end, Upgraded())
         socket = BotSocket(upgrade.format)
         transport = Transport(link, end, socket)
+        transport.on_sent = lambda: self._listener.on_sent()
         if upgrade.path == PLAY_PATH:
             transport.on_send = self._note_frame
             taken = end.on_message

@@ -70,6 +70,8 @@ class Climate:
     """Bots that wait in the queue and never sit down."""
     most_at_once: int = 8
     """Matches that a bot plays at once."""
+    think_s: tuple[float, ...] = (0.0, 0.02, 0.1)
+    """The longest time that a bot thinks: one of these for each process."""
 
 
 @dataclass
@@ -124,6 +126,7 @@ class Slot:
         server.listener.on_request = lambda: world.weather.reached(self.host, "received")
         server.on_failed = world.witness.wrong
         world.exchange.listeners[f"{self.host}:7433"] = server.listener
+        world.on_started(self)
         world.witness.note("started", name)
 
     def _died(self) -> None:
@@ -177,7 +180,7 @@ class Place:
         if self.is_silent:
             self.seated = Silent(loop, world.exchange, self._token, self._chance, queues)
             return
-        habits = {"_think_s": self._chance.choice((0.0, 0.02, 0.1))}
+        habits = {"_think_s": self._chance.choice(world.climate.think_s)}
         if not self.is_good:
             habits |= {"_doze": 0.05, "_doze_s": world.climate.card_ms / 500}
         self.seated = Seated(
@@ -260,6 +263,9 @@ class World:
     def queues_of(self, game: str) -> tuple[str, ...]:
         """In which a bot of that game waits."""
         return (self.climate.queue,) if self.climate.queue and game == "ugo" else ()
+
+    def on_started(self, slot: Slot) -> None:
+        """A process has begun."""
 
     def _on_command(self, host: str, command: list[bytes], answer: Any) -> None:
         if command[0] != b"EVALSHA":
@@ -381,10 +387,9 @@ class World:
         """All matches, now that they are over."""
         blameless = {bot.bot for bot in self.bots if bot.is_good}
         for match, seen in self.witness.matches.items():
-            meta = self.redis.model.peek(keys.match_meta(match))
-            if meta is None:
+            setup = self.setup_of(match)
+            if not setup:
                 continue  # which is wrong, and has been said
-            setup = json.loads(meta[b"setup"])
             bots = [seat["bot"] for seat in setup["seats"]] if "seats" in setup else setup["bots"]
             packed = self.redis.model.peek(keys.match_record(match))
             record = zlib.decompress(packed) if packed else None
@@ -396,6 +401,11 @@ class World:
             self._check_no_shows(bot)
         for fault in self.clock.faults:
             self.witness.wrong(fault)
+
+    def setup_of(self, match: str) -> dict[str, Any]:
+        """Empty if the match has no meta."""
+        meta = self.redis.model.peek(keys.match_meta(match))
+        return json.loads(meta[b"setup"]) if meta else {}
 
     def _check_no_shows(self, bot: Place) -> None:
         """Nothing is held against a bot that sits down wherever it knows of a seat."""

@@ -1,0 +1,62 @@
+"""Processes are harmed at every step that changes something; `make soak` has every step and every harm. See `failpoints`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+LONGEST_S = 600.0
+"""For a machine that is busy with other things; on a quiet one a story takes half a minute."""
+LEAST_FAILPOINTS = 150
+"""A world has more; with fewer it has not come by what it is to come by."""
+MUST_BE_MET = (
+    "seat_reserve", "match_create", "job_push", "offer_put", "seat_taken", "claim", "append", "retire", "result_append", "set_end",
+    "seat_release", "job_done", "ladder_publish", "queue_take", "queue_take_these", "attend_keep", "message",
+)  # fmt: skip
+"""Steps of seating, play, delivery, results, deal sets and ladders."""
+
+
+def run(*args: str, longest_s: float = LONGEST_S) -> subprocess.CompletedProcess[str]:
+    """In a process of its own, for it turns the clocks of its process."""
+    path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.run(
+        [sys.executable, "-m", "simulation.failpoints", *args], env={**os.environ, "PYTHONPATH": path},
+        capture_output=True, text=True, check=False, timeout=longest_s,
+    )  # fmt: skip
+
+
+@pytest.mark.timeout(LONGEST_S + 10)
+def test_a_process_may_be_killed_behind_every_step_that_changes_something() -> None:
+    ended = run("--story", "plain", "--writes", "--harm", "killed after", "--jobs", "1")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    found = re.search(r"plain: (\d+) failpoints, (\d+) harms, 0 worlds wrong", ended.stdout)
+    assert found, ended.stdout
+    assert int(found[1]) >= LEAST_FAILPOINTS
+    assert int(found[2]) >= LEAST_FAILPOINTS // 3
+
+
+@pytest.mark.timeout(LONGEST_S + 10)
+def test_a_referee_may_be_killed_behind_the_record_of_a_match_of_any_kind() -> None:
+    ended = run("--story", "plain", "--point", "> retire", "--harm", "killed after", "--jobs", "1")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ", 3 harms, 0 worlds wrong" in ended.stdout, ended.stdout
+
+
+def test_all_that_is_to_be_harmed_is_met() -> None:
+    ended = run("--story", "plain", "--point", "nothing has this name", "--list")
+    met = {line.rpartition(" > ")[2].partition(" ")[0] for line in ended.stdout.splitlines() if " > " in line}
+    assert set(MUST_BE_MET) - met == set(), ended.stdout + ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(4 * 3600)
+@pytest.mark.parametrize("story", ["plain", "a referee dies", "a lobby dies", "a bot never sits down"])
+def test_every_harm_at_every_step_comes_to_the_same_end(story: str) -> None:
+    ended = run("--story", story, "--jobs", "1", longest_s=4 * 3600)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
