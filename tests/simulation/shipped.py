@@ -23,7 +23,7 @@ from simulation.clock import Clock
 from simulation.world import Climate, World, overheard
 
 PACKAGES = ("seatwise", "seatwise_server", "seatwise_referee", "redis")
-MAY_BE_DERIVED_FROM = {Bot, WebSocketWire}
+MAY_BE_DERIVED_FROM = {*Bot.__mro__, WebSocketWire}
 """The wire of a world only connects in its own way."""
 
 
