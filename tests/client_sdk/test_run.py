@@ -415,6 +415,9 @@ async def test_a_coroutine_that_never_awaits_is_named_and_the_second_signal_ends
                 assert line, "it ended without the warning"
         assert b"(<string>, line " in line
         process.send_signal(signal.SIGINT)
+        await asyncio.sleep(
+            0.5
+        )  # as people do: Python's sleep misses a second signal that comes while it handles the first
         process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(30):
             assert await process.wait() != 0

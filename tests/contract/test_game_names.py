@@ -21,6 +21,9 @@ LISTS = {
     "seatwise_referee/games/registry.py": "the rules of our games",
     "seatwise/kits/__init__.py": "the kits of our games",
     "seatwise/kits/bot_methods.py": "the methods that a bot inherits",
+    "seatwise/cli/doctor.py": "the game in which the doctor examines a bot: the protocol is the same in all games",
+    "seatwise/doctor/checks.py": "the same",
+    "seatwise/doctor/examination.py": "the same",
     "seatwise/__init__.py": "names that users import: Card, Colour and View",
 }
 """The modules that may name games, and what they list."""

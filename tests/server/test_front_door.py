@@ -9,6 +9,7 @@ import shutil
 import socket
 import ssl
 from collections.abc import Callable
+from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
@@ -276,8 +277,9 @@ async def test_an_address_that_calls_without_end_is_refused_and_may_come_again(d
         ask = channel.unary_unary("/seatwise.v1.GameService/ListGames")
         answers = await asyncio.gather(*(ask(b"") for _ in range(1000)), return_exceptions=True)
         refused = [each for each in answers if isinstance(each, grpc.aio.AioRpcError)]
-        assert 100 < len(refused) < 700
-        assert {each.code() for each in refused} == {grpc.StatusCode.UNAVAILABLE}
+        by_code = Counter(each.code() for each in refused)
+        assert 100 < by_code[grpc.StatusCode.UNAVAILABLE] < 700, "the door refuses those"
+        assert by_code.keys() <= {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED}
         await asyncio.sleep(1)  # the door counts by the second
         assert await ask(b"")
 

@@ -385,7 +385,7 @@ def test_files_that_cannot_be_used_are_named(
 
     from seatwise_server import log
 
-    monkeypatch.setattr(log, "configure", lambda _: None)
+    monkeypatch.setattr(log, "configure", lambda _, **__: None)
     monkeypatch.chdir(tmp_path)
     SERVER.write(tmp_path)
     CA.write(tmp_path, "ca")
