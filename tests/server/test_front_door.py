@@ -8,8 +8,8 @@ import re
 import shutil
 import socket
 import ssl
-from collections.abc import Callable
 from collections import Counter
+from collections.abc import Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
