@@ -14,7 +14,7 @@ from redis.asyncio.client import Pipeline
 from redis.exceptions import ResponseError
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import RedisClient
+from seatwise_server.store import RedisClient, connect
 from seatwise_server.store.redis.shared_messages import MOST_COMMANDS_A_MESSAGE
 
 CALLERS = 50
@@ -88,3 +88,13 @@ async def test_a_message_that_was_cut_off_is_repeated_for_all_its_callers(
     calls = [asyncio.create_task(client.call("SET", f"key{number}", 1)) for number in range(CALLERS)]
     await redis_client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")  # type: ignore[no-untyped-call]
     assert await asyncio.gather(*calls) == [True] * CALLERS
+
+
+async def test_a_client_that_is_closed_leaves_no_message_under_way(redis_server: EmbeddedRedis) -> None:
+    client = connect(redis_server.url)
+    callers = [asyncio.create_task(client.call("PING")) for _ in range(CALLERS)]
+    await asyncio.sleep(0)
+    await client.close_connections()
+    await asyncio.wait(callers)
+    assert not client._messages._under_way  # type: ignore[attr-defined]
+    assert all(caller.cancelled() for caller in callers)

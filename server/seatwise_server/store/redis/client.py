@@ -160,6 +160,7 @@ class SingleClient:
 
     async def close_connections(self) -> None:
         """See `RedisClient`."""
+        await self._messages.close_messages()
         for redis in (self._quick, self._patient):
             await redis.aclose()
         if self._sentinel:

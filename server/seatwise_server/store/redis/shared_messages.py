@@ -51,6 +51,14 @@ class SharedMessages:
         self._queued.append(request)
         return await request.answers
 
+    async def close_messages(self) -> None:
+        """Cancels the messages that are under way and waits until they have let their connections go."""
+        while self._queued or self._under_way:
+            for task in list(self._under_way):
+                task.cancel()
+            await asyncio.gather(*self._under_way, return_exceptions=True)
+            await asyncio.sleep(0)  # what is queued is sent in this turn of the loop
+
     def _send_queued(self) -> None:
         queued, self._queued = self._queued, []
         while queued:
@@ -66,7 +74,12 @@ class SharedMessages:
     def _send_message(self, requests: Sequence[_Request]) -> None:
         task = asyncio.create_task(self._exchange_message(requests))
         self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        task.add_done_callback(lambda task: self._on_message_ended(task, requests))
+
+    def _on_message_ended(self, task: asyncio.Task[None], requests: Sequence[_Request]) -> None:
+        self._under_way.discard(task)
+        if task.cancelled():  # maybe before its first step
+            _fail_requests(requests, asyncio.CancelledError())
 
     async def _exchange_message(self, requests: Sequence[_Request]) -> None:
         commands = [command for request in requests for command in request.commands]
