@@ -73,11 +73,11 @@ async def unowned(store: Store, **meta: str) -> UnownedMatch:
     return UnownedMatch(job, "a", None)
 
 
-async def done(referee: Referee) -> None:
-    """All that it has begun has ended."""
-    async with asyncio.timeout(5):
-        while referee._work._tasks:
-            await referee._work.wait_for_all(5.0)
+async def wait_until_released(referee: Referee) -> None:
+    """Waits until the referee has no table any more: the journal answers first, and only then is work begun."""
+    async with asyncio.timeout(30):
+        while referee.tables or referee._work._tasks:  # noqa: ASYNC110  # nobody tells
+            await asyncio.sleep(0.01)
 
 
 async def test_a_match_that_is_retired_and_missed_at_once_is_done_with(
@@ -86,7 +86,7 @@ async def test_a_match_that_is_retired_and_missed_at_once_is_done_with(
     referee = await at_work(store, flusher)
     [table] = referee.tables.values()
     table.void_match(VoidReason.ABORTED)
-    await done(referee)
+    await wait_until_released(referee)
     assert (referee.tables, referee._jobs, await store.jobs.count_waiting()) == ({}, {}, 0)
 
 
@@ -114,9 +114,7 @@ async def test_an_end_that_is_asked_for_while_a_match_is_claimed_is_heard_of(
 
     monkeypatch.setattr(MatchClaims, "claim_match", claimed)
     await referee.open_match(found)
-    async with asyncio.timeout(5):
-        while referee.tables:  # noqa: ASYNC110  # nobody tells
-            await asyncio.sleep(0.01)
+    await wait_until_released(referee)
     meta = await store.matches.get_meta(match)
     assert meta is not None
     assert meta.state == "VOIDED"
@@ -143,12 +141,13 @@ async def gone(*_: Any) -> None:
 
 
 async def test_a_match_of_another_version_is_given_back_once_and_keeps_nobody_from_stopping(
-    store: Store, flusher: Flusher
+    store: Store, flusher: Flusher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("seatwise_server.play.referee.GIVE_BACK_S", 300.0)
     referee, found = new_referee(store, flusher), await unowned(store, format="seatwise.journal/99")
     await referee.open_match(found)
     await referee.open_match(found)
     assert (referee.has_match(found.job.match), len(referee._leaving), referee.open_matches) == (True, 1, 0)
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(30):
         await referee.hand_over_matches()
     assert await store.jobs.count_waiting() == 1
