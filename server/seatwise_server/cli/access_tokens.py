@@ -9,8 +9,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict
-
 from seatwise.cli import arguments
 from seatwise.v1 import access_service_pb2 as pb
 from seatwise.v1.access_service_pb2_grpc import AccessServiceStub
@@ -51,16 +49,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def _add_verb(verbs: Any, name: str, text: str, act: Callable[[Call, Namespace], None]) -> ArgumentParser:
-    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
-    asking.add_arguments(parser)
-    parser.set_defaults(run=lambda args: _ask_service(act, args))
-    return parser
-
-
-def _ask_service(act: Callable[[Call, Namespace], None], args: Namespace) -> int:
-    with asking.open_service(args, AccessServiceStub) as ask:
-        act(ask, args)
-    return 0
+    return asking.add_service_verb(verbs, AccessServiceStub, name, text, act)
 
 
 def parse_lifetime(text: str) -> int:
@@ -86,21 +75,17 @@ def _rotate_token(ask: Call, args: Namespace) -> None:
 
 def _revoke_token(ask: Call, args: Namespace) -> None:
     revoked = ask("RevokeAccessToken", pb.RevokeAccessTokenRequest(name=args.name)).access_token
-    print(json.dumps(_to_dict(revoked)) if args.json else f"{revoked.name} of {revoked.holder} is revoked")
+    print(
+        json.dumps(asking.to_dict(revoked)) if args.json else f"{revoked.name} of {revoked.holder} is revoked"
+    )
 
 
 def _list_tokens(ask: Call, args: Namespace) -> None:
-    found: list[AccessToken] = []
-    token = ""
-    while True:
-        page = ask("ListAccessTokens", pb.ListAccessTokensRequest(page_size=1000, page_token=token))
-        found += page.access_tokens
-        token = page.next_page_token
-        if not token:
-            break
+    request = pb.ListAccessTokensRequest(page_size=1000)
+    found = list(asking.read_entries(ask, "ListAccessTokens", request, "access_tokens"))
     if args.json:
         for each in found:
-            print(json.dumps(_to_dict(each)))
+            print(json.dumps(asking.to_dict(each)))
     elif found:
         columns = ("token", "holder", "scopes", "created", "state", "last used")
         table.show_table("Access tokens", columns, [_row_of(each) for each in found])
@@ -132,12 +117,8 @@ def _day_of(each: AccessToken, field: str) -> str:
 
 def _print_issued(issued: Any, args: Namespace) -> None:
     if args.json:
-        print(json.dumps({**_to_dict(issued.access_token), "text": issued.text}))
+        print(json.dumps({**asking.to_dict(issued.access_token), "text": issued.text}))
     else:
         print(
             f"{issued.access_token.name} of {issued.access_token.holder}; keep its text, it is not shown again:\n{issued.text}"
         )
-
-
-def _to_dict(message: Any) -> dict[str, Any]:
-    return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)

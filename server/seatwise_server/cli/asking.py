@@ -1,4 +1,4 @@
-"""Calls methods of a unary service from the terminal."""
+"""Calls methods of a unary service from the terminal: one call, all pages of a list, a verb of a command."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import grpc
+from google.protobuf.json_format import MessageToDict
 
 from seatwise.bot_errors import UsageError
 from seatwise.cli.security import add_security_arguments, security_of
@@ -91,3 +92,44 @@ def open_service(
             return ask_once(method, request, waits=True)  # the server may be starting: wait for it
 
         yield ask
+
+
+def read_pages(ask: Call, method: str, request: Any) -> Iterator[Any]:
+    """Yield the responses of all pages of a list. `request` asks for the first page, and then for each next one."""
+    while True:
+        page = ask(method, request)
+        yield page
+        request.page_token = page.next_page_token
+        if not request.page_token:
+            return
+
+
+def read_entries(ask: Call, method: str, request: Any, field: str) -> Iterator[Any]:
+    """Yield the entries in a field of all pages of a list."""
+    for page in read_pages(ask, method, request):
+        yield from getattr(page, field)
+
+
+def to_dict(message: Any) -> dict[str, Any]:
+    """Return a message as JSON has it, with the field names of its proto and with empty fields."""
+    return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+
+
+def add_service_verb(
+    verbs: Any,
+    stub_of: Callable[[grpc.Channel], Any],
+    name: str,
+    text: str,
+    act: Callable[[Call, Namespace], None],
+) -> ArgumentParser:
+    """Add a verb that opens the service, calls `act`, and ends with exit code 0 unless that raises."""
+    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
+    add_arguments(parser)
+
+    def run(args: Namespace) -> int:
+        with open_service(args, stub_of) as ask:
+            act(ask, args)
+        return 0
+
+    parser.set_defaults(run=run)
+    return parser

@@ -71,15 +71,10 @@ def run(args: Namespace) -> int:
 
 def _compare_lists(ask: Call, args: Namespace, findings: Findings) -> None:
     """Compare lists, entries, records and result logs. It comes first, so that repaired matches are replayed too."""
-    token = ""
-    while True:
-        page = ask("CheckMatches", pb.CheckMatchesRequest(page_token=token, mend=args.mend))
+    for page in asking.read_pages(ask, "CheckMatches", pb.CheckMatchesRequest(mend=args.mend)):
         for fault in page.faults:
             (findings.note_mended if fault.mended else findings.note_wrong)(fault.match, fault.text)
         findings.counts["compared"] += page.checked
-        token = page.next_page_token
-        if not token:
-            return
 
 
 def _replay_records(client: Client, findings: Findings) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import grpc
-from google.protobuf.json_format import MessageToDict
 
 from seatwise.cli import arguments
 from seatwise.cli.command import Command
@@ -76,26 +75,15 @@ def _add_verb(
     name: str,
     text: str,
     act: Callable[[Any, Namespace], None],
-    new_stub: Callable[[grpc.Channel], object] = AdminServiceStub,
+    stub_of: Callable[[grpc.Channel], object] = AdminServiceStub,
 ) -> ArgumentParser:
-    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
-    asking.add_arguments(parser)
-    parser.set_defaults(run=lambda args: _ask_service(new_stub, act, args))
-    return parser
+    return asking.add_service_verb(verbs, stub_of, name, text, act)
 
 
 def run(args: Namespace) -> int:
     """Run the verb and return the exit code. Raises `SeatwiseError` if the server refuses the call."""
     code: int = args.run(args)
     return code
-
-
-def _ask_service(
-    new_stub: Callable[[grpc.Channel], object], act: Callable[[Any, Namespace], None], args: Namespace
-) -> int:
-    with asking.open_service(args, new_stub) as ask:
-        act(ask, args)
-    return 0
 
 
 def _list_referees(ask: Call, args: Namespace) -> None:
@@ -111,13 +99,8 @@ def _referee_row(each: pb.Referee) -> list[str]:
 
 
 def _list_matches(ask: Call, args: Namespace) -> None:
-    found, token = [], ""
-    while True:
-        page = ask("ListLiveMatches", pb.ListLiveMatchesRequest(page_size=MOST_LISTED, page_token=token))
-        found += page.matches
-        token = page.next_page_token
-        if not token:
-            break
+    request = pb.ListLiveMatchesRequest(page_size=MOST_LISTED)
+    found = list(asking.read_entries(ask, "ListLiveMatches", request, "matches"))
     rows = [[it.match, it.referee or "waits", str(it.epoch), str(it.deaths)] for it in found]
     _show_rows("Matches that are not over", ("match", "referee", "epoch", "deaths"), rows, found, args)
 
@@ -167,7 +150,7 @@ def _show_rows(
 ) -> None:
     if args.json:
         for each in found:
-            print(json.dumps(_to_dict(each)))
+            print(json.dumps(asking.to_dict(each)))
     elif rows:
         table.show_table(title, columns, rows)
     else:
@@ -175,11 +158,7 @@ def _show_rows(
 
 
 def _print_answer(message: Any, text: str, args: Namespace) -> None:
-    print(json.dumps(_to_dict(message)) if args.json else text)
-
-
-def _to_dict(message: Any) -> dict[str, Any]:
-    return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+    print(json.dumps(asking.to_dict(message)) if args.json else text)
 
 
 COMMAND = Command("ctl", "manage the referees, matches and leases of a server", configure, run)

@@ -7,8 +7,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict
-
 from seatwise.cli import arguments
 from seatwise.cli.command import Command
 from seatwise.kits import DEFAULT_GAME
@@ -114,7 +112,7 @@ def _create_ladder(ask: Call, args: Namespace) -> int:
     )
     made = ask("CreateLadder", pb.CreateLadderRequest(ladder=ladder)).ladder
     if args.json:
-        print(json.dumps(_to_dict(made)))
+        print(json.dumps(asking.to_dict(made)))
     else:
         _show_ladders([made])
         print(f"Bots join it with: seatwise bot FILE.py:CLASS --game {args.game} --queue {made.name}")
@@ -122,12 +120,10 @@ def _create_ladder(ask: Call, args: Namespace) -> int:
 
 
 def _list_ladders(ask: Call, args: Namespace) -> int:
-    found = list(
-        _read_pages(ask, "ListLadders", lambda token: pb.ListLaddersRequest(page_token=token), "ladders")
-    )
+    found = list(asking.read_entries(ask, "ListLadders", pb.ListLaddersRequest(), "ladders"))
     if args.json:
         for each in found:
-            print(json.dumps(_to_dict(each)))
+            print(json.dumps(asking.to_dict(each)))
     elif found:
         _show_ladders(found)
     else:
@@ -153,19 +149,13 @@ def _show_ladders(ladders: Sequence[ladder_pb2.Ladder]) -> None:
 
 def _show_standings(ask: Call, args: Namespace) -> int:
     name = args.ladder
-
-    def page(token: str) -> Any:
-        return pb.ListStandingsRequest(ladder=name, page_size=PAGE_SIZE, page_token=token)
-
-    answer = ask("ListStandings", page(""))
-    standings = list(answer.standings)
-    shown = answer.results
-    while answer.next_page_token:
-        answer = ask("ListStandings", page(answer.next_page_token))
-        standings += answer.standings
+    request = pb.ListStandingsRequest(ladder=name, page_size=PAGE_SIZE)
+    pages = list(asking.read_pages(ask, "ListStandings", request))
+    standings = [each for page in pages for each in page.standings]
+    shown = pages[0].results
     if args.json:
         for each in standings:
-            print(json.dumps(_to_dict(each)))
+            print(json.dumps(asking.to_dict(each)))
     elif standings:
         ladder_table.show_standings(f"{name} after {shown} results", standings)
     else:
@@ -197,10 +187,8 @@ def _compare_with_results(ask: Call, name: str, standings: Sequence[ladder_pb2.S
 
 
 def _list_results(ask: Call, name: str) -> Iterator[LoggedResult]:
-    def page(token: str) -> Any:
-        return pb.ListLadderResultsRequest(ladder=name, page_size=PAGE_SIZE, page_token=token)
-
-    for each in _read_pages(ask, "ListLadderResults", page, "results"):
+    request = pb.ListLadderResultsRequest(ladder=name, page_size=PAGE_SIZE)
+    for each in asking.read_entries(ask, "ListLadderResults", request, "results"):
         yield LoggedResult(
             each.place, each.match, tuple(each.bots), tuple(each.points), tuple(each.ranks),
             tuple(each.endings), each.chain.hex(),
@@ -208,20 +196,16 @@ def _list_results(ask: Call, name: str) -> Iterator[LoggedResult]:
 
 
 def _show_history(ask: Call, args: Namespace) -> int:
-    def page(token: str) -> Any:
-        return pb.ListLadderResultsRequest(
-            ladder=args.ladder, page_size=PAGE_SIZE, page_token=token, newest_first=True
-        )
-
+    request = pb.ListLadderResultsRequest(ladder=args.ladder, page_size=PAGE_SIZE, newest_first=True)
     found: list[ladder_pb2.LadderResult] = []
-    for each in _read_pages(ask, "ListLadderResults", page, "results"):
+    for each in asking.read_entries(ask, "ListLadderResults", request, "results"):
         if len(found) >= args.count:
             break
         if not args.bot or any(_is_named(bot, args.bot) for bot in each.bots):
             found.append(each)
     if args.json:
         for each in found:
-            print(json.dumps(_to_dict(each)))
+            print(json.dumps(asking.to_dict(each)))
     else:
         ladder_table.show_history(f"{args.ladder}, newest first", found)
     return 0
@@ -243,20 +227,6 @@ def _reinstate_bot(ask: Call, args: Namespace) -> int:
     if not args.json:
         print(f"{bot} may play on {args.ladder} again")
     return 0
-
-
-def _read_pages(ask: Call, method: str, request: Callable[[str], Any], field: str) -> Iterator[Any]:
-    token = ""
-    while True:
-        answer = ask(method, request(token))
-        yield from getattr(answer, field)
-        token = answer.next_page_token
-        if not token:
-            return
-
-
-def _to_dict(message: Any) -> dict[str, Any]:
-    return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
 
 
 COMMAND = Command("ladder", "create ladders and show their standings", configure, run)

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from google.protobuf.json_format import MessageToDict
-
 from seatwise.cli import arguments
 from seatwise.v1 import owner_service_pb2 as pb
 from seatwise.v1.owner_pb2 import Invite, Owner
@@ -74,16 +72,7 @@ def configure_owners(parser: ArgumentParser) -> None:
 
 
 def _add_verb(verbs: Any, name: str, text: str, act: Callable[[Call, Namespace], None]) -> ArgumentParser:
-    parser: ArgumentParser = verbs.add_parser(name, help=text, description=text)
-    asking.add_arguments(parser)
-    parser.set_defaults(run=lambda args: _ask_service(act, args))
-    return parser
-
-
-def _ask_service(act: Callable[[Call, Namespace], None], args: Namespace) -> int:
-    with asking.open_service(args, OwnerServiceStub) as ask:
-        act(ask, args)
-    return 0
+    return asking.add_service_verb(verbs, OwnerServiceStub, name, text, act)
 
 
 def _create_invite(ask: Call, args: Namespace) -> None:
@@ -92,23 +81,17 @@ def _create_invite(ask: Call, args: Namespace) -> None:
     )
     made = ask("CreateInvite", request)
     if args.json:
-        print(json.dumps({**_to_dict(made.invite), "text": made.text}))
+        print(json.dumps({**asking.to_dict(made.invite), "text": made.text}))
     else:
         print(f"{made.invite.name}; give its text to the owner, it is not shown again:\n{made.text}")
 
 
 def _list_invites(ask: Call, args: Namespace) -> None:
-    found: list[Invite] = []
-    token = ""
-    while True:
-        page = ask("ListInvites", pb.ListInvitesRequest(page_size=1000, page_token=token))
-        found += page.invites
-        token = page.next_page_token
-        if not token:
-            break
+    request = pb.ListInvitesRequest(page_size=1000)
+    found = list(asking.read_entries(ask, "ListInvites", request, "invites"))
     if args.json:
         for each in found:
-            print(json.dumps(_to_dict(each)))
+            print(json.dumps(asking.to_dict(each)))
     elif found:
         table.show_table(
             "Invites", ("invite", "bots", "matches", "used", "state"), [_row_of(each) for each in found]
@@ -136,13 +119,13 @@ def _state_of(each: Invite) -> str:
 
 def _revoke_invite(ask: Call, args: Namespace) -> None:
     revoked = ask("RevokeInvite", pb.RevokeInviteRequest(name=args.name)).invite
-    print(json.dumps(_to_dict(revoked)) if args.json else f"{revoked.name} is revoked")
+    print(json.dumps(asking.to_dict(revoked)) if args.json else f"{revoked.name} is revoked")
 
 
 def _create_owner(ask: Call, args: Namespace) -> None:
     made = ask("CreateOwner", pb.CreateOwnerRequest(owner_id=args.id))
     if args.json:
-        print(json.dumps({**_to_dict(made.owner), "text": made.text}))
+        print(json.dumps({**asking.to_dict(made.owner), "text": made.text}))
     else:
         print(f"{made.owner.name}; keep the text of its token, it is not shown again:\n{made.text}")
         print("The names of your bots will be public, and stay when you are erased.")
@@ -159,14 +142,10 @@ def _set_quotas(ask: Call, args: Namespace) -> None:
 
 def _print_owner(owner: Owner, args: Namespace) -> None:
     if args.json:
-        print(json.dumps(_to_dict(owner)))
+        print(json.dumps(asking.to_dict(owner)))
         return
     print(
         f"{owner.name} has {len(owner.bots)} of {owner.most_bots} bots; each plays at most {owner.most_matches} matches at once"
     )
     for bot in owner.bots:
         print(f"  {bot}")
-
-
-def _to_dict(message: Any) -> dict[str, Any]:
-    return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
