@@ -29,11 +29,25 @@ PAGES = (
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "rules").glob("*.md")),
+    ROOT / "tests" / "README.md",
 )
 NAMES = [page.name for page in PAGES]
 COMMANDS = {
     name: import_module(f"seatwise.cli.{name.replace('-', '_')}").COMMAND for name in SDK_COMMANDS
 } | {point.name: point.load() for point in entry_points(group=ENTRY_POINTS)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_no_page_holds_two_versions_of_a_merge(page: Path) -> None:
+    marks = [line for line in page.read_text().splitlines() if re.match(r"(<{7}|={7}|>{7})( |$)", line)]
+    assert not marks
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_no_table_has_two_rows_for_one_thing(page: Path) -> None:
+    for table in page.read_text().split("\n\n"):
+        first = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
+        assert len(first) == len(set(first)), sorted({it for it in first if first.count(it) > 1})
 
 
 def parser_of(name: str) -> ArgumentParser:
