@@ -253,6 +253,16 @@ def test_a_forged_move_and_a_forged_result_are_found(monkeypatch: Any, tmp_path:
     assert verify_line(written(record)).fault is not None
 
 
+def test_a_record_of_another_package_or_version_is_not_checked(monkeypatch: Any, tmp_path: Any) -> None:
+    use_game(monkeypatch, Highest, "a-package")
+    seatwise.play(["random", "random"], game="highest", seed=1, records=tmp_path / "out")
+    use_game(monkeypatch, Highest, "another-package")
+    fault = verify_line((tmp_path / "out").read_text()).fault
+    assert fault is not None
+    assert fault.is_unchecked
+    assert "'a-package/1'; here it is 'another-package/1'" in fault.text
+
+
 def test_a_game_that_fails_voids_its_match_at_a_local_table(monkeypatch: Any, capfd: Any) -> None:
     use_game(monkeypatch, game_with(name="failing", play_move=fail))
     [played] = seatwise.play(["random", "random"], game="failing")

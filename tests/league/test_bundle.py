@@ -300,6 +300,17 @@ DEEP = b"[" * 990 + b"]" * 990
 VOID = b'{"table": "r1-t1.%d", "match": "matches/x", "reason": "ABORTED"}\n'
 
 
+def test_a_season_of_a_game_that_is_not_installed_is_not_checked(bundle, tmp_path, capsys):
+    settings = changed_settings(files_in(bundle)["settings.json"], game="whist", rules_version="some-whist/1")
+    other = forged(bundle, tmp_path, {"settings.json": settings})
+    code, said = said_of(other, capsys)
+    assert code == 2
+    assert "not checked: install some-whist, the package that the record names for the game 'whist'" in said
+    code, said = said_of(other, capsys, "--json")
+    told = json.loads(said)
+    assert (code, told["wrong"], told["not_checked"]) == (2, 0, 1)
+
+
 FORGERIES: dict[str, tuple[Callable[[dict[str, bytes]], dict[str, bytes]], str]] = {
     "a forged score": (forge_score, "by its record points is"),
     "a score forged in its record too": (forge_record, "records.jsonl: line 2"),

@@ -10,21 +10,26 @@ from typing import TYPE_CHECKING
 
 from seatwise.bot_errors import UsageError
 from seatwise.cli import SERVER_EXTRA
-from seatwise.season import BadSeason, check_season, open_bundle
+from seatwise.cli.exit_codes import FAILED, USAGE
+from seatwise.season import BadSeason, UncheckedSeason, check_season, open_bundle
 
 if TYPE_CHECKING:
     from seatwise.season import CheckedSeason
 
 
 def verify_season(arguments: Namespace, read: Callable[[int], None]) -> int:
-    """Checks all, and prints the first thing that is wrong; 1 if there is one."""
+    """Checks all, and prints the first thing that is wrong; 1 if there is one, and 2 if its game is not installed here."""
     if arguments.server:
         raise UsageError("--server is for a file of records; compare a bundle by its digest, with --chain")
     try:
         with open_bundle(Path(arguments.file)) as bundle:
             checked = check_season(bundle, arguments.chain or "", read)
+    except UncheckedSeason as unchecked:
+        _print_fault(arguments, str(unchecked), wrong=0)
+        return USAGE
     except BadSeason as bad:
-        return _print_fault(arguments, str(bad))
+        _print_fault(arguments, str(bad), wrong=1)
+        return FAILED
     except OSError as error:
         raise UsageError(f"cannot read {arguments.file}: {error.strerror}") from None
     _print_summary(arguments, checked)
@@ -40,12 +45,17 @@ def size_of(path: str) -> int | None:
         return None
 
 
-def _print_fault(arguments: Namespace, fault: str) -> int:
+def _print_fault(arguments: Namespace, fault: str, wrong: int) -> None:
     if arguments.json:
-        print(dumps({"file": arguments.file, "wrong": 1, "faults": [{"message": fault}]}, indent=2))
+        found = {
+            "file": arguments.file,
+            "wrong": wrong,
+            "not_checked": 1 - wrong,
+            "faults": [{"message": fault}],
+        }
+        print(dumps(found, indent=2))
     else:
         print(f"{arguments.file}: {fault}")
-    return 1
 
 
 def _print_summary(arguments: Namespace, checked: CheckedSeason) -> None:
@@ -54,6 +64,7 @@ def _print_summary(arguments: Namespace, checked: CheckedSeason) -> None:
             "file": arguments.file,
             "records": checked.records,
             "wrong": 0,
+            "not_checked": 0,
             "faults": [],
             "table": checked.has_table,
             "digest": checked.digest,

@@ -10,13 +10,14 @@
       standings.json   the table
       draws.jsonl      the draws of a Swiss tournament; no other format has the file
 
-`open_bundle` opens it, and `check_season` raises `BadSeason` for the first fault. Only the server's arithmetic can check that the
+`open_bundle` opens it, and `check_season` raises `BadSeason` for the first fault, or
+`UncheckedSeason` if the game is not installed here. Only the server's arithmetic can check that the
 table follows from the results. It registers for that under the entry points `seatwise.seasons`.
 """
 
 from seatwise.season.bundle import BUNDLE_FORMAT, DRAWS, FILES, Bundle, is_bundle, open_bundle, write_bundle
 from seatwise.season.checking import CheckedSeason, check_season
-from seatwise.season.fault import BadSeason, fault_at
+from seatwise.season.fault import BadSeason, UncheckedSeason, fault_at
 
 check = check_season
 opened = open_bundle
@@ -29,6 +30,7 @@ __all__ = [
     "BadSeason",
     "Bundle",
     "CheckedSeason",
+    "UncheckedSeason",
     "check",
     "check_season",
     "fault_at",

@@ -10,8 +10,8 @@ from itertools import islice, tee
 from typing import Any, TypeAlias
 
 from seatwise.season.bundle import Bundle
-from seatwise.season.fault import BadSeason, fault_at
-from seatwise_referee.verify import Verdict, verify_lines
+from seatwise.season.fault import BadSeason, UncheckedSeason, fault_at
+from seatwise_referee.verify import BadRecord, NotInstalled, Verdict, check_rules, verify_lines
 
 VERIFIERS = "seatwise.seasons"
 """Entry points: functions that take an open bundle and raise `BadSeason`."""
@@ -36,11 +36,22 @@ class CheckedSeason:
 def check_season(
     bundle: Bundle, digest: str = "", advance: Callable[[int], None] = lambda _: None
 ) -> CheckedSeason:
-    """Raises `BadSeason` for the first thing that is wrong; `digest` is what the season's is known to be."""
+    """Check a whole season.
+
+    Args:
+        bundle: The open bundle.
+        digest: The digest that was published; empty if it is not known.
+        advance: Called with the number of bytes after each record.
+
+    Raises:
+        UncheckedSeason: The game of the season is not installed here.
+        BadSeason: Something is wrong with it. The text names the first thing.
+    """
     bundle.check_manifest()
     if digest and bundle.digest != digest:
         raise BadSeason(f"its digest is {bundle.digest}, and published is {digest}: it is not that season")
     settings = _read_settings(bundle)
+    _require_rules(settings)
     count = _check_records(bundle, settings, advance)
     verifiers = list(_load_verifiers())
     for verifier in verifiers:
@@ -65,6 +76,16 @@ def _read_settings(bundle: Bundle) -> Object:
         if key not in settings:
             raise BadSeason(f"settings.json: {key} is missing")
     return settings
+
+
+def _require_rules(settings: Object) -> None:
+    """Raise `UncheckedSeason` where the game is not installed. Settings that no record can have are found with the records."""
+    try:
+        check_rules(settings["game"], settings["rules_version"])
+    except NotInstalled as missing:
+        raise UncheckedSeason(missing.fault.text) from None
+    except BadRecord:
+        return
 
 
 def _read_results(bundle: Bundle) -> Iterator[Object]:

@@ -12,6 +12,10 @@ class BadSeason(ValueError):  # it is the verdict, not a failure of the program
         super().__init__(escape_text(text))
 
 
+class UncheckedSeason(BadSeason):
+    """The season could not be checked, because its game is not installed here; the text says what to install."""
+
+
 def fault_at(file: str, line: int, what: str) -> BadSeason:
     """That thing is wrong with that line, counted from 1."""
     return BadSeason(f"{file}: line {line}: {what}")

@@ -9,14 +9,18 @@ the particular to the general, so that the first fault is the most informative o
 only what no other check can find.
 """
 
-from seatwise_referee.verify.fault import RecordFault, escape_text
+from seatwise_referee.verify.fault import BadRecord, NotInstalled, RecordFault, escape_text
+from seatwise_referee.verify.header import check_rules
 from seatwise_referee.verify.reading import MOST_BYTES, nesting_fault
 from seatwise_referee.verify.verdict import Verdict, check_verdicts, verify_line, verify_lines
 
 __all__ = [
     "MOST_BYTES",
+    "BadRecord",
+    "NotInstalled",
     "RecordFault",
     "Verdict",
+    "check_rules",
     "check_verdicts",
     "escape_text",
     "nesting_fault",

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from seatwise_referee.game import BadOptions, Json
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.hosted.hosted_rules import GAME_NAME
+from seatwise_referee.hosted.hosted_rules import GAME_NAME, HostedRules
 from seatwise_referee.journal import Entry, Sat, canonical_json
 from seatwise_referee.record import RECORD_FORMAT
 from seatwise_referee.setup import DealSet, Setup
@@ -26,8 +26,11 @@ def check_versions(record: dict[str, Any]) -> None:
         raise BadRecord(
             f"format is {quote_value(record.get('format'))}; this verifier knows {quote_value(RECORD_FORMAT)}"
         )
-    name = record.get("game")
-    version = record.get("rules_version")
+    check_rules(record.get("game"), record.get("rules_version"))
+
+
+def check_rules(name: object, version: object) -> None:
+    """Check that the rules of this version of the game are here. Raises `NotInstalled`, or `BadRecord` for no such game."""
     if not isinstance(name, str) or name not in GAMES:
         if isinstance(name, str) and isinstance(version, str) and GAME_NAME.fullmatch(name):
             raise NotInstalled(f"not checked: {_what_to_install(name, version)}")
@@ -36,6 +39,10 @@ def check_versions(record: dict[str, Any]) -> None:
         )
     if version != GAMES[name].rules_version:
         known = quote_value(GAMES[name].rules_version)
+        if isinstance(GAMES[name], HostedRules):
+            raise NotInstalled(
+                f"not checked: install the package whose rules_version of {name} is {quote_value(version)}; here it is {known}"
+            )
         raise BadRecord(f"rules_version is {quote_value(version)}; this verifier knows {known} of {name}")
 
 
