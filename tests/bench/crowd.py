@@ -87,7 +87,7 @@ def rows(*, quick: bool = False, data: Path | None = None) -> list[Row]:
     found = crowd(quick=quick, data=data)
     name = f"{found.matches:,} live matches in one process, {found.rate:,.0f} moves/s"
     return [
-        at_most("memory of a live match, beyond its streams", found.kib_each, 25, "KiB"),
+        at_most("memory of a live match, beyond its streams", found.kib_each, 16, "KiB"),
         Row("... and in Redis", found.redis_kib_each, "KiB"),
         at_most(f"p99 of prompt delivery, {name}", found.p99_ms, 50, "ms"),
         Row("... p50", found.p50_ms, "ms"),

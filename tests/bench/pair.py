@@ -65,7 +65,7 @@ def rows(*, quick: bool = False, data: Path | None = None) -> list[Row]:
         at_most(
             "CPU per move with two referees, beside one",
             median(two.us / one.us for one, two in found),
-            1.2,
+            1.18,
             "x",
         ),
         Row("... with one", median(one.us for one, _ in found), "us"),
