@@ -141,10 +141,11 @@ class BareTables:
 
     def replace_ended(self) -> None:
         """Closes the tables whose matches are over, and opens as many."""
-        ended, self._ended = self._ended, []
-        for each in ended:
+        for each in self._ended:
             self._tables.pop(each.name).close_table()
-        self.open_tables(len(ended))
+        count = len(self._ended)
+        self._ended.clear()
+        self.open_tables(count)
 
     def _open_table(self) -> Table:
         self._opened += 1
@@ -215,7 +216,10 @@ async def measure(moves: int) -> dict[str, float]:
     gc.freeze()
     gc.set_threshold(50_000, 50, 50)  # as the referee's server does it
     while tables.moves < moves:
-        tables.give_requests(bots.answer(tables.take_messages()))
+        requests = bots.answer(tables.take_messages())
+        if not requests:
+            raise RuntimeError(f"no bot is asked after {tables.moves} moves")
+        tables.give_requests(requests)
         tables.replace_ended()
         await asyncio.sleep(0)
     return {phase: spent / 1e3 / tables.moves for phase, spent in tables.spent_ns.items()}
