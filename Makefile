@@ -4,13 +4,15 @@ GAME ?= ugo
 SECONDS ?= 60
 PROTOS := $(shell find proto -name '*.proto')
 
-.PHONY: failpoints help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate browser soak clean matches-needed lock audit sbom
+FAST := client_sdk/seatwise_fast
+
+.PHONY: failpoints fast-wheel help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate browser soak clean matches-needed lock audit sbom
 .DEFAULT_GOAL := help
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
-setup: .venv/ready .venv/stubs ## install into .venv and generate the stubs; every other target runs this by itself
+setup: .venv/ready .venv/stubs .venv/fast ## install into .venv and generate the stubs; every other target runs this by itself
 
 .venv/ready: pyproject.toml requirements.lock proto/build_stubs.py
 	@if command -v uv >/dev/null; then \
@@ -26,6 +28,10 @@ setup: .venv/ready .venv/stubs ## install into .venv and generate the stubs; eve
 
 .venv/stubs: .venv/ready $(PROTOS)
 	@$(BIN)/python proto/build_stubs.py >/dev/null
+	@touch $@
+
+.venv/fast: .venv/ready $(FAST)/ugo_rules.c $(FAST)/build_extension.py
+	@$(BIN)/python $(FAST)/build_extension.py >/dev/null || true # it says why; all else works without
 	@touch $@
 
 proto: .venv/ready ## generate the stubs again, after you edit a .proto file
@@ -55,6 +61,9 @@ lint: setup ## check formatting, types, layers, protos and deploy/
 format: setup ## fix whatever the formatter and the linter can fix
 	$(BIN)/ruff check --quiet --fix .
 	$(BIN)/ruff format --quiet .
+
+fast-wheel: setup ## build the wheel of seatwise_fast, the optional compiled rules, in dist/; needs a C compiler
+	$(BIN)/python $(FAST)/build_wheel.py
 
 bench: setup ## measure the table of docs/benchmarks.md; also writes bench-results.json
 	@$(BIN)/python -c 'import pyspiel' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]' || true

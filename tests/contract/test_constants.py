@@ -7,7 +7,12 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("client_sdk/seatwise", "referee/seatwise_referee", "server/seatwise_server")
+PRODUCT = (
+    "client_sdk/seatwise",
+    "client_sdk/seatwise_fast",
+    "referee/seatwise_referee",
+    "server/seatwise_server",
+)
 
 ONE_MEANING = {
     "BY_TEXT": "the cards of a game, by their text",

