@@ -47,7 +47,7 @@ league: setup ## play a small duplicate league of each game, verify it and write
 	$(BIN)/seatwise verify league-results/ubongo/season.bundle
 
 test: setup lint ## run all checks and tests that CI runs
-	$(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
+	$(BIN)/pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m 'not slow'
 	$(BIN)/python tests/mutants/mutants.py --short
 
 lint: setup ## check formatting, types, layers, protos and deploy/
