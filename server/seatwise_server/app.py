@@ -134,6 +134,7 @@ class _Server:
         facts = await check_server(client, allow_loss=config.allow_loss, wait_replicas=config.wait_replicas)
         self._certificate = _load_certificate(config)
         port = _take_http_port(config)
+        self._http_number = port.number if port else 0
         http_address = port.url if port else ""
         self._forwarder = ReadForwarder() if config.has_read_process else None
         self._rest: RestDoor | None = None
@@ -148,13 +149,13 @@ class _Server:
         store = Store.of(RecordingClient(client) if port and not self._forwarder else client)
         self._token_uses = TokenUses(store.credentials)
         common = self._new_common(store, self._bind_port(), facts.durability)
-        http = _with_lobby(common)
+        http = _with_guest_sockets(common, _with_lobby(common))
         if self._forwarder:
             self._reads = ReadProcess(
                 self._read_settings(http), self._forwarder, port.socket if port else None
             )
         elif http and port:
-            self._rest = _new_rest_door(http, port, self._certificate)
+            self._rest = _new_rest_door(http, port, self._certificate, store)
         self._flusher.start()
         stack.push_async_callback(self._close_flusher)
         stack.push_async_callback(self._stop_in_order, common.open_streams)
@@ -320,7 +321,9 @@ class _Server:
         if config.ws_port is None or not config.roles & {"lobby", "referee"}:
             return None
         contexts = ServerContexts(self._certificate) if self._certificate else None
-        return WebSocketServer(connections_for_others() // 2, contexts, config.ws_origins, config.proxies)
+        server = WebSocketServer(connections_for_others() // 2, contexts, config.ws_origins, config.proxies)
+        server.page_port = self._http_number if config.guests else None
+        return server
 
     def _bind_websockets(self) -> str:
         """Binds the port for WebSockets, and returns host:port; empty if the server has no such port."""
@@ -430,15 +433,25 @@ def _with_lobby(common: Common) -> HttpSettings | None:
     return replace(http, lobby=link.address, lobby_pin=link.tls_pin or "", is_lobby_insecure=link.insecure)
 
 
+def _with_guest_sockets(common: Common, http: HttpSettings | None) -> HttpSettings | None:
+    """The settings of the HTTP port, with the WebSocket port of this process for guests, unless another is named."""
+    if http is None or not http.guests or http.guest_sockets:
+        return http
+    config = common.config
+    port = common.ws_listens_on.rpartition(":")[2]
+    sockets = common.as_websocket(config.ws_address or (f":{port}" if port else ""))
+    return replace(http, guest_sockets=sockets, has_other_sockets=not common.is_alone)
+
+
 def _new_rest_door(
-    settings: HttpSettings, port: HttpPort, certificate: CertificateReloader | None
+    settings: HttpSettings, port: HttpPort, certificate: CertificateReloader | None, store: Store
 ) -> RestDoor:
     from seatwise_server.pages.page_routes import add_pages
     from seatwise_server.rest.rest_door import (
         RestDoor,  # a process that serves no HTTP does not wait for its libraries
     )
 
-    return RestDoor(settings, port, certificate, add_pages)
+    return RestDoor(settings, port, certificate, partial(add_pages, settings=settings, store=store))
 
 
 def _load_certificate(config: Config) -> CertificateReloader | None:

@@ -64,6 +64,12 @@ class HttpSettings:
     """Whether tokens of bots may be sent there in plain text."""
     trusted_proxies: tuple[str, ...] = ()
     """Addresses or networks of proxies, whose X-Forwarded-For header gives the caller's address."""
+    guests: int = 0
+    """How many guests may play at once, each from a page; 0 admits none."""
+    guest_sockets: str = ""
+    """The WebSocket of the lobby for them: ws://host:port, or only a scheme and a port, as in ws://:50053, at the page's host."""
+    has_other_sockets: bool = False
+    """Whether referees may be at other ports of that host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,8 @@ class Config:
     max_memory: int = 0
     """The memory, in bytes, above which this process stops to be started again; 0 for no limit."""
     house_bots: bool = True
+    guests: int = 0
+    """How many guests may play at once, each from a page of this server; 0 admits none."""
     ws_port: int | None = None
     """The port for bots that use WebSocket; 0 takes a free one; None for no such port."""
     is_ws_port_default: bool = False

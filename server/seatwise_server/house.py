@@ -11,7 +11,7 @@ import json
 import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import structlog
 
@@ -27,6 +27,8 @@ class HouseBot(NamedTuple):
     game: str
     name: str
     sample: str
+    is_paced: bool = False
+    """See `HouseSeat`."""
 
     @property
     def bot(self) -> str:
@@ -35,7 +37,9 @@ class HouseBot(NamedTuple):
 
 
 STRONGEST_FIRST: Final = tuple(
-    HouseBot(kit.name, each.bot, each.sample) for kit in KITS.values() for each in kit.house_bots
+    HouseBot(kit.name, each.bot, each.sample, each.is_paced)
+    for kit in KITS.values()
+    for each in kit.house_bots
 )
 OWNER = "house"
 HOUSE_END_S = 3.0
@@ -100,7 +104,12 @@ async def _keep_running(store: Store, link: HouseLink) -> None:
     while True:
         try:
             players = [
-                {"game": each.game, "sample": each.sample, "token": await _token(store, each)}
+                {
+                    "game": each.game,
+                    "sample": each.sample,
+                    "is_paced": each.is_paced,
+                    "token": await _token(store, each),
+                }
                 for each in STRONGEST_FIRST
             ]
             code = await _run_process(link, players)
@@ -112,7 +121,7 @@ async def _keep_running(store: Store, link: HouseLink) -> None:
         await asyncio.sleep(HOUSE_RETRY_S)
 
 
-async def _run_process(link: HouseLink, players: list[dict[str, str]]) -> int:
+async def _run_process(link: HouseLink, players: list[dict[str, Any]]) -> int:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "seatwise_server.house_process", stdin=asyncio.subprocess.PIPE
     )

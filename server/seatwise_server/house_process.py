@@ -1,7 +1,7 @@
 """The process of the house bots, started by `house`.
 
 It reads one line of JSON from standard input and ends when standard input closes. The line is {"link": {"address",
-"insecure", "tls_pin"}, "players": [{"game", "sample", "token"}]}.
+"insecure", "tls_pin"}, "players": [{"game", "sample", "is_paced", "token"}]}.
 """
 
 from __future__ import annotations
@@ -13,9 +13,14 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import AsyncGenerator
 from typing import Any
 
+from seatwise import Bot
+from seatwise.building import Thought
+from seatwise.kits import KITS
 from seatwise.remote import run_async
+from seatwise.samples import sample as find_sample
 
 MOST_HOUSE_MATCHES = 64
 
@@ -35,14 +40,28 @@ def _exit_with_server() -> None:
     os._exit(0)
 
 
-async def _run(link: dict[str, Any], players: list[dict[str, str]]) -> None:
+async def _run(link: dict[str, Any], players: list[dict[str, Any]]) -> None:
     async with asyncio.TaskGroup() as group:
         for player in players:
             group.create_task(_play(link, **player))
 
 
-async def _play(link: dict[str, Any], sample: str, game: str, token: str) -> None:
-    await run_async(sample, game=game, token=token, queues=(), max_matches=MOST_HOUSE_MATCHES, **link)
+async def _play(link: dict[str, Any], sample: str, game: str, token: str, *, is_paced: bool) -> None:
+    bot = pace_thoughts(find_sample(sample, game), KITS[game].main_method) if is_paced else sample
+    await run_async(bot, game=game, token=token, queues=(), max_matches=MOST_HOUSE_MATCHES, **link)
+
+
+def pace_thoughts(bot: type[Bot], method: str) -> type[Bot]:
+    """Returns the bot with a method, a generator, that takes as long as the thoughts that it yields declare."""
+    build = getattr(bot, method)
+
+    async def build_slowly(self: Bot, view: Any) -> AsyncGenerator[Any, None]:
+        for answer in build(self, view):
+            if isinstance(answer, Thought):
+                await asyncio.sleep(answer.ms / 1000)
+            yield answer
+
+    return type(f"Paced{bot.__name__}", (bot,), {method: build_slowly})
 
 
 if __name__ == "__main__":

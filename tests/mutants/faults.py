@@ -60,6 +60,7 @@ AUDIT_LOG = "tests/server/test_audit_log.py"
 OPENAPI = "tests/contract/test_openapi.py"
 REST = "server/seatwise_server/rest"
 REPLAY = "client_sdk/seatwise/replay"
+GUESTS = "tests/server/test_guests.py"
 REPLAY_COMMAND = "tests/client_sdk/test_replay_command.py"
 REPLAY_FRAMES = "tests/client_sdk/test_replay_frames.py"
 REST_TESTS = "tests/server/test_rest.py"
@@ -1062,7 +1063,7 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "pages: another site's form logs in",
-        "server/seatwise_server/pages/operator_pages.py",
+        "server/seatwise_server/pages/page_forms.py",
         '    if urlsplit(origin).netloc != request.headers.get("host", "") or site != "same-origin":\n',
         "    if False:\n",
         ("tests/server/test_pages.py::test_another_site_cannot_send_the_form",),
@@ -3049,9 +3050,30 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "pages of any host may open WebSockets",
         f"{SOCKETS}/upgrade_request.py",
-        "    if not host or _host_of(origin) != host.lower():\n",
+        '    if not host or not _is_own_page(_host_of(origin) or "", host.lower(), rules.page_port):\n',
         "    if not host:\n",
         (f"{WEBSOCKETS}::test_a_page_of_another_host_is_refused",),
+    ),
+    Fault(
+        "a guest may wait in queues",
+        "server/seatwise_server/lobby/lobby.py",
+        "if is_guest and queues:",
+        "if False:",
+        (GUESTS,),
+    ),
+    Fault(
+        "guests of two gateways are counted apart",
+        "server/seatwise_server/services/guest_seats.py",
+        "if await self._store.leases.take_lease(place, match, _PLACE_MS):",
+        "if True:",
+        (GUESTS,),
+    ),
+    Fault(
+        "pages of any host may connect where guests play",
+        "server/seatwise_server/ws/upgrade_request.py",
+        "return name == own_name and (",
+        "return bool(own_name) and (",
+        (GUESTS,),
     ),
     Fault(
         "a WebSocket without a token stays open",

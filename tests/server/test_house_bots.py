@@ -8,7 +8,12 @@ import os
 
 import pytest
 
-from seatwise_server import house
+from seatwise.building import Thought
+from seatwise.samples.ubongo_patient import LONGEST_LOOK_MS, LOOK_STEP_MS, PatientBuilder
+from seatwise.ubongo import Call, OfferEnd
+from seatwise_referee.game import Seat
+from seatwise_referee.games.registry import GAMES
+from seatwise_server import house, house_process
 from seatwise_server.store import Store
 
 
@@ -34,3 +39,24 @@ async def test_house_bots_that_cannot_be_started_are_tried_again(
     running.cancel()
     await asyncio.wait({running})
     assert running.cancelled()
+
+
+async def test_a_paced_bot_takes_as_long_as_it_says_so_that_a_person_can_play(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The patient builder lays one card more each time, and thinks for some seconds before each."""
+    slept: list[float] = []
+
+    async def note_sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(house_process.asyncio, "sleep", note_sleep)
+    ubongo = GAMES["ubongo"]
+    view = ubongo.view(ubongo.deal(2, bytes(32), ubongo.complete_options({})), Seat(0))
+    bot = house_process.pace_thoughts(PatientBuilder, "build")()
+    yielded = [each async for each in bot.build(view)]
+    laid = [each for each in yielded if not isinstance(each, Thought | Call | OfferEnd)]
+    assert [len(each) for each in laid] == list(range(1, len(laid) + 1))
+    assert isinstance(yielded[-1], Call) is (len(laid) >= 7)
+    assert set(slept) == {LOOK_STEP_MS / 1000}
+    assert 5 * len(laid) < sum(slept) < LONGEST_LOOK_MS / 1000 * len(laid)

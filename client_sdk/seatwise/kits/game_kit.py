@@ -71,6 +71,8 @@ class HouseSeat(NamedTuple):
     bot: str
     """The name of the bot, as in "house-greedy"."""
     sample: str
+    is_paced: bool = False
+    """Whether it thinks as long as it declares, so that a person can play against it. It is asked last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,17 @@ class DemoKit:
 
     free_ms: Mapping[str, int] = field(default_factory=dict)
     """Shorter free times by pace, in milliseconds, where the default ones would make the demo too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuestTable:
+    """The match that a person plays in a browser."""
+
+    house_bots: tuple[str, ...]
+    """The names of the other bots. In a race none of them may be so quick that a person has no time to move."""
+
+    free_ms: Mapping[str, int]
+    """The free times by pace, in milliseconds: people are slower than bots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +139,9 @@ class GameKit:
 
     demo: DemoKit | None = None
     """The bots and limits of `seatwise demo`; `None` if the game has no demo."""
+
+    guest_table: GuestTable | None = None
+    """The match that a guest of a server plays; `None` if no page can play the game."""
 
     draw_end: Callable[[Mapping[str, Any], int], str] | None = None
     """Draw how a match ended, from its record, as text of at most so many columns; `None` if there is nothing to draw."""

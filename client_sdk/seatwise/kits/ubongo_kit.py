@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from seatwise.bot_errors import BadAnswerError
 from seatwise.building import Thought
-from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, HouseSeat, RaceMethod, shorten
+from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, GuestTable, HouseSeat, RaceMethod, shorten
 from seatwise.kits.ubongo_decks import use_deck_files
 from seatwise.kits.ubongo_text import describe_move, describe_view, draw_end
 from seatwise_referee.game import IllegalMove
@@ -99,6 +99,7 @@ KIT: Final = GameKit(
     },
     samples={
         "random": "seatwise.samples.ubongo_random:RandomBuilder",
+        "patient": "seatwise.samples.ubongo_patient:PatientBuilder",
         "solver": "seatwise.samples.ubongo_solving:Solver",
     },
     queues=(CasualQueue("casual-ubongo", 4),),
@@ -110,11 +111,13 @@ KIT: Final = GameKit(
         HouseSeat("house-solver", "solver"),
         HouseSeat("house-builder", "random"),
         HouseSeat("house-builder-twin", "random"),
+        HouseSeat("house-patient", "patient", is_paced=True),
     ),
     demo=DemoKit(
         {"random": "random", "random-twin": "random", "solver": "solver", "solver-twin": "solver"},
         free_ms={"build": 10_000},
     ),
+    guest_table=GuestTable(("house-patient",), {"build": 300_000}),
     draw_end=draw_end,
     use_deck_files=use_deck_files,
     frames_module="seatwise.kits.ubongo_frames",

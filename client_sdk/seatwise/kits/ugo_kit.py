@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from seatwise.bot_errors import BadAnswerError
-from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, HouseSeat, TurnMethod, shorten
+from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, GuestTable, HouseSeat, TurnMethod, shorten
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import Arrange, Play, UgoCard, UgoMove, UgoView
 
@@ -81,5 +81,8 @@ KIT: Final = GameKit(
     ),
     par_bot="greedy",
     demo=DemoKit({"random": "random", "greedy": "greedy", "greedy-twin": "greedy", "counting": "counting"}),
+    guest_table=GuestTable(
+        ("house-counting", "house-greedy", "house-random"), {"card": 90_000, "arrange": 90_000}
+    ),
     frames_module="seatwise.kits.ugo_frames",
 )

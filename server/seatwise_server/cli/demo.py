@@ -36,6 +36,7 @@ MATCHES_AT_ONCE = 8
 ADDRESS_LINE = "Seatwise listens on "
 PAGES_LINE = "Pages: "
 """The beginnings of two lines that `seatwise serve` prints."""
+DEMO_GUESTS = 8
 LONGEST_DEMO_S = 300.0
 POLL_S = 0.1
 BOTS_END_S = 10.0
@@ -75,7 +76,7 @@ def run(args: Namespace) -> int:
     _check_writable(args.records)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="seatwise-demo-")))
-        address, pages = stack.enter_context(_run_server(folder))
+        address, pages = stack.enter_context(_run_server(folder, takes_guests=args.keep))
         _say_where_to_watch(pages)
         admin = stack.enter_context(Client(address, token=(folder / "admin.token").read_text().strip()))
         ladder = _Ladder(admin, args.game)
@@ -100,7 +101,7 @@ def _say_where_to_watch(pages: str) -> None:
 
 def _wait_for_ctrl_c(pages: str) -> None:
     print(
-        f"The server stays up: {pages} shows the matches. Press Ctrl-C to end it.",
+        f"The server stays up: {pages} shows the matches. Play yourself: {pages}#play. Press Ctrl-C to end it.",
         file=sys.stderr,
         flush=True,
     )
@@ -117,16 +118,18 @@ def _check_writable(records: Path) -> None:
 
 
 @contextmanager
-def _run_server(folder: Path) -> Iterator[tuple[str, str]]:
+def _run_server(folder: Path, *, takes_guests: bool) -> Iterator[tuple[str, str]]:
     """Run a server, and yield its address and that of its pages."""
+    visitors = (
+        ["--guests", str(DEMO_GUESTS), "--ws-port", "0"] if takes_guests else ["--no-house-bots", "--no-ws"]
+    )
     command = [
         "serve",
         "--port",
         "0",
         "--data",
         str(folder),
-        "--no-house-bots",
-        "--no-ws",
+        *visitors,
         "--log-level",
         "warning",
     ]

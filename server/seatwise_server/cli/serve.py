@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 DAY_S = 24 * 3600
 START_AGAIN = 75
+MOST_GUESTS = 1000
 """The exit code of a server that has stopped only to be started again: EX_TEMPFAIL of sysexits.h."""
 PLAIN_TEXT = (
     "This server speaks plain text. Bots on other machines refuse to send their tokens in clear: turn TLS on with "
@@ -243,6 +244,11 @@ def _add_work(parser: ArgumentParser) -> None:
         help="leave empty seats empty, instead of filling them with house bots",
     )
     parser.add_argument(
+        "--guests", type=_parse_guests, default=0, metavar="N",
+        help="let N people without an account play at once, each from a page, against house bots; every process of a server needs "
+        "the same (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument(
         "--spectators", type=SpectatorDelay, choices=list(SpectatorDelay), default=SpectatorDelay.LIVE,
         help="show spectators a position at once (live), when the cards of its round are out of play (round), or when the "
         "match is over (over); every gateway needs the same (default: %(default)s)",
@@ -283,6 +289,12 @@ def _parse_rate(text: str) -> float:
     return rate
 
 
+def _parse_guests(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) > MOST_GUESTS:
+        raise ArgumentTypeError(f"{text!r} is no number of guests: name one from 0 to {MOST_GUESTS}")
+    return int(text)
+
+
 def _parse_referees(text: str) -> int | str:
     return text if text == "auto" else arguments.parse_count(text)
 
@@ -316,6 +328,7 @@ def config_of(args: Namespace) -> Config:
         most_tables=args.tables,
         max_memory=default_limit() if args.max_memory is None else args.max_memory,
         house_bots=not args.no_house_bots,
+        guests=args.guests,
         health_port=args.health_port,
         http=_http_settings(args),
         proxies=tuple(args.http_proxy),
@@ -370,7 +383,17 @@ def _http_settings(args: Namespace) -> HttpSettings | None:
         cors_origins=tuple(args.http_cors),
         lobby=args.http_lobby or "",
         trusted_proxies=tuple(args.http_proxy),
+        guests=args.guests,
     )
+
+
+def _refuse_guests(args: Namespace) -> str:
+    """Return why this server cannot admit guests; empty if it can, or if none are to come."""
+    if args.guests and _parse_roles(args) == frozenset(ROLES):
+        for option in ("no_house_bots", "no_http", "no_ws"):
+            if getattr(args, option):
+                return f"--guests play from a page, by WebSocket, against house bots: leave --{option.replace('_', '-')} out"
+    return ""
 
 
 def _parse_roles(args: Namespace) -> frozenset[str]:
@@ -406,7 +429,8 @@ def run(args: Namespace) -> int:
     from seatwise_server.store.errors import StoreError
     from seatwise_server.supervisor import StartFailed
 
-    if args.referees and (why := refuse_options(args)):
+    why = _refuse_guests(args) or (refuse_options(args) if args.referees else "")
+    if why:
         print(f"seatwise serve: {why}", file=sys.stderr)
         return 2
     if _parse_roles(args) != frozenset(ROLES) and not args.redis:

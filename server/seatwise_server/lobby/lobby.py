@@ -57,9 +57,14 @@ class Lobby:
         """Those of them that may attend elsewhere by now."""
         self._news = asyncio.Event()
 
-    async def known_queues(self, named: list[str]) -> tuple[str, ...]:
-        """Returns the queues and ladders, each once. Raises `Refusal` if one does not exist, or if there are too many."""
+    async def known_queues(self, named: list[str], *, is_guest: bool = False) -> tuple[str, ...]:
+        """Returns the queues and ladders, each once.
+
+        Raises `Refusal` if one does not exist, if there are too many, or if a guest names one.
+        """
         queues = tuple(dict.fromkeys(named))
+        if is_guest and queues:
+            raise Refusal("NOT_ALLOWED", "a guest plays only the match that was made for it; name no queue")
         if len(queues) > MOST_QUEUES:
             raise Refusal(
                 "INVALID_ARGUMENT", f"{len(queues)} queues are named; at most {MOST_QUEUES} are allowed"

@@ -19,7 +19,7 @@ LISTED_MATCHES = 30
 LISTED_OPPONENTS = 30
 
 
-class BotPage:
+class BotPageContent:
     """Answers /bots/{bot}/versions/{version}."""
 
     def __init__(self, calls: PageCalls) -> None:

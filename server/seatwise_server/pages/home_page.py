@@ -11,6 +11,7 @@ from seatwise.rules import read_rules
 from seatwise.v1 import match_pb2
 from seatwise_server.pages.page_calls import PageCalls, address_of
 from seatwise_server.pages.page_responses import render_page
+from seatwise_server.services.guest_seats import guest_games
 
 LIVE_MATCHES = 12
 FINISHED_MATCHES = 8
@@ -22,8 +23,9 @@ LEADERS = 3
 class HomePage:
     """Answers /."""
 
-    def __init__(self, calls: PageCalls) -> None:
+    def __init__(self, calls: PageCalls, *, has_guests: bool) -> None:
         self._calls = calls
+        self._guest_games = guest_games() if has_guests else ()
 
     async def make_page(self, request: Request, _values: list[str]) -> bytes:
         """Returns the page."""
@@ -31,6 +33,7 @@ class HomePage:
         return render_page(
             "home.html.j2",
             games=[name for name in KITS if read_rules(name)],
+            guest_games=self._guest_games,
             live=live.matches,
             more_live=bool(live.next_page_token),
             finished=(await self._list_matches(match_pb2.Match.STATE_FINISHED, FINISHED_MATCHES)).matches,

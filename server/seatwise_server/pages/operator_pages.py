@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,12 +18,10 @@ from seatwise_server.pages.operator_sessions import (
     session_cookie,
 )
 from seatwise_server.pages.page_calls import PageCalls
+from seatwise_server.pages.page_forms import check_own_page, read_form
 from seatwise_server.pages.page_responses import page_response, render_page
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.http_errors import HttpRefusal
 
-LARGEST_FORM = 4096
-"""Bytes: a token, and what a form adds to it."""
 LISTED_TABLES = 100
 _LIST_REFEREES = "AdminService/ListReferees"
 
@@ -52,10 +49,10 @@ class OperatorPages:
 
     async def log_in(self, request: Request, _values: list[str]) -> Response:
         """Begins a session if the token may read what only operators may."""
-        _check_own_page(request)
+        check_own_page(request)
         if not _is_private_connection(request):
             return _login_page(request)
-        token = (await _read_form(request)).get("token", "").strip()
+        token = (await read_form(request)).get("token", "").strip()
         try:
             await self._calls.call(_LIST_REFEREES, token=token or None)
         except Refusal as refusal:
@@ -65,7 +62,7 @@ class OperatorPages:
 
     async def log_out(self, request: Request, _values: list[str]) -> Response:
         """Ends the session."""
-        _check_own_page(request)
+        check_own_page(request)
         self._sessions.end_session(request.cookies.get(COOKIE))
         return _go_to_operators(session_cookie("", is_secure=request.url.scheme == "https"))
 
@@ -118,14 +115,6 @@ def _go_to_operators(cookie: str) -> Response:
     )
 
 
-def _check_own_page(request: Request) -> None:
-    """Raises `Refusal` if another site's page has sent the form."""
-    origin = request.headers.get("origin", "")
-    site = request.headers.get("sec-fetch-site", "same-origin")
-    if urlsplit(origin).netloc != request.headers.get("host", "") or site != "same-origin":
-        raise HttpRefusal(403, "NOT_ALLOWED", "this form must be sent from the page of this server")
-
-
 def _is_private_connection(request: Request) -> bool:
     """Whether nobody between can read a token: the connection is encrypted, or does not leave this machine."""
     if request.url.scheme == "https":
@@ -134,12 +123,3 @@ def _is_private_connection(request: Request) -> bool:
         return request.client is not None and ipaddress.ip_address(request.client.host).is_loopback
     except ValueError:
         return False
-
-
-async def _read_form(request: Request) -> dict[str, str]:
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LARGEST_FORM:
-            raise HttpRefusal(413, "REQUEST_TOO_LARGE", f"a form has at most {LARGEST_FORM} bytes")
-    return {name: values[0] for name, values in parse_qs(body.decode("latin-1")).items()}

@@ -27,6 +27,10 @@ class PageCalls:
         operation, caller, request = await self._prepare_call(method, token, fields)
         return await operation.handle(caller, request)
 
+    async def find_caller(self, method: str, token: str | None) -> Caller:
+        """Returns the caller with this token if it may call the method. Raises `Refusal`."""
+        return await self._authenticator.authorize(f"/seatwise.v1.{method}", token, _peer.get())
+
     async def open_stream(self, method: str, **fields: Any) -> AsyncGenerator[Any, None]:
         """Calls a method that streams, as anybody may, and returns its responses."""
         operation, caller, request = await self._prepare_call(method, None, fields)
@@ -44,6 +48,11 @@ class PageCalls:
 
 
 _peer: ContextVar[str] = ContextVar("peer of a page", default="")
+
+
+def peer_of_page() -> str:
+    """Returns the address of whoever asks for the page that is made now, as host:port."""
+    return _peer.get()
 
 
 def note_peer(request: Request) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -78,10 +78,17 @@ def render_page(template: str, **values: Any) -> bytes:
     return page_templates().get_template(template).render(**values).encode()
 
 
-def page_response(request: Request, html: bytes, *, is_private: bool = False) -> Response:
-    """Returns the page, or 304 if the caller has this version already. A private page is kept by nobody."""
+def page_response(
+    request: Request, html: bytes, *, is_private: bool = False, sockets: Sequence[str] = ()
+) -> Response:
+    """Returns the page, or 304 if the caller has this version already. A private page is kept by nobody.
+
+    A private page may connect to `sockets`, such as ws://example.org:50053, too.
+    """
     if is_private:
-        return Response(html, headers=_PAGE_HEADERS | {"cache-control": "no-store"}, media_type=HTML_TYPE)
+        policy = PAGE_POLICY.replace("connect-src 'self'", " ".join(("connect-src 'self'", *sockets)))
+        headers = _PAGE_HEADERS | {"content-security-policy": policy, "cache-control": "no-store"}
+        return Response(html, headers=headers, media_type=HTML_TYPE)
     version, cache_control = text_digest(html), f"public, {ASK_AGAIN}"
     headers = _PAGE_HEADERS | caching_headers(version, cache_control)
     if is_unchanged(request, version):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 
-from seatwise_server.pages.bot_page import BotPage
+from seatwise_server.config import HttpSettings
+from seatwise_server.pages.bot_page import BotPageContent
+from seatwise_server.pages.guest_pages import SEATS, GuestPages
 from seatwise_server.pages.home_page import HomePage
 from seatwise_server.pages.ladder_page import LadderPage
 from seatwise_server.pages.league_page import LeaguePage
@@ -20,7 +23,9 @@ from seatwise_server.pages.static_files import answer_static
 from seatwise_server.rest.event_streams import EventStreams
 from seatwise_server.rest.url_tree import UrlTree
 from seatwise_server.services.authentication import Authenticator
+from seatwise_server.services.guest_seats import GuestSeats
 from seatwise_server.services.operations import Operation
+from seatwise_server.store import Store
 
 
 def add_pages(
@@ -29,23 +34,33 @@ def add_pages(
     authenticator: Authenticator,
     streams: EventStreams,
     is_ready: Callable[[], bool],
+    *,
+    settings: HttpSettings,
+    store: Store,
 ) -> None:
     """Adds the pages, which call these operations, to the URLs of a process. `is_ready` is whether it takes bots."""
     calls = PageCalls(operations, authenticator)
     leagues, operators = LeaguePage(calls), OperatorPages(calls, is_ready)
     matches = MatchPage(calls)
     pages = {
-        "/": HomePage(calls).make_page,
+        "/": HomePage(calls, has_guests=bool(settings.guests and settings.guest_sockets)).make_page,
         "/matches": MatchListPage(calls).make_page,
         "/matches/{match}": matches.make_page,
         "/ladders/{ladder}": LadderPage(calls).make_page,
         "/leagues/{league}": leagues.make_page,
         "/leagues/{league}/matches": leagues.make_matches_page,
         "/rules/{game}": make_rules_page,
-        "/bots/{bot}/versions/{version}": BotPage(calls).make_page,
+        "/bots/{bot}/versions/{version}": BotPageContent(calls).make_page,
     }
     for path, make_page in pages.items():
         urls.add_endpoint(path, "GET", path, public_endpoint(make_page))
+    if settings.guests and settings.guest_sockets:
+        seats = GuestSeats(store, operations, settings.guests, time.monotonic)
+        guests = GuestPages(
+            calls, seats, settings.guest_sockets, has_other_sockets=settings.has_other_sockets
+        )
+        urls.add_endpoint(SEATS, "POST", SEATS, page_endpoint(guests.take_seat))
+        urls.add_endpoint(f"{SEATS}/{{match}}", "GET", f"{SEATS}/{{match}}", page_endpoint(guests.answer))
     urls.add_endpoint(OPERATORS, "GET", OPERATORS, page_endpoint(operators.answer))
     urls.add_endpoint(OPERATORS, "POST", OPERATORS, page_endpoint(operators.log_in))
     urls.add_endpoint(f"{OPERATORS}/logout", "POST", OPERATORS, page_endpoint(operators.log_out))

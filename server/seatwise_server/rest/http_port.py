@@ -23,6 +23,11 @@ class HttpPort:
     url: str
     """http://host:port or https://host:port."""
 
+    @property
+    def number(self) -> int:
+        """The number of the port."""
+        return int(self.socket.getsockname()[1])
+
 
 def take_http_port(settings: HttpSettings, *, is_encrypted: bool) -> HttpPort:
     """Takes the port, or the socket that another process has taken. Connections wait from now on. Raises OSError."""

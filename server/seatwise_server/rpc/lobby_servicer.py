@@ -29,7 +29,7 @@ class LobbyServicer(lobby_service_pb2_grpc.LobbyServiceServicer):
         """Serves one stream, from its first request to its end."""
         caller = await authorize_call(self._authenticator, ATTEND_METHOD, context)
         first = await _first_request(requests)
-        queues = await self._lobby.known_queues(list(first.queues))
+        queues = await self._lobby.known_queues(list(first.queues), is_guest=caller.is_guest)
         attendance = AttendanceStream(caller.bot, queues, check_limit(first.max_matches))
         with self._open_streams.track_stream(caller, attendance):
             async with self._lobby.attend_lobby(attendance):

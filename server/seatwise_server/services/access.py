@@ -25,6 +25,9 @@ class Access(Enum):
     """Scope of people: everything that changes matches, ladders, leagues and processes; it includes READ."""
     ADMIN = "admin"
     """Scope of people: access tokens; it includes all scopes of people."""
+    GUEST = "guest"
+    """Scope of the token of a guest's bot, beside ATTEND and PLAY: it may name no queue, so it plays only the one match that a
+    page has made for it. No method needs this scope, and no operator gives it."""
     OWN = "own"
     """Scope of owners: the methods of `OWN_METHODS`, for bots and tokens of their own."""
     JOIN = "join"
@@ -35,11 +38,15 @@ SCOPES_OF_BOTS = frozenset({Access.ATTEND, Access.PLAY})
 SCOPES_OF_PEOPLE = frozenset({Access.READ, Access.REGISTER, Access.OPERATE, Access.ADMIN})
 
 SCOPES_OF_OWNERS = frozenset({Access.OWN})
+SCOPES_OF_GUESTS = SCOPES_OF_BOTS | {Access.GUEST}
 
 
 def expand_scopes(names: Iterable[str]) -> frozenset[Access]:
     """Returns the scopes with these names, and those that they include. It ignores names that this version does not know."""
-    known = {it.value: it for it in SCOPES_OF_BOTS | SCOPES_OF_PEOPLE | SCOPES_OF_OWNERS | {Access.JOIN}}
+    known = {
+        it.value: it
+        for it in SCOPES_OF_BOTS | SCOPES_OF_PEOPLE | SCOPES_OF_OWNERS | {Access.JOIN, Access.GUEST}
+    }
     scopes = {known[name] for name in names if name in known}
     if Access.ADMIN in scopes:
         scopes |= SCOPES_OF_PEOPLE

@@ -45,6 +45,11 @@ class Caller:
         return self.name if Access.OWN in self.scopes else ""
 
     @property
+    def is_guest(self) -> bool:
+        """Whether the caller is the bot of a guest, which plays one match only."""
+        return Access.GUEST in self.scopes
+
+    @property
     def is_operator(self) -> bool:
         """Whether the caller may see and change what only operators may."""
         return Access.OPERATE in self.scopes

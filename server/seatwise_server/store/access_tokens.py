@@ -89,6 +89,15 @@ class AccessTokens:
         await call(self._client, "ZADD", keys.ACCESS_TOKEN_INDEX, "NX", 0, name)
         return IssuedAccessToken(created, "" if answer == _CREATED_BEFORE else text)
 
+    async def create_brief_token(self, holder: str, scopes: frozenset[str], lifetime_ms: int) -> str:
+        """Creates a token that is in no list, and is forgotten after `lifetime_ms` milliseconds. Returns its text."""
+        token_id = _new_id("")
+        text, secret_hash = new_access_token(token_id)
+        args = (holder, " ".join(sorted(scopes)), secret_hash, "", lifetime_ms, 0)
+        key = keys.access_token(f"tokens/{token_id}")
+        await scripts.run_script(self._client, "access_token_create", [key], *args)
+        return text
+
     async def rotate_token(self, name: str) -> IssuedAccessToken:
         """Gives the token a new text; the old text is no longer valid. Raises AccessTokenAbsent, also for a revoked one."""
         _check_name(name)

@@ -78,6 +78,19 @@ class Bots:
         await call(self._client, "ZADD", keys.BOT_INDEX, "NX", 0, bot)
         return IssuedToken(bot, None if answer == _REPEATED else token)
 
+    async def register_guest(self, name: str, owner: str, keep_ms: int) -> str:
+        """Registers the bot of a guest, which is forgotten after `keep_ms` milliseconds, and returns it.
+
+        It is in no list of bots, and nobody is given the token of its registration. Raises BadBotName and BotExists.
+        """
+        bot = bot_name_for(name, "1")
+        _, token_hash = new_token(bot)
+        key = keys.bot_registration(bot)
+        if await scripts.run_script(self._client, "bot_register", [key], owner, token_hash, "") != 1:
+            raise BotExists(f"{bot} is registered already")
+        await call(self._client, "PEXPIRE", key, keep_ms)
+        return bot
+
     async def rotate_token(self, bot: str, request_id: str = "") -> IssuedToken:
         """Issues a new token for the bot, also for a revoked one; the old token is no longer valid.
 

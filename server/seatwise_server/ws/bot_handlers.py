@@ -114,7 +114,7 @@ class AttendSockets:
             first = await _first_request(socket)
             if first is None:
                 return
-            queues = await self._lobby.known_queues(list(first.queues))
+            queues = await self._lobby.known_queues(list(first.queues), is_guest=caller.is_guest)
             attendance = AttendanceStream(caller.bot, queues, check_limit(first.max_matches))
             with self._open_streams.track_stream(caller, attendance):
                 async with self._lobby.attend_lobby(attendance):

@@ -12,6 +12,7 @@ from seatwise_server.ws.message_formats import FORMATS, JSON_FORMAT, PROTO_FORMA
 
 ATTEND_PATH = "/v1/attend"
 PLAY_PATH = "/v1/play"
+_USUAL_PORTS = (80, 443)
 KEY_BYTES = 16
 """Of a Sec-WebSocket-Key."""
 
@@ -32,6 +33,8 @@ class UpgradeRules(NamedTuple):
     """Those of the roles of this process."""
     origins: Collection[str]
     """Origins of pages besides the door's own, as in https://example.org."""
+    page_port: int | None = None
+    """The port of pages at the same host that may connect too, because guests play from them; 0 for any port there."""
 
 
 def check_upgrade(target: str, headers: Mapping[str, str], rules: UpgradeRules) -> Upgrade:
@@ -42,7 +45,7 @@ def check_upgrade(target: str, headers: Mapping[str, str], rules: UpgradeRules) 
     if path not in rules.paths:
         there = " and ".join(sorted(rules.paths))
         raise Refusal("NOT_FOUND", f"there is no WebSocket at {path[:80]!r}; this process has {there}")
-    _check_origin(headers.get("Origin"), headers.get("Host", ""), rules.origins)
+    _check_origin(headers.get("Origin"), headers.get("Host", ""), rules)
     wanted = _missing_header(headers)
     if wanted:
         raise Refusal("INVALID_ARGUMENT", f"this URL is for WebSockets only; send the header {wanted}")
@@ -78,15 +81,36 @@ def _is_key(text: str) -> bool:
         return False
 
 
-def _check_origin(origin: str | None, host: str, allowed: Collection[str]) -> None:
+def _check_origin(origin: str | None, host: str, rules: UpgradeRules) -> None:
     """Programs send no origin; a browser sends that of the page, which must be one that the operator knows."""
-    if origin is None or origin in allowed:
+    if origin is None or origin in rules.origins:
         return
-    if not host or _host_of(origin) != host.lower():
+    if not host or not _is_own_page(_host_of(origin) or "", host.lower(), rules.page_port):
         raise Refusal(
             "NOT_ALLOWED",
             f"pages of {origin[:80]!r} may not connect here; its operator can allow it: --ws-origin",
         )
+
+
+def _is_own_page(page: str, host: str, page_port: int | None) -> bool:
+    """Whether a page at host:port `page` belongs to the server at `host`."""
+    if page == host or page_port is None:
+        return page == host
+    name, own_name = (_name_of(each) for each in (page, host))
+    return name == own_name and (
+        not page_port or page in {f"{name}:{page_port}", *_plain_names(name, page_port)}
+    )
+
+
+def _name_of(host: str) -> str:
+    """Returns a host without its port."""
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdecimal() else host
+
+
+def _plain_names(name: str, port: int) -> tuple[str, ...]:
+    """Returns how a browser names the host at a port that is usual for its scheme: without the port."""
+    return (name,) if port in _USUAL_PORTS else ()
 
 
 def _host_of(origin: str) -> str | None:

@@ -66,6 +66,8 @@ class WebSocketServer:
         """`origins` are those of web pages that may connect; `proxies` are addresses or networks of proxies."""
         self._contexts = contexts
         self._origins = frozenset(origins)
+        self.page_port: int | None = None
+        """See `UpgradeRules`."""
         self._handlers: dict[str, SocketHandler] = {}
         self._listener: socket.socket | None = None
         self._connections = BackgroundTasks()
@@ -156,7 +158,7 @@ class WebSocketServer:
         self, request: WSUpgradeRequest
     ) -> tuple[Upgrade | None, WSUpgradeResponseWithListener]:
         """Returns the upgrade, if it may be done, and the answer to the request."""
-        rules = UpgradeRules(self._handlers.keys(), self._origins)
+        rules = UpgradeRules(self._handlers.keys(), self._origins, self.page_port)
         try:
             target = request.path.decode("ascii", "replace")
             upgrade = check_upgrade(target, request.headers, rules)

@@ -1,0 +1,19 @@
+// Small helpers for the pages of seats.
+export function make(name, attributes = {}, ...inside) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) if (value !== false) element.setAttribute(key, value);
+  element.append(...inside);
+  return element;
+}
+
+export function makeButton(text, onClick, attributes = {}) {
+  const button = make("button", { type: "button", ...attributes }, text);
+  button.addEventListener("click", onClick);
+  return button;
+}
+
+// Totals of all finished rounds, by seat.
+export const totalsOf = (points, seats) => Array.from({ length: seats }, (_, seat) => points.reduce((sum, round) => sum + round.points[seat], 0));
+
+// A heading with a name and what is said of it.
+export const head = (name, ...said) => make("h3", {}, make("span", { class: "who" }, name), ...said.filter(Boolean).map((each) => make("span", { class: "said" }, each)));
