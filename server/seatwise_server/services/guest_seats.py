@@ -39,7 +39,7 @@ MOST_NETWORKS: Final = 10_000
 GUEST_OWNER: Final = "guest"
 _PLACE_MS: Final = 30 * 86_400_000
 _OVER: Final = (match_pb2.Match.STATE_FINISHED, match_pb2.Match.STATE_VOIDED)
-_HOST: Final = Caller(name="guest seats", scopes=SCOPES_OF_PEOPLE)
+_GUEST_HOST: Final = Caller(name="guest seats", scopes=SCOPES_OF_PEOPLE)
 """Creates and ends the matches of guests."""
 
 
@@ -130,7 +130,7 @@ class GuestSeats:
         if state in _OVER or age_s <= GUEST_COMES_S:
             return state in _OVER
         if state == match_pb2.Match.STATE_WAITING:
-            await self._abort(_HOST, match_service_pb2.AbortMatchRequest(name=match))
+            await self._abort(_GUEST_HOST, match_service_pb2.AbortMatchRequest(name=match))
         return state in (match_pb2.Match.STATE_WAITING, None)
 
     async def _read_state(self, match: str) -> int | None:
@@ -148,7 +148,7 @@ class GuestSeats:
         request = match_service_pb2.CreateMatchRequest(
             game=f"games/{game}", bots=bots, request_id=request_id, time_control={"free_ms": table.free_ms}
         )
-        await self._create(_HOST, request)
+        await self._create(_GUEST_HOST, request)
         return GuestSeat(match, bot, token)
 
 
