@@ -286,6 +286,7 @@ class _Server:
             tls=config.tls,
             http=http,
             decks=config.decks,
+            default_deck=config.default_deck,
             spectators=config.spectators,
             log_level=config.log_level,
         )

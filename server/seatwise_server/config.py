@@ -126,6 +126,8 @@ class Config:
     """A UNIX socket at which this process listens in place of `host` and `port`: it is such a process."""
     decks: tuple[str, ...] = ()
     """The deck files of this server."""
+    default_deck: str = ""
+    """The deck of a match that names none; empty for the house's default."""
     games: GameChoice = GameChoice.ALL
     """The games that the referee of this process plays."""
     spectators: SpectatorDelay = SpectatorDelay.LIVE

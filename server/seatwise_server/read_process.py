@@ -61,6 +61,7 @@ class ReadSettings:
     tls: TlsFiles | None = None
     http: HttpSettings | None = None
     decks: tuple[str, ...] = ()
+    default_deck: str = ""
     spectators: SpectatorDelay = SpectatorDelay.LIVE
     log_level: str = "info"
 

@@ -61,7 +61,7 @@ def main() -> None:
     told = json.loads(sys.stdin.readline())
     os.nice(NICENESS)
     log.configure(told["log_level"], background_file=Path(told["data"]) / log.FILE)
-    decks.use_deck_files(told["decks"])
+    decks.use_deck_files(told["decks"], told["default_deck"])
     try:
         asyncio.run(_serve(_config(told)))
     except (StoreError, StoreLost, PortBusy, TlsError) as error:

@@ -24,7 +24,7 @@ from seatwise_referee.games.ubongo import (
     is_fitting,
 )
 
-UBONGO = Ubongo()
+UBONGO = Ubongo(default_deck="easy")
 
 
 def hand_with(kinds: int, chance: Random, cards: int = 9) -> tuple[Side, ...]:

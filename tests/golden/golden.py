@@ -49,8 +49,8 @@ GOLDENS = (
     Golden("ugo", 2, 1, {"rounds": 1}),
     Golden("ugo", 3, 2, {"rounds": 1}),
     Golden("ugo", 4, 3, {"rounds": 2}),
-    Golden("ubongo", 2, 8, {"rounds": 3}, listed=4, moves=20),
-    Golden("ubongo", 3, 7, {"rounds": 2, "false_call": "ends"}, listed=4, moves=32),
+    Golden("ubongo", 2, 8, {"rounds": 3, "deck": "easy"}, listed=4, moves=20),
+    Golden("ubongo", 3, 7, {"rounds": 2, "false_call": "ends", "deck": "easy"}, listed=4, moves=32),
 )
 
 

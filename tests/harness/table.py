@@ -46,12 +46,12 @@ class Admin(Wire):
         request_id: str = "",
         **limits: Any,
     ) -> match_pb2.Match:
-        """A match, of UGO! if not said otherwise, between these bots; `limits` as in TimeControl, QUICK if none are named."""
+        """A match, of UGO! if not said otherwise, or of Ubongo with cards that nearly always fit, between these bots; `limits` as in TimeControl, QUICK if none are named."""
         request = match_service_pb2.CreateMatchRequest(
             request_id=request_id,
             game=f"games/{game}",
             bots=bots,
-            options={"rounds": str(rounds)},
+            options={"rounds": str(rounds), **({"deck": "easy"} if game == "ubongo" else {})},
             time_control=time_control_pb2.TimeControl(**{"free_ms": QUICK, **limits}),
         )
         answer = await self.matches.CreateMatch(request, metadata=self.metadata, timeout=SOON_S)

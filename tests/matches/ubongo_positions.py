@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SEED = bytes(range(32))
 
 PLAIN = parse_deck("seatwise.ubongo-deck/1 plain\n" + "".join(f"{card} AAAAAA AAAAAA\n" for card in CARDS))
-UBONGO = Ubongo([PLAIN])
+UBONGO = Ubongo([PLAIN], "easy")
 
 
 def dealt(seats: int, **options: Any) -> UbongoState:

@@ -297,7 +297,7 @@ def test_cards_are_numbered_by_deck() -> None:
 # --- Options -------------------------------------------------------------------------------------------
 
 
-def test_a_match_has_six_rounds_on_the_houses_deck_unless_others_are_asked_for() -> None:
+def test_a_match_has_six_rounds_on_the_default_deck_unless_others_are_asked_for() -> None:
     assert UBONGO.complete_options({}) == {"rounds": 6, "false_call": "out", "deck": HOUSE_DECK.label}
     given = {"rounds": 1, "false_call": "ends", "deck": PLAIN.label}
     assert UBONGO.complete_options(given) == given
@@ -322,7 +322,7 @@ def test_other_false_calls_are_refused_with_those_there_are(false_call: Any) -> 
 )
 def test_a_deck_that_is_not_here_is_refused_with_those_that_are(deck: Any) -> None:
     with pytest.raises(
-        BadOptions, match=r"deck: must be the name or the digest of a deck here \(house-1, plain\)"
+        BadOptions, match=r"deck: must be the name or the digest of a deck here \(easy, club, master, house-1, club-1, master-1, plain\)"
     ):
         UBONGO.complete_options({"deck": deck})
 

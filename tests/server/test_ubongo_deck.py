@@ -43,7 +43,7 @@ async def test_a_match_is_played_with_the_operators_deck_and_its_record_names_it
         refused = await refusal_of(
             house.admin.matches.CreateMatch(wanted(names, "theirs"), metadata=house.admin.metadata)
         )
-        assert (refused.reason, "house-1, mine" in refused.message) == ("INVALID_ARGUMENT", True)
+        assert (refused.reason, "house-1, club-1, master-1, mine" in refused.message) == ("INVALID_ARGUMENT", True)
         made = await house.admin.matches.CreateMatch(wanted(names, "mine"), metadata=house.admin.metadata)
         match: match_pb2.Match = made.match
         assert match.options["deck"] == mine.label

@@ -17,12 +17,24 @@ def add_to(parser: ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def use_deck_files(files: Sequence[str]) -> None:
-    """Add the decks in these files to those of this process. Raises `UsageError`, which names the file and the line."""
-    if not files:
+def add_default_to(parser: ArgumentParser) -> None:
+    """Add the argument `default_deck`."""
+    parser.add_argument(
+        "--default-deck", default="", metavar="DECK",
+        help="deck of matches whose option `deck` is not set: easy, club, master, or the name of a deck of your own "
+        "(default: club)",
+    )  # fmt: skip
+
+
+def use_deck_files(files: Sequence[str], default_deck: str = "") -> None:
+    """Add the decks in these files to those of this process. `default_deck` is used where no deck is named.
+
+    Raises `UsageError`, which names the file and the line.
+    """
+    if not files and not default_deck:
         return
     from seatwise.kits import OWN_KITS
 
     for kit in OWN_KITS:
         if kit.use_deck_files is not None:
-            kit.use_deck_files(files)
+            kit.use_deck_files(files, default_deck)

@@ -146,8 +146,11 @@ class GameKit:
     draw_end: Callable[[Mapping[str, Any], int], str] | None = None
     """Draw how a match ended, from its record, as text of at most so many columns; `None` if there is nothing to draw."""
 
-    use_deck_files: Callable[[Sequence[str]], None] | None = None
-    """Add the decks in these files to those of this process; `None` if the game has no decks from files."""
+    use_deck_files: Callable[[Sequence[str], str], None] | None = None
+    """Add the decks in these files to those of this process, and name the deck that is used where none is named, or "".
+
+    `None` if the game has no decks from files.
+    """
 
     frames_module: str = "seatwise.replay.frame_writer"
     """The module whose `FRAME_WRITER` writes the game's positions for replays. The default writes plain text."""

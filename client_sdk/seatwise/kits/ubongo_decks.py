@@ -6,14 +6,17 @@ from collections.abc import Sequence
 
 from seatwise.bot_errors import UsageError
 from seatwise_referee.games.registry import use_decks
-from seatwise_referee.games.ubongo import BadDeck, Deck, parse_deck
+from seatwise_referee.games.ubongo import DEFAULT_DIFFICULTY, BadDeck, Deck, parse_deck
 
 
-def use_deck_files(files: Sequence[str]) -> None:
-    """Add the decks in these files to those of this process. Raises `UsageError`, which names the file and the line."""
+def use_deck_files(files: Sequence[str], default_deck: str = "") -> None:
+    """Add the decks in these files to those of this process. `default_deck` is used where no deck is named.
+
+    Raises `UsageError`, which names the file and the line.
+    """
     decks = [_load_deck(file) for file in files]
     try:
-        use_decks(decks)
+        use_decks(decks, default_deck or DEFAULT_DIFFICULTY)
     except BadDeck as bad:
         raise UsageError(str(bad)) from None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from seatwise_referee.game import Game
-from seatwise_referee.games.ubongo import Deck, Ubongo
+from seatwise_referee.games.ubongo import DEFAULT_DIFFICULTY, Deck, Ubongo
 from seatwise_referee.games.ugo import Ugo
 from seatwise_referee.time_control import TimeControl
 
@@ -19,6 +19,9 @@ def default_time_control(game: str, **changes: int) -> TimeControl:
     return TimeControl(free_ms=dict(GAMES[game].paces), **changes)
 
 
-def use_decks(decks: Iterable[Deck]) -> None:
-    """From now on, let Ubongo be played with these decks besides the house's. Raises `BadDeck` if two share a name."""
-    GAMES[Ubongo.name] = Ubongo(decks)
+def use_decks(decks: Iterable[Deck], default_deck: str = DEFAULT_DIFFICULTY) -> None:
+    """From now on, let Ubongo be played with these decks besides the house's, and with this one where none is named.
+
+    Raises `BadDeck` if two decks share a name, or no deck has the default's.
+    """
+    GAMES[Ubongo.name] = Ubongo(decks, default_deck)

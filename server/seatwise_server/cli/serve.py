@@ -238,6 +238,7 @@ def _add_work(parser: ArgumentParser) -> None:
         help="changes that each owner may make in a minute; 0 for no limit (default: %(default)g)",
     )  # fmt: skip
     decks.add_to(parser)
+    decks.add_default_to(parser)
     parser.add_argument(
         "--no-house-bots",
         action="store_true",
@@ -341,6 +342,7 @@ def config_of(args: Namespace) -> Config:
         gone_for_good_s=args.gone_for_good,
         has_read_process={"gateway", "referee"} <= _parse_roles(args),
         decks=tuple(os.path.abspath(deck) for deck in args.deck),
+        default_deck=args.default_deck,
         games=_game_choice(args),
         spectators=args.spectators,
         log_level=args.log_level,
@@ -439,7 +441,7 @@ def run(args: Namespace) -> int:
             file=sys.stderr,
         )
         return 2
-    decks.use_deck_files(args.deck)
+    decks.use_deck_files(args.deck, args.default_deck)
     if name := os.environ.get(PROCESS_NAME_VARIABLE):
         bind_contextvars(process=name)
     log.configure(args.log_level, background_file=args.data / log.FILE)

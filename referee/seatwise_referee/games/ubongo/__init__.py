@@ -1,7 +1,14 @@
 """Ubongo - Das Kartenspiel, the game in which all build at once."""
 
 from seatwise_referee.games.ubongo.cards import CARDS, HAND_SIZE, Side, Symbols, UbongoCard, deck_of_round
-from seatwise_referee.games.ubongo.decks import HOUSE_DECK, BadDeck, Deck, parse_deck
+from seatwise_referee.games.ubongo.decks import (
+    DEFAULT_DIFFICULTY,
+    HOUSE_DECK,
+    HOUSE_DECKS,
+    BadDeck,
+    Deck,
+    parse_deck,
+)
 from seatwise_referee.games.ubongo.geometry import (
     BOUND,
     Layout,
@@ -40,9 +47,11 @@ __all__ = [
     "BOUND",
     "CALL",
     "CARDS",
+    "DEFAULT_DIFFICULTY",
     "GOAL",
     "HAND_SIZE",
     "HOUSE_DECK",
+    "HOUSE_DECKS",
     "ROUNDS",
     "BadDeck",
     "BuiltLayout",

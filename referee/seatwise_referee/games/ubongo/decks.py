@@ -22,6 +22,7 @@ from seatwise_referee.games.ubongo.cards import (
     Symbols,
     UbongoCard,
 )
+from seatwise_referee.games.ubongo.graded_decks import CLUB_1_TEXT, MASTER_1_TEXT
 from seatwise_referee.games.ubongo.house_deck import HOUSE_DECK_TEXT
 
 if TYPE_CHECKING:
@@ -129,4 +130,14 @@ def _make_deck(name: str, sides: Mapping[UbongoCard, tuple[Symbols, Symbols]]) -
 
 
 HOUSE_DECK: Final = parse_deck(HOUSE_DECK_TEXT)
-"""The house's deck."""
+"""The house's first deck. Hardly any hand has no seven cards that fit."""
+
+HOUSE_DECKS: Final = {
+    "easy": HOUSE_DECK,
+    "club": parse_deck(CLUB_1_TEXT),
+    "master": parse_deck(MASTER_1_TEXT),
+}
+"""The house's decks by difficulty, the easiest first."""
+
+DEFAULT_DIFFICULTY: Final = "club"
+"""The difficulty of a match that names no deck. It tells the sample bots apart."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from seatwise_referee.game import BadOptions, IllegalMove, Json, Options, Outcome, Prompt, Seat
 from seatwise_referee.games.ubongo import moves, round_flow
 from seatwise_referee.games.ubongo.cards import deck_of_round
-from seatwise_referee.games.ubongo.decks import HOUSE_DECK, BadDeck, Deck
+from seatwise_referee.games.ubongo.decks import DEFAULT_DIFFICULTY, HOUSE_DECKS, BadDeck, Deck
 from seatwise_referee.games.ubongo.legality import check_layout, refuse_unasked
 from seatwise_referee.games.ubongo.listing import list_moves
 from seatwise_referee.games.ubongo.moves import STOP, Call, Lay, OfferEnd, Stop, UbongoMove
@@ -40,18 +40,25 @@ class Ubongo:
     table_sizes: Final = range(2, 5)
     paces: Final[Mapping[str, int]] = {BUILD: 60_000}
 
-    def __init__(self, decks: Iterable[Deck] = ()) -> None:
-        """Know these decks of an operator besides the house's deck. Raises `BadDeck` if two decks share a name."""
+    def __init__(self, decks: Iterable[Deck] = (), default_deck: str = DEFAULT_DIFFICULTY) -> None:
+        """Know these decks of an operator besides the house's decks, and the deck of a match that names none.
+
+        Raises `BadDeck` if two decks share a name, or no deck has the default's.
+        """
         self._decks: dict[str, Deck] = {}
-        for deck in (HOUSE_DECK, *decks):
+        for deck in (*HOUSE_DECKS.values(), *decks):
             if self._decks.setdefault(deck.name, deck) != deck:
                 raise BadDeck(f"two decks here are called {deck.name}: give yours another name")
+        try:
+            self._default_deck = self._find_deck(default_deck)
+        except BadOptions as bad:
+            raise BadDeck(f"default {bad}") from None
 
     def complete_options(self, given: Options) -> Options:
         """Return `rounds`, `false_call` and `deck`, complete. Raises `BadOptions`.
 
-        `rounds` is 1 to 6 and `false_call` is "out" or "ends". `deck` is given by name or digest, and complete as
-        `name:digest`.
+        `rounds` is 1 to 6 and `false_call` is "out" or "ends". `deck` is given by name, digest or difficulty ("easy",
+        "club" or "master"), and complete as `name:digest`.
         """
         for key in given:
             if key not in ("rounds", "false_call", "deck"):
@@ -65,14 +72,18 @@ class Ubongo:
         return {
             "rounds": rounds,
             "false_call": false_call,
-            "deck": self._find_deck(given.get("deck", HOUSE_DECK.name)).label,
+            "deck": self._find_deck(given["deck"]).label if "deck" in given else self._default_deck.label,
         }
 
     def _find_deck(self, wanted: object) -> Deck:
+        """Return the deck of that name, digest or label, or else of that difficulty."""
         for deck in self._decks.values():
             if wanted in (deck.name, deck.digest, deck.label):
                 return deck
-        known = ", ".join(self._decks)
+        for difficulty, deck in HOUSE_DECKS.items():
+            if wanted == difficulty:
+                return deck
+        known = ", ".join((*HOUSE_DECKS, *self._decks))
         raise BadOptions(f"deck: must be the name or the digest of a deck here ({known}), not {wanted!r:.80}")
 
     def deal(self, seats: int, seed: bytes, options: Options) -> UbongoState:

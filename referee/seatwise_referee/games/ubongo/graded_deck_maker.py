@@ -1,0 +1,145 @@
+"""Makes the house's decks `club-1` and `master-1`. Every run makes the same decks.
+
+    python -m seatwise_referee.games.ubongo.graded_deck_maker > graded_decks.py
+
+The published rule, for the 36 sides of one round:
+
+1. A side has six different symbols: those that the sides before it have least often. A shuffle decides between equals.
+   So each kind of symbol is there equally often, to within one.
+2. A second shuffle puts them into their places. If the side equals one before it, also after a half turn, both shuffles
+   are done again with the next attempt.
+3. This makes one candidate. Of 200 candidates the one is taken whose cards are most even: the number of ways in which a
+   card fits beside the others has the least variance, as a part of its squared mean. Of equal ones the first is taken.
+
+All shuffles follow from the deck's name and from labels that anybody can read here. Without the third step, one card
+in a deck may lead to seven cards twice as often as another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from hashlib import sha256
+from itertools import combinations, count
+from string import ascii_uppercase
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from seatwise_referee.games.ubongo.cards import (
+    CARDS,
+    DECKS,
+    SYMBOLS_PER_SIDE,
+    Symbols,
+    deck_of_round,
+    texts_of_deck,
+)
+from seatwise_referee.games.ubongo.geometry import Placement, fitting_beside
+from seatwise_referee.shuffle import shuffle_items
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+CANDIDATES: Final = 200
+"""The number of candidates for each round."""
+
+
+class DeckRecipe(NamedTuple):
+    """All that decides a deck."""
+
+    name: str
+
+    kinds: tuple[int, ...]
+    """The number of kinds of symbols in each round. More kinds fit less often."""
+
+    chosen: tuple[int, ...]
+    """The number of the candidate that step 3 takes, by round, from 1."""
+
+    @property
+    def seed(self) -> bytes:
+        """The seed of all shuffles."""
+        return sha256(f"seatwise ubongo {self.name}".encode()).digest()
+
+
+RECIPES: Final = (
+    DeckRecipe("club-1", kinds=(8, 8, 8, 9, 9, 9), chosen=(77, 166, 142, 51, 186, 143)),
+    DeckRecipe("master-1", kinds=(9, 9, 9, 10, 10, 10), chosen=(92, 106, 123, 132, 196, 93)),
+)
+
+
+def make_candidate(recipe: DeckRecipe, round_number: int, candidate: int) -> list[Symbols]:
+    """Return the 36 sides of a candidate for a round (steps 1 and 2)."""
+    sides: list[Symbols] = []
+    uses: Counter[str] = Counter()
+    for card in texts_of_deck(deck_of_round(round_number)):
+        tries = (
+            _make_side(recipe, round_number, f"{round_number}/{candidate}/{card}/{attempt}", uses)
+            for attempt in count(1)
+        )
+        sides.append(next(side for side in tries if side not in sides and side[::-1] not in sides))
+        uses.update(sides[-1])
+    return sides
+
+
+def _make_side(recipe: DeckRecipe, round_number: int, label: str, uses: Counter[str]) -> Symbols:
+    kinds = ascii_uppercase[: recipe.kinds[round_number - 1]]
+    order = sorted(shuffle_items(kinds, recipe.seed, f"symbols/{label}"), key=uses.__getitem__)
+    return "".join(shuffle_items(order[:SYMBOLS_PER_SIDE], recipe.seed, f"places/{label}"))
+
+
+def count_fits(sides: Sequence[Symbols]) -> list[int]:
+    """Return for each side in how many ways it fits beside the other sides."""
+    fits = [0] * len(sides)
+    for one, other in combinations(range(len(sides)), 2):
+        middle = Placement(CARDS[one], 0, 0, 0)
+        ways = sum(1 for _ in fitting_beside(middle, sides[one], CARDS[other], sides[other]))
+        fits[one] += ways
+        fits[other] += ways
+    return fits
+
+
+def choose_candidate(recipe: DeckRecipe, round_number: int) -> int:
+    """Return the number of the candidate whose cards are most even (step 3). Takes seconds."""
+    return min(
+        range(1, CANDIDATES + 1),
+        key=lambda candidate: _unevenness(count_fits(make_candidate(recipe, round_number, candidate))),
+    )
+
+
+def _unevenness(numbers: Sequence[int]) -> Fraction:
+    """Return the variance of the numbers, divided by their squared mean."""
+    return Fraction(len(numbers) * sum(number**2 for number in numbers), sum(numbers) ** 2) - 1
+
+
+def deck_text(recipe: DeckRecipe) -> str:
+    """Return the text of the deck file."""
+    return "\n".join((f"seatwise.ubongo-deck/1 {recipe.name}", *_header_lines(recipe), *_card_lines(recipe))) + "\n"
+
+
+def _header_lines(recipe: DeckRecipe) -> Iterator[str]:
+    yield "# House data: the printed cards are not public, so these are our own."
+    kinds = ", ".join(map(str, recipe.kinds))
+    yield f"# Kinds of symbols in the rounds 1 to 6: {kinds}."
+
+
+def _card_lines(recipe: DeckRecipe) -> Iterator[str]:
+    for deck in range(1, DECKS + 1):
+        fronts, backs = (
+            make_candidate(recipe, number, recipe.chosen[number - 1]) for number in (2 * deck - 1, 2 * deck)
+        )
+        for text, front, back in zip(texts_of_deck(deck), fronts, backs, strict=True):
+            yield f"{text} {front} {back}"
+
+
+def module_text() -> str:
+    """Return the text of the module that holds the deck files."""
+    texts = "".join(
+        f'\n{recipe.name.upper().replace("-", "_")}_TEXT: Final = """\\\n{deck_text(recipe)}"""\n'
+        for recipe in RECIPES
+    )
+    return f'''"""The house's decks `club-1` and `master-1`, as `graded_deck_maker` writes them; do not edit."""
+
+from typing import Final
+{texts}'''
+
+
+if __name__ == "__main__":
+    print(module_text(), end="")
