@@ -72,7 +72,10 @@ def test_a_record_is_wrong_to_who_does_not_have_its_deck_or_another_of_that_name
         monkeypatch.setitem(GAMES, "ubongo", houses)
         code, out, _ = said(capsys, f"verify out {deck}")
         assert code == 1
-        assert "options: deck: must be the name or the digest of a deck here (easy, club, master, house-1, " in out
+        assert (
+            "options: deck: must be the name or the digest of a deck here (easy, club, master, house-1, "
+            in out
+        )
 
 
 @pytest.mark.parametrize(
@@ -99,4 +102,7 @@ def test_a_deck_that_cannot_be_played_is_usage(
 def test_a_deck_that_is_not_here_is_named_beside_those_that_are(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = said(capsys, f"{PLAY} --option deck=mine")
     assert code == 2
-    assert "must be the name or the digest of a deck here (easy, club, master, house-1, club-1, master-1), not 'mine'" in err
+    assert (
+        "must be the name or the digest of a deck here (easy, club, master, house-1, club-1, master-1), not 'mine'"
+        in err
+    )

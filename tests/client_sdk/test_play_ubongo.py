@@ -42,7 +42,9 @@ class Later(Thinking):
 
 
 def played(*bots: Any, rounds: int = 1, seed: int = 4, **others: Any) -> Any:
-    return seatwise.play(bots, game="ubongo", seed=seed, options={"rounds": rounds, "deck": "easy"}, **others).matches[0]
+    return seatwise.play(
+        bots, game="ubongo", seed=seed, options={"rounds": rounds, "deck": "easy"}, **others
+    ).matches[0]
 
 
 def test_who_is_quicker_wins_and_the_other_has_what_it_had_laid() -> None:

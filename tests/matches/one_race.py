@@ -46,7 +46,9 @@ def race_setup(seats: int = 2, rounds: int = 1, false_call: str = "out", **limit
         match="matches/test",
         game="ubongo",
         rules_version="1",
-        options=GAMES["ubongo"].complete_options({"rounds": rounds, "false_call": false_call, "deck": "easy"}),
+        options=GAMES["ubongo"].complete_options(
+            {"rounds": rounds, "false_call": false_call, "deck": "easy"}
+        ),
         bots=tuple(f"bots/b{seat}/versions/1" for seat in range(seats)),
         time_control=TimeControl(**limits),
         seed=SEED,

@@ -1212,6 +1212,20 @@ FAULTS: tuple[Fault, ...] = (
         RACES,
     ),
     Fault(
+        "a house deck has some symbols more often than others",
+        "referee/seatwise_referee/games/ubongo/graded_deck_maker.py",
+        'recipe.seed, f"symbols/{label}"), key=uses.__getitem__)',
+        'recipe.seed, f"symbols/{label}"), key=len)',
+        ("tests/referee/test_ubongo_house_decks.py",),
+    ),
+    Fault(
+        "a match that names no deck is played with the house's, whatever the operator has set",
+        "referee/seatwise_referee/games/ubongo/rules.py",
+        'if "deck" in given else self._default_deck.label',
+        'if "deck" in given else HOUSE_DECKS[DEFAULT_DIFFICULTY].label',
+        ("tests/referee/test_ubongo_house_decks.py",),
+    ),
+    Fault(
         "an uncounted touch",
         "referee/seatwise_referee/games/ubongo/geometry.py",
         "if first < 0 or others[first] != own[meets_first] or others[second] != own[meets_second]:",

@@ -322,7 +322,8 @@ def test_other_false_calls_are_refused_with_those_there_are(false_call: Any) -> 
 )
 def test_a_deck_that_is_not_here_is_refused_with_those_that_are(deck: Any) -> None:
     with pytest.raises(
-        BadOptions, match=r"deck: must be the name or the digest of a deck here \(easy, club, master, house-1, club-1, master-1, plain\)"
+        BadOptions,
+        match=r"deck: must be the name or the digest of a deck here \(easy, club, master, house-1, club-1, master-1, plain\)",
     ):
         UBONGO.complete_options({"deck": deck})
 

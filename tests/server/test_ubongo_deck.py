@@ -28,23 +28,28 @@ def deck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Deck]:
     return file, mine
 
 
-def wanted(bots: list[str], deck: str) -> match_service_pb2.CreateMatchRequest:
+def wanted(bots: list[str], **deck: str) -> match_service_pb2.CreateMatchRequest:
     return match_service_pb2.CreateMatchRequest(
-        game="games/ubongo", bots=bots, options={"rounds": "1", "deck": deck}
+        game="games/ubongo", bots=bots, options={"rounds": "1", **deck}
     )
 
 
 async def test_a_match_is_played_with_the_operators_deck_and_its_record_names_it(deck):
     file, mine = deck
-    async with server_process("--deck", str(file)) as (_, house):
+    async with server_process("--deck", str(file), "--default-deck", "mine") as (_, house):
         bots = [await house.bot() for _ in range(2)]
         attending = [await bot.attend() for bot in bots]
         names = [bot.bot for bot in bots]
         refused = await refusal_of(
-            house.admin.matches.CreateMatch(wanted(names, "theirs"), metadata=house.admin.metadata)
+            house.admin.matches.CreateMatch(wanted(names, deck="theirs"), metadata=house.admin.metadata)
         )
-        assert (refused.reason, "house-1, club-1, master-1, mine" in refused.message) == ("INVALID_ARGUMENT", True)
-        made = await house.admin.matches.CreateMatch(wanted(names, "mine"), metadata=house.admin.metadata)
+        assert (refused.reason, "house-1, club-1, master-1, mine" in refused.message) == (
+            "INVALID_ARGUMENT",
+            True,
+        )
+        made = await house.admin.matches.CreateMatch(
+            wanted(names, deck="mine"), metadata=house.admin.metadata
+        )
         match: match_pb2.Match = made.match
         assert match.options["deck"] == mine.label
         chairs = [
@@ -56,6 +61,9 @@ async def test_a_match_is_played_with_the_operators_deck_and_its_record_names_it
         await asyncio.gather(*map(builds_out, chairs))
         await house.admin.over(match.name)
         record = json.loads(await house.admin.record(match.name))
+        made = await house.admin.matches.CreateMatch(wanted(names), metadata=house.admin.metadata)
+        assert made.match.options["deck"] == mine.label
+        await house.admin.abort(made.match.name)
     assert record["options"]["deck"] == mine.label
     (deal,) = record["deals"]
     assert all(deal["symbols"][card] == symbols for card, symbols in sides_of(mine, deal["symbols"]))

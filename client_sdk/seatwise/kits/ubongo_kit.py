@@ -98,6 +98,7 @@ KIT: Final = GameKit(
         )
     },
     samples={
+        "first-fit": "seatwise.samples.ubongo_first_fit:FirstFit",
         "random": "seatwise.samples.ubongo_random:RandomBuilder",
         "patient": "seatwise.samples.ubongo_patient:PatientBuilder",
         "solver": "seatwise.samples.ubongo_solving:Solver",

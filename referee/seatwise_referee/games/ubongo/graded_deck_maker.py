@@ -111,7 +111,10 @@ def _unevenness(numbers: Sequence[int]) -> Fraction:
 
 def deck_text(recipe: DeckRecipe) -> str:
     """Return the text of the deck file."""
-    return "\n".join((f"seatwise.ubongo-deck/1 {recipe.name}", *_header_lines(recipe), *_card_lines(recipe))) + "\n"
+    return (
+        "\n".join((f"seatwise.ubongo-deck/1 {recipe.name}", *_header_lines(recipe), *_card_lines(recipe)))
+        + "\n"
+    )
 
 
 def _header_lines(recipe: DeckRecipe) -> Iterator[str]:

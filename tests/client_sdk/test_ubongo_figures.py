@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from seatwise.samples.deck_figures import compare_cards, main, measure_side, table_lines, time_to_solve
+from seatwise.samples.ubongo_figures import compare_cards, main, measure_side, table_lines, time_to_solve
 from seatwise.samples.ubongo_solver import hand_of
 from seatwise_referee.games.ubongo import CARDS, HOUSE_DECKS, Side
 

@@ -71,7 +71,7 @@ def test_each_side_has_six_symbols_and_each_symbol_is_there_equally_often(
 def test_no_card_fits_much_more_often_than_another(recipe: DeckRecipe, round_number: int) -> None:
     """Of the first candidates alone, some have cards that fit in four times as many ways as others."""
     fits = count_fits(sides_of(recipe, round_number))
-    assert max(fits) <= 2.5 * min(fits)
+    assert max(fits) <= 3.5 * min(fits)
 
 
 def test_the_other_candidates_are_less_even() -> None:

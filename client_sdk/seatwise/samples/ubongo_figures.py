@@ -1,6 +1,6 @@
 """Measures decks of Ubongo: how often a hand has seven cards that fit, by side of the deck and by card.
 
-    python -m seatwise.samples.deck_figures club master --hands 500
+    python -m seatwise.samples.ubongo_figures club master --hands 500
 
 A hand counts for a method if the method finds seven cards. `first-fit` lays the first card that fits and never takes
 one back. The solver is stopped after 10 ms, or after 1 s of processor time. For each card there is the share of the hands
@@ -106,8 +106,12 @@ def _describe_share(each: SideFigures) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures of some of the house's decks."""
     parser = ArgumentParser(description="Measure the house's decks of Ubongo.")
-    parser.add_argument("decks", nargs="*", metavar="DECK", help=f"of {', '.join(HOUSE_DECKS)} (default: all)")
-    parser.add_argument("--hands", type=int, default=500, metavar="N", help="hands of each side (default: 500)")
+    parser.add_argument(
+        "decks", nargs="*", metavar="DECK", help=f"of {', '.join(HOUSE_DECKS)} (default: all)"
+    )
+    parser.add_argument(
+        "--hands", type=int, default=500, metavar="N", help="hands of each side (default: 500)"
+    )
     given = parser.parse_args(arguments)
     if unknown := [name for name in given.decks if name not in HOUSE_DECKS]:
         parser.error(f"there is no deck {unknown[0]!r}: name one of {', '.join(HOUSE_DECKS)}")
