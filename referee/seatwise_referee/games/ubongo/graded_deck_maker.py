@@ -18,7 +18,6 @@ in a deck may lead to seven cards twice as often as another.
 from __future__ import annotations
 
 from collections import Counter
-from fractions import Fraction
 from hashlib import sha256
 from itertools import combinations, count
 from string import ascii_uppercase
@@ -104,9 +103,9 @@ def choose_candidate(recipe: DeckRecipe, round_number: int) -> int:
     )
 
 
-def _unevenness(numbers: Sequence[int]) -> Fraction:
-    """Return the variance of the numbers, divided by their squared mean."""
-    return Fraction(len(numbers) * sum(number**2 for number in numbers), sum(numbers) ** 2) - 1
+def _unevenness(numbers: Sequence[int]) -> float:
+    """Return the mean square of the numbers, divided by their squared mean."""
+    return len(numbers) * sum(number**2 for number in numbers) / sum(numbers) ** 2
 
 
 def deck_text(recipe: DeckRecipe) -> str:
