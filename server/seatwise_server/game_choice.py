@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from seatwise.kits import KITS
+from seatwise.kits import KITS, OWN_KITS
 
 
 class GameChoice(StrEnum):
@@ -20,6 +20,12 @@ class GameChoice(StrEnum):
         """Return whether matches of this game are played here. A game that is not installed is left to no one else."""
         kit = KITS.get(game)
         return self is GameChoice.ALL or kit is None or kit.is_hosted == (self is GameChoice.HOSTED)
+
+
+def is_hosted_game(name: str) -> bool:
+    """Return whether this is a game from outside: "games/leduc", or "leduc". Only its referee may run its code."""
+    game = name.removeprefix("games/")
+    return game not in {kit.name for kit in OWN_KITS}
 
 
 def has_hosted_games() -> bool:

@@ -16,12 +16,14 @@ from pathlib import Path
 
 import structlog
 
+from seatwise.kits.installed_games import UNLOADED_VARIABLE
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import PROCESS_NAME_VARIABLE
 from seatwise_server.embedded.processes import with_death_signal
 from seatwise_server.play.step_marker import (
     GAME_FAULT_MARK,
     STEP_FILE_VARIABLE,
+    read_imported_package,
     read_marked_match,
     read_signs_of_life,
 )
@@ -52,6 +54,8 @@ class HostedGuard:
         self._environment = environment
         self._redis_url = redis_url
         self._process: asyncio.subprocess.Process | None = None
+        self._unloaded: list[str] = []
+        """The entry points whose packages have stopped a process that imported them."""
 
     @property
     def pid(self) -> int | None:
@@ -83,7 +87,10 @@ class HostedGuard:
             process = self._process = await asyncio.create_subprocess_exec(
                 *with_death_signal([sys.executable, "-m", "seatwise", "serve", *self._arguments]),
                 stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, start_new_session=True,
-                env={**_own_environment(), **self._environment, STEP_FILE_VARIABLE: str(note)},
+                env={
+                    **_own_environment(), **self._environment, STEP_FILE_VARIABLE: str(note),
+                    UNLOADED_VARIABLE: "\n".join(self._unloaded),
+                },
             )  # fmt: skip
             log.info("hosted_referee_started", pid=process.pid)
             watching = asyncio.create_task(_kill_when_silent(process, note))
@@ -91,7 +98,14 @@ class HostedGuard:
                 code = await process.wait()
                 match = read_marked_match(note)
                 log.warning("hosted_referee_ended", code=code, match=match)
-                if match:
+                if package := read_imported_package(note):
+                    self._unloaded.append(package)
+                    log.error(
+                        "game_package_not_loaded",
+                        entry=package,
+                        why="it hangs or ends the process at its import",
+                    )
+                elif match:
                     await _void_match(store, match)
             finally:
                 await cancel_until_ended([watching])

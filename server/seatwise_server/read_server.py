@@ -20,6 +20,7 @@ from typing import Any
 import structlog
 
 from seatwise.cli import decks
+from seatwise.kits.installed_games import forbid_game_code
 from seatwise_server import log
 from seatwise_server.app import PortBusy, StoreLost, running
 from seatwise_server.config import Config, HttpSettings, SpectatorDelay
@@ -62,6 +63,7 @@ def main() -> None:
     os.nice(NICENESS)
     log.configure(told["log_level"], background_file=Path(told["data"]) / log.FILE)
     decks.use_deck_files(told["decks"], told["default_deck"])
+    forbid_game_code()
     try:
         asyncio.run(_serve(_config(told)))
     except (StoreError, StoreLost, PortBusy, TlsError) as error:

@@ -17,6 +17,9 @@ from seatwise.kits import OWN_KITS
 PACKAGES = [Path(str(each.__file__)).parent for each in (seatwise, seatwise_referee, seatwise_server)]
 NAMES = re.compile("|".join(kit.name for kit in OWN_KITS), re.IGNORECASE)
 
+BATCH = "seatwise/rl/"
+"""The folder of UGO! in batches, for bots that train: a folder of that game alone."""
+
 LISTS = {
     "seatwise_referee/games/registry.py": "the rules of our games",
     "seatwise/kits/__init__.py": "the kits of our games",
@@ -59,7 +62,11 @@ def modules() -> Iterator[tuple[str, Path]]:
     for package in PACKAGES:
         for path in sorted(package.rglob("*.py")):
             name = f"{package.name}/{path.relative_to(package).as_posix()}"
-            if not name.endswith(("_pb2.py", "_pb2_grpc.py")) and not NAMES.search(name):
+            if (
+                not name.endswith(("_pb2.py", "_pb2_grpc.py"))
+                and not NAMES.search(name)
+                and not name.startswith(BATCH)
+            ):
                 yield name, path
 
 

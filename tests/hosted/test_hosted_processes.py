@@ -52,6 +52,19 @@ class Crashes(Nice):
         return (*state, move)
 
 def games(): return [Nice, Long, Hangs, Crashes]
+
+with open(os.environ["IMPORTED_BY"], "a") as told: told.write(f"{os.getpid()}\\n")
+"""
+
+KILLS_ITS_PLAYER = """
+import os
+from seatwise.hosting import HostedGame
+
+class Killer(HostedGame):
+    name = "killer"
+
+if "SEATWISE_STEP_FILE" in os.environ:
+    os._exit(3)
 """
 
 
@@ -63,12 +76,14 @@ def games(): return [Nice, Long, Hangs, Crashes]
 async def served(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> AsyncIterator[tuple[House, ServerProcess]]:
-    """A server as its operator starts it, with four games from outside."""
+    """A server as its operator starts it, with four games from outside, and packages that end what imports them."""
     (packages := tmp_path / "packages").mkdir()
     install_package(packages, "four_games", SOURCE, "four = four_games:games")
+    install_package(packages, "killer", KILLS_ITS_PLAYER, "killer = killer:Killer")
+    install_package(packages, "gone", "import os; os._exit(3)", "gone = gone:Game")
     process = ServerProcess(tmp_path / "data", *request.param)
     process.data.mkdir()
-    process.env = {**os.environ, "PYTHONPATH": str(packages)}
+    process.env = {**os.environ, "PYTHONPATH": str(packages), "IMPORTED_BY": str(tmp_path / "imported")}
     await process.start()
     house = House(process.address, Admin(process.address, process.token))
     try:
@@ -114,5 +129,17 @@ async def test_what_stops_the_process_voids_its_own_match_and_no_other(
     match, fourth = await begin(house, "nice")
     assert (await house.admin.over(match, within_s=60)).result.points
     await end([*first, *long, *second, *third, *fourth])
-    ended = [line for line in process.log if line["event"] == "hosted_referee_ended"]
-    assert len(ended) == 1
+    match, fifth = await begin(house, "killer")
+    assert (await house.admin.over(match, within_s=60)).void_reason == "GAME_FAULT"
+    await end(fifth)
+    ended = [line["match"] for line in process.log if line["event"] == "hosted_referee_ended"]
+    assert len(ended) == 2
+    assert ended[0] == ""
+    told = [line["entry"] for line in process.log if line["event"] == "game_package_not_loaded"]
+    assert told == ["killer"]
+    refused = [
+        line for line in process.log if line["event"] == "game_not_hosted" and line["level"] == "warning"
+    ]
+    assert {line["entry"] for line in refused} == {"gone = gone:Game"}
+    assert "exit code 3" in refused[0]["why"]
+    assert str(process.pid) not in (process.data.parent / "imported").read_text().split()

@@ -162,6 +162,12 @@ async def test_spectators_of_a_game_from_outside_see_no_view(http_house: House) 
         await watching
     assert [each.WhichOneof("view") for each in seen] == [None] * len(seen)
     assert seen[-1].match.HasField("end_time")
+    async with http_house.http() as http:
+        page = await http.call("GET", f"/{match}")
+        assert page.status == 200
+        assert b"Download the record" in page.body
+        assert b"/rules/highest" not in page.body
+        assert (await http.call("GET", f"/{match}/frames")).status == 404
 
 
 # What is on the wire

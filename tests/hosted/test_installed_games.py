@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from doubles.hosted_games import EXAMPLES
 from hosted.packages import install_package, run_seatwise
+
+from seatwise.kits import installed_games
+from seatwise_referee.hosted.hosted_game import GameFault
 
 GOOD = """
 from seatwise.hosting import HostedGame, HostedKit
@@ -53,6 +57,41 @@ def test_games_are_found_played_and_verified_and_wrong_packages_are_refused(tmp_
         in verified.stdout
     )
     assert "0 of 5 records wrong; 5 not checked" in verified.stdout
+
+
+def test_a_package_that_hangs_at_its_import_is_refused_in_bounded_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_package(tmp_path, "sleeper", "import time\nwhile True: time.sleep(60)", "sleeper = sleeper:Game")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(installed_games, "DESCRIBE_LIMIT_S", 1.0)
+    monkeypatch.setenv(installed_games.FACTS_VARIABLE, "")
+    found = installed_games.find_installed_games(())
+    [why] = [each.why for each in found.refused if each.entry == "sleeper = sleeper:Game"]
+    assert why == "its package was not imported within 1 s"
+    assert "sleeper" not in sys.modules
+
+
+def test_facts_are_learned_without_the_code_and_told_to_other_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_package(tmp_path, "two_coins", GOOD, "coins = two_coins:family")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv(installed_games.FACTS_VARIABLE, "")
+    for _ in range(2):
+        found = installed_games.find_installed_games(("ugo",))
+        kits = {kit.name: kit for kit in found.kits}
+        assert kits["coin"].game.rules_version == "two-coins/1"
+        assert "two_coins" not in sys.modules
+        monkeypatch.setattr(installed_games, "_describe_packages", None)  # the second time it is told
+    monkeypatch.setattr(installed_games, "LOADED_GAMES", installed_games._LoadedGames())
+    installed_games.forbid_game_code()
+    with pytest.raises(GameFault, match="runs no code of games from outside"):
+        kits["coin"].game.deal(2, bytes(32), {})
+    monkeypatch.setattr(installed_games, "LOADED_GAMES", installed_games._LoadedGames())
+    assert kits["coin"].game.deal(2, bytes(32), {}).asked == 0
+    assert "two_coins" in sys.modules
+    monkeypatch.delitem(sys.modules, "two_coins")
 
 
 def test_leduc_is_installed_and_played_as_its_page_says(tmp_path: Path) -> None:

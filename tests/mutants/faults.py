@@ -858,8 +858,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the match that has crashed the process of games from outside is played on",
         "server/seatwise_server/hosted_guard.py",
-        "                if match:\n",
-        "                if not match:\n",
+        "                elif match:\n",
+        "                elif not match:\n",
         ("tests/hosted/test_hosted_processes.py",),
     ),
     Fault(
@@ -1732,6 +1732,20 @@ FAULTS: tuple[Fault, ...] = (
         "    if draw and draw.round not in so_far.draws:",
         "    if False:",
         ("tests/league/test_old_seasons.py",),
+    ),
+    Fault(
+        "a package with a game that hangs at its import holds everything up",
+        "client_sdk/seatwise/kits/installed_games.py",
+        "code = process.wait(max(0.0, until_s - monotonic()))",
+        "code = process.wait(max(60.0, until_s - monotonic()))",
+        ("tests/hosted/test_installed_games.py",),
+    ),
+    Fault(
+        "a gateway runs the code of a game from outside to show a match",
+        "server/seatwise_server/pages/match_page.py",
+        "if is_hosted_game(match.game):",
+        "if not is_hosted_game(match.game):",
+        ("tests/hosted/test_hosted_wire.py",),
     ),
     Fault(
         "season: a game that is not installed is called wrong",

@@ -48,7 +48,8 @@ _add_installed_games()
 def find_kit(game: str) -> GameKit:
     """Return the kit of a game. Raises `UsageError`, which names the games, if there is none."""
     if game not in KITS:
-        raise UsageError(f"{game}: no such game; there is {', '.join(KITS)}")
+        more = "; `seatwise games` says why others that are installed are not hosted" if REFUSED_GAMES else ""
+        raise UsageError(f"{game}: no such game; there is {', '.join(KITS)}{more}")
     return KITS[game]
 
 

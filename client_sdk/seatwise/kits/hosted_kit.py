@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from seatwise.bot_errors import BadAnswerError
-from seatwise.hosting import HostedGame
+from seatwise.hosting import GameFault, HostedGame, HostedKit
 from seatwise.kits.game_kit import CasualQueue, GameKit, TurnMethod, shorten
 from seatwise_referee.game import Game
-from seatwise_referee.hosted.hosted_rules import MOVE_PACE, HostedRules
+from seatwise_referee.hosted.hosted_rules import MOVE_PACE, HostedRules, guard_call
 from seatwise_referee.hosted.payload import LONGEST_MOVE, HostedMove, HostedView, encode_payload
 
 RANDOM_SAMPLE: Final = {"random": "seatwise.samples.hosted_random:RandomMove"}
@@ -41,6 +41,22 @@ def describe_json_view(view: HostedView) -> str:
 def describe_json_move(move: HostedMove) -> str:
     """Return the move as JSON."""
     return move.text
+
+
+def complete_kit(found: object) -> HostedKit:
+    """Return the kit for a `HostedKit`, a `HostedGame` or a class derived from it. Raises `GameFault` for anything else."""
+    if isinstance(found, type) and issubclass(found, HostedGame):
+        found = HostedKit(guard_call(found.__name__, found))
+    if isinstance(found, HostedGame):
+        found = HostedKit(found)
+    if not isinstance(found, HostedKit) or not isinstance(found.game, HostedGame):
+        told = guard_call("repr", lambda: repr(found)[:60])
+        raise GameFault(f"{told} is neither a class derived from HostedGame nor a HostedKit")
+    if any(type(text) is not str for pair in found.samples.items() for text in pair):
+        raise GameFault(
+            f"{found.game.name}: its samples are texts by name, as in {{'caller': 'my_bots:Caller'}}"
+        )
+    return found
 
 
 def make_hosted_kit(rules: Game[Any, Any, Any], title: str, samples: Mapping[str, str]) -> GameKit:

@@ -1,19 +1,50 @@
-"""Finds the games from outside: packages that are installed here and name a game in an entry point."""
+"""Finds the games from outside: packages that are installed here and name a game in an entry point.
+
+No package is imported to learn the facts of its games: a process of its own does that, and its time is bounded. The code of a
+game is loaded when the game is first played here.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from functools import partial
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Any, Final, NamedTuple
 
-from seatwise.hosting import GameFault, HostedGame, HostedKit
+from seatwise.hosting import GameFault, HostedGame
+from seatwise.kits.describe_package import read_entry
+from seatwise.kits.game_facts import DescribedGame, GameFacts, PackageFacts, facts_of
 from seatwise.kits.game_kit import GameKit
-from seatwise.kits.hosted_kit import make_hosted_kit
-from seatwise_referee.hosted.hosted_rules import HostedRules, guard_call
+from seatwise.kits.hosted_kit import complete_kit, make_hosted_kit
+from seatwise_referee.hosted.hosted_rules import HostedRules
 
 HOSTED_GAMES: Final = "seatwise.hosted_games"
 """The group of entry points in which packages name their games."""
+
+DESCRIBE_LIMIT_S: Final = 20.0
+"""Seconds in which a package must have described its games. All packages are asked at the same time."""
+
+DESCRIBING_VARIABLE: Final = "SEATWISE_DESCRIBES_GAMES"
+"""The environment variable that is set in a process which describes a package: it looks for no games itself."""
+
+FACTS_VARIABLE: Final = "SEATWISE_HOSTED_GAMES"
+"""The environment variable with the facts as JSON, for the processes that this one starts."""
+
+UNLOADED_VARIABLE: Final = "SEATWISE_UNLOADED_GAMES"
+"""The environment variable with the names of entry points, a line each, whose packages this process must not import."""
+
+LONGEST_FACTS: Final = 100_000
+"""The most characters of the facts in the environment; Linux allows 131,071."""
 
 log = logging.getLogger("seatwise")
 
@@ -33,6 +64,18 @@ class InstalledGames(NamedTuple):
     refused: tuple[RefusedGame, ...]
 
 
+class _Package(NamedTuple):
+    """An entry point, and where it comes from."""
+
+    point: EntryPoint
+    name: str
+    version: str
+
+    @property
+    def entry(self) -> str:
+        return f"{self.point.name} = {self.point.value}"
+
+
 def find_installed_games(taken: Collection[str]) -> InstalledGames:
     """Return the games that are installed. A package that fails is refused, and affects no other.
 
@@ -41,57 +84,180 @@ def find_installed_games(taken: Collection[str]) -> InstalledGames:
     """
     kits: dict[str, GameKit] = {}
     refused: list[RefusedGame] = []
-    for point in sorted(entry_points(group=HOSTED_GAMES), key=lambda point: (point.name, point.value)):
-        package = point.dist.name if point.dist else ""
-        for make in _kits_of(point, package):
+    packages = _find_packages()
+    for package, facts in zip(packages, _learn_facts(packages), strict=True):
+        refused += [RefusedGame(package.entry, fault) for fault in facts.faults]
+        for game in facts.games:
             try:
-                kit = make()
-                if kit.name in taken or kit.name in kits:
-                    raise GameFault(f"there is another game {kit.name}")
-                kits[kit.name] = kit
+                if game.name in taken or game.name in kits:
+                    raise GameFault(f"there is another game {game.name}")
+                kits[game.name] = _make_described_kit(package, game)
             except GameFault as fault:
-                refused.append(RefusedGame(f"{point.name} = {point.value}", str(fault)))
-                log.warning("the game %s = %s is not hosted: %s", point.name, point.value, fault)
+                refused.append(RefusedGame(package.entry, str(fault)))
     return InstalledGames(tuple(kits.values()), tuple(refused))
 
 
-def _kits_of(point: EntryPoint, package: str) -> Iterator[Callable[[], GameKit]]:
-    """Yield a maker of each kit of an entry point, so that one wrong game of a family does not affect the others."""
+def _find_packages() -> list[_Package]:
+    found = []
+    if DESCRIBING_VARIABLE not in os.environ:
+        for point in entry_points(group=HOSTED_GAMES):
+            dist = point.dist
+            found.append(_Package(point, dist.name if dist else "", dist.version if dist else ""))
+    return sorted(found, key=lambda package: (package.point.name, package.point.value))
+
+
+# The facts: from the process that has started this one, or from a process for each package
+
+
+def _learn_facts(packages: Sequence[_Package]) -> Sequence[PackageFacts]:
+    if not packages:
+        return ()
+    asked = [[package.entry, package.name, package.version] for package in packages]
+    with suppress(KeyError, TypeError, ValueError):
+        told = json.loads(os.environ[FACTS_VARIABLE])
+        if told["packages"] == asked:
+            return [PackageFacts.from_json(each) for each in told["facts"]]
+    facts = _describe_packages(packages)
+    for package, found in zip(packages, facts, strict=True):
+        for fault in found.faults:
+            log.warning("the game %s is not hosted: %s", package.entry, fault)
+    text = json.dumps({"packages": asked, "facts": [each.to_json() for each in facts]})
+    if len(text) <= LONGEST_FACTS:
+        os.environ[FACTS_VARIABLE] = text
+    return facts
+
+
+def _describe_packages(packages: Sequence[_Package]) -> list[PackageFacts]:
+    """Have each package described by a process. All run at the same time, and none beyond the limit."""
+    until_s = monotonic() + DESCRIBE_LIMIT_S
+    with TemporaryDirectory(prefix="seatwise-games-") as folder:
+        files = [Path(folder) / str(number) for number in range(len(packages))]
+        started = [
+            _start_describing(package.point, file) for package, file in zip(packages, files, strict=True)
+        ]
+        return [_read_facts(process, file, until_s) for process, file in zip(started, files, strict=True)]
+
+
+def _start_describing(point: EntryPoint, file: Path) -> subprocess.Popen[bytes]:
+    """Start the process. It finds the modules that this one finds."""
+    path = os.pathsep.join(os.path.abspath(each) for each in sys.path)
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "seatwise.kits.describe_package", point.name, point.value, str(file)],
+        env={**os.environ, DESCRIBING_VARIABLE: "1", "PYTHONPATH": path},
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+
+
+def _read_facts(process: subprocess.Popen[bytes], file: Path, until_s: float) -> PackageFacts:
     try:
-        found = guard_call(point.value, lambda: _list_entry(point.load()))
-    except GameFault as fault:
-        text = str(fault)
-        yield lambda: _raise_fault(text)
-        return
-    for each in found:
-        yield lambda each=each: make_kit(each, package)  # type: ignore[misc]  # a default binds it now
+        code = process.wait(max(0.0, until_s - monotonic()))
+    except subprocess.TimeoutExpired:
+        return PackageFacts((), (f"its package was not imported within {DESCRIBE_LIMIT_S:.0f} s",))
+    finally:
+        _end_process(process)
+    try:
+        return PackageFacts.from_json(json.loads(file.read_text()))
+    except (OSError, KeyError, TypeError, ValueError):
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return PackageFacts((), (f"its package ended the process that imported it ({how})",))
 
 
-def _raise_fault(text: str) -> GameKit:
-    raise GameFault(text)
+def _end_process(process: subprocess.Popen[bytes]) -> None:
+    """Kill the process, and those that the package has started in it."""
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
 
 
-def _list_entry(found: Any) -> list[Any]:
-    """Return what an entry point gives, as a list. May raise anything, because it runs foreign code."""
-    if isinstance(found, type | HostedKit | HostedGame):
-        return [found]
-    if callable(found):
-        return _list_entry(found())
-    if isinstance(found, Iterable):
-        return list(found)
-    return [found]
+# The code: imported when a game is first played here
+
+
+class _LoadedGames:
+    """The games whose code is loaded in this process, by entry point and name."""
+
+    def __init__(self) -> None:
+        self._packages: dict[str, dict[str, HostedGame[Any]] | GameFault] = {}
+        self.is_forbidden = False
+
+    def load_game(self, package: _Package, facts: GameFacts) -> HostedGame[Any]:
+        """Return the game. Raises `GameFault` if it is no longer as it was described."""
+        self.import_package(package)
+        games = self._packages[package.entry]
+        if isinstance(games, GameFault):
+            raise games
+        game = games.get(facts.name)
+        if game is None or not _is_described(game, facts):
+            raise GameFault(f"{facts.name}: its package describes it otherwise than before; start again")
+        return game
+
+    def import_package(self, package: _Package) -> None:
+        """Import a package, if it is not imported yet. A failed import is not tried again."""
+        if package.entry in self._packages:
+            return
+        try:
+            self._packages[package.entry] = self._import_games(package)
+        except GameFault as fault:
+            self._packages[package.entry] = fault
+
+    def _import_games(self, package: _Package) -> dict[str, HostedGame[Any]]:
+        if self.is_forbidden:
+            raise GameFault(f"{package.entry}: this process runs no code of games from outside")
+        if package.point.name in os.environ.get(UNLOADED_VARIABLE, "").splitlines():
+            raise GameFault(f"{package.entry}: its package has stopped a process that imported it")
+        games: dict[str, HostedGame[Any]] = {}
+        for found in read_entry(package.point):
+            with suppress(GameFault):
+                game = complete_kit(found).game
+                games.setdefault(game.name, game)
+        return games
+
+
+LOADED_GAMES: Final = _LoadedGames()
+"""Those of this process."""
+
+
+def _is_described(game: HostedGame[Any], facts: GameFacts) -> bool:
+    HostedRules(game)
+    found = facts_of(game, {}).values
+    return all(found[key] == facts.values[key] for key in found if key != "samples")
+
+
+def _make_described_kit(package: _Package, facts: GameFacts) -> GameKit:
+    rules = HostedRules(DescribedGame(facts), package.name, lambda: LOADED_GAMES.load_game(package, facts))
+    return make_hosted_kit(rules, rules.title, facts.samples)
+
+
+def forbid_game_code() -> None:
+    """Let this process never import a package of games from outside. A match of such a game fails here."""
+    LOADED_GAMES.is_forbidden = True
+
+
+def load_installed_games(run: Callable[[str, Callable[[], None]], object]) -> None:
+    """Import the packages now that have games to play.
+
+    Args:
+        run: Called with the name of each entry point, and with what imports its package.
+    """
+    packages = _find_packages()
+    for package, facts in zip(packages, _learn_facts(packages), strict=True):
+        if facts.games:
+            run(package.point.name, partial(LOADED_GAMES.import_package, package))
 
 
 def make_kit(found: object, package: str = "") -> GameKit:
     """Return the kit for a `HostedKit`, a `HostedGame` or a class derived from it. Raises `GameFault` for anything else."""
-    if isinstance(found, type) and issubclass(found, HostedGame):
-        found = HostedKit(guard_call(found.__name__, found))
-    if isinstance(found, HostedGame):
-        found = HostedKit(found)
-    if not isinstance(found, HostedKit) or not isinstance(found.game, HostedGame):
-        raise GameFault(f"{found!r:.60} is neither a class derived from HostedGame nor a HostedKit")
-    rules = HostedRules(found.game, package)
-    return make_hosted_kit(rules, rules.title, dict(found.samples))
+    kit = complete_kit(found)
+    rules = HostedRules(kit.game, package)
+    return make_hosted_kit(rules, rules.title, dict(kit.samples))
 
 
-__all__ = ["HOSTED_GAMES", "InstalledGames", "RefusedGame", "find_installed_games", "make_kit"]
+__all__ = [
+    "HOSTED_GAMES",
+    "InstalledGames",
+    "RefusedGame",
+    "find_installed_games",
+    "forbid_game_code",
+    "load_installed_games",
+    "make_kit",
+]

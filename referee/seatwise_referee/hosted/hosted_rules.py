@@ -83,12 +83,21 @@ class HostedState:
 class HostedRules:
     """The rules of one hosted game: `seatwise_referee.game.Game` over the author's `HostedGame`."""
 
-    def __init__(self, game: HostedGame[Any], package: str = "") -> None:
-        """Check the facts of the game. `package` is the name of the package that it comes from.
+    def __init__(
+        self, game: HostedGame[Any], package: str = "", load: Callable[[], HostedGame[Any]] | None = None
+    ) -> None:
+        """Check the facts of the game.
 
-        Raises `GameFault` if they are wrong.
+        Args:
+            game: The author's game, or one with its facts alone.
+            package: The name of the package that it comes from.
+            load: Returns the author's game when its code is first needed, if `game` has its facts alone.
+
+        Raises:
+            GameFault: The facts are wrong.
         """
         self._game = game
+        self._load = load
         self.package = package
         _check_facts(game)
         self.name: str = game.name
@@ -101,7 +110,9 @@ class HostedRules:
 
     @property
     def game(self) -> HostedGame[Any]:
-        """The author's game."""
+        """The author's game. Raises `GameFault` if its code cannot be loaded."""
+        if self._load is not None:
+            self._game, self._load = self._load(), None
         return self._game
 
     # Options: declared by the author, and read without the author's code
@@ -220,7 +231,8 @@ class HostedRules:
 
     def _call(self, method: str, *arguments: Any) -> Any:
         """Call the author's code. Nothing that it raises comes through, not even what would end the process."""
-        return guard_call(f"{self.name}: {method}", lambda: getattr(self._game, method)(*arguments))
+        game = self.game
+        return guard_call(f"{self.name}: {method}", lambda: getattr(game, method)(*arguments))
 
     # Questions: look-ups in the state
 
@@ -330,6 +342,7 @@ def _check_option(where: str, key: object, option: object) -> None:
     if (
         not option.values
         or not (is_texts or type(option.values) is range)
+        or type(option.default) not in (int, str)
         or option.default not in option.values
     ):
         raise GameFault(f"{where}: `values` is a range or a tuple of texts, and contains the default")

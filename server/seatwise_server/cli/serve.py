@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from seatwise.cli import arguments, decks
 from seatwise.cli.command import Command, program_name
 from seatwise.defaults import DATA_VARIABLE, HTTP_PORT, PORT, WS_PORT, data_folder
+from seatwise.kits import REFUSED_GAMES
+from seatwise.kits.installed_games import forbid_game_code, load_installed_games
 from seatwise.link.endpoint import is_local_address
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import (
@@ -32,7 +34,7 @@ from seatwise_server.config import (
 )
 from seatwise_server.game_choice import GameChoice, has_hosted_games
 from seatwise_server.memory import LEAST_MEMORY, MemoryLimitPassed, default_limit
-from seatwise_server.play.step_marker import STEP_FILE_VARIABLE
+from seatwise_server.play.step_marker import STEP_FILE_VARIABLE, STEP_MARKER
 from seatwise_server.tls.self_signed import self_signed_files
 from seatwise_server.tls.tls_files import TlsError, TlsFiles
 
@@ -450,6 +452,7 @@ def run(args: Namespace) -> int:
     embedded = None
     try:
         config = config_of(args)
+        _prepare_game_code(config)
         embedded = embedded_redis(config)
         guard = _new_guard(args, config, embedded) if _needs_guard(args) else None
         if guard and args.games == GameChoice.HOSTED:
@@ -472,6 +475,21 @@ def run(args: Namespace) -> int:
         if embedded:
             embedded.stop()
     return 0
+
+
+def _prepare_game_code(config: Config) -> None:
+    """Import the packages of games from outside where their matches are played, and let no other process do it."""
+    import structlog
+
+    for refused in REFUSED_GAMES:
+        structlog.get_logger().warning("game_not_hosted", entry=refused.entry, why=refused.why)
+    is_player = "referee" in config.roles and config.games is not GameChoice.OWN
+    is_guarded = STEP_FILE_VARIABLE in os.environ
+    if not is_player or (config.games is GameChoice.HOSTED and not is_guarded):
+        forbid_game_code()
+        return
+    STEP_MARKER.open_file(os.environ.get(STEP_FILE_VARIABLE, ""))
+    load_installed_games(STEP_MARKER.run_import)
 
 
 def _describe_error(error: OSError) -> str:

@@ -14,9 +14,11 @@ from starlette.responses import Response
 from seatwise.replay import MatchReplay, build_replay
 from seatwise.replay.sentences import short_names
 from seatwise.v1 import match_pb2
+from seatwise_server.game_choice import is_hosted_game
 from seatwise_server.pages.page_calls import PageCalls, address_of, note_peer
 from seatwise_server.pages.page_filters import last_part
 from seatwise_server.pages.page_responses import render_page
+from seatwise_server.refusal import Refusal
 from seatwise_server.rest.caching import FOREVER, caching_headers, is_unchanged, unchanged_response
 from seatwise_server.rest.http_errors import JSON_TYPE
 
@@ -44,13 +46,16 @@ class MatchPage:
         """Returns the page of one match."""
         name = f"matches/{values[0]}"
         match = (await self._calls.call("MatchService/GetMatch", name=name)).match
-        kept = await self._find_replay(name) if match.HasField("result") else None
+        is_hosted = is_hosted_game(match.game)
+        kept = await self._find_replay(name) if match.HasField("result") and not is_hosted else None
         return render_page(
             "match.html.j2",
             match=match,
             replay=kept.replay if kept else None,
             seats=_seat_lines(match, kept),
             rounds=match.result.rounds,
+            chain=kept.replay.chain if kept else match.result.chain.hex(),
+            is_hosted=is_hosted,
             is_live=match.state == match_pb2.Match.STATE_RUNNING,
             address=address_of(request),
             viewer_match=_viewer_match(match),
@@ -70,6 +75,11 @@ class MatchPage:
         """Returns the replay. Raises `Refusal` where the record cannot be read yet."""
         kept = self._kept.get(name)
         if kept is None:
+            match = (await self._calls.call("MatchService/GetMatch", name=name)).match
+            if is_hosted_game(match.game):
+                raise Refusal(
+                    "NOT_FOUND", "the server shows no steps of games from outside; download the record"
+                )
             record = (await self._calls.call("MatchService/GetRecord", name=name)).record
             kept = self._kept[name] = await asyncio.to_thread(_make_replay, record)
         return kept

@@ -23,6 +23,8 @@ SIGN_OF_LIFE_S: Final = 0.5
 
 _SIZE: Final = 256
 _LONGEST_NOTE: Final = 200
+_IMPORT_NOTE: Final = "import "
+"""Goes before the name of an entry point. No match has a name with a space."""
 _SIGNS: Final = slice(_SIZE - 8, _SIZE)
 """The place of the count of signs of life."""
 
@@ -61,7 +63,15 @@ class StepMarker:
         note = self._note
         if note is None:
             return step()
-        name = match.encode()[:_LONGEST_NOTE]
+        return self._run_noted(note, match, step)
+
+    def run_import(self, entry: str, load: Callable[[], ResultT]) -> ResultT:
+        """Imports the package of an entry point, which is noted meanwhile."""
+        return load() if self._note is None else self._run_noted(self._note, f"{_IMPORT_NOTE}{entry}", load)
+
+    @staticmethod
+    def _run_noted(note: mmap.mmap, text: str, step: Callable[[], ResultT]) -> ResultT:
+        name = text.encode()[:_LONGEST_NOTE]
         note[1 : 1 + len(name)] = name
         note[0] = len(name)
         try:
@@ -72,6 +82,17 @@ class StepMarker:
 
 def read_marked_match(path: Path) -> str:
     """Returns the match that was at a step when the process ended; empty if none was."""
+    note = _read_note(path)
+    return "" if note.startswith(_IMPORT_NOTE) else note
+
+
+def read_imported_package(path: Path) -> str:
+    """Returns the entry point whose package was imported when the process ended; empty if none was."""
+    note = _read_note(path)
+    return note.removeprefix(_IMPORT_NOTE) if note.startswith(_IMPORT_NOTE) else ""
+
+
+def _read_note(path: Path) -> str:
     try:
         note = path.read_bytes()
     except OSError:
