@@ -15,34 +15,25 @@ from typing import Any, TextIO
 
 from seatwise.cli.decks import use_deck_files
 from seatwise.deal_block import BlockPlan, BlockPlayer
-from seatwise.failures import Failure, place_of, text_of
+from seatwise.failures import NewFailures
 from seatwise.local import LocalWaiter
 
 
 def main() -> None:
     """Play until standard input closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    answers = _take_standard_output()
+    answers = take_standard_output()
     plan = BlockPlan.from_json(json.loads(sys.stdin.readline()))
     use_deck_files(plan.decks)
-    failures: list[dict[str, str]] = []
-    seen: set[tuple[str, str]] = set()
-
-    def note_failure(failure: Failure) -> None:
-        kind = (failure.bot, place_of(failure.error) or failure.doing)
-        if kind not in seen:
-            seen.add(kind)
-            failures.append({"bot": kind[0], "place": kind[1], "text": text_of(failure)})
-
+    failures = NewFailures()
     with LocalWaiter() as wait:
-        player = BlockPlayer(plan, note_failure, wait)
+        player = BlockPlayer(plan, failures, wait)
         for line in sys.stdin:
             told: dict[str, Any] = asdict(player.play_block(int(line)))
-            print(json.dumps({"block": told, "failures": failures}), file=answers, flush=True)
-            failures.clear()
+            print(json.dumps({"block": told, "failures": failures.take_new()}), file=answers, flush=True)
 
 
-def _take_standard_output() -> TextIO:
+def take_standard_output() -> TextIO:
     """Return standard output for the answers. The output of the bots goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

@@ -62,6 +62,26 @@ class Failures:
                 )
 
 
+class NewFailures:
+    """Collects the first failure of each kind, for a worker process that tells them to its parent."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[str, str]] = set()
+        self._new: list[dict[str, str]] = []
+
+    def __call__(self, failure: Failure) -> None:
+        """Note it, unless one of the same bot from the same place was noted before."""
+        bot, place = failure.bot, place_of(failure.error) or failure.doing
+        if (bot, place) not in self._seen:
+            self._seen.add((bot, place))
+            self._new.append({"bot": bot, "place": place, "text": text_of(failure)})
+
+    def take_new(self) -> list[dict[str, str]]:
+        """Return what was noted since the last call: the bot, the place and the text of each."""
+        new, self._new = self._new, []
+        return new
+
+
 def text_of(failure: Failure) -> str:
     """The failure with its traceback, from the bot's own code on."""
     where = f"{failure.match}, seat {failure.seat}, {failure.doing}"

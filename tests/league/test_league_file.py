@@ -214,6 +214,22 @@ MISTAKES = {
     ),
     "a knockout at whose tables nobody is out": ('round-robin"', 'knockout"\nadvance = 2', "line 4: advance"),
     "a test that is none": ("[options]", "[test]\nalpha = 0.1\n[options]", "line 6: test", "only an ab-test"),
+    "tables that are nowhere": (
+        "seats = 2",
+        'seats = 2\ntables = "here"',
+        "line 5: tables: there is no 'here'",
+    ),
+    "limits that no local table has": (
+        "seats = 2",
+        'seats = 2\ntables = "local"',
+        "line 10: time: at local tables no bot runs out of time",
+    ),
+    "bots of others at local tables": (
+        "seats = 2\n\n[options]\nrounds = 2\n\n[time]\nbank_ms = 5000\n\n[time.free_ms]\ncard = 800\n",
+        'seats = 2\ntables = "local"\n',
+        "line 5: tables",
+        "others run theirs; name a file for each",
+    ),
     "a test of more than two": (
         "round-robin",
         "ab-test",
@@ -231,6 +247,20 @@ def test_a_mistake_is_named_with_its_place_and_with_what_would_be_right(file, ki
     assert "\n" not in said
     for part in expected:
         assert part in said
+
+
+def test_local_tables_play_a_deal_again_only_with_bots_that_are_trusted(file):
+    local = 'name = "a"\ngame = "ugo"\nformat = "ab-test"\ntables = "local"\n'
+    entrants = '[[entrants]]\nbot = "random"\n[[entrants]]\nbot = "greedy"\n'
+    assert "line 4: tables" in mistake(file, local + entrants)
+    assert "trust = true" in mistake(file, local + entrants)
+    league = read(file, f"{local}trust = true\n{entrants}")
+    assert league.has_local_tables
+    assert League.from_json(league.to_json()) == league
+
+
+def test_a_league_at_a_server_has_the_settings_that_it_always_had(file):
+    assert "tables" not in read(file, GOOD).to_json()
 
 
 def test_one_entrant_makes_no_league(file):

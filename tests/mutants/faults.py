@@ -1521,6 +1521,20 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/league/test_season_log.py",),
     ),
     Fault(
+        "a league at local tables: an interrupted match has another deal",
+        f"{LEAGUE}/local_match.py",
+        'return hmac.digest(self.key, f"{purpose}/{what}".encode(), "sha256")',
+        "return os.urandom(32)",
+        ("tests/league/test_local_tables.py",),
+    ),
+    Fault(
+        "a league at local tables: a result reaches the disk before its record",
+        f"{LEAGUE}/season_log.py",
+        '            lines.append({"kind": "record", "match": result.match, "record": record})\n            lines.append({"kind": "result", "table": table, **result.to_json()})\n',
+        '            lines.append({"kind": "result", "table": table, **result.to_json()})\n            lines.append({"kind": "record", "match": result.match, "record": record})\n',
+        ("tests/league/test_local_tables.py",),
+    ),
+    Fault(
         "a league: two processes write one season log",
         f"{LEAGUE}/season_log.py",
         "fcntl.LOCK_EX | fcntl.LOCK_NB",

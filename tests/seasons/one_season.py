@@ -18,8 +18,8 @@ from seatwise_referee.shuffle import seed_in_set
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import ScheduledMatch
 from seatwise_server.league import season_log
+from seatwise_server.league.naming import deal_name
 from seatwise_server.league.rules import schedule_of
-from seatwise_server.league.runner import deal_name
 from seatwise_server.league.settings import Entrant, League
 
 NAME = "leagues/small-a1b2c3"

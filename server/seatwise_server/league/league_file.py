@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from seatwise.local_table import local_time_control
 from seatwise_referee.game import BadOptions
 from seatwise_referee.games.registry import GAMES, default_time_control
 from seatwise_referee.time_control import LONGEST_LIMIT_MS, TimeControl
@@ -17,7 +18,16 @@ from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 from seatwise_server.league.entrants import read_entrants
 from seatwise_server.league.file_errors import LeagueFileError, LeagueFileText
 from seatwise_server.league.rules import FILE_SETTING_NAMES, LARGEST_TABLE, MOST_ROUNDS, schedule_of
-from seatwise_server.league.settings import DEAL_KINDS, LEAGUE_FORMATS, Entrant, League, Trial
+from seatwise_server.league.settings import (
+    DEAL_KINDS,
+    LEAGUE_FORMATS,
+    LOCAL_TABLES,
+    SERVER_TABLES,
+    TABLE_KINDS,
+    Entrant,
+    League,
+    Trial,
+)
 from seatwise_server.league.table_reader import TableReader
 
 TESTED = 2
@@ -48,6 +58,7 @@ def _read_settings(top: TableReader, folder: Path) -> League:
     game = top.read_choice("game", GAMES)
     form = top.read_choice("format", LEAGUE_FORMATS, "round-robin")
     entrants = read_entrants(top, game, folder)
+    tables = top.read_choice("tables", TABLE_KINDS, SERVER_TABLES)
     league = League(
         name=_read_name(top),
         game=game,
@@ -63,9 +74,11 @@ def _read_settings(top: TableReader, folder: Path) -> League:
         advance=_read_advance(top, form),
         trial=_read_trial(top, form),
         options=_read_options(top, game, len(entrants)),
-        time=_read_time_control(top, game),
+        time=_read_local_time(top, game) if tables == LOCAL_TABLES else _read_time_control(top, game),
+        tables=tables,
     )
     top.check_all_read()
+    _check_local_tables(top, league)
     _check_rotation(top, league)
     _check_schedule(top, league)
     return league
@@ -184,6 +197,32 @@ def _read_time_control(top: TableReader, game: str) -> TimeControl:
     free.check_all_read()
     table.check_all_read()
     return TimeControl(free_ms=paces, **numbers)
+
+
+def _read_local_time(top: TableReader, game: str) -> TimeControl:
+    """Return the limits of local tables, which no bot reaches."""
+    if top.has_key("time"):
+        raise top.make_error(
+            "time", 'at local tables no bot runs out of time; remove this table, or write tables = "server"'
+        )
+    return local_time_control(game)
+
+
+def _check_local_tables(top: TableReader, league: League) -> None:
+    if not league.has_local_tables:
+        return
+    others = [each.name for each in league.entrants if not each.is_local]
+    if others:
+        raise top.make_error(
+            "tables",
+            f'is "local", but others run {", ".join(others)}; name a file for each, or write tables = "server"',
+        )
+    if league.is_fresh:
+        raise top.make_error(
+            "tables",
+            'is "local", where bots are not restarted for each match, and with deals = "rotation" a bot meets a deal again. Write '
+            'trust = true if you trust them all, or deals = "travelling"',
+        )
 
 
 def _check_rotation(top: TableReader, league: League) -> None:

@@ -30,6 +30,11 @@ def id_without_deal(match: str) -> str:
     return f"{match}-new"
 
 
+def deal_name(league: str, deal: str) -> str:
+    """Return the name of the deal's set. No deal of another league has this name."""
+    return f"sets/{league.removeprefix('leagues/')}-{deal}"
+
+
 def so_far_of(
     league: str, schedule: Schedule, results: Iterable[LoggedResult], voids: Collection[str]
 ) -> SoFar:

@@ -73,7 +73,7 @@ async def start_command(
 
     With `is_heard` its standard output can be read; otherwise that goes to the log file too.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_ON_OTHERS)}
+    kept = variables_without_ours()
     with log.open("ab") as out:
         return Process(
             await asyncio.create_subprocess_exec(
@@ -83,6 +83,11 @@ async def start_command(
                 start_new_session=True,  # this process handles Ctrl-C, and then ends the others
             )
         )  # fmt: skip
+
+
+def variables_without_ours() -> dict[str, str]:
+    """Return the environment that a bot inherits: all but the variables of this program, above all the admin token."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_ON_OTHERS)}
 
 
 class OwnServer:

@@ -18,7 +18,7 @@ from seatwise.errors import SeatwiseError, ServerFullError, WrongStateError
 from seatwise.v1.match_pb2 import DealSet, Match
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import Schedule, ScheduledMatch, SoFar
-from seatwise_server.league.naming import id_without_deal, request_id_of
+from seatwise_server.league.naming import deal_name, id_without_deal, request_id_of
 from seatwise_server.league.players import Players
 from seatwise_server.league.rules import is_repeat
 from seatwise_server.league.season_log import SeasonLog, Void, find_due_matches
@@ -230,11 +230,6 @@ def without_deal(scheduled: ScheduledMatch) -> ScheduledMatch:
     It is played again with other cards if the deal is known, because its set is over.
     """
     return ScheduledMatch(id_without_deal(scheduled.id), scheduled.round, scheduled.bots)
-
-
-def deal_name(league: str, deal: str) -> str:
-    """Return the name of the deal's set on the server. No deal of another league has this name."""
-    return f"sets/{league.removeprefix('leagues/')}-{deal}"
 
 
 def logged_result_in(match: Match, seq: int) -> LoggedResult:

@@ -9,7 +9,7 @@ import os
 import secrets
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,12 +20,15 @@ from seatwise.kits import KITS
 from seatwise.link.security import Security, SecurityOptions
 from seatwise_server.competition.schedules.schedule import Schedule
 from seatwise_server.league import season_log
+from seatwise_server.league.local_match import LocalSeason
+from seatwise_server.league.local_runner import LocalRunner, count_workers, read_or_create_key
 from seatwise_server.league.players import Players
 from seatwise_server.league.processes import OwnServer, check_bot_file
 from seatwise_server.league.progress import Screen
 from seatwise_server.league.rules import schedule_of
 from seatwise_server.league.runner import Runner
 from seatwise_server.league.settings import Entrant, League
+from seatwise_server.league.table_pool import TablePool
 
 SERVER_PATIENCE_S = 30.0
 """Seconds to wait for a server that restarts."""
@@ -71,6 +74,9 @@ async def play_league(league: League, results: Path, where: LeagueServer, screen
     await asyncio.gather(*(check_bot_file(league, each) for each in league.entrants if each.is_local))
     new_name = f"leagues/{league.name[:LONGEST_NAME].rstrip('-')}-{secrets.token_hex(3)}"
     book = season_log.open_season_log(results, league, new_name)
+    if league.has_local_tables:
+        with closing(book):
+            return await _play_locally(league, schedule, book, results, where, screen)
     tables = usual_tables(league)
     async with AsyncExitStack() as stack:
         stack.callback(book.close)
@@ -107,7 +113,28 @@ def usual_tables(league: League) -> int:
     return max(1, cores // league.seats) if KITS[league.game].has_races else TABLES_A_CORE * cores
 
 
-async def _run_timed(runner: Runner) -> SeasonRun:
+async def _play_locally(
+    league: League,
+    schedule: Schedule,
+    book: season_log.SeasonLog,
+    results: Path,
+    where: LeagueServer,
+    screen: Screen,
+) -> SeasonRun:
+    if where.address:
+        raise UsageError(
+            'the league has tables = "local", so no server plays it; leave --address out, or write tables = "server"'
+        )
+    if is_over(schedule, book.season):
+        return SeasonRun(True, 0, 0, 0.0)
+    season = LocalSeason(league, book.season.league, read_or_create_key(results), where.decks)
+    async with TablePool(season, count_workers(), results / "logs") as pool:
+        runner = LocalRunner(schedule, book, season, pool, screen)
+        with _ending_in_order(runner):
+            return await _run_timed(runner)
+
+
+async def _run_timed(runner: Runner | LocalRunner) -> SeasonRun:
     loop = asyncio.get_running_loop()
     began = loop.time()
     is_over = await runner.run()
@@ -167,7 +194,7 @@ async def _check_registered(admin: AsyncClient, entrant: Entrant) -> None:
 
 
 @contextmanager
-def _ending_in_order(runner: Runner) -> Iterator[None]:
+def _ending_in_order(runner: Runner | LocalRunner) -> Iterator[None]:
     """Handle SIGINT and SIGTERM: the first one lets open matches end, and the second one ends the run."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
@@ -109,6 +109,21 @@ class SeasonLog:
         self._append_line({"kind": "record", "match": match, "record": record})
         self.season.records[match] = record
 
+    def append_played(self, played: Sequence[tuple[str, LoggedResult, str]]) -> None:
+        """Log matches that count with their records, as (table, result, record), all at once.
+
+        A record precedes its result: where only the record has reached the disk, the match is played again.
+        """
+        lines: list[dict[str, Any]] = []
+        for table, result, record in played:
+            assert table not in self.season.results, f"{table} has a result already"
+            lines.append({"kind": "record", "match": result.match, "record": record})
+            lines.append({"kind": "result", "table": table, **result.to_json()})
+        self._append_lines(lines)
+        for table, result, record in played:
+            self.season.records[result.match] = record
+            self.season.results[table] = result
+
     def append_draw(self, draw: RoundDraw) -> None:
         """Log the draw of a round, before the round is played."""
         self._append_line({"kind": "draw", **draw.to_json()})
@@ -133,7 +148,10 @@ class SeasonLog:
         self._file.close()
 
     def _append_line(self, line: dict[str, Any]) -> None:
-        self._file.write(json.dumps(line).encode() + b"\n")
+        self._append_lines([line])
+
+    def _append_lines(self, lines: Iterable[dict[str, Any]]) -> None:
+        self._file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
         self._file.flush()
         os.fsync(self._file.fileno())
 

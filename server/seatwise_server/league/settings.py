@@ -16,6 +16,9 @@ from seatwise_server.competition.standings.tie_breaks import TIE_BREAKS
 
 LEAGUE_FORMATS = ("round-robin", "swiss", "knockout", "gauntlet", "ab-test")
 DEAL_KINDS = tuple(str(each) for each in Duplicate)
+SERVER_TABLES, LOCAL_TABLES = "server", "local"
+TABLE_KINDS = (SERVER_TABLES, LOCAL_TABLES)
+"""Where the matches of a league are played: at a server, or in worker processes of the runner."""
 SCHEDULE_VERSIONS = (1, 2)
 """The rules by which a knockout, a Swiss or a round robin is drawn: those of old seasons, and those of new ones."""
 STATISTICS_VERSIONS = (1, 2)
@@ -95,6 +98,13 @@ class League:
     """The rules by which the schedule is drawn. A season keeps the version with which it began."""
     statistics_version: int = STATISTICS_VERSIONS[-1]
     """The methods by which figures are computed. A season keeps the version with which it began."""
+    tables: str = SERVER_TABLES
+    """Where its matches are played, one of `TABLE_KINDS`."""
+
+    @property
+    def has_local_tables(self) -> bool:
+        """Whether its matches are played in worker processes of the runner, without a server."""
+        return self.tables == LOCAL_TABLES
 
     @property
     def players(self) -> tuple[str, ...]:
@@ -114,9 +124,12 @@ class League:
     def to_json(self) -> dict[str, Any]:
         """Return plain values, from which `from_json` makes the same league again.
 
-        Version 1 has no key, because settings of that version were published before versions were counted.
+        Version 1 has no key, because settings of that version were published before versions were counted. Nor has a league at a
+        server a key for its tables: there was no other kind.
         """
         plain = asdict(self)
+        if not self.has_local_tables:
+            del plain["tables"]
         for key in VERSION_KEYS:
             if plain[key] == 1:
                 del plain[key]
@@ -155,7 +168,7 @@ class League:
 def _check_types(league: League) -> None:
     """Check the types of all values, because JSON may hold any. Raises `ValueError`."""
     kinds = {
-        str: ("name", "game", "format", "deals", "seed"),
+        str: ("name", "game", "format", "deals", "seed", "tables"),
         int: ("seats", "rounds", "advance", *VERSION_KEYS),
         bool: ("is_trusted",),
     }
@@ -174,3 +187,5 @@ def _check_types(league: League) -> None:
             raise ValueError(f"{key} is {version}, which this program does not know")
     if league.deals not in DEAL_KINDS or league.format not in LEAGUE_FORMATS:
         raise ValueError(f"format {league.format!r} or deals {league.deals!r} is unknown")
+    if league.tables not in TABLE_KINDS:
+        raise ValueError(f"tables {league.tables!r:.60} is unknown")

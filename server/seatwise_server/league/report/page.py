@@ -24,7 +24,7 @@ from seatwise_server.league.report.pair_matches import list_pair_matches, pair_a
 from seatwise_server.league.report.sections import Section, extra_sections
 from seatwise_server.league.report.verdict import describe_leaders
 from seatwise_server.league.season_log import Season
-from seatwise_server.league.settings import League
+from seatwise_server.league.settings import LOCAL_TABLES, SERVER_TABLES, League
 from seatwise_server.league.table import column_heads, describe_verdict, row_cells
 
 FORMAT_TITLES = {"ab-test": "A against B", "round-robin": "round robin", "swiss": "Swiss"}
@@ -36,6 +36,11 @@ DEAL_SENTENCES = {
 STAYED = "The settings ask for travelling deals, but a round had too few tables for them. So each match had cards of its own."
 FRESH = "each bot starts a new process for each match"
 TRUSTED = "the operator trusts the bots not to remember a deal"
+TABLE_SENTENCES = {
+    SERVER_TABLES: "The matches were played at a server.",
+    LOCAL_TABLES: "The matches were played at local tables of the operator, without a server and without limits of time: the operator "
+    "trusts all entrants.",
+}
 WORDS = {
     "points": "mean points",
     "head_to_head": "matches against each other",
@@ -90,7 +95,7 @@ def render_report(
         style=Markup(_read_resource("style.css")),
         game=KITS[league.game].title,
         format=FORMAT_TITLES.get(league.format, league.format),
-        deals=_describe_deals(league, season),
+        deals=f"{_describe_deals(league, season)} {TABLE_SENTENCES[league.tables]}",
         due=max(0, len(due) - standings.get("withheld", 0)),
         withheld=standings.get("withheld", 0),
         overview=_overview_rows(season, facts),
