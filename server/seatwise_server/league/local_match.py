@@ -26,7 +26,7 @@ from seatwise_server.match_names import match_name_for
 
 @dataclass(frozen=True, slots=True)
 class LocalSeason:
-    """What is the same for all matches of a season at local tables."""
+    """The settings that all matches of a season at local tables share."""
 
     league: League
     name: str

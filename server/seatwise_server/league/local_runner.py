@@ -23,7 +23,7 @@ KEY_BYTES = 32
 
 
 class LocalTables(Protocol):
-    """What plays the matches of a season: `TablePool`, or this process in a test."""
+    """Plays the matches of a season: a `TablePool`, or this process in a test."""
 
     @property
     def room(self) -> int:

@@ -27,7 +27,7 @@ class TablePool:
     """The workers of one season. Use it in an `async with` statement."""
 
     def __init__(self, season: LocalSeason, workers: int, logs: Path) -> None:
-        """Create it, with so many processes. What bots print goes to a file for each process in the folder `logs`."""
+        """Create it, with so many processes. Each writes the output of its bots to a file of its own in the folder `logs`."""
         self._season = season
         self._workers = [_TableWorker(season, logs / f"tables-{place + 1}.log") for place in range(workers)]
 
