@@ -1,6 +1,9 @@
-"""An interval for a mean that holds at every look, for numbers of which no bound is known.
+"""Intervals for a mean that hold at every look: of numbers of which no bound is known, and of bounded numbers.
 
-It is an asymptotic confidence sequence: the boundary of Robbins's one-sided normal mixture, for numbers that are measured in
+`AnytimeMean` needs no bound, and at least 16 numbers that vary. `BoundedAnytimeMean` holds from the first number on, also where most
+numbers are equal, and is wider. Both are confidence sequences: all intervals that are ever shown hold the mean together.
+
+`AnytimeMean` is asymptotic: the boundary of Robbins's one-sided normal mixture, for numbers that are measured in
 their own standard deviation. Two steps make it hold from 16 numbers on, for skewed and for heavy-tailed numbers too:
 
 - The deviation is measured around the mean that is tested, not around the mean of the numbers. For symmetric numbers such
@@ -12,12 +15,18 @@ J. McAuliffe, J. Sekhon, "Time-uniform, Nonparametric, Nonasymptotic Confidence 
 published values. I. Waudby-Smith, D. Arbour, R. Sinha, E. H. Kennedy, A. Ramdas, "Time-uniform Central Limit Theory and
 Asymptotic Confidence Sequences" (2024). P. Hall, "On the Removal of Skewness by Transformation" (1992). V. H. de la Peña,
 "A General Class of Exponential Inequalities for Martingales and Ratios" (1999), for self-normalised sums.
+
+In `BoundedAnytimeMean` one bets against each possible mean. If the bet is fair, a fortune of 1 rarely grows to many times its size: the
+chance that it ever reaches x is at most 1/x (Ville's inequality). So a mean against which a fortune has grown that far is excluded for
+good. Source: I. Waudby-Smith, A. Ramdas, "Estimating means of bounded random variables by betting" (2024). Here a fixed mixture of
+stakes is bet, half of the error on each side, so that both ends are found by bisection.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import Final
 
 LEAST_NUMBERS: Final = 16
@@ -25,6 +34,9 @@ LEAST_NUMBERS: Final = 16
 MIXTURE_TIME: Final = 32.0
 """The variance of the mixture's normal law is 1 / `MIXTURE_TIME`, for numbers with a standard deviation of 1."""
 _ROOT_STEPS: Final = 80
+STAKES: Final = tuple(0.9 * 2.0 ** -(step / 2) for step in range(22))
+"""The stakes of the mixture, as parts of the largest stake that can never lose a whole fortune."""
+BISECTIONS: Final = 40
 
 
 @dataclass(slots=True)
@@ -167,3 +179,72 @@ def _log_normal_cdf(value: float) -> float:
     if value > -30:
         return math.log(0.5 * math.erfc(-value / math.sqrt(2)))
     return -value * value / 2 - math.log(-value * math.sqrt(2 * math.pi)) + math.log1p(-1 / (value * value))
+
+
+@dataclass(slots=True)
+class BoundedAnytimeMean:
+    """The mean of bounded numbers so far, and an interval for it that may be looked at after every number.
+
+    The numbers need not be independent. Each must have the same mean, whatever the numbers before it were.
+    """
+
+    bound: float
+    """All numbers are within -bound and +bound. Larger ones are cut to it, and the interval is that of the cut numbers."""
+
+    count: int = 0
+    """How many numbers there are."""
+
+    cut: int = 0
+    """How many of them were cut."""
+
+    _total: float = 0.0
+    _counts: Counter[float] = field(default_factory=Counter)
+
+    def add_number(self, number: float) -> None:
+        """Add a number to the sequence."""
+        kept = max(-self.bound, min(self.bound, number))
+        self.cut += kept != number
+        self.count += 1
+        self._total += kept
+        self._counts[kept] += 1
+
+    @property
+    def mean(self) -> float:
+        """The mean of the numbers so far; 0 if there are none."""
+        return self._total / self.count if self.count else 0.0
+
+    def find_side(self, mean: float, error: float = 0.05) -> int:
+        """Return 1 if the mean is above this one, -1 if it is below, and 0 if that is not decided.
+
+        At all looks together, `error` is the probability of a wrong answer, half of it on each side.
+        """
+        needed = math.log(2 / error)
+        if self._log_fortune(mean, 1) >= needed:
+            return 1
+        return -1 if self._log_fortune(mean, -1) >= needed else 0
+
+    def interval(self, error: float = 0.05) -> tuple[float, float]:
+        """Return the means that are not excluded. `error` is the chance that any of the intervals misses the mean, at most."""
+        return self._find_end(1, error / 2), self._find_end(-1, error / 2)
+
+    def _find_end(self, side: int, error: float) -> float:
+        """Return the end of the interval on this side, by bisection: a fortune falls as the mean comes nearer."""
+        needed = math.log(1 / error)
+        outside, inside = -side * self.bound, side * self.bound
+        if self._log_fortune(outside, side) < needed:
+            return outside
+        for _ in range(BISECTIONS):
+            middle = (outside + inside) / 2
+            if self._log_fortune(middle, side) >= needed:
+                outside = middle
+            else:
+                inside = middle
+        return outside
+
+    def _log_fortune(self, mean: float, side: int) -> float:
+        """Return the logarithm of the fortune of one that bets on numbers above this mean, or below it if `side` is -1."""
+        scale = side / (2 * self.bound)
+        gains = [(scale * (number - mean), count) for number, count in self._counts.items()]
+        logs = [math.fsum(count * math.log1p(stake * gain) for gain, count in gains) for stake in STAKES]
+        most = max(logs)
+        return most + math.log(math.fsum(math.exp(each - most) for each in logs) / len(STAKES))

@@ -8,8 +8,8 @@ from enum import StrEnum
 from time import monotonic
 from typing import Any, Final
 
+from seatwise.anytime_mean import BoundedAnytimeMean
 from seatwise.block_pool import playing_blocks
-from seatwise.confidence_sequence import ConfidenceSequence
 from seatwise.deal_block import NEW, OLD, BlockPlan, PlayedBlock
 
 DIFFERENCE_BOUND: Final = 100.0
@@ -19,7 +19,7 @@ LOOK_EVERY: Final = 8
 """The verdict may fall after every so many deals. Looking more often costs time and gains nothing."""
 
 
-class Verdict(StrEnum):
+class ComparisonVerdict(StrEnum):
     """The outcome of a comparison so far."""
 
     OPEN = "open"
@@ -44,7 +44,7 @@ class StopRule:
 class Comparison:
     """The state of a comparison. Its interval holds at every moment, and so does its verdict."""
 
-    verdict: Verdict
+    verdict: ComparisonVerdict
     why: str
     """Why it ended, or goes on, for a person to read."""
 
@@ -81,17 +81,17 @@ class RunningComparison:
     def __init__(self, plan: BlockPlan, rule: StopRule) -> None:
         self._plan = plan
         self._rule = rule
-        self._sequence = ConfidenceSequence(DIFFERENCE_BOUND, rule.error)
+        self._mean = BoundedAnytimeMean(DIFFERENCE_BOUND)
         self._deals = self._voided = 0
         self._thought_ms, self._moves, self._failures = [0.0, 0.0], [0, 0], [0, 0]
         self._started_s = monotonic()
-        self._verdict = Verdict.OPEN
+        self._verdict = ComparisonVerdict.OPEN
         self._why = "the versions cannot be told apart yet"
 
     @property
     def is_over(self) -> bool:
         """Whether no more deals are needed, or allowed."""
-        return self._verdict is not Verdict.OPEN or self.matches >= self._rule.most_matches
+        return self._verdict is not ComparisonVerdict.OPEN or self.matches >= self._rule.most_matches
 
     def add_block(self, block: PlayedBlock) -> None:
         """Add a deal, and look at the verdict now and then."""
@@ -103,7 +103,7 @@ class RunningComparison:
         if block.difference is None:
             self._voided += 1
         else:
-            self._sequence.add_number(block.difference)
+            self._mean.add_number(block.difference)
         if self._deals % LOOK_EVERY == 0 or self.matches >= self._rule.most_matches:
             self._look()
 
@@ -124,9 +124,9 @@ class RunningComparison:
             why=self._why,
             deals=self._deals,
             matches=self.matches,
-            mean=self._sequence.mean,
-            interval=self._sequence.interval(),
-            cut=self._sequence.cut,
+            mean=self._mean.mean,
+            interval=self._mean.interval(self._rule.error),
+            cut=self._mean.cut,
             voided=self._voided,
             thought_ms=(self._thought_of(OLD), self._thought_of(NEW)),
             failures=(self._failures[OLD], self._failures[NEW]),
@@ -135,13 +135,13 @@ class RunningComparison:
 
     def _look(self) -> None:
         """Decide whether the interval excludes 0, or lies within the margin."""
-        margin, sequence = self._rule.margin, self._sequence
-        side = sequence.excludes(0.0)
+        margin, error = self._rule.margin, self._rule.error
+        side = self._mean.find_side(0.0, error)
         if side:
-            self._verdict = Verdict.BETTER if side > 0 else Verdict.WORSE
+            self._verdict = ComparisonVerdict.BETTER if side > 0 else ComparisonVerdict.WORSE
             self._why = f"the interval excludes 0, and errs in at most {self._rule.error:.0%} of comparisons"
-        elif sequence.excludes(margin) < 0 < sequence.excludes(-margin):
-            self._verdict = Verdict.LEVEL
+        elif self._mean.find_side(margin, error) < 0 < self._mean.find_side(-margin, error):
+            self._verdict = ComparisonVerdict.LEVEL
             self._why = f"the whole interval is within the margin of {margin:g} points a match"
         elif self.matches >= self._rule.most_matches:
             self._why = f"the limit of {self._rule.most_matches} matches is reached; raise it with --matches"

@@ -190,10 +190,7 @@ def test_every_table_of_a_page_has_its_head(page: Path) -> None:
 
 
 SERVER = ROOT / "server" / "seatwise_server"
-SDK_ARITHMETIC = [
-    ROOT / "client_sdk" / "seatwise" / f"{name}.py"
-    for name in ("anytime_mean", "comparison", "confidence_sequence")
-]
+SDK_ARITHMETIC = [ROOT / "client_sdk" / "seatwise" / f"{name}.py" for name in ("anytime_mean", "comparison")]
 """The arithmetic of statistics that the SDK has."""
 STATISTICS = (ROOT / "docs" / "statistics.md").read_text().partition("\n## Constants\n")[2]
 CONSTANTS = [

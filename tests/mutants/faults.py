@@ -2743,10 +2743,10 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "a comparison bets against one side of the mean only",
-        "client_sdk/seatwise/confidence_sequence.py",
+        "client_sdk/seatwise/anytime_mean.py",
         "        return -1 if self._log_fortune(mean, -1) >= needed else 0\n",
         "        return 0\n",
-        ("tests/client_sdk/test_confidence_sequence.py",),
+        ("tests/client_sdk/test_comparison.py",),
     ),
     Fault(
         "a recorded deal is played on after the last move",

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from seatwise.comparison import RunningComparison, StopRule, Verdict
-from seatwise.confidence_sequence import ConfidenceSequence
+from seatwise.anytime_mean import BoundedAnytimeMean
+from seatwise.comparison import ComparisonVerdict, RunningComparison, StopRule
 from seatwise.deal_block import BlockPlan, PlayedBlock
 
 Draw = Callable[[random.Random], float]
@@ -31,10 +31,10 @@ def test_equal_versions_are_told_apart_in_few_comparisons_however_often_one_look
     """At most 5 % may err over all looks. A hundred comparisons of 300 deals, looked at after each eighth."""
     chance, wrong = random.Random(7), 0
     for _ in range(100):
-        sequence = ConfidenceSequence(100.0)
+        sequence = BoundedAnytimeMean(100.0)
         for number in range(1, 301):
             sequence.add_number(UNITS[name](chance))
-            if number % 8 == 0 and sequence.excludes(0.0):
+            if number % 8 == 0 and sequence.find_side(0.0):
                 wrong += 1
                 break
     assert wrong <= 5
@@ -57,19 +57,19 @@ def test_looking_at_a_plain_interval_as_often_would_err_far_more() -> None:
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("mean", [3.0, -3.0])
 def test_the_interval_holds_the_mean_and_grows_narrow(name: str, mean: float) -> None:
-    chance, sequence = random.Random(3), ConfidenceSequence(100.0)
+    chance, sequence = random.Random(3), BoundedAnytimeMean(100.0)
     for _ in range(4000):
         sequence.add_number(UNITS[name](chance) + mean)
     low, high = sequence.interval()
     assert low < mean < high
     assert high - low < 5.0
-    assert sequence.excludes(0.0) == (1 if mean > 0 else -1)
-    assert (sequence.excludes(low - 0.01), sequence.excludes(high + 0.01)) == (1, -1)
-    assert not sequence.excludes(mean)
+    assert sequence.find_side(0.0) == (1 if mean > 0 else -1)
+    assert (sequence.find_side(low - 0.01), sequence.find_side(high + 0.01)) == (1, -1)
+    assert not sequence.find_side(mean)
 
 
 def test_numbers_beyond_the_bound_are_cut_and_counted() -> None:
-    sequence = ConfidenceSequence(10.0)
+    sequence = BoundedAnytimeMean(10.0)
     for number in (5.0, 25.0, -11.0):
         sequence.add_number(number)
     assert (sequence.count, sequence.cut) == (3, 2)
@@ -91,9 +91,13 @@ def run_to_the_end(rule: StopRule, draw: Draw, seed: int = 1) -> RunningComparis
 
 @pytest.mark.parametrize(
     ("shift", "margin", "verdict"),
-    [(8.0, 1.0, Verdict.BETTER), (-8.0, 1.0, Verdict.WORSE), (0.0, 6.0, Verdict.LEVEL)],
+    [
+        (8.0, 1.0, ComparisonVerdict.BETTER),
+        (-8.0, 1.0, ComparisonVerdict.WORSE),
+        (0.0, 6.0, ComparisonVerdict.LEVEL),
+    ],
 )
-def test_it_ends_by_itself_with_a_verdict(shift: float, margin: float, verdict: Verdict) -> None:
+def test_it_ends_by_itself_with_a_verdict(shift: float, margin: float, verdict: ComparisonVerdict) -> None:
     found = run_to_the_end(StopRule(margin=margin), lambda chance: normal(chance) + shift).report()
     assert found.verdict is verdict
     assert found.matches == 2 * found.deals < 20_000
@@ -103,7 +107,7 @@ def test_it_ends_by_itself_with_a_verdict(shift: float, margin: float, verdict: 
 
 def test_it_ends_undecided_at_the_limit_and_says_so() -> None:
     found = run_to_the_end(StopRule(most_matches=100), normal).report()
-    assert (found.verdict, found.matches) == (Verdict.OPEN, 100)
+    assert (found.verdict, found.matches) == (ComparisonVerdict.OPEN, 100)
     assert found.why == "the limit of 100 matches is reached; raise it with --matches"
 
 
