@@ -19,7 +19,7 @@ from seatwise_server.league.season_log import SeasonLog, Void, find_due_matches
 
 KEY_FILE = "deals.key"
 """In the folder of the league. A match that was interrupted has the same deal again, because all deals follow from this key."""
-KEY_BYTES = 32
+SEASON_KEY_BYTES = 32
 
 
 class LocalTables(Protocol):
@@ -136,9 +136,9 @@ def read_or_create_key(folder: Path) -> bytes:
         key = bytes.fromhex(path.read_text(encoding="ascii"))
     except ValueError:
         key = b""
-    if len(key) != KEY_BYTES:
+    if len(key) != SEASON_KEY_BYTES:
         raise UsageError(
-            f"{path} is not a key of {KEY_BYTES} bytes in hex; delete it, and new deals are drawn"
+            f"{path} is not a key of {SEASON_KEY_BYTES} bytes in hex; delete it, and new deals are drawn"
         )
     return key
 
@@ -148,6 +148,6 @@ def _create_key(path: Path) -> None:
         return os.open(name, flags, 0o600)
 
     with open(path, "x", encoding="ascii", opener=open_private) as file:
-        file.write(secrets.token_hex(KEY_BYTES))
+        file.write(secrets.token_hex(SEASON_KEY_BYTES))
         file.flush()
         os.fsync(file.fileno())
