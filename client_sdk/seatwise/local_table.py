@@ -20,7 +20,7 @@ from seatwise.offer import Offer
 from seatwise.result import Result, result_of
 from seatwise.standings import PlayedMatch
 from seatwise_referee import record
-from seatwise_referee.effects import Effect, WakeAt, WriteEntry
+from seatwise_referee.effects import Effect, RejectRequest, WakeAt, WriteEntry
 from seatwise_referee.ending import VoidReason
 from seatwise_referee.game import Prompt, Seat
 from seatwise_referee.games.registry import GAMES
@@ -38,6 +38,7 @@ NS_PER_MS = 1_000_000
 END: Final = object()
 """Marks the end of a bot's generator."""
 STRIKE = "a time-out: its default move is played"
+ASKED_AGAIN = "the referee refuses it, and asks again"
 NOT_SEATED = "it does not sit down: the match is played without it"
 
 
@@ -112,8 +113,9 @@ class LocalTable:
             if isinstance(method, RaceMethod):
                 self._run_race(prompt, method)
                 continue
-            for seat in sorted(prompt.seats):
-                self._ask_bot(seat, prompt, method)
+            answers = [self._ask_bot(seat, prompt, method) for seat in sorted(prompt.seats)]
+            if not all(answers):  # last, so that it costs no other seat time
+                self._run_out_of_time()
 
     def _void_match(self, fault: GameFault) -> None:
         """The game's own code has failed: the match has no result."""
@@ -151,13 +153,14 @@ class LocalTable:
         self._bots[seat] = bot
         self._perform_effects(self._match.sit(seat, player.nonce, self._now_ms))
 
-    def _ask_bot(self, seat: Seat, prompt: Prompt, method: TurnMethod) -> None:
+    def _ask_bot(self, seat: Seat, prompt: Prompt, method: TurnMethod) -> bool:
+        """Ask the bot, and submit its move. Returns whether there is one."""
         self._perform_effects(self._match.note_delivery(seat, prompt.number, self._now_ms))
         if (move := self._recorded.get((prompt.number, seat))) is not None:
             self._perform_effects(
                 self._match.submit_move(seat, prompt.number, str(prompt.number), move, self._now_ms)
             )
-            return
+            return True
         self._moves[seat] += 1
         view = self._match.view_for(seat)
         started_ns = perf_counter_ns()
@@ -166,14 +169,17 @@ class LocalTable:
         except (Exception, SystemExit) as error:
             self._failures[seat] += 1
             self._report_failure(seat, method.name, error, STRIKE)
-            move = None
-        if move is None:
-            self._run_out_of_time()
-            return
+            return False
         self._spend_time(seat, perf_counter_ns() - started_ns)
-        self._perform_effects(
-            self._match.submit_move(seat, prompt.number, str(prompt.number), move, self._now_ms)
-        )
+        refused = self._match.position.seats[seat].rejections
+        request_id = f"{prompt.number}.{refused}" if refused else str(prompt.number)
+        effects = self._match.submit_move(seat, prompt.number, request_id, move, self._now_ms)
+        for effect in effects:
+            if isinstance(effect, RejectRequest):
+                self._failures[seat] += 1
+                self._report_failure(seat, method.name, BadAnswerError(effect.message), ASKED_AGAIN)
+        self._perform_effects(effects)
+        return True
 
     def _run_race(self, prompt: Prompt, method: RaceMethod) -> None:
         """Play a round in which all seats build at once, in virtual time."""

@@ -353,7 +353,15 @@ class Match:
                 decision.record_finish(now)
             elif not self._play_for_absent(prompt, now) and not (self._race and self._race.decide_next(now)):
                 break
-        decision.show_prompt()
+        if not self._is_still_asked():
+            decision.show_prompt()
+
+    def _is_still_asked(self) -> bool:
+        """Whether the prompt is the one that its seats were shown, and only others have answered it: they learn nothing of that."""
+        prompt, shown = self._decision.position.prompt, self._confirmed.prompt
+        if self._race is not None or prompt is None or shown is None:
+            return False
+        return prompt.number == shown.number and prompt.seats < shown.seats
 
     def _play_for_absent(self, prompt: Prompt, now: int) -> bool:
         """Play for seats that have left and are asked, first for those that resigned. False if there is none."""

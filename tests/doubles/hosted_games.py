@@ -99,3 +99,44 @@ class Highest(HostedGame[Any]):
                 for each, hand in enumerate(state.hands)
             )
         )
+
+
+class Bids(Highest):
+    """All seats lay a card at the same time. The higher card wins both; equal cards are worth nothing."""
+
+    name = "bids"
+    table_sizes = range(2, 4)
+
+    def find_turn(self, state: Any) -> Any:
+        return [*range(len(state.hands))] if state.hands[0] else None
+
+    def list_choices(self, state: Any, seat: int) -> list[Any]:
+        return list(state.hands[seat])
+
+    def play_choices(self, state: Any, moves: Any, chance: Chance) -> Any:
+        hands = tuple(
+            tuple(card for card in hand if card != moves[seat]) for seat, hand in enumerate(state.hands)
+        )
+        return Pile(hands, (*state.played, *(moves[seat] for seat in range(len(hands)))))
+
+
+class Guesses(Highest):
+    """Each seat names any whole number up to a billion; a guess of its lowest card is worth that card."""
+
+    name = "guesses"
+
+    def find_turn(self, state: Any) -> int | None:
+        return len(state.played) if len(state.played) < len(state.hands) else None
+
+    def list_moves(self, state: Any) -> list[Any]:
+        return [{"guess": 0}, {"guess": 1}]
+
+    def check_move(self, state: Any, seat: int, move: Any) -> str:
+        is_number = type(move["guess"]) is int and 0 <= move["guess"] < 10**9 and len(move) == 1
+        return "" if is_number else "guess a whole number from 0 to 999999999"
+
+    def play_move(self, state: Any, move: Any, chance: Chance) -> Any:
+        return state._replace(played=(*state.played, move["guess"]))
+
+    def count_points(self, state: Any) -> list[int]:
+        return [hand[0] * (hand[0] == said) for hand, said in zip(state.hands, state.played, strict=True)]

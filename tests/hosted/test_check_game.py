@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from doubles.hosted_games import Highest, load_leduc, use_game
+from doubles.hosted_games import Bids, Guesses, Highest, load_leduc, use_game
 
 from seatwise.cli import main
 from seatwise.hosting import HostedGame
@@ -146,6 +146,66 @@ class Nameless(Highest):
     name = "My Game"
 
 
+class Restless(Highest):
+    """Lists its moves in another order each time, which tells nobody anything."""
+
+    def __init__(self) -> None:
+        self.calls = itertools.count()
+
+    def list_moves(self, state: Any) -> list[Any]:
+        moves = super().list_moves(state)
+        shift = next(self.calls) % len(moves)
+        return moves[shift:] + moves[:shift]
+
+
+class HalfACharacter(Highest):
+    def show_state(self, state: Any, seat: int | None) -> dict[str, Any]:
+        return {**super().show_state(state, seat), "mood": "\ud83d"}
+
+
+class LeaksByChoices(Bids):
+    def list_choices(self, state: Any, seat: int) -> list[Any]:
+        own, other = state.hands[seat], state.hands[seat - 1]
+        return [card for card in own if card < other[0]] or list(own)
+
+
+class SameSeatTwice(Bids):
+    def find_turn(self, state: Any) -> Any:
+        return [0, 0] if state.hands[0] else None
+
+
+class OneMoveForAll(Bids):
+    """Forgets to play what several seats have chosen."""
+
+    play_choices = HostedGame.play_choices
+
+
+class Permissive(Guesses):
+    """Allows what it cannot play."""
+
+    def check_move(self, state: Any, seat: int, move: Any) -> str:
+        return ""
+
+
+class Forbids(Guesses):
+    """Lists a move that it refuses."""
+
+    def check_move(self, state: Any, seat: int, move: Any) -> str:
+        return "no"
+
+
+class Nods(Guesses):
+    def check_move(self, state: Any, seat: int, move: Any) -> Any:
+        return True
+
+
+class TellsByRefusals(Guesses):
+    """Refuses an empty list to a seat if the other seat has an even card."""
+
+    def check_move(self, state: Any, seat: int, move: Any) -> str:
+        return "no" if move == [] and state.hands[seat - 1][0] % 2 else super().check_move(state, seat, move)
+
+
 WRONG = {
     Raises: "play_move raised IndexError",
     NeverEnds: "the match has no end after 20 moves",
@@ -162,6 +222,15 @@ WRONG = {
     SameMoveTwice: "list_moves returned a move twice",
     NoSeat: "find_turn returned 2; a seat is 0 to 1, or None",
     Slow: "its slowest steps take",
+    Restless: "list_moves gives another result when it is called again with the same state",
+    HalfACharacter: "mood has half of a surrogate pair",
+    LeaksByChoices: "list_choices tells seat 0 a secret",
+    SameSeatTwice: "find_turn returned [0, 0]; a seat is 0 to 1, or None, or a list of seats",
+    OneMoveForAll: "play_choices raised NotImplementedError",
+    Permissive: "check_move allows the move null, and then play_move raised TypeError",
+    Forbids: 'check_move refuses the move {"guess":0}, which list_moves lists: no',
+    Nods: "check_move must return a text",
+    TellsByRefusals: "check_move tells seat",
     Nameless: "a game's name has lower-case letters",
 }
 
@@ -172,7 +241,9 @@ def test_a_wrong_game_is_found(game: type[Highest], why: str) -> None:
     assert any(why in fault for fault in report.faults), report
 
 
-@pytest.mark.parametrize("game", [Highest, load_leduc()], ids=["highest", "leduc"])
+@pytest.mark.parametrize(
+    "game", [Highest, load_leduc(), Bids, Guesses], ids=["highest", "leduc", "bids", "guesses"]
+)
 def test_a_game_that_is_right_has_no_fault(game: type[Highest]) -> None:
     report = check_game(game, matches=6)
     slow = [

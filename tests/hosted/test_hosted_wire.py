@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from doubles.hosted_games import Highest, load_leduc, use_game
+from doubles.hosted_games import Bids, Guesses, Highest, load_leduc, use_game
 from harness import House
 from harness.house import house_in
 from websockets.asyncio.client import connect
@@ -62,7 +62,7 @@ class Endless(Highest):
 def games() -> Iterator[None]:
     """The games, before the server starts."""
     with pytest.MonkeyPatch.context() as patch:
-        for game in (load_leduc(), Highest, Failing, Leaking, Endless):
+        for game in (load_leduc(), Highest, Bids, Guesses, Failing, Leaking, Endless):
             use_game(patch, game)
         yield
 
@@ -94,8 +94,10 @@ def addresses(house: House) -> dict[str, str]:
     return {"grpc": house.address, "rest": f"rest+{house.server.http_address}"}
 
 
-@pytest.mark.parametrize("door", ["grpc", "rest"])
-@pytest.mark.parametrize("game", ["leduc", "highest"])
+@pytest.mark.parametrize(
+    ("game", "door"),
+    [("leduc", "grpc"), ("leduc", "rest"), ("highest", "grpc"), ("bids", "grpc"), ("guesses", "rest")],
+)
 async def test_a_match_is_played_by_each_door_and_verified(http_house: House, game: str, door: str) -> None:
     match, results = await play_one(http_house, addresses(http_house)[door], game)
     assert {ending for result in results for ending in result.endings} == {"COMPLETED"}

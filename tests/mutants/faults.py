@@ -872,7 +872,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "an illegal move reaches the code of a game from outside",
         "referee/seatwise_referee/hosted/hosted_rules.py",
-        "not isinstance(move, HostedMove) or move.text not in state.views[seat].legal",
+        "not isinstance(move, HostedMove) or not view.has_more_moves",
         "not isinstance(move, HostedMove)",
         ("tests/hosted/test_hosted_rules.py",),
     ),
@@ -1760,6 +1760,20 @@ FAULTS: tuple[Fault, ...] = (
         "if is_hosted_game(match.game):",
         "if not is_hosted_game(match.game):",
         ("tests/hosted/test_hosted_wire.py",),
+    ),
+    Fault(
+        "a seat is told that another one has chosen, where all choose at the same time",
+        MATCH,
+        "if not self._is_still_asked():",
+        "if True:",
+        ("tests/hosted/test_joint_and_open_moves.py",),
+    ),
+    Fault(
+        "a game from outside tells a secret by the moves that it refuses",
+        "referee/seatwise_referee/hosted/hosted_rules.py",
+        "if self.explain_refusal(other, seat, move) != why:",
+        "if False:",
+        ("tests/hosted/test_joint_and_open_moves.py",),
     ),
     Fault(
         "season: a game that is not installed is called wrong",

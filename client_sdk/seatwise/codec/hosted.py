@@ -22,7 +22,9 @@ from seatwise_referee.hosted.payload import (
 def encode_view(view: HostedView) -> bytes:
     """Return the serialised `seatwise.v1.JsonView`."""
     message = JsonView(
-        data=JsonValue(json=view.text), legal_moves=[JsonValue(json=move) for move in view.legal]
+        data=JsonValue(json=view.text),
+        legal_moves=[JsonValue(json=move) for move in view.legal],
+        has_more_moves=view.has_more_moves,
     )
     if view.seat is not None:
         message.seat = view.seat
@@ -38,7 +40,8 @@ def decode_view(message: JsonView) -> HostedView:
         raise MalformedView(f"the view is no JSON: {wrong}") from None
     if not text.startswith("{"):
         raise MalformedView("the view is no JSON object")
-    return HostedView(Seat(message.seat) if message.HasField("seat") else None, text, legal)
+    seat = Seat(message.seat) if message.HasField("seat") else None
+    return HostedView(seat, text, legal, message.has_more_moves)
 
 
 def encode_move(move: HostedMove) -> JsonValue:

@@ -19,6 +19,6 @@ class HostedMethods:
                 `view.legal_moves` are the moves that may be made.
 
         Returns:
-            One of `view.legal_moves`.
+            One of `view.legal_moves`. If `view.has_more_moves` is set, another move that the rules allow will do, too.
         """
         raise NotImplementedError(f"{type(self).__name__} has no method decide(self, view)")

@@ -242,7 +242,8 @@ def load_installed_games(run: Callable[[str, Callable[[], None]], object]) -> No
     packages = _find_packages()
     for package, facts in zip(packages, _learn_facts(packages), strict=True):
         if facts.games:
-            run(package.point.name, partial(LOADED_GAMES.import_package, package))
+            with suppress(GameFault):
+                run(package.point.name, partial(LOADED_GAMES.import_package, package))
 
 
 def make_kit(found: object, package: str = "") -> GameKit:

@@ -36,7 +36,7 @@ class HostedOption:
 
 
 class HostedGame(Generic[HostedStateT]):
-    """Derive from this class to host a game of your own: seats move in turns, and chance draws between the moves.
+    """Derive from this class to host a game of your own: seats move in turns or at once, and chance draws between the moves.
 
     A state is any object of yours. Never change a state: `play_move` returns another one. Moves and views are JSON:
     texts, whole numbers, truth values, `None`, lists, and objects with text keys. No method may read a clock, a file
@@ -76,14 +76,31 @@ class HostedGame(Generic[HostedStateT]):
         """
         raise NotImplementedError
 
-    def find_turn(self, state: HostedStateT) -> int | None:
-        """Return the seat that is to move, from 0; `None` when the match is over."""
+    def find_turn(self, state: HostedStateT) -> int | Sequence[int] | None:
+        """Return the seat that is to move, from 0; `None` when the match is over.
+
+        Return a list of seats where several choose at the same time. No seat learns of another's choice before all have
+        chosen; see `list_choices` and `play_choices`.
+        """
         raise NotImplementedError
 
     def list_moves(self, state: HostedStateT) -> Sequence[Any]:
         """Return the legal moves of the seat that is to move, each one once and always in the same order.
 
-        The first one is played for a seat that does not answer in time.
+        The first one is played for a seat that does not answer in time. A game with too many moves lists some of them,
+        at least one, and writes `check_move`.
+        """
+        raise NotImplementedError
+
+    def list_choices(self, state: HostedStateT, seat: int) -> Sequence[Any]:  # noqa: ARG002
+        """Return the legal moves of one of several seats that choose at the same time; by default those of `list_moves`."""
+        return self.list_moves(state)
+
+    def check_move(self, state: HostedStateT, seat: int, move: Any) -> str:
+        """Return why a move that is not listed is illegal, as a sentence for its bot; empty if it is legal.
+
+        Write it only if the game cannot list all legal moves. A bot may send any JSON: refuse all that `play_move` cannot play.
+        The answer must not depend on anything that is hidden from the seat. An exception refuses the move.
         """
         raise NotImplementedError
 
@@ -92,8 +109,18 @@ class HostedGame(Generic[HostedStateT]):
 
         Args:
             state: The state. It must stay as it is.
-            move: One of `list_moves(state)`. No other move ever comes here.
+            move: One of `list_moves(state)`, or a move that `check_move` allows. No other move ever comes here.
             chance: Makes the draws that follow the move.
+        """
+        raise NotImplementedError
+
+    def play_choices(self, state: HostedStateT, moves: Mapping[int, Any], chance: Chance) -> HostedStateT:
+        """Return the state after several seats have chosen at the same time.
+
+        Args:
+            state: The state. It must stay as it is.
+            moves: The move of each seat that `find_turn` has listed, by seat.
+            chance: Makes the draws that follow the moves.
         """
         raise NotImplementedError
 
@@ -121,3 +148,8 @@ class HostedGame(Generic[HostedStateT]):
     def can_resample(cls) -> bool:
         """Return whether the game has a `resample_state` of its own."""
         return cls.resample_state is not HostedGame.resample_state
+
+    @classmethod
+    def can_list_all(cls) -> bool:
+        """Return whether the game lists all legal moves: it has no `check_move` of its own."""
+        return cls.check_move is HostedGame.check_move

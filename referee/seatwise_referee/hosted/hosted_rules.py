@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from seatwise_referee.game import (
@@ -51,6 +51,12 @@ OPTION_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 RESAMPLE_LABEL: Final = b"resample"
 """Goes before the deal seed where the referee draws hidden information again, so that no draw of the match is repeated."""
 
+LONGEST_REFUSAL: Final = 200
+"""The most characters of the sentence with which a game refuses a move."""
+
+UNREADABLE_MOVE: Final = "the game cannot read this move"
+"""The sentence for a move at which `check_move` raises an exception."""
+
 ValueT = TypeVar("ValueT")
 
 
@@ -70,14 +76,25 @@ class HostedState:
     number: int
     """The number of the question that is open, from 1; in a match that is over, of the one that would follow."""
 
-    asked: Seat | None
-    """The seat that is to move; `None` when the match is over."""
+    asked_seats: tuple[Seat, ...]
+    """The seats that are still to move; empty when the match is over."""
 
     views: tuple[HostedView, ...]
     """By seat; the last one is a spectator's."""
 
     points: tuple[int, ...] | None
     """The points by seat, when the match is over."""
+
+    is_joint: bool = False
+    """Whether several seats choose at the same time."""
+
+    choices: tuple[tuple[Seat, str], ...] = ()
+    """The moves as canonical JSON of the seats that have chosen, while others have not. No view shows them."""
+
+    @property
+    def asked(self) -> Seat | None:
+        """The first seat that is still to move; `None` when the match is over."""
+        return self.asked_seats[0] if self.asked_seats else None
 
 
 class HostedRules:
@@ -140,20 +157,58 @@ class HostedRules:
         return self._make_state(own, seats, seed, chance.draws, 1)
 
     def play(self, state: HostedState, seat: Seat, move: HostedMove) -> HostedState:
-        """See `Game`. The move is looked up in the list of legal moves before the author's code sees it."""
-        if seat != state.asked:
-            raise IllegalMove("this seat is not asked")
-        if not isinstance(move, HostedMove) or move.text not in state.views[seat].legal:
-            raise IllegalMove("this is none of the legal moves that the view lists")
+        """See `Game`. The move is looked up in the list of legal moves before `play_move` sees it.
+
+        Where several seats choose at the same time, the author's code plays when the last one has chosen.
+        """
+        self._require_legal(state, seat, move)
         if state.number > self._game.most_moves:
             raise GameFault(f"{self.name}: the match has no end after {self._game.most_moves} moves")
         chance = Chance(state.seed, state.draws)
-        own = self._call("play_move", state.own, move.value, chance)
+        if state.is_joint:
+            choices = tuple(sorted((*state.choices, (seat, move.text))))
+            if len(state.asked_seats) > 1:
+                return _with_choices(state, choices)
+            moves = {each: HostedMove(text).value for each, text in choices}
+            own = self._call("play_choices", state.own, moves, chance)
+        else:
+            own = self._call("play_move", state.own, move.value, chance)
         return self._make_state(own, len(state.views) - 1, state.seed, chance.draws, state.number + 1)
+
+    def _require_legal(self, state: HostedState, seat: Seat, move: HostedMove) -> None:
+        """Raise `IllegalMove` unless the seat may make this move."""
+        if seat not in state.asked_seats:
+            raise IllegalMove("this seat is not asked")
+        view = state.views[seat]
+        if isinstance(move, HostedMove) and move.text in view.legal:
+            return
+        if not isinstance(move, HostedMove) or not view.has_more_moves:
+            raise IllegalMove("this is none of the legal moves that the view lists")
+        why = self.explain_refusal(state.own, seat, move)
+        if self.game.can_resample():
+            chance = Chance(RESAMPLE_LABEL + state.seed, state.draws)
+            other = self._call("resample_state", state.own, seat, chance)
+            if self.explain_refusal(other, seat, move) != why:
+                raise GameFault(f"{self.name}: check_move tells seat {seat} a secret")
+        if why:
+            raise IllegalMove(why)
+
+    def explain_refusal(self, own: Any, seat: Seat, move: HostedMove) -> str:
+        """Return why a game that cannot list its moves refuses this one, in a state of its own; empty if it is legal."""
+        try:
+            why = self._call("check_move", own, seat, move.value)
+        except (
+            GameFault
+        ):  # a bot chooses the move, and must not void the match by one that the author has not thought of
+            return UNREADABLE_MOVE
+        if type(why) is not str:
+            raise GameFault(f"{self.name}: check_move must return a text, which is empty for a legal move")
+        return "".join(filter(str.isprintable, why))[:LONGEST_REFUSAL] if why else ""
 
     def work_out_again(self, state: HostedState) -> HostedState:
         """Return the state as the author's code describes it now. It differs if that code has changed the state."""
-        return self._make_state(state.own, len(state.views) - 1, state.seed, state.draws, state.number)
+        found = self._make_state(state.own, len(state.views) - 1, state.seed, state.draws, state.number)
+        return _with_choices(found, state.choices)
 
     def is_changed_by_resampling(self, state: HostedState) -> bool:
         """Return whether `resample_state` changes what any other seat is shown. Only for a game that can resample."""
@@ -165,28 +220,42 @@ class HostedRules:
         return False
 
     def _make_state(self, own: Any, seats: int, seed: bytes, draws: int, number: int) -> HostedState:
-        turn = self._call("find_turn", own)
-        if turn is not None and (type(turn) is not int or not 0 <= turn < seats):
-            raise GameFault(f"{self.name}: find_turn returned {turn!r}; a seat is 0 to {seats - 1}, or None")
-        asked = None if turn is None else Seat(turn)
-        legal = () if asked is None else self._list_moves(own)
+        asked, is_joint = self._find_turn(own, seats)
+        legal: dict[Seat | None, tuple[str, ...]] = {
+            seat: self._list_moves(own, seat, is_joint) for seat in asked
+        }
+        has_more = not self.game.can_list_all()
         views = tuple(
-            HostedView(seat, self._show(own, seat), legal if seat == asked and seat is not None else ())
+            HostedView(seat, self._show(own, seat), legal.get(seat, ()), has_more and seat in asked)
             for seat in (*map(Seat, range(seats)), None)
         )
-        self._check_secrets(own, turn, views, Chance(RESAMPLE_LABEL + seed, draws))
-        points = self._count_points(own, seats) if asked is None else None
-        return HostedState(own, seed, draws, number, asked, views, points)
+        self._check_secrets(own, (asked, is_joint), views, Chance(RESAMPLE_LABEL + seed, draws))
+        points = None if asked else self._count_points(own, seats)
+        return HostedState(own, seed, draws, number, asked, views, points, is_joint)
 
-    def _list_moves(self, own: Any) -> tuple[str, ...]:
-        listed = self._call("list_moves", own)
+    def _find_turn(self, own: Any, seats: int) -> tuple[tuple[Seat, ...], bool]:
+        """Return the seats that are asked, and whether they choose at the same time."""
+        turn = self._call("find_turn", own)
+        is_joint = type(turn) in (list, tuple)
+        asked = list(turn) if is_joint else [] if turn is None else [turn]
+        is_wrong = any(type(seat) is not int or not 0 <= seat < seats for seat in asked)
+        if is_wrong or (is_joint and not asked) or len(set(asked)) < len(asked):
+            told = guard_call("repr", lambda: repr(turn)[:60])
+            raise GameFault(
+                f"{self.name}: find_turn returned {told}; a seat is 0 to {seats - 1}, or None, or a list of seats"
+            )
+        return tuple(sorted(map(Seat, asked))), is_joint
+
+    def _list_moves(self, own: Any, seat: Seat, is_joint: bool) -> tuple[str, ...]:
+        method = "list_choices" if is_joint else "list_moves"
+        listed = self._call(method, own, seat) if is_joint else self._call(method, own)
         if type(listed) not in (list, tuple) or not 0 < len(listed) <= MOST_LEGAL_MOVES:
             raise GameFault(
-                f"{self.name}: list_moves must return a list of 1 to {MOST_LEGAL_MOVES} moves while a seat is to move"
+                f"{self.name}: {method} must return a list of 1 to {MOST_LEGAL_MOVES} moves while a seat is to move"
             )
-        texts = tuple(self._encode("list_moves", move, LONGEST_MOVE) for move in listed)
+        texts = tuple(self._encode(method, move, LONGEST_MOVE) for move in listed)
         if len(set(texts)) < len(texts):
-            raise GameFault(f"{self.name}: list_moves returned a move twice")
+            raise GameFault(f"{self.name}: {method} returned a move twice")
         return texts
 
     def _show(self, own: Any, seat: Seat | None) -> str:
@@ -203,7 +272,7 @@ class HostedRules:
         return tuple(points)
 
     def _check_secrets(
-        self, own: Any, turn: int | None, views: tuple[HostedView, ...], chance: Chance
+        self, own: Any, turn: tuple[tuple[Seat, ...], bool], views: tuple[HostedView, ...], chance: Chance
     ) -> None:
         """Raise `GameFault` if a seat is shown something else in another state that it cannot tell from this one."""
         if not self._game.can_resample():
@@ -211,17 +280,28 @@ class HostedRules:
         for view in views:
             other = self._call("resample_state", own, view.seat, chance)
             if self._show(other, view.seat) != view.text:
+                self._require_same("show_state", self._show(own, view.seat), view.text)
                 whom = "a spectator" if view.seat is None else f"seat {view.seat}"
                 raise GameFault(
                     f"{self.name}: show_state shows {whom} a secret: it differs between two states that are the same to it"
                 )
-            if self._call("find_turn", other) != turn:
+            if self._find_turn(other, len(views) - 1) != turn:
+                self._require_same("find_turn", self._find_turn(own, len(views) - 1), turn)
                 raise GameFault(
                     f"{self.name}: find_turn tells seat {view.seat} a secret, or resample_state changes what it knows: the turn "
                     "differs between two states that are the same to it"
                 )
-            if view.legal and self._list_moves(other) != view.legal:
-                raise GameFault(f"{self.name}: list_moves tells seat {view.seat} a secret")
+            if view.seat in turn[0] and self._list_moves(other, view.seat, turn[1]) != view.legal:
+                method = "list_choices" if turn[1] else "list_moves"
+                self._require_same(method, self._list_moves(own, view.seat, turn[1]), view.legal)
+                raise GameFault(f"{self.name}: {method} tells seat {view.seat} a secret")
+
+    def _require_same(self, method: str, again: object, before: object) -> None:
+        """A method that answers differently each time leaks nothing by that: it has another fault."""
+        if again != before:
+            raise GameFault(
+                f"{self.name}: {method} gives another result when it is called again with the same state"
+            )
 
     def _encode(self, method: str, value: Any, longest: int) -> str:
         try:
@@ -238,7 +318,8 @@ class HostedRules:
 
     def prompt(self, state: HostedState) -> Prompt | None:
         """See `Game`."""
-        return None if state.asked is None else Prompt(state.number, frozenset((state.asked,)), MOVE_PACE)
+        asked = state.asked_seats
+        return Prompt(state.number, frozenset(asked), MOVE_PACE) if asked else None
 
     def legal_moves(self, state: HostedState, seat: Seat) -> Iterator[HostedMove]:
         """See `ListsLegalMoves`."""
@@ -246,7 +327,7 @@ class HostedRules:
 
     def default_move(self, state: HostedState, seat: Seat) -> HostedMove:
         """Return the first of the legal moves, as the author lists them."""
-        if seat != state.asked:
+        if seat not in state.asked_seats:
             raise IllegalMove("this seat is not asked")
         return HostedMove(state.views[seat].legal[0])
 
@@ -270,6 +351,20 @@ class HostedRules:
     def move_from_json(self, json: Json) -> HostedMove:
         """See `Game`."""
         return HostedMove(encode_payload(json, LONGEST_MOVE))
+
+
+def _with_choices(state: HostedState, choices: tuple[tuple[Seat, str], ...]) -> HostedState:
+    """Return the state after these seats have chosen and others have not. A seat that has chosen is not asked again."""
+    chosen = {seat for seat, _ in choices}
+    return replace(
+        state,
+        choices=choices,
+        asked_seats=tuple(seat for seat in state.asked_seats if seat not in chosen),
+        views=tuple(
+            replace(view, legal=(), has_more_moves=False) if view.seat in chosen else view
+            for view in state.views
+        ),
+    )
 
 
 def guard_call(what: str, call: Callable[[], ValueT]) -> ValueT:

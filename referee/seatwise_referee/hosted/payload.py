@@ -49,6 +49,9 @@ class HostedView:
     legal: tuple[str, ...] = ()
     """The legal moves as canonical JSON; empty unless the seat is to move."""
 
+    has_more_moves: bool = False
+    """Whether other moves than these may be legal, too, because the game cannot list all."""
+
     @property
     def data(self) -> dict[str, Json]:
         """The view as JSON."""
@@ -57,7 +60,7 @@ class HostedView:
 
     @property
     def legal_moves(self) -> list[Json]:
-        """The legal moves, as JSON. A bot returns one of them."""
+        """The legal moves, as JSON. A bot returns one of them; or another one, if `has_more_moves` is set."""
         return [json.loads(move) for move in self.legal]
 
 
@@ -74,7 +77,10 @@ def _check_payload(value: Any, where: str, depth: int) -> None:
     """Subclasses are refused too: an enum or a number of numpy looks like JSON and is written otherwise."""
     if depth > DEEPEST_PAYLOAD:
         raise ValueError(f"it has more than {DEEPEST_PAYLOAD} levels of lists and objects")
-    if value is None or type(value) in (bool, str):
+    if value is None or type(value) is bool:
+        return
+    if type(value) is str:
+        _check_text(value, where)
         return
     if type(value) is int:
         if abs(value) > LARGEST_NUMBER:
@@ -91,8 +97,15 @@ def _check_payload(value: Any, where: str, depth: int) -> None:
         )
 
 
+def _check_text(text: str, where: str) -> None:
+    """Half of a surrogate pair is no character: other languages refuse the whole view for it."""
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError(f"{where or 'it'} has half of a surrogate pair, which is no character")
+
+
 def _check_object(value: dict[Any, Any], where: str, depth: int) -> None:
     for key, each in value.items():
         if type(key) is not str:
             raise ValueError(f"{where or 'it'} has the key {key!r}; keys are texts")
+        _check_text(key, where)
         _check_payload(each, f"{where}.{key}" if where else key, depth + 1)

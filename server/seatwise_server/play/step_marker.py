@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
+from seatwise_referee.hosted.hosted_game import GameFault
+
 STEP_FILE_VARIABLE: Final = "SEATWISE_STEP_FILE"
 """The environment variable with the path of the file. Without it nothing is noted."""
 
@@ -76,6 +78,8 @@ class StepMarker:
         note[0] = len(name)
         try:
             return step()
+        except KeyboardInterrupt as interrupt:  # never Ctrl-C, for which the event loop has a handler
+            raise GameFault(f"{text}: its code raised KeyboardInterrupt") from interrupt
         finally:
             note[0] = 0
 
