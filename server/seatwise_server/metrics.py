@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from seatwise_server.counts import COUNTS, LATENCY_BOUNDS_S
-from seatwise_server.lobby.queue import CREATED, QUEUES
+from seatwise_server.services.queue_depths import read_queue_depths
 from seatwise_server.store import Store
 from seatwise_server.store.errors import StoreUnavailable
 
@@ -50,9 +50,8 @@ class Depths:
         while True:
             with suppress(StoreUnavailable):
                 self.jobs = await self._store.jobs.untaken()
-                queues = (*QUEUES, CREATED, *await self._store.ladders.list_names())
                 # a new dictionary each time, because another thread reads it
-                self.queues = {queue: await self._store.queues.count_waiting(queue) for queue in queues}
+                self.queues = await read_queue_depths(self._store)
             await asyncio.sleep(DEPTH_CHECK_S)
 
 

@@ -17,9 +17,13 @@ from seasons.one_season import league_of
 from seatwise.async_client import AsyncClient
 from seatwise.replay import read_replay
 from seatwise.v1 import ladder_pb2
+from seatwise_referee.ending import Ending
+from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.league.settings import Entrant
 from seatwise_server.pages import static_files
 from seatwise_server.pages.ladder_page import draw_strengths, ladder_verdict
+from seatwise_server.pages.league_page import LeagueFigures, schedule_rows
+from seatwise_server.pages.league_schedule import plan_league
 from seatwise_server.pages.operator_sessions import MOST_SESSIONS, SESSION_S, OperatorSessions
 
 if TYPE_CHECKING:
@@ -118,7 +122,9 @@ async def test_every_page_is_whole_and_every_link_leads_somewhere(http_house: Ho
             wanted |= {link.partition("#")[0] for link in page.links} - seen - {""}
         assert any(url.startswith("/bots/") for url in seen)
         assert "seatwise verify" in answers_of[f"/{name}"].text
-        assert "The match is played now." in answers_of[f"/{table.name}"].text
+        live = answers_of[f"/{table.name}"].text
+        assert "The match is played now." in live
+        assert "Round 1 of" in live.partition("The position as text")[2]
         await table.play_out()
 
 
@@ -243,7 +249,10 @@ async def test_a_league_has_a_verdict_and_cells_that_lead_to_its_matches(http_ho
     async with AsyncClient(http_house.address, http_house.admin.token) as admin:
         await admin.create_league("leagues/page", settings)
     async with http_house.http() as http:
-        assert "No result counts yet." in check_page(await http.get("/leagues/page")).text
+        text = check_page(await http.get("/leagues/page")).text
+        assert "No result counts yet." in text
+        assert "Schedule" in text
+        assert "to come" in text
         attending = [await bot.attend() for bot in bots]
         matches = [await play_counted(http_house, bots, attending, "leagues/page") for _ in range(2)]
         page = check_page(await http.get("/leagues/page?after"))
@@ -252,6 +261,23 @@ async def test_a_league_has_a_verdict_and_cells_that_lead_to_its_matches(http_ho
         cells = [link for link in page.links if link.startswith("/leagues/page/matches?")]
         assert len(cells) == 2
         assert {f"/{match}" for match in matches} <= check_page(await http.get(cells[0])).links
+
+
+async def test_the_schedule_shows_what_comes_next_and_keeps_what_is_withheld() -> None:
+    entrants = tuple(Entrant(f"e{number}", f"bots/e{number}/versions/1") for number in range(4))
+    settings = league_of(entrants=entrants, format="round-robin", seats=2, deals="none")
+    planned = plan_league("leagues/x", settings, [], [])
+    assert planned
+    first, second, third = (each.names[0] for each in planned.due[:3])
+    result = LoggedResult(1, first, planned.due[0].bots, (1, 0), (1, 2), (Ending.COMPLETED,) * 2)
+    after = plan_league("leagues/x", settings, [result], [])
+    assert after
+    assert [each.names[0] for each in after.due] == [each.names[0] for each in planned.due[1:]]
+    rows = schedule_rows(LeagueFigures({}, None, after, frozenset({second})), [third])
+    assert rows
+    assert (rows["expected"], rows["open"]) == (6, 5)
+    assert [row["state"] for row in rows["rows"]] == ["played now", *["to come"] * 3, "result withheld"]
+    assert (rows["rows"][0]["match"], rows["rows"][1]["match"]) == (third, "")
 
 
 async def test_a_ladder_shows_what_can_be_told_apart(http_house: House) -> None:
@@ -306,7 +332,8 @@ async def test_an_operator_logs_in_and_out(http_house: House) -> None:
         value = cookie.partition(";")[0]
         inside = await http.get("/operators", cookie=value)
         assert inside.headers["cache-control"] == "no-store"
-        assert "Referees" in check_page(inside).text
+        text = check_page(inside).text
+        assert all(each in text for each in ("Referees", "casual-ubongo", "created matches"))
         assert http_house.admin.token.encode() not in inside.head + inside.body
         out = await http.call(
             "POST", "/operators/logout", b"", headers={"origin": "http://test", "cookie": value}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,6 +22,7 @@ from seatwise_server.league.report.figures import Whisker, draw_whiskers
 from seatwise_server.league.report.verdict import describe_leaders
 from seatwise_server.league.rules import criteria_of
 from seatwise_server.league.settings import League
+from seatwise_server.pages.league_schedule import LeagueSchedule, plan_league
 from seatwise_server.pages.page_calls import PageCalls
 from seatwise_server.pages.page_responses import render_page
 from seatwise_server.refusal import Refusal
@@ -31,6 +32,8 @@ MOST_FITTED = 3000
 """Results of a league. Of more the page shows standings and crosstable, and the league's own report the strengths."""
 KEPT_LEAGUES = 16
 LEAGUE_MATCHES = 15
+SHOWN_DUE = 20
+_STATE_ORDER = ("played now", "to come", "result withheld")
 _CRITERIA = {
     "points": "mean points",
     "head_to_head": "matches against each other",
@@ -45,6 +48,9 @@ class LeagueFigures:
 
     crosstable: Mapping[tuple[str, str], CrosstableCell]
     fit: StrengthFit | None
+    schedule: LeagueSchedule | None
+    withheld: frozenset[str] = frozenset()
+    """The matches whose results are withheld."""
 
 
 class LeaguePage:
@@ -52,8 +58,8 @@ class LeaguePage:
 
     def __init__(self, calls: PageCalls) -> None:
         self._calls = calls
-        self._figures: LRUCache[str, tuple[tuple[int, int], LeagueFigures]] = LRUCache(KEPT_LEAGUES)
-        """By league, with the numbers of results and of withheld ones from which they were computed."""
+        self._figures: LRUCache[str, tuple[tuple[int, ...], LeagueFigures]] = LRUCache(KEPT_LEAGUES)
+        """By league, with the numbers of results, of withheld ones and of void matches from which they were computed."""
         self._turn = asyncio.Lock()
 
     async def make_page(self, _request: Request, values: list[str]) -> bytes:
@@ -61,8 +67,9 @@ class LeaguePage:
         name = f"leagues/{values[0]}"
         league = (await self._calls.call("LeagueService/GetLeague", name=name)).league
         table = await self._calls.call("LeagueService/ListLeagueStandings", league=name)
-        figures = await self._work_out_figures(name, (table.results, table.withheld))
         settings = League.from_json(json.loads(league.settings))
+        voids = [each.name for each in (await self._list_matches(name, match_pb2.Match.STATE_VOIDED)).matches]
+        figures = await self._work_out_figures(name, settings, voids, (table.results, table.withheld))
         names = {entrant.player: entrant.name for entrant in settings.entrants}
         live = await self._list_matches(name, match_pb2.Match.STATE_RUNNING)
         newest = await self._list_matches(name, match_pb2.Match.STATE_FINISHED)
@@ -81,6 +88,7 @@ class LeaguePage:
             indistinct=_indistinct_names(table.standings, figures.fit, names),
             whiskers=_draw_strengths(table.standings, figures.fit, names),
             crosstable=_crosstable_rows(name, table.standings, figures.crosstable),
+            schedule=schedule_rows(figures, [match.name for match in live.matches]),
             live=live.matches,
             more_live=bool(live.next_page_token),
             newest=newest.matches,
@@ -104,13 +112,18 @@ class LeaguePage:
             "MatchService/ListMatches", competition=league, state=state, page_size=LEAGUE_MATCHES
         )
 
-    async def _work_out_figures(self, name: str, counts: tuple[int, int]) -> LeagueFigures:
+    async def _work_out_figures(
+        self, name: str, settings: League, voids: Sequence[str], counts: tuple[int, int]
+    ) -> LeagueFigures:
         """Returns the figures. It computes those of one league at a time, and only when there are new results."""
         async with self._turn:
-            kept = self._figures.get(name)
-            if kept is None or kept[0] != counts:
-                shown = [_logged_result(each) for each in await self._read_results(name) if not each.withheld]
-                kept = self._figures[name] = counts, await asyncio.to_thread(_figures_of, shown)
+            kept, stage = self._figures.get(name), (*counts, len(voids))
+            if kept is None or kept[0] != stage:
+                results = await self._read_results(name)
+                shown = [_logged_result(each) for each in results if not each.withheld]
+                figures = await asyncio.to_thread(_figures_of, name, settings, shown, voids)
+                withheld = frozenset(each.match for each in results if each.withheld)
+                kept = self._figures[name] = stage, replace(figures, withheld=withheld)
             return kept[1]
 
     async def _read_results(self, name: str) -> list[league_pb2.LeagueResult]:
@@ -138,9 +151,38 @@ def _logged_result(result: league_pb2.LeagueResult) -> LoggedResult:
     )
 
 
-def _figures_of(results: Sequence[LoggedResult]) -> LeagueFigures:
+def _figures_of(
+    name: str, settings: League, results: Sequence[LoggedResult], voids: Sequence[str]
+) -> LeagueFigures:
     can_fit = 0 < len(results) <= MOST_FITTED
-    return LeagueFigures(build_crosstable(results), fit_strengths(results) if can_fit else None)
+    return LeagueFigures(
+        build_crosstable(results),
+        fit_strengths(results) if can_fit else None,
+        plan_league(name, settings, results, voids) if len(results) <= MOST_FITTED else None,
+    )
+
+
+def schedule_rows(figures: LeagueFigures, live: Sequence[str]) -> dict[str, Any] | None:
+    """Returns what the page says of the schedule: the matches that come next, those that are played now first."""
+    schedule = figures.schedule
+    if schedule is None:
+        return None
+    states = dict.fromkeys(figures.withheld, "result withheld") | dict.fromkeys(live, "played now")
+    rows = []
+    for each in schedule.due:
+        match = next((name for name in each.names if name in states), "")
+        state = states.get(match, "to come")
+        rows.append({"round": each.round, "bots": each.bots, "match": match, "state": state})
+    rows.sort(key=lambda row: _STATE_ORDER.index(row["state"]))
+    return {
+        "expected": schedule.expected,
+        "open": len(rows),
+        "rows": rows[:SHOWN_DUE],
+        "byes": [
+            {"round": number, "bots": [bot for each, bot in schedule.byes if each == number]}
+            for number in sorted({number for number, _ in schedule.byes})
+        ],
+    }
 
 
 def league_verdict(table: Any, fit: StrengthFit | None, names: Mapping[str, str]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from cachetools import LRUCache
@@ -18,8 +19,11 @@ from seatwise.replay.sentences import short_names
 from seatwise.v1 import match_pb2, match_service_pb2
 from seatwise_server.pages.page_calls import PageCalls, note_peer
 from seatwise_server.pages.page_filters import last_part, show_span, state_words
+from seatwise_server.refusal import Refusal
 from seatwise_server.rest.event_streams import EventStreams
 
+POSITION_S = 2.0
+"""How long a page waits for the position of a match."""
 KEPT_STEPS = 512
 """Steps that are kept as JSON: all spectators of a match are sent the same ones."""
 
@@ -37,6 +41,24 @@ class LiveFrames:
         """Returns the stream, which is refused where `WatchMatch` is refused."""
         note_peer(request)
         return self._streams.response_of(request, self._watch_frames(f"matches/{values[0]}"))
+
+    async def describe_position(self, name: str) -> str:
+        """Returns the newest position that spectators may see as text; empty if there is none, or none comes soon."""
+        with suppress(Refusal, TimeoutError):
+            async with asyncio.timeout(POSITION_S):
+                return await self._read_position(name)
+        return ""
+
+    async def _read_position(self, name: str) -> str:
+        writer: PositionWriter | None = None
+        responses = await self._calls.open_stream("MatchService/WatchMatch", name=name)
+        async with aclosing(responses):
+            async for response in responses:
+                if response.HasField("match"):
+                    writer = PositionWriter(response.match)
+                elif writer and response.WhichOneof("view"):
+                    return writer.draw_position(response)
+        return ""
 
     async def _watch_frames(self, name: str) -> AsyncGenerator[bytes, None]:
         writer: PositionWriter | None = None
@@ -86,6 +108,11 @@ class PositionWriter:
         is_over = table.get("round") == ended.get("round")
         following = [] if is_over else [self._frame("round", f"Round {table.get('round')} is dealt.", table)]
         return [self._frame("live", said, ended), *following]
+
+    def draw_position(self, response: match_service_pb2.WatchMatchResponse) -> str:
+        """Returns a position as text."""
+        frame = self._frame("live", "", self._writer.write_table(self._view_of(response)))
+        return self._writer.draw_text(frame, self._names)
 
     def _view_of(self, response: match_service_pb2.WatchMatchResponse) -> Any:
         view = getattr(response, self._codec.field)

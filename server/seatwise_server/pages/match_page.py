@@ -15,6 +15,7 @@ from seatwise.replay import MatchReplay, build_replay
 from seatwise.replay.sentences import short_names
 from seatwise.v1 import match_pb2
 from seatwise_server.game_choice import is_hosted_game
+from seatwise_server.pages.live_frames import LiveFrames
 from seatwise_server.pages.page_calls import PageCalls, address_of, note_peer
 from seatwise_server.pages.page_filters import last_part
 from seatwise_server.pages.page_responses import render_page
@@ -38,8 +39,9 @@ class KeptReplay:
 class MatchPage:
     """Answers /matches/{match} and /matches/{match}/frames."""
 
-    def __init__(self, calls: PageCalls) -> None:
+    def __init__(self, calls: PageCalls, live: LiveFrames) -> None:
         self._calls = calls
+        self._live = live
         self._kept: LRUCache[str, KeptReplay] = LRUCache(KEPT_REPLAYS)
 
     async def make_page(self, request: Request, values: list[str]) -> bytes:
@@ -48,6 +50,7 @@ class MatchPage:
         match = (await self._calls.call("MatchService/GetMatch", name=name)).match
         is_hosted = is_hosted_game(match.game)
         kept = await self._find_replay(name) if match.HasField("result") and not is_hosted else None
+        is_live = match.state == match_pb2.Match.STATE_RUNNING
         return render_page(
             "match.html.j2",
             match=match,
@@ -56,10 +59,15 @@ class MatchPage:
             rounds=match.result.rounds,
             chain=kept.replay.chain if kept else match.result.chain.hex(),
             is_hosted=is_hosted,
-            is_live=match.state == match_pb2.Match.STATE_RUNNING,
+            is_live=is_live,
+            position=await self._find_position(match) if is_live and not is_hosted else "",
             address=address_of(request),
             viewer_match=_viewer_match(match),
         )
+
+    async def _find_position(self, match: match_pb2.Match) -> str:
+        """Returns the position of a live match as text; empty if spectators may see none."""
+        return "" if match.deal_set.name else await self._live.describe_position(match.name)
 
     async def answer_frames(self, request: Request, values: list[str]) -> Response:
         """Returns the steps of a finished match as JSON. They never change."""

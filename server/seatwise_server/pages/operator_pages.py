@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -29,8 +29,15 @@ _LIST_REFEREES = "AdminService/ListReferees"
 class OperatorPages:
     """Answers /operators and /operators/logout."""
 
-    def __init__(self, calls: PageCalls, is_ready: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        calls: PageCalls,
+        is_ready: Callable[[], bool],
+        read_depths: Callable[[], Awaitable[Mapping[str, int]]],
+    ) -> None:
+        """`read_depths` returns how many bots wait in each queue. It is called only after a token was checked."""
         self._calls = calls
+        self._read_depths = read_depths
         self._is_ready = is_ready
         self._sessions = OperatorSessions()
 
@@ -85,6 +92,7 @@ class OperatorPages:
             more_live=bool(live.next_page_token),
             leases=leases.leases,
             waiting=waiting.matches,
+            depths=await self._read_depths(),
         )
         return page_response(request, html, is_private=True)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from seatwise_server.config import HttpSettings
 from seatwise_server.pages.bot_page import BotPageContent
@@ -25,6 +26,7 @@ from seatwise_server.rest.url_tree import UrlTree
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.guest_seats import GuestSeats
 from seatwise_server.services.operations import Operation
+from seatwise_server.services.queue_depths import read_queue_depths
 from seatwise_server.store import Store
 
 
@@ -40,8 +42,9 @@ def add_pages(
 ) -> None:
     """Adds the pages, which call these operations, to the URLs of a process. `is_ready` is whether it takes bots."""
     calls = PageCalls(operations, authenticator)
-    leagues, operators = LeaguePage(calls), OperatorPages(calls, is_ready)
-    matches = MatchPage(calls)
+    leagues, operators = LeaguePage(calls), OperatorPages(calls, is_ready, partial(read_queue_depths, store))
+    live = LiveFrames(calls, streams)
+    matches = MatchPage(calls, live)
     pages = {
         "/": HomePage(calls, has_guests=bool(settings.guests and settings.guest_sockets)).make_page,
         "/matches": MatchListPage(calls).make_page,
@@ -65,5 +68,5 @@ def add_pages(
     urls.add_endpoint(OPERATORS, "POST", OPERATORS, page_endpoint(operators.log_in))
     urls.add_endpoint(f"{OPERATORS}/logout", "POST", OPERATORS, page_endpoint(operators.log_out))
     urls.add_endpoint("/matches/{match}/frames", "GET", "/matches/frames", matches.answer_frames)
-    urls.add_endpoint("/matches/{match}/live", "GET", "/matches/live", LiveFrames(calls, streams).answer)
+    urls.add_endpoint("/matches/{match}/live", "GET", "/matches/live", live.answer)
     urls.add_endpoint("/static/{version}/{file}", "GET", "/static", answer_static)
