@@ -20,7 +20,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 KEY_CODES = {
     "ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35, "PageUp": 33, "PageDown": 34, "Tab": 9, "Enter": 13,
-    " ": 32,
+    " ": 32, "ArrowUp": 38, "ArrowDown": 40, "Delete": 46,
 }  # fmt: skip
 
 
@@ -85,10 +85,37 @@ class BrowserPage:
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
 
+    def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Drag with the mouse from one point of the window to another."""
+        middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
+        kinds = ("mouseMoved", "mousePressed", "mouseMoved", "mouseMoved", "mouseReleased")
+        for kind, (x, y) in zip(kinds, (start, start, middle, end, end), strict=True):
+            button = "none" if kind == "mouseMoved" and (x, y) == start else "left"
+            self.send(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=x,
+                y=y,
+                button=button,
+                clickCount=1,
+                buttons=int(button == "left"),
+            )
+
+    def drag_by_touch(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Drag with a finger from one point of the window to another."""
+        middle = {"x": (start[0] + end[0]) / 2, "y": (start[1] + end[1]) / 2}
+        for kind, points in (
+            ("touchStart", [{"x": start[0], "y": start[1]}]),
+            ("touchMove", [middle]),
+            ("touchMove", [{"x": end[0], "y": end[1]}]),
+            ("touchEnd", []),
+        ):
+            self.send("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+
     def press(self, key: str) -> None:
         """Press a key and let it go."""
         code = KEY_CODES.get(key, ord(key[0].upper()))
-        text = {"text": key} if len(key) == 1 else {}
+        text = {"text": "\r" if key == "Enter" else key} if key == "Enter" or len(key) == 1 else {}
         for kind in ("keyDown", "keyUp"):
             self.send("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **text)
 

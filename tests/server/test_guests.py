@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 from harness import House, house_in, in_memory
+from harness.page_size import LARGEST_PAGE, packed_size
 from harness.websocket import JSON
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
@@ -86,7 +87,8 @@ async def take_seat(house: House, game: str = "ugo") -> Seat:
         seat.told = told_in(page)
         seat.policy = page.headers["content-security-policy"]
         assert page.headers["cache-control"] == "no-store"
-        return seat
+    assert await packed_size(house, seat.url, cookie=seat.cookie) < LARGEST_PAGE
+    return seat
 
 
 def told_in(page: HttpAnswer) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from html.parser import HTMLParser
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from harness import House, dealt
 from harness.ladder import Rung
+from harness.page_size import LARGEST_PAGE, packed_size
 from harness.table import Chair, Table
 from seasons.one_season import league_of
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 VOID = {"br", "hr", "img", "input", "link", "meta"}
-LARGEST_PAGE = 40_000
-"""Bytes, packed, with all files that the page loads."""
 
 
 class PageReader(HTMLParser):
@@ -128,21 +126,25 @@ async def test_every_page_is_whole_and_every_link_leads_somewhere(http_house: Ho
         await table.play_out()
 
 
-async def test_a_page_and_all_that_it_loads_are_small(http_house: House) -> None:
-    await finished_match(http_house)
-    async with http_house.http() as http:
-        size = 0
-        wanted, seen = {"/"}, set()
-        while wanted:
-            url = wanted.pop()
-            seen.add(url)
-            answer = await http.get(url, accept_encoding="gzip")
-            assert answer.status == 200
-            size += len(answer.body)
-            packed = answer.headers.get("content-encoding") == "gzip"
-            text = (gzip.decompress(answer.body) if packed else answer.body).decode()
-            wanted |= set(re.findall(r'(?:src|href)="(/static/[^"]+)"', text)) - seen
-        assert size < LARGEST_PAGE
+async def test_every_page_and_all_that_it_loads_is_small(http_house: House) -> None:
+    name = await finished_match(http_house)
+    bot = (await http_house.admin.match(name)).bots[0]
+    await Rung(http_house, "ladders/small").create()
+    async with dealt(http_house) as (table, _, _):
+        urls = [
+            "/",
+            "/matches",
+            f"/{name}",
+            f"/{table.name}",
+            f"/{bot}",
+            "/ladders/small",
+            "/operators",
+            "/none",
+        ]
+        urls += ["/rules/ugo", "/rules/ubongo", "/v1/docs"]
+        sizes = {url: await packed_size(http_house, url) for url in urls if url != "/none"}
+        await table.play_out()
+    assert {url: size for url, size in sizes.items() if size > LARGEST_PAGE} == {}
 
 
 async def test_a_page_is_not_sent_again_to_a_browser_that_has_it(http_house: House) -> None:
