@@ -5,7 +5,7 @@ import { UbongoSeat } from "./seat_ubongo.js";
 import { UgoSeat } from "./seat_ugo.js";
 
 const BOARDS = { ugo: UgoSeat, ubongo: UbongoSeat };
-const CLOCK_MS = 250;
+const CLOCK_MS = 250, LEAVE_MS = 1_500;
 const element = document.querySelector("#seat");
 const told = JSON.parse(element.dataset.seat);
 delete element.dataset.seat; // it has the token
@@ -40,16 +40,21 @@ const link = new SeatLink(told, {
   onMatchEnd: ({ voidReason }) => {
     endsAt = 0;
     resign.disabled = true;
-    told.say(voidReason ? `The match is void: ${voidReason}.` : "The match is over. The page shows its result.");
-    setTimeout(() => location.assign(`/${told.match}`), 1500);
+    leave(voidReason ? `The match is void: ${voidReason}.` : "The match is over. The page shows its result.");
   },
 });
 const seat = new BOARDS[told.game](board, told, (...moves) => link.submit(...moves));
+
+function leave(text) {
+  told.say(text);
+  setTimeout(() => location.assign(`/${told.match}`), LEAVE_MS);
+}
 
 function confirmResign() {
   if (isSure) {
     resign.disabled = true;
     link.resign();
+    leave("You have given the match up. The page shows how the others play on.");
   } else {
     isSure = true;
     resign.textContent = "Resign: press again to give the match up";
