@@ -66,6 +66,7 @@ REPLAY_FRAMES = "tests/client_sdk/test_replay_frames.py"
 REST_TESTS = "tests/server/test_rest.py"
 REST_HOSTILE = "tests/server/test_rest_hostile.py"
 REST_BOTS = "tests/server/test_rest_bots.py"
+BOT_RELAY = "tests/server/test_bot_relay.py"
 ENCRYPTION = "tests/client_sdk/test_encryption.py"
 TLS = "tests/server/test_tls.py"
 FLOODS = "tests/server/test_floods.py"
@@ -3482,16 +3483,44 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the relay stays at the referee that has died",
         f"{REST}/bot_relay.py",
-        "                        referees[response.offer.match] = wire.address_in(response.offer)",
-        "                        referees.setdefault(response.offer.match, wire.address_in(response.offer))",
+        "                        referees[response.offer.match] = self._newest_referee",
+        "                        referees.setdefault(response.offer.match, self._newest_referee)",
         ("tests/server/test_rest_sdk.py",),
     ),
     Fault(
         "a newer stream over HTTP leaves the older one open",
         f"{REST}/bot_relay.py",
-        "        if older := self._open.get(caller.token):",
-        "        if older := None:",
+        "            if older:\n",
+        "            if False:\n",
         (REST_BOTS,),
+    ),
+    Fault(
+        "a newer stream over HTTP begins while the older one still dials referees",
+        f"{REST}/bot_relay.py",
+        "                await older.close()\n",
+        "",
+        (BOT_RELAY,),
+    ),
+    Fault(
+        "a lost referee ends all matches of a bot over HTTP",
+        f"{REST}/bot_relay.py",
+        '        if why.reason in _ENDS_PLAY or why.code in ("UNAUTHENTICATED", "PERMISSION_DENIED"):',
+        "        if True:",
+        (BOT_RELAY,),
+    ),
+    Fault(
+        "a seat of a match that is over keeps a bot over HTTP at the lobby for ever",
+        f"{REST}/bot_relay.py",
+        "referees.get(match, self._newest_referee or wire.address)",
+        "referees.get(match, wire.address)",
+        (BOT_RELAY,),
+    ),
+    Fault(
+        "a post that fails leaves its bot waiting on the stream",
+        f"{LINK}/rest_wire.py",
+        "        self._failed = self._failed or error\n        self.close()\n",
+        "",
+        ("tests/client_sdk/test_rest_wire.py",),
     ),
     Fault(
         "a token over HTTP travels in clear",

@@ -151,10 +151,10 @@ async def test_pings_of_all_referees_have_numbers_of_their_own() -> None:
         def __init__(self, address: str) -> None:
             self.address = address
 
-        async def send(self, request: play_service_pb2.PlayRequest) -> None:
+        def send(self, request: play_service_pb2.PlayRequest) -> None:
             sent.extend((self.address, item.pong.number) for item in request.items)
 
-    play = RelayedPlay(SimpleNamespace(address="lobby"), {})  # type: ignore[arg-type]
+    play = RelayedPlay(SimpleNamespace(), {}.get)  # type: ignore[arg-type]
     for address in ("one", "two"):
         play._streams[address] = Referee(address)  # type: ignore[assignment]
         ping = play_service_pb2.Ping(number=7)
@@ -165,7 +165,7 @@ async def test_pings_of_all_referees_have_numbers_of_their_own() -> None:
         play_service_pb2.PlayRequestItem(pong=play_service_pb2.Pong(number=number))
         for number in (*numbers, 99)
     ]
-    await play.send_items(pongs)
+    play.send_items(pongs)
     assert sent == [("one", 7), ("two", 7)]
 
 

@@ -6,7 +6,11 @@ from simulation.chance import Chance
 from simulation.weather import FAULTS
 from simulation.world import Climate, Outcome, play
 
-LOBBIES_AND_LINKS = ("kill a lobby", "stall a lobby", "cut a bot's links", "block a bot")
+LOBBIES_AND_LINKS = (
+    *("kill a lobby", "stall a lobby", "cut a bot's links", "block a bot"),
+    *("kill the process for HTTP", "stall the process for HTTP", "stop the process for HTTP in order"),
+    "cut links of the process for HTTP",
+)
 """What a bot may need seconds to get over: while the lobby is gone nobody tells it where its match is now."""
 SEATING = ("kill a lobby on the path of seating", "stop a lobby on the path of seating")
 """Where bots wait in a queue; elsewhere they would only take turns from other faults."""

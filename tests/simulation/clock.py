@@ -121,6 +121,8 @@ class Loop(asyncio.BaseEventLoop):
         self.on_killed: Act = _nothing
         self.connect: Callable[..., Coroutine[Any, Any, tuple[Any, Any]]] | None = None
         """Its way to the network."""
+        self.listen: Callable[[Callable[[], Any]], Any] | None = None
+        """Opens its port."""
         self.left: list[Any] = []
         """The tasks of the dead: nobody else holds them, and they must not be tidied up."""
         self.set_task_factory(self._new_task)
@@ -162,6 +164,11 @@ class Loop(asyncio.BaseEventLoop):
         """As asyncio's, over the network of this world."""
         assert self.connect is not None
         return await self.connect(*args, **kwargs)
+
+    async def create_server(self, new_protocol: Any, *_: Any, **__: Any) -> Any:
+        """As asyncio's, at the one port that a process has in this world."""
+        assert self.listen is not None
+        return self.listen(new_protocol)
 
     def _new_task(self, loop: asyncio.AbstractEventLoop, coro: Any, **kwargs: Any) -> Task:
         return Task(coro, loop=loop, **kwargs)

@@ -212,7 +212,7 @@ class SmallWorld(World):
     ) -> None:
         climate = Climate(
             "failpoints", {}, CARD_MS, matches=0, within_s=PLAYED_S, referees=2, lobbies=2, bots=4, queue="casual-2",
-            silent_bots=story.silent_bots, most_at_once=2, think_s=(0.3,),
+            silent_bots=story.silent_bots, most_at_once=2, think_s=(0.3,), has_http=False,
         )  # fmt: skip
         self.story = story
         self.is_prepared = False

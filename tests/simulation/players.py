@@ -20,6 +20,7 @@ from seatwise.v1 import match_pb2, match_service_pb2, time_control_pb2
 from seatwise.v1.lobby_service_pb2 import AttendRequest
 from simulation.chance import Chance
 from simulation.clock import Loop
+from simulation.plain_http import HttpWire
 from simulation.rpc import Exchange, Wire, unary
 from simulation.servers import ADMIN_TOKEN
 from simulation.web_sockets import SocketWire
@@ -29,6 +30,8 @@ PACKAGE = "/seatwise.v1."
 TRIES = 3
 BY_WEBSOCKET = 0.33
 """The share of bots that come by WebSocket."""
+BY_HTTP = 0.2
+"""The share of bots that come by plain HTTP, where the world has a process that serves it."""
 
 
 class Player(Bot):
@@ -89,10 +92,10 @@ class Seated:
         most_at_once: int,
         on_result: Callable[[Result], None],
         on_failed: Callable[[str], None],
+        has_http: bool,
     ) -> None:
         self.loop = loop
-        has_websocket = chance.of("transport").happens(BY_WEBSOCKET)
-        self.wire = (SocketWire if has_websocket else Wire)(exchange, loop, LOBBY, token)
+        self.wire = _transport(chance.of("transport").random(), has_http)(exchange, loop, LOBBY, token)
         self.session: BotSession
         self.has_left = False
         self._on_failed = on_failed
@@ -108,6 +111,13 @@ class Seated:
         except SeatwiseError as error:
             self._on_failed(f"{self.loop.name} has given up: {error!r}")
         self.has_left = True
+
+
+def _transport(lot: float, has_http: bool) -> type[Wire] | type[SocketWire] | type[HttpWire]:
+    """How a bot comes that draws this lot."""
+    if lot < BY_WEBSOCKET:
+        return SocketWire
+    return HttpWire if has_http and lot < BY_WEBSOCKET + BY_HTTP else Wire
 
 
 class Silent:

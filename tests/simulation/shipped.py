@@ -12,6 +12,7 @@ from typing import Any
 
 from seatwise.bot import Bot
 from seatwise.link.bot_session import BotSession
+from seatwise.link.rest_wire import RestWire
 from seatwise.link.seat_session import SeatSession
 from seatwise.link.web_socket_wire import WebSocketWire
 from seatwise_server.play.referee import Referee
@@ -23,8 +24,8 @@ from simulation.clock import Clock
 from simulation.world import Climate, World, overheard
 
 PACKAGES = ("seatwise", "seatwise_server", "seatwise_referee", "redis")
-MAY_BE_DERIVED_FROM = {*Bot.__mro__, WebSocketWire}
-"""The wire of a world only connects in its own way."""
+MAY_BE_DERIVED_FROM = {*Bot.__mro__, RestWire, WebSocketWire}
+"""The wires of a world only connect in their own way."""
 
 
 def main() -> None:

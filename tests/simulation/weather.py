@@ -164,13 +164,16 @@ def _stop_seating(weather: Weather, slot: Slot) -> str:
     return f"{slot.host} stands still for {seconds:.2f} s"
 
 
-def _leave(weather: Weather) -> str | None:
-    """SIGTERM."""
-    slot = weather._slot("referee")
-    if slot is None:
-        return None
-    slot.leave()
-    return slot.server.name
+def _leave(role: str) -> Fault:
+    def leave(weather: Weather) -> str | None:
+        """SIGTERM."""
+        slot = weather._slot(role)
+        if slot is None:
+            return None
+        slot.leave()
+        return slot.server.name
+
+    return leave
 
 
 def _block_redis(least: float, most: float) -> Fault:
@@ -219,6 +222,18 @@ def _cut_bot(weather: Weather) -> str | None:
     return f"{bot.host} {slot.host} {links} links" if links else None
 
 
+def _cut_relay(weather: Weather) -> str | None:
+    """Bots over HTTP lose a referee or the lobby, though their own links hold."""
+    world = weather.world
+    relays = [slot for slot in world.slots if "http" in slot.roles]
+    others = [slot for slot in world.slots if "http" not in slot.roles]
+    if not relays:
+        return None
+    relay, slot = weather.chance.choice(relays), weather.chance.choice(others)
+    links = world.net.cut(relay.host, slot.host)
+    return f"{relay.host} {slot.host} {links} links" if links else None
+
+
 def _block_bot(weather: Weather) -> str | None:
     """A cable is pulled for less than the keep-alives take, or for a little more."""
     world = weather.world
@@ -252,7 +267,7 @@ FAULTS: dict[str, Fault] = {
     "stall a referee": _stop("referee", 0.1, 3.5),
     "cut a referee off Redis for longer than its lease": _block_redis(4.5, 12),
     "cut a referee off Redis for a moment": _block_redis(0.1, 3),
-    "stop a referee in order": _leave,
+    "stop a referee in order": _leave("referee"),
     "kill a lobby": _kill("lobby"),
     "stall a lobby": _stop("lobby", 0.1, 3),
     "kill a lobby on the path of seating": _strike_seating(_kill_seating),
@@ -265,6 +280,10 @@ FAULTS: dict[str, Fault] = {
     "block a bot": _block_bot,
     "kill a bot": _kill_bot,
     "stop a bot": _stop_bot,
+    "kill the process for HTTP": _kill("http"),
+    "stall the process for HTTP": _stop("http", 0.1, 3),
+    "stop the process for HTTP in order": _leave("http"),
+    "cut links of the process for HTTP": _cut_relay,
 }
 """By name."""
 

@@ -17,7 +17,7 @@ import sys
 import traceback
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +31,7 @@ from simulation.chance import Chance, seeded
 from simulation.clock import Clock, Loop, OutOfTime, Task
 from simulation.model import entries_of, wrongs_of, wrongs_of_books
 from simulation.network import Network
+from simulation.plain_http import HTTP, HttpProcess
 from simulation.players import LOBBY, Books, Office, Seated, Silent, wanted
 from simulation.redis_host import RedisHost
 from simulation.rpc import Call, Exchange
@@ -60,6 +61,8 @@ class Climate:
     within_s: float = 8.0
     referees: int = 3
     lobbies: int = 2
+    has_http: bool = True
+    """Whether there is a process that serves HTTP, and bots that come by it."""
     bots: int = 10
     bad_bots: int = 0
     least_up: dict[str, int] = field(default_factory=dict)
@@ -99,7 +102,7 @@ class Slot:
     def __init__(self, world: World, host: str, roles: frozenset[str]) -> None:
         self.host = host
         self.roles = roles
-        self.server: Server
+        self.server: Server | HttpProcess
         self.is_heard = True
         """Whether the machine outlives its process, and says that it is gone."""
         self.is_troubled_until = 0.0
@@ -121,13 +124,18 @@ class Slot:
         world, name = self._world, f"{self.host}#{self._number}"
         loop = world.loop(self.host)
         loop.on_killed = self._died
-        self.server = server = Server(loop, name, self.roles, f"{self.host}:7433")
+        self.server = server = self._new_process(loop, name)
         server.listener.on_write = lambda message: world.witness.spoke(name, message)
         server.listener.on_request = lambda: world.weather.reached(self.host, "received")
         server.on_failed = world.witness.wrong
         world.exchange.listeners[f"{self.host}:7433"] = server.listener
         world.on_started(self)
         world.witness.note("started", name)
+
+    def _new_process(self, loop: Loop, name: str) -> Server | HttpProcess:
+        if "http" in self.roles:
+            return HttpProcess(loop, name, self._world.exchange, LOBBY)
+        return Server(loop, name, self.roles, f"{self.host}:7433")
 
     def _died(self) -> None:
         self._world.witness.note("died", self.server.name)
@@ -186,14 +194,19 @@ class Place:
         self.seated = Seated(
             loop, world.exchange, self._token, self._chance, game=self.game, queues=queues,
             habits=habits, most_at_once=world.climate.most_at_once, on_result=lambda result: world.witness.result(process, result), on_failed=world.witness.wrong,
+            has_http=world.climate.has_http,
         )  # fmt: skip
         self.seated.wire.on_call = self._called
         self.seated.wire.on_told = lambda told: world.witness.told(self.host, told)
 
     def _called(self, address: str, call: Call) -> None:
         witness, epochs = self._world.witness, dict[str, int]()
+        is_relayed = address == HTTP  # from several referees, each with epochs of its own
+        witness.counts["play streams over plain HTTP"] += is_relayed
         call.on_sent = lambda message: witness.said(self.host, address, message)
-        call.on_read = lambda message: witness.heard(self.host, address, message, epochs)
+        call.on_read = lambda message: witness.heard(
+            self.host, address, message, {} if is_relayed else epochs
+        )
         call.echoes = lambda: self._echo.happens(0.02)
 
     def _died(self) -> None:
@@ -236,7 +249,9 @@ class World:
             for number in range(self.climate.referees)
         ]
         self.exchange.balanced[LOBBY] = [f"{slot.host}:7433" for slot in lobbies]
-        return [*lobbies, *referees]
+        self.exchange.balanced[HTTP] = ["http-0:7433"]
+        http = [Slot(self, "http-0", frozenset(("http",)))] if self.climate.has_http else []
+        return [*lobbies, *referees, *http]
 
     def _bots(self) -> list[Place]:
         good = self.climate.bots - self.climate.bad_bots
@@ -349,8 +364,10 @@ class World:
     def check_left_behind(self) -> None:
         """Nothing of a match is left but what is kept of it."""
         for slot in self.slots:
-            if slot.server.referee:
-                self._check_referee(slot)
+            if isinstance(slot.server, HttpProcess):
+                self._check_left(slot.server.name, slot.server.left)
+            elif slot.server.referee:
+                self._check_referee(slot.server)
         for key in self.redis.model.names():
             if key.endswith(LEFT_BEHIND) and key != keys.queue_waiting(
                 self.climate.queue
@@ -370,8 +387,7 @@ class World:
         for wrong in wrongs_of_books(over, self.office.books or Books()):
             self.witness.wrong(wrong)
 
-    def _check_referee(self, slot: Slot) -> None:
-        server = slot.server
+    def _check_referee(self, server: Server) -> None:
         assert server.referee
         referee = server.referee.referee
         left = {
@@ -379,9 +395,12 @@ class World:
             "held": list(server.flusher._tails), "appends": list(server.flusher._pending),
             "streams": list(referee.streams._streams),
         }  # fmt: skip
+        self._check_left(server.name, left)
+
+    def _check_left(self, process: str, left: Mapping[str, Sequence[object]]) -> None:
         for what, names in left.items():
             if names:
-                self.witness.wrong(f"left at {server.name}: {what} {names[:3]}")
+                self.witness.wrong(f"left at {process}: {what} {names[:3]}")
 
     def check(self) -> None:
         """All matches, now that they are over."""
@@ -431,7 +450,9 @@ class World:
         self.clock.stop()
 
 
-def _is_idle(server: Server) -> bool:
+def _is_idle(server: Server | HttpProcess) -> bool:
+    if isinstance(server, HttpProcess):
+        return not any(server.left.values())
     referee = server.referee.referee if server.referee else None
     return referee is None or not (referee.tables or len(referee.streams))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from seatwise.errors import UnavailableError
 from seatwise.link.dialing import HANDSHAKE_S
 from seatwise.link.endpoint import Endpoint
 
+KEEPALIVE_PROBES = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 3}
+"""Seconds and counts, so that a machine that has vanished is noticed after 11 s, also by a bot that waits for its turn."""
 LONGEST_HTTP_LINE = 4 * 1024 * 1024
 """Bytes. gRPC takes messages as long as this."""
 
@@ -32,6 +35,7 @@ class HttpConnection:
         self, endpoint: Endpoint, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self._endpoint, self._reader, self._writer = endpoint, reader, writer
+        _probe_when_idle(writer.get_extra_info("socket"))
 
     @classmethod
     async def open(cls, endpoint: Endpoint, tls: ssl.SSLContext | None) -> HttpConnection:
@@ -110,6 +114,16 @@ class HttpConnection:
     def close(self) -> None:
         """Close the connection."""
         self._writer.transport.abort()
+
+
+def _probe_when_idle(sock: socket.socket | None) -> None:
+    """Let the system probe a connection that carries nothing, where it can."""
+    if sock is None:
+        return
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, number in KEEPALIVE_PROBES.items():
+        if (option := getattr(socket, name, None)) is not None:
+            sock.setsockopt(socket.IPPROTO_TCP, option, number)
 
 
 def _link_lost(error: Exception) -> UnavailableError:

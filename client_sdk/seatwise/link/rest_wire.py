@@ -131,7 +131,15 @@ class RestStream(Generic[Sent, Received]):
             async with asyncio.timeout(POST_S):
                 await self._post(body.encode())
         except TimeoutError:
-            raise UnavailableError("the server does not answer") from None
+            raise self._break(UnavailableError("the server does not answer")) from None
+        except SeatwiseError as error:
+            raise self._break(error) from None
+
+    def _break(self, error: SeatwiseError) -> SeatwiseError:
+        """End the stream: what was posted is lost, and the reader must be told too."""
+        self._failed = self._failed or error
+        self.close()
+        return error
 
     async def _post(self, body: bytes) -> None:
         if self._posting is None:
@@ -155,6 +163,10 @@ class RestStream(Generic[Sent, Received]):
                 line = await anext(self._lines, None)
         except TimeoutError:
             raise UnavailableError("the server is silent") from None
+        except SeatwiseError as error:
+            raise self._failed or error from None
+        if self._failed:
+            raise self._failed
         if line is None:
             return None
         if line.startswith(b'{"error":'):

@@ -6,7 +6,7 @@ So the HTTP process may be any process. A bot stays at one URL: this side follow
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Protocol
 
 from cachetools import LRUCache
@@ -15,7 +15,13 @@ from seatwise.errors import SeatwiseError
 from seatwise.link.security import Security
 from seatwise.link.wire import GrpcWire, Wire, WireStream
 from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse
-from seatwise.v1.play_service_pb2 import PlayRequest, PlayRequestItem, PlayResponse
+from seatwise.v1.play_service_pb2 import (
+    MoveRejected,
+    PlayRequest,
+    PlayRequestItem,
+    PlayResponse,
+    PlayResponseItem,
+)
 from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.config import HttpSettings
 from seatwise_server.refusal import REASONS, Refusal
@@ -27,6 +33,10 @@ MOST_WIRES = 10_000
 """Bots whose wires are kept in memory."""
 MOST_RELAYED = 64
 """Messages of referees that wait for a bot to read them. Then its referees wait too, and end the stream as SLOW_READER."""
+MOST_UNSENT_BYTES = 2**20
+"""Bytes of items that may wait until one referee of a bot takes them."""
+_ENDS_PLAY = ("REPLACED", "SLOW_READER")
+"""Reasons of a referee that end the whole stream of the bot, beside those that are about its token."""
 
 
 class WireFactory(Protocol):
@@ -54,6 +64,8 @@ class BotRelays:
         """By token. A wire remembers which referees it has reached, so that it looks for no other reason when one dies."""
         self._referees: LRUCache[str, dict[str, str]] = LRUCache(MOST_WIRES)
         """By bot: the address of the referee of each match in which it has a seat."""
+        self._newest_referee = ""
+        """The address in the newest offer to any bot. Every referee knows of a match that is over, or that it is elsewhere."""
         self._open: dict[str, RelayedPlay] = {}
         """By token."""
         self._attending: dict[str, WireStream[AttendRequest, AttendResponse]] = {}
@@ -69,7 +81,8 @@ class BotRelays:
                 self._attending[caller.token] = stream
                 while (response := await stream.read()) is not None:
                     if response.HasField("offer"):
-                        referees[response.offer.match] = wire.address_in(response.offer)
+                        self._newest_referee = wire.address_in(response.offer)
+                        referees[response.offer.match] = self._newest_referee
                     elif response.HasField("closed"):
                         referees.pop(response.closed.match, None)
                     yield response
@@ -91,15 +104,18 @@ class BotRelays:
         return True
 
     async def play(self, caller: Caller) -> AsyncGenerator[PlayResponse, None]:
-        """Yields what referees say, until one of them ends its stream. Raises `Refusal`.
+        """Yields what referees say, until the bot may not go on. Raises `Refusal`.
 
         The first message is empty, and tells that items may be posted. A newer stream of the bot replaces the older one.
         """
-        play = RelayedPlay(self._wire_of(caller), self._referees.setdefault(caller.bot, {}))
-        if older := self._open.get(caller.token):
-            older.end(Refusal("REPLACED", "a newer stream of this bot has taken over", bot=caller.bot))
-        self._open[caller.token] = play
+        wire, referees = self._wire_of(caller), self._referees.setdefault(caller.bot, {})
+        play = RelayedPlay(wire, lambda match: referees.get(match, self._newest_referee or wire.address))
+        older, self._open[caller.token] = self._open.get(caller.token), play
         try:
+            if older:
+                # Its streams must be gone before there are new ones: of two at a referee, the one that opens last replaces the other.
+                older.end(Refusal("REPLACED", "a newer stream of this bot has taken over", bot=caller.bot))
+                await older.close()
             yield PlayResponse()
             while True:
                 yield await play.next_message()
@@ -120,11 +136,15 @@ class BotRelays:
 
 
 class RelayedPlay:
-    """One play stream over HTTP: a stream to each referee that the bot has said something to."""
+    """One play stream over HTTP: a stream to each referee that the bot has said something to.
 
-    def __init__(self, wire: Wire, referees: dict[str, str]) -> None:
+    A referee that is lost ends nothing but its own seats: the bot is told NOT_SEATED for each, and sits down there again.
+    """
+
+    def __init__(self, wire: Wire, address_of: Callable[[str], str]) -> None:
+        """`address_of` gives the address of the referee of a match."""
         self._wire = wire
-        self._referees = referees
+        self._address_of = address_of
         self._unread: asyncio.Queue[PlayResponse | Refusal] = asyncio.Queue()
         self._room = asyncio.Semaphore(MOST_RELAYED)
         self._streams: dict[str, RefereeStream] = {}
@@ -132,20 +152,20 @@ class RelayedPlay:
         """By the number that the bot is told: the referee, and its own number. Two referees may use the same number."""
         self._ping_number = 0
 
-    async def send_items(self, items: Iterable[PlayRequestItem]) -> None:
-        """Sends each item to the referee of its match, in order. Raises `Refusal` if one cannot be reached."""
+    def send_items(self, items: Iterable[PlayRequestItem]) -> None:
+        """Sends each item to the referee of its match, in order. The answers come on the stream."""
         by_referee: dict[str, PlayRequest] = {}
         for item in items:
             address = self._address_for(item)
             if address is not None:
                 by_referee.setdefault(address, PlayRequest()).items.append(item)
         for address, request in by_referee.items():
-            await self._stream_to(address).send(request)
+            self._stream_to(address).send(request)
 
     def _address_for(self, item: PlayRequestItem) -> str | None:
         """None: the pong answers no ping, and concerns nobody."""
         if not item.HasField("pong"):
-            return self._referees.get(item.match, self._wire.address)
+            return self._address_of(item.match)
         address, number = self._pings.pop(item.pong.number, (None, 0))
         item.pong.number = number
         return address
@@ -170,6 +190,14 @@ class RelayedPlay:
             del self._pings[next(iter(self._pings))]
         return self._ping_number
 
+    async def lose_referee(self, address: str, seats: Iterable[tuple[str, int]], why: Refusal) -> None:
+        """Tells the bot that it sits in these seats no more. The stream ends if the reason is the bot, and not the referee."""
+        del self._streams[address]
+        if why.reason in _ENDS_PLAY or why.code in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
+            self.end(why)
+        elif lost := [_not_seated(match, seat, why) for match, seat in seats]:
+            await self.receive(address, PlayResponse(items=lost))
+
     def end(self, why: Refusal) -> None:
         """Ends the stream when the bot has read what came before."""
         self._unread.put_nowait(why)
@@ -192,35 +220,58 @@ class RefereeStream:
 
     def __init__(self, play: RelayedPlay, wire: Wire, address: str) -> None:
         self._play, self._wire, self._address = play, wire, address
-        self._opened: asyncio.Future[WireStream[PlayRequest, PlayResponse]] = (
-            asyncio.get_running_loop().create_future()
-        )
-        self._turn = asyncio.Lock()
-        self.task = asyncio.create_task(self._read_to_end())
+        self._seats: dict[tuple[str, int], None] = {}
+        """Those that the bot has named here."""
+        self._unsent: list[PlayRequestItem] = []
+        self._unsent_bytes = 0
+        self._due = asyncio.Event()
+        self.task = asyncio.create_task(self._run())
 
-    async def send(self, request: PlayRequest) -> None:
-        """Sends a message. Raises `Refusal` if the stream is broken."""
-        await asyncio.wait((self._opened,))
-        async with self._turn:
-            try:
-                await self._opened.result().write(request)
-            except SeatwiseError as error:
-                raise refusal_of_relay(error) from error
+    def send(self, request: PlayRequest) -> None:
+        """Sends a message when the stream is open and the referee reads. Raises `Refusal` if too much waits for that."""
+        self._unsent_bytes += request.ByteSize()
+        if self._unsent_bytes > MOST_UNSENT_BYTES:
+            self._unsent_bytes -= request.ByteSize()
+            raise Refusal(
+                "RATE_EXCEEDED", "the referee has not taken what you have sent; wait", retry_after="1"
+            )
+        self._seats |= {(item.match, item.seat): None for item in request.items if not item.HasField("pong")}
+        self._unsent += request.items
+        self._due.set()
 
-    async def _read_to_end(self) -> None:
-        why = Refusal("RELAY_LOST", "the referee has closed its stream; open the stream again")
+    async def _run(self) -> None:
         try:
-            async with self._wire.play(self._address) as stream:
-                self._opened.set_result(stream)
-                while (response := await stream.read()) is not None:
-                    await self._play.receive(self._address, response)
+            why = await self._pass_on()
         except SeatwiseError as error:
             why = refusal_of_relay(error)
-            if not self._opened.done():
-                self._opened.set_exception(error)
-        finally:
-            self._opened.cancel()
-        self._play.end(why)
+        await self._play.lose_referee(self._address, self._seats, why)
+
+    async def _pass_on(self) -> Refusal:
+        """Passes messages on in both directions until the referee ends its stream. Raises `SeatwiseError` if it breaks."""
+        async with self._wire.play(self._address) as stream:
+            writer = asyncio.create_task(self._write_all(stream))
+            try:
+                while (response := await stream.read()) is not None:
+                    await self._play.receive(self._address, response)
+            finally:
+                await cancel_until_ended([writer])
+        return Refusal("RELAY_LOST", "the referee has closed its stream; open the stream again")
+
+    async def _write_all(self, stream: WireStream[PlayRequest, PlayResponse]) -> None:
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            items, self._unsent, self._unsent_bytes = self._unsent, [], 0
+            try:
+                await stream.write(PlayRequest(items=items))
+            except SeatwiseError:
+                return  # the reader gets the same error, and raises it
+
+
+def _not_seated(match: str, seat: int, why: Refusal) -> PlayResponseItem:
+    message = f"the link to the referee is lost; sit down again ({why.message})"
+    rejected = MoveRejected(reason=MoveRejected.REASON_NOT_SEATED, message=message)
+    return PlayResponseItem(match=match, seat=seat, move_rejected=rejected)
 
 
 def refusal_of_relay(error: SeatwiseError) -> Refusal:

@@ -1,0 +1,195 @@
+"""The relay of bots over HTTP, with referees that do what a test says: what a lost referee costs, and what it does not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from harness import until
+
+from seatwise.errors import ReplacedError, SeatwiseError, UnavailableError
+from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatOffer
+from seatwise.v1.play_service_pb2 import MoveRejected, PlayRequest, PlayRequestItem, PlayResponse, Sit
+from seatwise_server.refusal import Refusal
+from seatwise_server.rest.bot_relay import MOST_UNSENT_BYTES, BotRelays, RelayedPlay
+from seatwise_server.services.authentication import Caller
+
+pytestmark = pytest.mark.asyncio(loop_scope="function")
+
+BOT = Caller("bots/one/versions/1", "token one")
+OTHER = Caller("bots/other/versions/1", "token other")
+
+
+class FakeStream:
+    """One stream to a lobby or a referee: keeps what is written, and says what the test tells it to say."""
+
+    def __init__(self) -> None:
+        self.written: list[Any] = []
+        self.is_closed = False
+        self.says: asyncio.Queue[Any] = asyncio.Queue()
+
+    async def write(self, message: Any) -> None:
+        self.written.append(message)
+
+    async def read(self) -> Any:
+        said = await self.says.get()
+        if isinstance(said, SeatwiseError):
+            raise said
+        return said
+
+
+class FakeWire:
+    """The wire of a bot. No address in `unreachable` answers, and none refuses: a dial lasts for ever."""
+
+    address = "lobby"
+    unreachable = "nowhere"
+
+    def __init__(self) -> None:
+        self.streams: list[tuple[str, FakeStream]] = []
+
+    def address_in(self, offer: SeatOffer) -> str:
+        return offer.address or self.address
+
+    @asynccontextmanager
+    async def attend(self) -> AsyncIterator[FakeStream]:
+        async with self.play(self.address) as stream:
+            yield stream
+
+    @asynccontextmanager
+    async def play(self, address: str) -> AsyncIterator[FakeStream]:
+        if address == self.unreachable:
+            await asyncio.Event().wait()
+        stream = FakeStream()
+        self.streams.append((address, stream))
+        try:
+            yield stream
+        finally:
+            stream.is_closed = True
+
+    async def opened(self, count: int) -> list[tuple[str, FakeStream]]:
+        """All streams, when there are so many."""
+        await until(lambda: len(self.streams) >= count)
+        return self.streams
+
+
+def sit(match: str, seat: int = 0) -> PlayRequestItem:
+    return PlayRequestItem(match=match, seat=seat, sit=Sit())
+
+
+@asynccontextmanager
+async def play_at(**referees: str) -> AsyncIterator[tuple[RelayedPlay, FakeWire]]:
+    """A play stream, and the referee of each match."""
+    wire = FakeWire()
+    play = RelayedPlay(wire, lambda match: referees[match])
+    try:
+        yield play, wire
+    finally:
+        await play.close()
+
+
+async def test_a_referee_that_is_lost_ends_its_own_seats_and_nothing_else() -> None:
+    async with play_at(a="one", b="two") as (play, wire):
+        play.send_items([sit("a", 1), sit("b")])
+        [(_, one), (_, two)] = await wire.opened(2)
+        one.says.put_nowait(UnavailableError("the link is lost"))
+        lost = await play.next_message()
+        assert [(item.match, item.seat) for item in lost.items] == [("a", 1)]
+        assert lost.items[0].move_rejected.reason == MoveRejected.REASON_NOT_SEATED
+        assert "sit down again" in lost.items[0].move_rejected.message
+        two.says.put_nowait(PlayResponse(items=[{"match": "b"}]))
+        assert (await play.next_message()).items[0].match == "b"
+        play.send_items([sit("a", 1)])
+        assert [address for address, _ in await wire.opened(3)] == ["one", "two", "one"]
+
+
+@pytest.mark.parametrize("ended", [None, UnavailableError("it stops", "SERVER_STOPPING")])
+async def test_a_referee_that_ends_its_stream_is_sat_down_at_again(ended: Any) -> None:
+    async with play_at(a="one") as (play, wire):
+        play.send_items([sit("a")])
+        [(_, one)] = await wire.opened(1)
+        one.says.put_nowait(ended)
+        assert (await play.next_message()).items[0].move_rejected.reason == MoveRejected.REASON_NOT_SEATED
+
+
+async def test_a_referee_that_cannot_be_reached_holds_up_nobody() -> None:
+    async with play_at(a=FakeWire.unreachable, b="two") as (play, wire):
+        play.send_items([sit("a"), sit("b")])
+        play.send_items([sit("b", 1)])
+        [(address, two)] = await wire.opened(1)
+        assert address == "two"
+        await until(lambda: sum(len(request.items) for request in two.written) == 2)
+
+
+async def test_what_waits_for_a_referee_is_bounded() -> None:
+    async with play_at(a=FakeWire.unreachable) as (play, _):
+        half = PlayRequestItem(match="a", sit=Sit(receipt=bytes(MOST_UNSENT_BYTES // 2)))
+        play.send_items([half])
+        with pytest.raises(Refusal) as refused:
+            play.send_items([half])
+        assert refused.value.reason == "RATE_EXCEEDED"
+
+
+async def test_a_bot_that_is_replaced_at_a_referee_is_told_so() -> None:
+    async with play_at(a="one", b="two") as (play, wire):
+        play.send_items([sit("a"), sit("b")])
+        [(_, one), _] = await wire.opened(2)
+        one.says.put_nowait(ReplacedError("a newer stream", "REPLACED"))
+        with pytest.raises(Refusal) as refused:
+            await play.next_message()
+        assert refused.value.reason == "REPLACED"
+
+
+async def test_a_newer_stream_begins_when_those_of_the_older_one_are_closed() -> None:
+    """Of two streams of a bot at a referee the one that opens last replaces the other, and it would be the older one."""
+    wire = FakeWire()
+    relays = BotRelays(lambda _: wire)
+    older, newer = relays.play(BOT), relays.play(BOT)
+    await anext(older)
+    relayed = relays.open_play(BOT.token)
+    assert relayed
+    relayed.send_items([sit("a")])
+    [(_, stream)] = await wire.opened(1)
+    await anext(newer)
+    assert stream.is_closed
+    with pytest.raises(Refusal, match="newer stream"):
+        await anext(older)
+    await older.aclose()
+    await newer.aclose()
+
+
+async def test_items_for_a_match_that_was_never_offered_go_to_a_referee() -> None:
+    """A lobby without a referee answers nothing; every referee can say that a match is over or elsewhere."""
+    wire = FakeWire()
+    relays = BotRelays(lambda _: wire)
+    attending = asyncio.ensure_future(_attend(relays))
+    [(_, lobby)] = await wire.opened(1)
+    lobby.says.put_nowait(AttendResponse(offer=SeatOffer(match="other", address="one")))
+    await until(lambda: relays._newest_referee == "one")
+    play = relays.play(BOT)
+    await anext(play)
+    relayed = relays.open_play(BOT.token)
+    assert relayed
+    relayed.send_items([sit("over long ago")])
+    assert [address for address, _ in await wire.opened(2)] == ["lobby", "one"]
+    await play.aclose()
+    attending.cancel()
+    with suppress(asyncio.CancelledError):
+        await attending
+
+
+async def _attend(relays: BotRelays) -> None:
+    async for _ in relays.attend(OTHER, AttendRequest(max_matches=1)):
+        pass
+
+
+async def test_items_of_one_message_reach_their_referee_in_order() -> None:
+    async with play_at(a="one") as (play, wire):
+        play.send_items([sit("a", seat) for seat in range(3)])
+        play.send_items([sit("a", 3)])
+        [(_, one)] = await wire.opened(1)
+        await until(lambda: sum(len(request.items) for request in one.written) == 4)
+        assert [item.seat for request in one.written for item in request.items] == [0, 1, 2, 3]
+        assert all(isinstance(request, PlayRequest) for request in one.written)
