@@ -101,6 +101,8 @@ class Config:
     house_bots: bool = True
     guests: int = 0
     """How many guests may play at once, each from a page of this server; 0 admits none."""
+    house_names: tuple[str, ...] = ()
+    """The house bots that fill free seats, as the operator has chosen them; empty for the default ones."""
     ws_port: int | None = None
     """The port for bots that use WebSocket; 0 takes a free one; None for no such port."""
     is_ws_port_default: bool = False

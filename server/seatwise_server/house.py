@@ -1,7 +1,8 @@
 """The house bots: they take free seats, and play over the same API as all other bots.
 
-They run in a process of their own, so that their computing takes no time from the referee. A pipe is its standard
-input: when this server ends, for whatever reason, the pipe closes and the process ends.
+They run in processes of their own, so that their computing takes no time from the referee. Those that search share one,
+with a limit on its share of the machine. A pipe is the standard input of each process: when this server ends, for whatever
+reason, the pipe closes and the process ends.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
@@ -16,6 +18,7 @@ from typing import Any, Final, NamedTuple
 import structlog
 
 from seatwise.kits import KITS
+from seatwise.kits.optional_parts import SEARCH_PACKAGE, is_search_installed
 from seatwise_server.store import Store
 from seatwise_server.store.errors import BotExists, StoreUnavailable
 from seatwise_server.timings import HOUSE_LEASE_S, HOUSE_RETRY_S
@@ -36,11 +39,20 @@ class HouseBot(NamedTuple):
         return f"bots/{self.name}/versions/1"
 
 
-STRONGEST_FIRST: Final = tuple(
+DEFAULT_HOUSE: Final = tuple(
     HouseBot(kit.name, each.bot, each.sample, each.is_paced)
     for kit in KITS.values()
     for each in kit.house_bots
 )
+"""The house bots of a server whose operator has chosen none, the strongest of each game first."""
+OTHER_HOUSE: Final = tuple(
+    HouseBot(kit.name, each.bot, each.sample) for kit in KITS.values() for each in kit.other_house_bots
+)
+"""More of them, from which an operator may choose."""
+SEARCHING: Final = frozenset(sample for kit in KITS.values() for sample in kit.searching_samples)
+"""The samples that search. They have a process of their own, with a limit on its share of the machine."""
+SEARCH_SHARE: Final = 0.25
+"""The share of all cores that searching house bots may take together."""
 OWNER = "house"
 HOUSE_END_S = 3.0
 HOUSE_WORK = "house-bots"
@@ -48,10 +60,58 @@ HOUSE_WORK = "house-bots"
 log = structlog.get_logger()
 
 
-def house_bots() -> dict[str, tuple[str, ...]]:
-    """Returns the names of the house bots by game, in the order in which they are asked to take seats."""
-    games = {each.game for each in STRONGEST_FIRST}
-    return {game: tuple(each.bot for each in STRONGEST_FIRST if each.game == game) for game in games}
+def choose_house(names: Sequence[str]) -> tuple[HouseBot, ...]:
+    """Returns the house bots that an operator has chosen; a game of which none is named keeps its default.
+
+    Args:
+        names: Names of house bots, as in "house-greedy", in the order in which they are asked to take seats.
+
+    Raises:
+        ValueError: There is no such house bot, it needs a package that is missing, or a match could lack more.
+    """
+    known = {each.name: each for each in (*DEFAULT_HOUSE, *OTHER_HOUSE)}
+    for name in names:
+        _check_name(name, known)
+    chosen = tuple(known[name] for name in dict.fromkeys(names))
+    _check_numbers(chosen)
+    named = {each.game for each in chosen}
+    return (*chosen, *(each for each in DEFAULT_HOUSE if each.game not in named))
+
+
+def list_house(names: Sequence[str]) -> tuple[HouseBot, ...]:
+    """Returns all house bots that run: the chosen ones, and the default ones, which guests play against."""
+    return tuple(dict.fromkeys((*choose_house(names), *DEFAULT_HOUSE)))
+
+
+def _check_name(name: str, known: Mapping[str, HouseBot]) -> None:
+    if name not in known:
+        raise ValueError(f"--house-bot {name}: no such house bot; there are {', '.join(known)}")
+    if known[name].sample in SEARCHING and not is_search_installed():
+        raise ValueError(
+            f"--house-bot {name}: it searches with the package {SEARCH_PACKAGE}, which is not installed or not compiled;"
+            " from a clone: pip install ./client_sdk/seatwise_fast"
+        )
+
+
+def _check_numbers(chosen: Sequence[HouseBot]) -> None:
+    for game in {each.game for each in chosen}:
+        count, needed = sum(each.game == game for each in chosen), KITS[game].game.table_sizes[-1] - 1
+        if count < needed:
+            raise ValueError(
+                f"--house-bot: a match of {game} can lack {needed} bots; choose as many, not {count}"
+            )
+
+
+def house_bots(names: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+    """Returns the names of the house bots by game, in the order in which they are asked to take seats.
+
+    Args:
+        names: Those that the operator has chosen.
+    """
+    house = choose_house(names)
+    return {
+        game: tuple(each.bot for each in house if each.game == game) for game in {each.game for each in house}
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +125,14 @@ class HouseLink:
     """The pin of the key that all servers share; `None` leaves trust to the certificates of the environment."""
 
 
-async def run_house_bots(store: Store, link: HouseLink, process: str) -> None:
+async def run_house_bots(store: Store, link: HouseLink, process: str, names: Sequence[str] = ()) -> None:
     """Runs the house bots against this server as long as no other process runs them. Runs until cancelled."""
     running: asyncio.Task[None] | None = None
     try:
         while True:
             holds = await _holds_lease(store, process)
             if holds and running is None:
-                running = asyncio.create_task(_keep_running(store, link))
+                running = asyncio.create_task(_keep_all_running(store, link, list_house(names)))
             elif holds is False and running:
                 await _cancel_task(running)
                 running = None
@@ -100,7 +160,16 @@ async def _cancel_task(task: asyncio.Task[None]) -> None:
     await asyncio.wait({task})
 
 
-async def _keep_running(store: Store, link: HouseLink) -> None:
+async def _keep_all_running(store: Store, link: HouseLink, house: Sequence[HouseBot]) -> None:
+    """Runs those that search in one process, and the others in another one."""
+    async with asyncio.TaskGroup() as group:
+        for searches in (False, True):
+            bots = [each for each in house if (each.sample in SEARCHING) == searches]
+            if bots:
+                group.create_task(_keep_running(store, link, bots))
+
+
+async def _keep_running(store: Store, link: HouseLink, house: Sequence[HouseBot]) -> None:
     while True:
         try:
             players = [
@@ -110,7 +179,7 @@ async def _keep_running(store: Store, link: HouseLink) -> None:
                     "is_paced": each.is_paced,
                     "token": await _token(store, each),
                 }
-                for each in STRONGEST_FIRST
+                for each in house
             ]
             code = await _run_process(link, players)
             log.warning("house_bots_ended", code=code)
@@ -127,7 +196,9 @@ async def _run_process(link: HouseLink, players: list[dict[str, Any]]) -> int:
     )
     assert process.stdin
     try:
-        process.stdin.write(json.dumps({"link": asdict(link), "players": players}).encode() + b"\n")
+        share = SEARCH_SHARE if players[0]["sample"] in SEARCHING else None
+        told = {"link": asdict(link), "players": players, "search_share": share}
+        process.stdin.write(json.dumps(told).encode() + b"\n")
         await process.stdin.drain()
         return await process.wait()
     finally:

@@ -1,7 +1,8 @@
 """The process of the house bots, started by `house`.
 
 It reads one line of JSON from standard input and ends when standard input closes. The line is {"link": {"address",
-"insecure", "tls_pin"}, "players": [{"game", "sample", "is_paced", "token"}]}.
+"insecure", "tls_pin"}, "players": [{"game", "sample", "is_paced", "token"}], "search_share"}. The share is the part of all
+cores that searches may take together; null if no bot searches.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ from seatwise.building import Thought
 from seatwise.kits import KITS
 from seatwise.remote import run_async
 from seatwise.samples import sample as find_sample
+from seatwise.samples.search_limit import SEARCH_LIMIT
 
 MOST_HOUSE_MATCHES = 64
+SEARCH_NICENESS = 10
+"""How far the searches step back behind the referee when both want a core."""
 
 
 def main() -> None:
@@ -31,6 +35,9 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C
     told = json.loads(sys.stdin.readline())
     threading.Thread(target=_exit_with_server, daemon=True).start()
+    if told["search_share"] is not None:
+        SEARCH_LIMIT.limit_share(told["search_share"])
+        os.nice(SEARCH_NICENESS)
     asyncio.run(_run(told["link"], told["players"]))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from seatwise_server.config import EVERYWHERE, Config, address_from_here
-from seatwise_server.house import HouseLink, house_bots, run_house_bots
+from seatwise_server.house import HouseLink, house_bots, list_house, run_house_bots
 from seatwise_server.ladder.ladder_host import LadderHost
 from seatwise_server.lobby.lobby import Lobby
 from seatwise_server.lobby.pairing import Pairing
@@ -186,7 +186,7 @@ class LobbyRole:
 
     def __init__(self, common: Common) -> None:
         seating = Seating(common.store, common.durability)
-        house = house_bots() if common.config.house_bots else {}
+        house = house_bots(common.config.house_names) if common.config.house_bots else {}
         self.ladders = LadderHost(common.store, common.name)
         self.pairing = Pairing(common.store, seating, house, self.ladders)
         self.lobby = Lobby(common.name, common.store, self.pairing, common.lag.broke_links)
@@ -216,7 +216,9 @@ class LobbyRole:
             "ladders": self.ladders.run(),
         }
         if common.config.house_bots:
-            tasks["house bots"] = run_house_bots(common.store, link_of_bots(common), common.name)
+            tasks["house bots"] = run_house_bots(
+                common.store, link_of_bots(common), common.name, common.config.house_names
+            )
         return tasks
 
     async def stop(self) -> None:
@@ -247,7 +249,7 @@ class GatewayRole:
     """The gateway: all unary methods and the streams of spectators. It keeps no state in memory."""
 
     def __init__(self, common: Common, wake_pairing: Callable[[], None]) -> None:
-        its_own = [bot for bots in house_bots().values() for bot in bots]
+        its_own = [each.bot for each in list_house(common.config.house_names)]
         self._common = common
         trail = AuditTrail(common.store.audit)
         self.operations = new_operations(

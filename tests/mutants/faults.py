@@ -3592,4 +3592,11 @@ FAULTS: tuple[Fault, ...] = (
         'ones.append(starts["asked"] + asked)',
         ("tests/client_sdk/test_fast_rules.py",),
     ),
+    Fault(
+        "house bots that search pause too little, and take more than their share of the machine",
+        "client_sdk/seatwise/samples/search_limit.py",
+        "self._pause_for_each_s = max(0.0, 1 / cores - 1)",
+        "self._pause_for_each_s = 0.0",
+        ("tests/client_sdk/test_house_levels.py",),
+    ),
 )

@@ -134,6 +134,15 @@ class GameKit:
     house_bots: tuple[HouseSeat, ...] = ()
     """The house bots, in the order in which they are asked to take seats: as many as a match can lack."""
 
+    other_house_bots: tuple[HouseSeat, ...] = ()
+    """More house bots, from which an operator may choose, the weakest first."""
+
+    searching_samples: frozenset[str] = frozenset()
+    """The samples that need `seatwise_fast`. As house bots they have a process of their own."""
+
+    hint_bot: str = ""
+    """The sample that gives hints; empty for the strongest one."""
+
     par_bot: str = ""
     """The sample that measures the luck of a deal; empty if none does. It makes no random choice, and never changes."""
 
@@ -179,6 +188,11 @@ class GameKit:
     def race_rules(self) -> RaceGame[Any, Any, Any]:
         """The rules of the game, for use in its races."""
         return cast("RaceGame[Any, Any, Any]", GAMES.get(self.name, self.game))
+
+    @property
+    def hint_sample(self) -> str:
+        """The name of the sample that gives hints."""
+        return self.hint_bot or list(self.samples)[-1]
 
     def find_method(self, pace: str) -> BotMethod:
         """Return the method that answers questions of this pace. Raises `BadAnswerError` if there is none."""

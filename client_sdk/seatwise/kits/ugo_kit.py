@@ -7,6 +7,7 @@ from typing import Final
 
 from seatwise.bot_errors import BadAnswerError
 from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, GuestTable, HouseSeat, TurnMethod, shorten
+from seatwise.kits.optional_parts import is_search_installed
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import Arrange, Play, UgoCard, UgoMove, UgoView
 
@@ -60,15 +61,26 @@ def _name_cards(cards: Iterable[UgoCard]) -> str:
     return " ".join(map(str, cards))
 
 
+SEARCHING_SAMPLES: Final = {
+    "search-500": "seatwise.samples.searching:Search500",
+    "search-2000": "seatwise.samples.searching:Search2000",
+    "search-time": "seatwise.samples.searching:SearchTime",
+}
+"""The samples that need `seatwise_fast`."""
+
 KIT: Final = GameKit(
     game=GAMES["ugo"],
     title="UGO!",
     methods={"card": TurnMethod("choose", read_card), "arrange": TurnMethod("arrange", read_order)},
     samples={
         "random": "seatwise.samples.random:RandomCard",
+        "half-greedy": "seatwise.samples.half_greedy:HalfGreedy",
         "greedy": "seatwise.samples.greedy:Greedy",
         "counting": "seatwise.samples.counting:Counting",
+        "counting-ahead": "seatwise.samples.counting_ahead:CountingAhead",
+        **(SEARCHING_SAMPLES if is_search_installed() else {}),
     },
+    hint_bot="counting",
     queues=(CasualQueue("casual", 4), CasualQueue("casual-2", 2), CasualQueue("casual-3", 3)),
     codec_module="seatwise.codec.ugo",
     viewer_script="ugo.js",
@@ -79,8 +91,19 @@ KIT: Final = GameKit(
         HouseSeat("house-greedy", "greedy"),
         HouseSeat("house-random", "random"),
     ),
+    other_house_bots=tuple(
+        HouseSeat(f"house-{name}", name) for name in ("half-greedy", "counting-ahead", *SEARCHING_SAMPLES)
+    ),
+    searching_samples=frozenset(SEARCHING_SAMPLES),
     par_bot="greedy",
-    demo=DemoKit({"random": "random", "greedy": "greedy", "greedy-twin": "greedy", "counting": "counting"}),
+    demo=DemoKit(
+        {
+            "half-greedy": "half-greedy",
+            "greedy": "greedy",
+            "counting": "counting",
+            "counting-ahead": "counting-ahead",
+        }
+    ),
     guest_table=GuestTable(
         ("house-counting", "house-greedy", "house-random"), {"card": 90_000, "arrange": 90_000}
     ),

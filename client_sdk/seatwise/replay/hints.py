@@ -18,11 +18,11 @@ HINT_SEED = 0
 
 
 class HintSource:
-    """Asks the strongest sample bot of a game. It sees what the seat saw, and no more."""
+    """Asks the sample bot of a game that gives hints. It sees what the seat saw, and no more."""
 
     def __init__(self, game: str) -> None:
         kit = find_kit(game)
-        self.bot_name = list(kit.samples)[-1]
+        self.bot_name = kit.hint_sample
         """The name of the sample."""
         self._kit = kit
         self._game = GAMES[game]

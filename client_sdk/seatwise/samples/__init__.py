@@ -26,8 +26,8 @@ def sample(name: str, game: str = DEFAULT_GAME) -> type[Bot]:
         KeyError: The game has no sample of this name.
 
     Example:
-        >>> SAMPLES["ugo"]
-        ('random', 'greedy', 'counting')
+        >>> SAMPLES["ugo"][:5]
+        ('random', 'half-greedy', 'greedy', 'counting', 'counting-ahead')
         >>> sample("greedy").__name__
         'Greedy'
     """

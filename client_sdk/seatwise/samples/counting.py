@@ -30,7 +30,7 @@ VALUE: Final = [card % 9 for card in CARDS]
 STRENGTH: Final = [[2 * card.value + (COLOUR[card] == led) for card in CARDS] for led in range(COLOUR_COUNT)]
 """The strength of each card, by the colour led. The strongest card wins the trick, of equal ones the first."""
 
-GAIN: Final = [[farmers_gained((best, card), 0)[best is not card] for card in CARDS] for best in CARDS]
+FARMERS: Final = [[farmers_gained((best, card), 0)[best is not card] for card in CARDS] for best in CARDS]
 """The farmers that each card brings its player, by the card that wins the trick."""
 
 STANDING: Final = [farmers_by_section(farmers) for farmers in range(MOST_FARMERS + 1)]
@@ -60,7 +60,7 @@ class Counting(Bot):
     def choose(self, view: View) -> Card:
         """Choose the card with the most points. After each part of the plan the worse half of the cards drops out."""
         points = dict.fromkeys(view.legal_cards, 0)
-        table = RoundModel(view, self.chance)
+        table = self.model_round(view)
         for deals in PLAN:
             if len(points) == 1:
                 break
@@ -71,6 +71,10 @@ class Counting(Bot):
             best_first = sorted(points, key=points.__getitem__, reverse=True)
             points = {card: points[card] for card in best_first[: max(2, (len(points) + 1) // 2)]}
         return max(points, key=points.__getitem__)
+
+    def model_round(self, view: View) -> RoundModel:
+        """Return the model in which the deals are played out."""
+        return RoundModel(view, self.chance)
 
 
 class RoundModel:
@@ -121,7 +125,7 @@ class RoundModel:
             complete_trick(trick, leader, hands)
             best = max(trick, key=STRENGTH[COLOUR[trick[0]]].__getitem__)
             mine = trick[me - leader]  # a negative index counts from the end, as seats do
-            lands.farmers += GAIN[best][mine]
+            lands.farmers += FARMERS[best][mine]
             leader = (leader + trick.index(best)) % len(hands)
             if leader == me:
                 lands.lay_trick(trick)

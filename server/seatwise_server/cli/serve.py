@@ -252,6 +252,11 @@ def _add_work(parser: ArgumentParser) -> None:
         "the same (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
+        "--house-bot", action="append", default=[], metavar="NAME",
+        help="house bot that fills empty seats, such as house-search-2000; repeat it for as many as a match can lack "
+        "(default: house-counting, house-greedy and house-random for UGO!)",
+    )  # fmt: skip
+    parser.add_argument(
         "--spectators", type=SpectatorDelay, choices=list(SpectatorDelay), default=SpectatorDelay.LIVE,
         help="show spectators a position at once (live), when the cards of its round are out of play (round), or when the "
         "match is over (over); every gateway needs the same (default: %(default)s)",
@@ -309,6 +314,14 @@ def _parse_memory(text: str) -> int:
     return size
 
 
+def _house_names(args: Namespace) -> tuple[str, ...]:
+    """Return the chosen house bots. Raises `ValueError` for a choice that cannot be."""
+    from seatwise_server.house import choose_house
+
+    choose_house(args.house_bot)
+    return tuple(args.house_bot)
+
+
 def config_of(args: Namespace) -> Config:
     """Return the configuration for the arguments. Raises `TlsError` for options of TLS that do not fit together."""
     return Config(
@@ -332,6 +345,7 @@ def config_of(args: Namespace) -> Config:
         max_memory=default_limit() if args.max_memory is None else args.max_memory,
         house_bots=not args.no_house_bots,
         guests=args.guests,
+        house_names=_house_names(args),
         health_port=args.health_port,
         http=_http_settings(args),
         proxies=tuple(args.http_proxy),

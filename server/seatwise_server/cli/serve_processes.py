@@ -76,6 +76,7 @@ def _referee_options(args: Namespace, number: int, count: int) -> dict[str, Any]
         "health_port": None,
         "metrics_port": args.metrics_port and args.metrics_port + number,
         "no_house_bots": True,
+        "house_bot": [],
         "tables": ceil(args.tables / count),
     }
 
