@@ -188,7 +188,7 @@ async def test_a_lone_builder_is_seated_with_the_bots_of_the_house():
         async with house_in(Path(folder), house_bots=True) as house:
             bot = await house.bot()
             attending = await bot.attend(["casual-ubongo"], max_matches=1)
-            offer = await attending.offer(within_s=8)
+            offer = await attending.offer(within_s=60)
             assert sorted({*offer.bots} - {bot.bot}) == sorted(house_bots()["ubongo"][:3])
             chair = Chair(bot, offer.match, offer.seat)
             await chair.sit()
