@@ -225,9 +225,19 @@ class Match:
         return self._wake_effects() if self._clock.note_delivery(seat, now, allowance_ms) else []
 
     def note_allowance(self, seat: Seat, allowance_ms: int) -> list[Effect]:
-        """The seat's first round trip has been measured. It counts for the open prompt too."""
+        """The seat's first round trip has been measured, or a shorter one. It counts for the open prompt too."""
         is_asked = seat in self._clock and self._clock.note_allowance(seat, allowance_ms)
         return self._wake_effects() if is_asked else []
+
+    def note_answer(self, seat: Seat, prompt: int, now: int) -> int | None:
+        """An answer of a seat has come. Return how long the seat took, in ms, from the delivery.
+
+        `None` unless it is the seat's first answer to the open prompt.
+        """
+        current = self._confirmed.prompt
+        if seat not in self._clock or current is None or current.number != prompt:
+            return None
+        return self._clock.note_answer(seat, now)
 
     def await_return(self, seat: Seat, now: int) -> None:
         """The server broke the link of this seat: its bot has a set-up time to return, in which no time of the seat runs."""

@@ -22,6 +22,7 @@ class _SeatClock:
     delivered_ms: int | None = None
     allowance_ms: int | None = None
     """`None` as long as the seat's round trip is not known."""
+    is_answered: bool = False
 
     @property
     def start_ms(self) -> int:
@@ -117,12 +118,26 @@ class PromptClock:
         return True
 
     def note_allowance(self, seat: Seat, allowance_ms: int) -> bool:
-        """The round trip of a seat was measured only after the delivery. False if that makes no difference."""
-        clock = self._clocks[seat]
-        if clock.delivered_ms is None or clock.allowance_ms is not None:
+        """A round trip of a seat was measured after the delivery. False if that makes no difference.
+
+        A shorter one than was known counts at once, a longer one does not: a bot may have two links, and
+        answer by the quicker one.
+        """
+        clock, capped_ms = self._clocks[seat], self._capped_ms(allowance_ms)
+        if clock.delivered_ms is None:
             return False
-        clock.allowance_ms = self._capped_ms(allowance_ms)
+        if clock.allowance_ms is not None and clock.allowance_ms <= capped_ms:
+            return False
+        clock.allowance_ms = capped_ms
         return True
+
+    def note_answer(self, seat: Seat, now: int) -> int | None:
+        """The seat has answered. Return the ms since the delivery if this is its first answer, or `None`."""
+        clock = self._clocks[seat]
+        if clock.delivered_ms is None or clock.is_answered:
+            return None
+        clock.is_answered = True
+        return max(0, self._used_ms(seat, now))
 
     def _capped_ms(self, allowance_ms: int) -> int:
         return max(0, min(allowance_ms, self._time_control.allowance_cap_ms))

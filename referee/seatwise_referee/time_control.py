@@ -50,8 +50,8 @@ class TimeControl:
     setup_ms: int = 10_000
     """The time from the opening of the match to the deal. No seat is charged for it."""
 
-    allowance_cap_ms: int = 100
-    """The most of a measured round trip that is taken off a charge."""
+    allowance_cap_ms: int = 300
+    """The most of a measured round trip that is taken off a charge: as far as from Europe to Asia or Australia."""
 
     handover_ms: int = 250
     """The time of a seat starts at the latest this long after its prompt was opened."""

@@ -119,7 +119,7 @@ class RefereeRole:
         place = RefereeIdentity(
             common.name, _address(common), config.most_tables, _ws_address(common), config.games
         )
-        self.referee = referee = Referee(place, store, common.flusher, common.lag, delivery)
+        self.referee = referee = Referee(place, store, common.flusher, common.lag, delivery, config.proxies)
         self._heartbeats = HeartbeatSender(referee, referee.ownership, store, referee.lease)
         self._takeover = Takeover(referee, store)
         self._common = common

@@ -31,6 +31,7 @@ def setup_of(seats: int = 2, rounds: int = 1, name: str = "matches/test", **limi
         "bank_ms": BANK_MS,
         "grace_ms": GRACE_MS,
         "setup_ms": 5000,
+        "allowance_cap_ms": 100,
         **limits,
     }
     return Setup(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from seatwise_referee.games.ubongo import Layout, Side, UbongoState
     from seatwise_referee.match import SeatUpdate
 
+CAP_MS = 100
 BUILD_MS, GRACE_MS, WINDOW_MS = 10_000, 50, 5
 ROUND_MS = BUILD_MS + GRACE_MS
 SEVEN = 7
@@ -40,6 +41,7 @@ def race_setup(seats: int = 2, rounds: int = 1, false_call: str = "out", **limit
         "grace_ms": GRACE_MS,
         "setup_ms": 5000,
         "tie_window_ms": WINDOW_MS,
+        "allowance_cap_ms": CAP_MS,
         **limits,
     }
     return Setup(

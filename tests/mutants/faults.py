@@ -15,6 +15,8 @@ WATCH = "server/seatwise_server/play/spectating.py"
 SCRIPTS = "server/seatwise_server/store/scripts"
 FLUSHER = "server/seatwise_server/store/group_commit/writer.py"
 MATCH = "referee/seatwise_referee/match.py"
+ALLOWANCE = "server/seatwise_server/play/allowance.py"
+ALLOWANCE_TESTS = ("tests/server/test_allowance.py",)
 PROMPT_CLOCK = "referee/seatwise_referee/prompt_clock.py"
 TURN_PROMPT = "referee/seatwise_referee/turn_prompt.py"
 RACE_PROMPT = "referee/seatwise_referee/race_prompt.py"
@@ -710,8 +712,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "the first round trip counts from the second prompt on",
         STREAM,
-        "                table.on_round_trip(seat, self._round_trips[0])\n",
-        "                pass\n",
+        "            self.report_allowance(table, seat)\n",
+        "            pass\n",
         ("tests/server/test_table_races.py",),
     ),
     Fault(
@@ -730,10 +732,59 @@ FAULTS: tuple[Fault, ...] = (
     ),
     Fault(
         "the longest round trip is allowed",
-        STREAM,
-        "return min(self._round_trips, default=None)",
-        "return max(self._round_trips, default=None)",
-        ("tests/server/test_stream.py",),
+        ALLOWANCE,
+        "return min(known, default=None)",
+        "return max(known, default=None)",
+        ALLOWANCE_TESTS,
+    ),
+    Fault(
+        "answers bound no allowance",
+        ALLOWANCE,
+        "min(int(least_ms), quick_ms)",
+        "int(least_ms)",
+        ALLOWANCE_TESTS,
+    ),
+    Fault(
+        "pongs count although the kernel measures",
+        "server/seatwise_server/play/distance_meter.py",
+        "        if self._read_kernel is None:\n            return 0",
+        "        if True:\n            return 0",
+        ALLOWANCE_TESTS,
+    ),
+    Fault(
+        "pongs count in a race for a rating",
+        "server/seatwise_server/play/table.py",
+        "return bool(self.match.setup.competition) and prompt is not None and prompt.race",
+        "return False",
+        ("tests/server/test_table_races.py",),
+    ),
+    Fault(
+        "a bot with two links answers by the quicker one and is charged by the slower one",
+        PROMPT_CLOCK,
+        "clock.allowance_ms is not None and clock.allowance_ms <= capped_ms",
+        "clock.allowance_ms is not None",
+        ("tests/referee/test_race_clocks.py",),
+    ),
+    Fault(
+        "the second link is not looked at before its first answer",
+        INTAKE,
+        "        stream.report_allowance(table, item.seat)\n",
+        "",
+        ("tests/server/test_table_races.py",),
+    ),
+    Fault(
+        "answers are not looked at",
+        INTAKE,
+        "                stream.meter.note_answer(answer_ms)\n",
+        "                pass\n",
+        ("tests/server/test_table_races.py",),
+    ),
+    Fault(
+        "later answers to a prompt hide the first",
+        PROMPT_CLOCK,
+        "clock.delivered_ms is None or clock.is_answered",
+        "clock.delivered_ms is None",
+        ("tests/referee/test_race_clocks.py",),
     ),
     Fault(
         "the bank is not drawn",
@@ -3226,7 +3277,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "anybody says where a call comes from",
         "server/seatwise_server/rpc/call_context.py",
-        "if not self._proxies or not self._is_proxy(address_of_peer(peer)):",
+        "if not self._proxies.has_address(address_of_peer(peer)):",
         "if not self._proxies:",
         (READ_BUDGETS,),
     ),

@@ -44,7 +44,7 @@ def test_who_is_handed_the_prompt_before_its_round_trip_is_known_is_waited_for_l
     assert race.match.note_allowance(Seat(1), 40) == [WakeAt(100 + 40 + WINDOW_MS + 1)]
 
 
-def test_the_first_round_trip_counts_for_the_prompt_that_is_open_and_no_later_one_does() -> None:
+def test_the_first_round_trip_counts_for_the_prompt_that_is_open_and_no_longer_one_does() -> None:
     race = RaceDesk(2, are_seated=False)
     race.sit_all()
     race.hand_to(0), race.hand_to(1, None)
@@ -67,6 +67,26 @@ def test_a_round_trip_is_no_news_to_who_is_not_asked_or_was_never_handed_the_pro
     race.until(500)
     assert race.match.note_allowance(Seat(1), 40) == []
     assert race.callers() == [(1, 93)]
+
+
+def test_a_bot_with_two_links_that_answers_by_the_quicker_one_is_charged_by_the_quicker_one() -> None:
+    race = ready(0, 1, allowances=[0, 90])
+    race.at(100).call(0)
+    assert race.match.note_allowance(Seat(1), 20) == [WakeAt(100 + 20 + WINDOW_MS + 1)]
+    race.at(121).call(1)
+    race.until(400)
+    assert race.callers() == [(0, 100), (1, 101)]
+
+
+def test_only_the_first_answer_to_a_prompt_says_how_near_the_bot_may_be() -> None:
+    race = RaceDesk(2, are_seated=False)
+    race.sit_all()
+    assert race.match.note_answer(Seat(0), race.prompt, 30) is None  # it was guessed
+    race.hand_to(0, 5)
+    assert race.match.note_answer(Seat(0), race.prompt + 1, 30) is None
+    assert race.match.note_answer(Seat(0), race.prompt, 30) == 30
+    assert race.match.note_answer(Seat(0), race.prompt, 999) is None
+    assert race.match.note_answer(Seat(1), race.prompt, 30) is None
 
 
 def test_who_holds_back_its_pongs_gains_no_more_than_the_cap() -> None:

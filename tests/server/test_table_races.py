@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,7 @@ from matches.one_race import SEVEN, fitting, race_setup
 
 from seatwise.v1 import play_service_pb2 as pb
 from seatwise_referee.games.ubongo import CALL, Lay, OfferEnd, Placement
+from seatwise_server.play.distance_meter import DistanceMeter
 from seatwise_server.play.lag import STALL_BOUND_S
 from seatwise_server.play.outbox import SWEEP_S
 from seatwise_server.play.table import MOST_WAITING_COMMANDS
@@ -125,11 +127,11 @@ async def test_the_first_prompt_has_an_allowance_too_as_soon_as_the_first_pong_i
     """A ping goes out when a bot sits down, and so before any prompt, or with it."""
     room = opened()
     links = await room.seat_all()
-    lay(room, links[1], 1, SEVEN)
-    await room.pass_ms(30)
+    await room.pass_ms(31)
     assert [item.ping.number for item in links[1].items() if item.HasField("ping")] == [1]
     links[1].send(pb.PlayRequestItem(pong=pb.Pong(number=1)))
     await room.pass_ms(60)
+    lay(room, links[1], 1, SEVEN)
     links[1].submit(1, CALL, room.prompt, "call")
     await room.pass_ms(RELEASE_MS)
     (entry,) = room.entries("called")
@@ -179,6 +181,79 @@ async def test_a_window_is_as_wide_as_the_loop_has_lagged(lag_ms: int) -> None:
     assert entry.window_ms == pytest.approx(lag_ms, abs=20)
     assert [seat for seat, _ in charges(room)] == [0, 1]
     assert not room.entries("frozen")
+
+
+async def _answer_ping(room: Room, link: Link, after_ms: int) -> None:
+    link.stream.check_reader()
+    await room.pass_ms(after_ms)
+    link.send(pb.PlayRequestItem(pong=pb.Pong(number=link.new("ping")[-1].number)))
+
+
+def _meter_of(round_trip_ms: float) -> DistanceMeter:
+    return DistanceMeter(read_kernel=lambda: round_trip_ms)
+
+
+@in_virtual_time
+@pytest.mark.parametrize(("competition", "told_ms"), [("", 40), ("ladders/one", 0)])
+async def test_in_a_race_that_counts_a_bots_own_pongs_bring_nothing(competition: str, told_ms: int) -> None:
+    room = Room(setup=replace(race_setup(rounds=2), competition=competition))
+    links = await room.seat_all()
+    await _answer_ping(room, links[1], 40)
+    links[1].sit(1)
+    await room.pass_ms(1)
+    assert links[1].new("update")[-1].time.latency_ms == pytest.approx(told_ms, abs=1)
+
+
+@in_virtual_time
+async def test_the_kernels_round_trip_is_known_with_the_first_prompt_and_without_any_pong() -> None:
+    room = Room(setup=replace(race_setup(rounds=2), competition="ladders/one"))
+    room.table.start_clocks()
+    for seat in (0, 1):
+        link = room.link(seat)
+        link.stream.meter = _meter_of(70.0 * seat)
+        link.sit(seat)
+    await room.pass_ms(100)
+    lay(room, link, 1, SEVEN)
+    link.submit(1, CALL, room.prompt, "call")
+    await room.pass_ms(RELEASE_MS)
+    (call,) = room.entries("called")[0].calls
+    assert (call.charge.allowance_ms, call.charge.charged_ms) == (
+        70,
+        call.came_ms - call.charge.asked_ms - 70,
+    )
+
+
+@in_virtual_time
+async def test_a_second_nearer_link_counts_before_its_first_answer() -> None:
+    """A bot that is asked over a slow link and answers over a quick one would otherwise gain the difference."""
+    room = opened()
+    room.table.start_clocks()
+    for seat in (0, 1):
+        far = room.link(seat)
+        far.stream.meter = _meter_of(90.0)
+        far.sit(seat)
+    await room.pass_ms(100)
+    near = room.link(1)
+    near.stream.meter = _meter_of(10.0)
+    near.sit(1)
+    lay(room, near, 1, SEVEN)
+    near.submit(1, CALL, room.prompt, "call")
+    await room.pass_ms(RELEASE_MS)
+    (call,) = room.entries("called")[0].calls
+    assert call.charge.allowance_ms == 10
+
+
+@in_virtual_time
+async def test_a_bot_that_answers_quickly_is_not_far_away_in_the_next_round() -> None:
+    room = opened()
+    links = await room.seat_all()
+    await room.pass_ms(25)
+    lay(room, links[1], 1, SEVEN)
+    await _answer_ping(room, links[1], 80)
+    links[1].sit(1)
+    await room.pass_ms(1)
+    asked = links[1].new("update")[-1].time.latency_ms
+    assert 25 <= asked <= 40
 
 
 @in_virtual_time

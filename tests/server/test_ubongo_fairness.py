@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
+import pytest_asyncio
+from harness.house import House, house_in, in_memory
 from harness.proxy import proxy_to
 from harness.table import Chair
 from harness.ubongo import CALL, build
@@ -56,6 +60,13 @@ class Hiccups:
     def spoiled(self, times: list[float]) -> bool:
         """Whether one fell in that round."""
         return any(min(times) - AROUND_S < each < max(times) + AROUND_S for each in self._when)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def behind_proxy() -> AsyncIterator[House]:
+    with tempfile.TemporaryDirectory(prefix="sw-", dir=in_memory()) as folder:
+        async with house_in(Path(folder), proxies=("127.0.0.1",)) as house:
+            yield house
 
 
 @asynccontextmanager
@@ -117,7 +128,9 @@ async def one_match(house, wires: list[Wire], streams: list[Stream], hiccups: Hi
     )  # fmt: skip
 
 
-async def test_a_seat_40_ms_away_ties_with_one_1_ms_away(house):
+async def test_a_seat_40_ms_away_ties_with_one_1_ms_away(behind_proxy):
+    """Here proxies make the distances, and end TCP: so the operator says that they are there, and pongs count."""
+    house = behind_proxy
     async with (
         proxy_to(house.address, NEAR_S) as near,
         proxy_to(house.address, FAR_S) as far,

@@ -89,6 +89,7 @@ class InboundItems:
         every_change = item.sit.updates == pb.Sit.UPDATES_EVERY_CHANGE
         stream.ping_first()
         table.sit_down(item.seat, nonce, every_change, stream.outbox, at, item.sit.receipt)
+        stream.report_allowance(table, item.seat)
 
     def _submit_move(self, stream: PlayStream, table: Table, item: pb.PlayRequestItem, at: float) -> None:
         asked = item.submit_move
@@ -106,6 +107,9 @@ class InboundItems:
         except MalformedMove as malformed:
             _reject_item(stream, item, "MALFORMED", str(malformed))
         else:
+            answer_ms = table.ms_to_answer(item.seat, asked.prompt, at)
+            if answer_ms is not None:
+                stream.meter.note_answer(answer_ms)
             table.submit_move(item.seat, asked.prompt, asked.request_id, move, at)
 
     def _look_up_match(self, stream: PlayStream, item: pb.PlayRequestItem) -> None:

@@ -20,6 +20,11 @@ MOST_ANSWERS = 256
 class UpdateSource(Protocol):
     """A table, as far as the writer needs it."""
 
+    @property
+    def needs_proof(self) -> bool:
+        """Whether a bot's own word about its distance counts for nothing now."""
+        ...
+
     def encode_update(self, seat: int) -> tuple[bytes, int]:
         """Returns the present update of the seat, and the number of its open prompt (0 if the seat is not asked)."""
         ...
@@ -29,7 +34,7 @@ class UpdateSource(Protocol):
         ...
 
     def on_round_trip(self, seat: int, allowance_ms: int) -> None:
-        """Called when the first round trip was measured."""
+        """Called when a round trip was measured that is the first, or shorter than all before."""
         ...
 
     def drop_link(self, seat: int, outbox: Outbox) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable
 
 from seatwise_server.play import play_messages
-from seatwise_server.play.outbox import Draft, Outbox
+from seatwise_server.play.distance_meter import DistanceMeter
+from seatwise_server.play.outbox import Draft, Outbox, UpdateSource
 from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
 
 PING_S = 2.0
-ROUND_TRIPS = 8
-"""The number of recent round trips of which the allowance is the shortest."""
+MOST_OPEN_PINGS = 8
+"""The most pings that wait for their pongs."""
 BLOCKED_S = 10.0
 """A write that takes longer than this ends the stream, because the bot does not read."""
 
@@ -25,8 +25,10 @@ class PlayStream:
         bot: str,
         may_speak: Callable[[], bool] = lambda: True,
         on_due: Callable[[], None] | None = None,
+        meter: DistanceMeter | None = None,
     ) -> None:
         self.bot = bot
+        self.meter = meter or DistanceMeter()
         self._may_speak = may_speak
         """Whether messages may be written now; when that becomes true again, the outbox is woken."""
         self.outbox = Outbox(asyncio.get_running_loop(), on_due)
@@ -40,12 +42,21 @@ class PlayStream:
         self._write_began: float | None = None
         self._pings: dict[int, float] = {}
         self._ping_number = 0
-        self._round_trips: deque[int] = deque(maxlen=ROUND_TRIPS)
 
     @property
     def allowance_ms(self) -> int | None:
-        """The shortest recent round trip of the bot in ms; None if none was measured."""
-        return min(self._round_trips, default=None)
+        """The allowance of the bot in ms where no proof is needed; None if nothing was measured."""
+        return self.meter.allowance_ms(self._loop.time(), needs_proof=False)
+
+    def allowance_at(self, table: UpdateSource) -> int | None:
+        """Returns what is taken off the bot's charges at this table in ms; None if nothing was measured."""
+        return self.meter.allowance_ms(self._loop.time(), needs_proof=table.needs_proof)
+
+    def report_allowance(self, table: UpdateSource, seat: int) -> None:
+        """Tells the table how far away the bot of this seat is, if that is known."""
+        allowance_ms = self.allowance_at(table)
+        if allowance_ms is not None:
+            table.on_round_trip(seat, allowance_ms)
 
     async def write_all(self, write: Callable[[bytes], Awaitable[object]]) -> Refusal | None:
         """Writes the outbox until the stream is to end, and returns the reason for its end. The only writer of
@@ -78,7 +89,7 @@ class PlayStream:
 
     def _note_delivered(self, draft: Draft) -> None:
         for table, seat, prompt in draft.prompts:
-            table.on_prompt_delivered(seat, prompt, self.allowance_ms)
+            table.on_prompt_delivered(seat, prompt, self.allowance_at(table))
 
     def end(self, why: Refusal | None) -> None:
         """Ends the stream after the unwritten messages, if they are read soon; `why` is None if the bot has ended it."""
@@ -103,8 +114,10 @@ class PlayStream:
         if self._write_began is not None and now - self._write_began > BLOCKED_S:
             self.end(Refusal("SLOW_READER", f"nothing was read for {BLOCKED_S:.0f} s"))
             self._stop_writing()
-        elif self._write_began is None and len(self._pings) < ROUND_TRIPS:
+        elif self._write_began is None and len(self._pings) < MOST_OPEN_PINGS:
             self._send_ping(now)
+        if self.meter.measure_kernel(now):
+            self._report_to_all()
 
     def ping_first(self) -> None:
         """Sends the first ping when the bot sits down, so that the round trip is known before its first answer."""
@@ -121,7 +134,9 @@ class PlayStream:
         sent = self._pings.pop(number, None)
         if sent is not None:
             self._pings = {each: when for each, when in self._pings.items() if each > number}
-            is_first = not self._round_trips
-            self._round_trips.append(int((at - sent) * 1000))
-            for table, seat in list(self.outbox.seats) if is_first else ():
-                table.on_round_trip(seat, self._round_trips[0])
+            if self.meter.note_pong((at - sent) * 1000, at):
+                self._report_to_all()
+
+    def _report_to_all(self) -> None:
+        for table, seat in list(self.outbox.seats):
+            self.report_allowance(table, seat)

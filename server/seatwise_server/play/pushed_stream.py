@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from seatwise_server.play import play_messages
+from seatwise_server.play.distance_meter import DistanceMeter
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.refusal import Refusal
 
@@ -14,9 +15,13 @@ class PushedPlayStream(PlayStream):
     """A play stream for a transport that takes bytes at once, and reports when it has too many."""
 
     def __init__(
-        self, bot: str, push: Callable[[bytes], None], may_speak: Callable[[], bool] = lambda: True
+        self,
+        bot: str,
+        push: Callable[[bytes], None],
+        may_speak: Callable[[], bool] = lambda: True,
+        meter: DistanceMeter | None = None,
     ) -> None:
-        super().__init__(bot, may_speak, self._schedule_flush)
+        super().__init__(bot, may_speak, self._schedule_flush, meter)
         self._push = push
         self._is_scheduled = False
         self._over: asyncio.Future[None] = self._loop.create_future()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +15,7 @@ from seatwise_server.background_tasks import BackgroundTasks
 from seatwise_server.game_choice import GameChoice
 from seatwise_server.play.command_queue import MatchJournal
 from seatwise_server.play.delivery import Delivery, MatchEnd, end_of
+from seatwise_server.play.distance_meter import DistanceMeters
 from seatwise_server.play.inbound import InboundItems
 from seatwise_server.play.lag import EventLoopLag
 from seatwise_server.play.lease import STORE_RETRY_S, Lease
@@ -75,8 +77,15 @@ class Referee:
     """The referee of one process."""
 
     def __init__(
-        self, place: RefereeIdentity, store: Store, flusher: Flusher, lag: EventLoopLag, delivery: Delivery
+        self,
+        place: RefereeIdentity,
+        store: Store,
+        flusher: Flusher,
+        lag: EventLoopLag,
+        delivery: Delivery,
+        proxies: Collection[str] = (),
     ) -> None:
+        """`proxies` are addresses or networks of proxies, behind which bots may be at any distance."""
         self.place = place
         self.is_draining = False
         """Whether it takes no new matches."""
@@ -84,6 +93,7 @@ class Referee:
         self._loop = asyncio.get_running_loop()
         self.lease = Lease(self._loop.time)
         self.streams = PlayStreams()
+        self.meters = DistanceMeters(proxies)
         self.tables: dict[str, Table] = {}
         self.intake = InboundItems(self.tables, delivery.end_for)
         self._store = store

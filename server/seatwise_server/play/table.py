@@ -138,7 +138,17 @@ class Table:
             else:
                 self._start_clock_of_absent(seat)
 
+    def ms_to_answer(self, seat: int, prompt: int, at: float) -> int | None:
+        """Returns how long the seat took for its first answer to this prompt; None for a later answer."""
+        return self.match.note_answer(Seat(seat), prompt, self._match_ms(at))
+
     # Called by the writer of a stream
+
+    @property
+    def needs_proof(self) -> bool:
+        """See `UpdateSource`: in a race that counts, milliseconds decide."""
+        prompt = self.match.position.prompt
+        return bool(self.match.setup.competition) and prompt is not None and prompt.race
 
     def encode_update(self, seat: int) -> tuple[bytes, int]:
         """See `UpdateSource`."""

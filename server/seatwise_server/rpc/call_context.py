@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import grpc
 
+from seatwise_server.proxy_networks import ProxyNetworks
 from seatwise_server.services.authentication import Authenticator, Caller, read_bearer_token
 from seatwise_server.services.read_budget import address_of_peer
 
@@ -42,24 +43,17 @@ class CallerAddresses:
 
     def __init__(self, proxies: Collection[str] = ()) -> None:
         """`proxies` are addresses or networks of proxies, whose `x-forwarded-for` is believed."""
-        self._proxies = [ipaddress.ip_network(each, strict=False) for each in proxies]
+        self._proxies = ProxyNetworks(proxies)
 
     def peer_of(self, context: Context) -> str:
         """Returns the address of the caller in the form of gRPC: `ipv4:192.0.2.1:5123`, without the port if a proxy has told it."""
         peer = str(context.peer())
-        if not self._proxies or not self._is_proxy(address_of_peer(peer)):
+        if not self._proxies.has_address(address_of_peer(peer)):
             return peer
         for key, value in reversed(tuple(context.invocation_metadata() or ())):
             if key == "x-forwarded-for":
                 return _peer_of_address(str(value).rpartition(",")[2].strip()) or peer
         return peer
-
-    def _is_proxy(self, address: str) -> bool:
-        try:
-            parsed = ipaddress.ip_address(address)
-        except ValueError:
-            return False
-        return any(parsed in network for network in self._proxies)
 
 
 def _peer_of_address(text: str) -> str:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 
 import grpc
 
+from seatwise_server.kernel_round_trips import IS_MEASURED_HERE, PeerConnections
 from seatwise_server.play import play_requests
+from seatwise_server.play.distance_meter import DistanceMeter
 from seatwise_server.play.play_stream import PlayStream
 from seatwise_server.play.referee import Referee
 from seatwise_server.rpc.call_context import Context, authorize_call
 from seatwise_server.services.access import PLAY_METHOD
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
+from seatwise_server.services.read_budget import address_of_peer
 from seatwise_server.stream_reader import reading_beside
 
 SERVICE = "seatwise.v1.PlayService"
@@ -26,6 +30,7 @@ class PlayServicer:
         self._referee = referee
         self._authenticator = authenticator
         self._open_streams = open_streams
+        self._connections = PeerConnections()
 
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler for `grpc.aio.Server.add_generic_rpc_handlers`."""
@@ -35,7 +40,8 @@ class PlayServicer:
     async def play(self, raws: AsyncIterator[bytes], context: Context) -> None:
         """Serves one stream, from its first byte to its last."""
         caller = await authorize_call(self._authenticator, PLAY_METHOD, context)
-        stream = PlayStream(caller.bot, self._referee.lease.holds)
+        meter = self._meter_for(caller.bot, context.peer())
+        stream = PlayStream(caller.bot, self._referee.lease.holds, meter=meter)
         with (
             self._open_streams.track_stream(caller, stream),
             self._referee.streams.attach_stream(stream),
@@ -46,6 +52,12 @@ class PlayServicer:
                 await reader  # raises an error of the server
         if refusal:
             raise refusal
+
+    def _meter_for(self, bot: str, peer: str) -> DistanceMeter:
+        address, port = address_of_peer(peer), peer.rpartition(":")[2]
+        is_tcp = peer.startswith("ipv") and port.isdigit() and IS_MEASURED_HERE
+        read = partial(self._connections.round_trip_ms, address, int(port)) if is_tcp else None
+        return self._referee.meters.meter_for(bot, address, read)
 
     async def _read(self, raws: AsyncIterator[bytes], stream: PlayStream) -> None:
         """Reads until the stream ends.

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from seatwise.v1 import lobby_service_pb2 as pb
 from seatwise_server.counts import COUNTS
+from seatwise_server.kernel_round_trips import IS_MEASURED_HERE
 from seatwise_server.lobby.attendance import FIRST_REQUEST_S, AttendanceStream
 from seatwise_server.lobby.lobby import Lobby, check_limit
 from seatwise_server.play.pushed_stream import PushedPlayStream
@@ -84,10 +85,12 @@ class PlaySockets:
         """One socket, from its upgrade to its end."""
         with _reporting_errors(PLAY_METHOD, socket):
             caller = await self._authentication.authorize_socket(socket, upgrade, PLAY_METHOD, peer)
+            read_kernel = socket.round_trip_ms if IS_MEASURED_HERE else None
             stream = PushedPlayStream(
                 caller.bot,
                 lambda raw: socket.send(socket.format.encode_play_response(raw)),
                 self._referee.lease.holds,
+                self._referee.meters.meter_for(caller.bot, peer.rpartition(":")[0], read_kernel),
             )
             with (
                 self._open_streams.track_stream(caller, stream),

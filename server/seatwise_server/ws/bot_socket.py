@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from picows import WSFrame, WSListener, WSMsgType, WSTransport
 
+from seatwise_server.kernel_round_trips import read_round_trip_ms
 from seatwise_server.refusal import REFUSAL_DELIVERY_S, Refusal
 from seatwise_server.ws.message_formats import MessageFormat
 from seatwise_server.ws.refusal_frames import close_code, encode_error
@@ -113,6 +114,13 @@ class BotSocket(WSListener):
         """Sends a message of the socket's format. On a closed socket this does nothing."""
         if self._transport is not None and not self._transport.underlying_transport.is_closing():
             self._transport.send(WSMsgType.TEXT if self.format.is_text else WSMsgType.BINARY, payload)
+
+    def round_trip_ms(self) -> float | None:
+        """Returns the least round trip of the connection in ms, as the kernel knows it; None if it does not."""
+        if self._transport is None:
+            return None
+        connection = self._transport.underlying_transport.get_extra_info("socket")
+        return None if connection is None else read_round_trip_ms(connection)
 
     async def wait_for_room(self) -> None:
         """Returns when the peer reads what is sent to it."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+
+from seatwise_server.proxy_networks import ProxyNetworks
 
 MOST_SOCKETS_OF_ADDRESS = 1024
 """A machine that runs hundreds of bots has two connections for each."""
@@ -24,7 +25,7 @@ class ConnectionQuota:
         """Half, so that no single machine keeps the others out."""
         self._most_of_one = min(self._most_of_proxy, MOST_SOCKETS_OF_ADDRESS)
         self._now = now
-        self._proxies = [ipaddress.ip_network(each, strict=False) for each in proxies]
+        self._proxies = ProxyNetworks(proxies)
         self._open: Counter[str] = Counter()
         self._bad_tokens: Counter[str] = Counter()
         self._counted_from = now()
@@ -38,7 +39,7 @@ class ConnectionQuota:
             return False
         if self._open[address] < self._most_of_one and not self._has_guessed(address):
             return True
-        return self._is_proxy(address) and self._open[address] < self._most_of_proxy
+        return self._proxies.has_address(address) and self._open[address] < self._most_of_proxy
 
     def note_bad_token(self, address: str) -> None:
         """A connection of this address was refused for its token."""
@@ -64,7 +65,3 @@ class ConnectionQuota:
         if self._now() - self._counted_from >= BAD_TOKENS_S:
             self._bad_tokens.clear()
             self._counted_from = self._now()
-
-    def _is_proxy(self, address: str) -> bool:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-        return any(parsed in network for network in self._proxies)

@@ -1,0 +1,116 @@
+"""The allowance: how much of a bot's time is the network's, and is taken off its charges. Pure arithmetic.
+
+A bot that answers late looks further away than it is. No bot can look nearer than it is. So the least of all that is known
+of its distance counts, over a long time, and never more than its own quickest answers took.
+
+The best measurement is that of the kernel, which the program of a bot cannot delay. Pongs come from the bot's program: they
+count only where the kernel sees a proxy in place of the bot, and prove nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import deque
+
+HISTORY_S = 6 * 3600.0
+"""A round trip counts for at least so long after it was measured, and at most twice as long."""
+UNPROVEN_CAP_MS = 100
+"""The most that pongs alone can bring, in ms."""
+KEPT_ANSWERS = 250
+"""The number of a bot's last answers that are looked at."""
+ONE_IN_ANSWERS = 50
+"""One answer in so many may be quicker than the allowance: a delivery may be noted late on a busy machine."""
+
+
+class LeastRecent:
+    """The least of the values of the last hours: two spans of `HISTORY_S`, of which the older one is dropped."""
+
+    __slots__ = ("_before", "_began_at", "_value")
+
+    def __init__(self) -> None:
+        self._value: float | None = None
+        self._before: float | None = None
+        self._began_at: float | None = None
+
+    def note_value(self, value: float, now: float) -> bool:
+        """Notes a value at `now`, in seconds. Returns whether it is less than all that are known."""
+        least = self.least_value(now)
+        self._value = value if self._value is None else min(self._value, value)
+        return least is None or value < least
+
+    def least_value(self, now: float) -> float | None:
+        """Returns the least value at `now`; None if none is known."""
+        self._start_next_span(now)
+        known = [value for value in (self._value, self._before) if value is not None]
+        return min(known, default=None)
+
+    def _start_next_span(self, now: float) -> None:
+        if self._began_at is None:
+            self._began_at = now
+        spans = int((now - self._began_at) // HISTORY_S)
+        if spans > 0:
+            self._before = self._value if spans == 1 else None
+            self._value, self._began_at = None, self._began_at + spans * HISTORY_S
+
+
+class QuickAnswers:
+    """The quickest of a bot's last answers, each from its question to its arrival, in ms."""
+
+    __slots__ = ("_last", "_sorted")
+
+    def __init__(self) -> None:
+        self._last: deque[int] = deque()
+        self._sorted: list[int] = []
+
+    def note_answer(self, ms: int) -> None:
+        """Notes that an answer came so long after its question was sent."""
+        if len(self._last) == KEPT_ANSWERS:
+            del self._sorted[bisect_left(self._sorted, self._last.popleft())]
+        self._last.append(ms)
+        insort(self._sorted, ms)
+
+    @property
+    def quick_ms(self) -> int | None:
+        """The longest distance that the answers allow: all but one in `ONE_IN_ANSWERS` took at least so long."""
+        return self._sorted[len(self._sorted) // ONE_IN_ANSWERS] if self._sorted else None
+
+
+class BotDistance:
+    """The distance of one bot at one place, as far as it is known."""
+
+    __slots__ = ("_answers", "_kernel", "_pongs")
+
+    def __init__(self) -> None:
+        self._kernel = LeastRecent()
+        self._pongs = LeastRecent()
+        self._answers = QuickAnswers()
+
+    def note_kernel(self, round_trip_ms: float, now: float) -> bool:
+        """Notes the least round trip of a connection of the bot, as the kernel knows it. `now` is in seconds.
+
+        Returns whether the bot is nearer than was known.
+        """
+        return self._kernel.note_value(round_trip_ms, now)
+
+    def note_pong(self, round_trip_ms: float, now: float) -> bool:
+        """Notes how long a pong took. `now` is in seconds. Returns whether the bot is nearer than was known."""
+        return self._pongs.note_value(round_trip_ms, now)
+
+    def note_answer(self, ms: int) -> None:
+        """Notes that an answer came so long after its question was sent."""
+        self._answers.note_answer(ms)
+
+    def proven_ms(self, now: float) -> int | None:
+        """Returns the allowance by the kernel's measurements, in whole ms; None as long as there are none."""
+        return self._bounded_ms(self._kernel.least_value(now))
+
+    def unproven_ms(self, now: float) -> int | None:
+        """Returns the allowance by pongs alone, in whole ms; None as long as there are none."""
+        least_ms = self._bounded_ms(self._pongs.least_value(now))
+        return None if least_ms is None else min(UNPROVEN_CAP_MS, least_ms)
+
+    def _bounded_ms(self, least_ms: float | None) -> int | None:
+        if least_ms is None:
+            return None
+        quick_ms = self._answers.quick_ms
+        return int(least_ms) if quick_ms is None else min(int(least_ms), quick_ms)
