@@ -25,6 +25,7 @@ from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ubongo import CALL, CARDS, Lay, OfferEnd, Placement, UbongoCard
 from seatwise_referee.journal import encode_entry
 from seatwise_referee.match import Match
+from seatwise_server.play.distance_meter import DistanceMeter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,6 +138,8 @@ async def story(
 
 
 async def measure(room: Room, link: Link) -> None:
+    """The viewer is far away, so calls of others are held for long."""
+    link.stream.meter = DistanceMeter(read_kernel=lambda: ROUND_TRIP_MS)
     link.stream.check_reader()
     await room.pass_ms(ROUND_TRIP_MS)
     link.send(pb.PlayRequestItem(pong=pb.Pong(number=1)))
