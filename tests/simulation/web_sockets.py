@@ -19,6 +19,7 @@ from seatwise.link.endpoint import Endpoint
 from seatwise.link.security import Security
 from seatwise.link.web_socket_wire import WebSocketWire
 from seatwise.v1.play_service_pb2 import PlayResponse
+from seatwise_server.kernel_round_trips import MIN_RTT
 from seatwise_server.refusal import Refusal
 from seatwise_server.ws.bot_socket import BotSocket
 from seatwise_server.ws.upgrade_request import PLAY_PATH, Upgrade, UpgradeRules, check_upgrade
@@ -28,6 +29,8 @@ from simulation.network import End, Link
 CALLER_PATIENCE_S = 7.0
 SERVER_PATIENCE_S = 15.0
 CONNECT_S = 3.0
+ROUND_TRIP_US = 300
+"""The least that a link takes, there and back, in microseconds."""
 WINDOW = 64
 """Frames that may be unread before the writer is told to pause."""
 
@@ -74,6 +77,14 @@ class Frame:
         return self.payload
 
 
+class TcpSocket:
+    """The socket of a link, as the server asks it for its round trip."""
+
+    def getsockopt(self, *_: int) -> bytes:
+        """Returns what the kernel knows of it."""
+        return MIN_RTT.pack(ROUND_TRIP_US)
+
+
 class Transport:
     """One end of a WebSocket, as picows' transport; frames are given to its listener."""
 
@@ -90,6 +101,10 @@ class Transport:
         """What has come while it was not read."""
         self._is_closing = False
         end.on_message, end.on_lost = self._take, self._lost
+
+    def get_extra_info(self, _: str) -> TcpSocket:
+        """Returns the socket, as far as its round trip is concerned."""
+        return TcpSocket()
 
     # As picows' transport
 
