@@ -25,7 +25,7 @@ from seatwise.recorded_deal import RecordedDeal
 from seatwise.standings import PlayedMatch, Results, Standing
 from seatwise_referee.game import BadOptions, Options
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.setup import Setup
+from seatwise_referee.setup import MEASURED, PRICED, Setup
 
 if TYPE_CHECKING:
     from asyncio import Runner
@@ -46,6 +46,7 @@ def play(
     is_rotating: bool = True,
     on_match: Callable[[PlayedMatch], None] | None = None,
     deal: RecordedDeal | None = None,
+    times: str = PRICED,
 ) -> Results:
     """Play a series of matches in this process, without a server.
 
@@ -63,6 +64,8 @@ def play(
         is_rotating: Whether the bots change seats from match to match, through all orders.
         on_match: A function that is called with each match as soon as it is over.
         deal: A deal out of a record, which is played again in every match. The bots then sit as they are given.
+        times: In a race, "priced" charges a bot for what it does, so that the machine does not matter. "measured" charges
+            the real time in which it builds.
 
     Returns:
         The matches and the standings. `print` shows them as a table.
@@ -80,11 +83,11 @@ def play(
     if _is_inside_a_loop():
         return _in_a_thread(lambda: play(
             bots, game=game, matches=matches, seed=seed, options=options, records=records,
-            is_rotating=is_rotating, on_match=on_match, deal=deal,
+            is_rotating=is_rotating, on_match=on_match, deal=deal, times=times,
         ))  # fmt: skip
     if deal is not None:
         game, options, is_rotating = deal.setup.game, deal.setup.options, False
-    series = _Series(game, bots, options or {}, matches, seed, is_rotating, deal)
+    series = _Series(game, bots, options or {}, matches, seed, is_rotating, deal, times)
     played = []
     with ExitStack() as stack:
         wait = stack.enter_context(LocalWaiter())
@@ -114,8 +117,11 @@ class _Series:
         seed: Seed | None,
         is_rotating: bool,
         deal: RecordedDeal | None,
+        times: str,
     ) -> None:
-        find_kit(game)
+        if times not in (PRICED, MEASURED):
+            raise UsageError(f"times: must be {PRICED} or {MEASURED}, not {times!r:.20}")
+        self._times = times if find_kit(game).has_races else ""
         if deal is not None and len(deal.setup.bots) != len(bots):
             raise UsageError(
                 f"the recorded match has {len(deal.setup.bots)} seats, and {len(bots)} bots are given"
@@ -142,7 +148,7 @@ class _Series:
         """Return the set-up of one match."""
         if self._deal is not None:
             bots = tuple(f"bots/{slug_of_name(name)}/versions/local" for name in self.names)
-            return replace(self._deal.setup, bots=bots)
+            return replace(self._deal.setup, bots=bots, times=self._times)
         return Setup(
             match=f"matches/{self._derive_bytes(number, 'name').hex()[:16]}",
             game=self._game.name,
@@ -154,6 +160,7 @@ class _Series:
             time_control=local_time_control(self._game.name),
             seed=self._derive_bytes(number, "seed"),
             durability="none",
+            times=self._times,
         )
 
     def make_players(self, number: int) -> list[LocalPlayer]:

@@ -1,8 +1,9 @@
 """A race at a local table, in virtual time: the seat with the least charged time is asked next.
 
-An answer of a bot costs one millisecond, or the time that the bot declares by yielding `Thought(ms)` before it. So the
-machine does not matter, and with a seed a match is the same each time. A thought takes its time like an answer: a bot
-that thinks without end is not asked any more when the round is over.
+Times are priced or measured. Priced: an answer of a bot costs one millisecond, or the time that the bot declares by yielding
+`Thought(ms)` before it. The work that the bot does in functions with a price comes on top (`work_price.py`). So the machine
+does not matter, and with a seed a match is the same each time. Measured: a step costs the real time in which the bot makes it.
+A thought takes its time like an answer: a bot that thinks without end is not asked any more when the round is over.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from seatwise.race_steps import StepKind, kind_of_step
 from seatwise.rate import SendRate
 from seatwise_referee.game import RaceGame, Seat
 
+US_PER_MS: Final = 1000
 COST_MS: Final = 1
 """The cost of an answer without a declared thought, and the least cost of a thought."""
 
@@ -33,6 +35,8 @@ class Builder:
     rate: SendRate = field(default_factory=SendRate)
     unsaid: dict[StepKind, Any] = field(default_factory=dict)
     """The newest layout and offer that are not yet sent, because they came too soon after the last ones."""
+    owed_us: int = 0
+    """The part of its costs that is not charged yet: work since it was asked, and what is less than a millisecond."""
     has_thought: bool = False
     """Whether a thought has already paid for its next answer."""
     is_done: bool = False
@@ -48,11 +52,14 @@ class LocalRace:
         builders: list[Builder],
         ask: Callable[[Builder], Any],
         submit: Callable[[Seat, Any, int], None],
+        *,
+        is_measured: bool = False,
     ) -> None:
         self._rules = rules
         self._last_move = method.last_move
         self._ask = ask
         self._submit = submit
+        self._is_measured = is_measured
         self._events: list[tuple[int, Seat, int, Any]] = []
         self._count = 0
         self._builders = {builder.seat: builder for builder in builders}
@@ -80,9 +87,10 @@ class LocalRace:
         """Ask the bot. Its seat is due when the cost of its step has passed."""
         step = self._ask(builder)
         builder.is_done = step is None or (not isinstance(step, Thought) and self._rules.is_call(step))
-        self._push_event(
-            at_ms + _cost_ms(builder, step), builder.seat, self._last_move if step is None else step
-        )
+        if not self._is_measured:
+            builder.owed_us += US_PER_MS * _price_ms(builder, step)
+        cost_ms, builder.owed_us = divmod(builder.owed_us, US_PER_MS)
+        self._push_event(at_ms + cost_ms, builder.seat, self._last_move if step is None else step)
 
     def _push_event(self, at_ms: int, seat: Seat, move: Any) -> None:
         self._count += 1
@@ -109,8 +117,8 @@ class LocalRace:
             self._submit(builder.seat, builder.unsaid.pop(kind), at_ms)
 
 
-def _cost_ms(builder: Builder, step: Any) -> int:
-    """Return the cost of a step: a thought costs what it declares, an answer after a thought nothing."""
+def _price_ms(builder: Builder, step: Any) -> int:
+    """Return the price of a step: a thought costs what it declares, an answer after a thought nothing."""
     is_paid, builder.has_thought = builder.has_thought, isinstance(step, Thought)
     if isinstance(step, Thought):
         return max(step.ms, COST_MS)

@@ -19,6 +19,7 @@ from seatwise.local_race import Builder, LocalRace, close_generator
 from seatwise.offer import Offer
 from seatwise.result import Result, result_of
 from seatwise.standings import PlayedMatch
+from seatwise.work_price import WORK
 from seatwise_referee import record
 from seatwise_referee.effects import Effect, RejectRequest, WakeAt, WriteEntry
 from seatwise_referee.ending import VoidReason
@@ -27,7 +28,7 @@ from seatwise_referee.games.registry import GAMES
 from seatwise_referee.hosted.hosted_game import GameFault
 from seatwise_referee.journal import Entry, Finished, Voided, encode_entry
 from seatwise_referee.match import Match
-from seatwise_referee.setup import Setup
+from seatwise_referee.setup import MEASURED, Setup
 from seatwise_referee.shuffle import commitment_to
 from seatwise_referee.time_control import TimeControl
 
@@ -35,6 +36,7 @@ FREE_MS = 60_000
 """No bot runs out of it: the clock of a local table stops before that."""
 
 NS_PER_MS = 1_000_000
+NS_PER_US = 1000
 END: Final = object()
 """Marks the end of a bot's generator."""
 STRIKE = "a time-out: its default move is played"
@@ -197,7 +199,8 @@ class LocalTable:
                 )
 
         ask = partial(self._next_step, method)
-        race = LocalRace(self._kit.race_rules, method, builders, ask, submit)
+        is_measured = self._setup.times == MEASURED
+        race = LocalRace(self._kit.race_rules, method, builders, ask, submit, is_measured=is_measured)
         while self._is_open(prompt):
             due_ms = race.next_ms
             if due_ms is None or self._wake_at_ms <= start_ms + due_ms:
@@ -226,7 +229,7 @@ class LocalTable:
 
     def _next_step(self, method: RaceMethod, builder: Builder) -> Any:
         self._moves[builder.seat] += 1
-        started_ns = perf_counter_ns()
+        started_ns, before_us = perf_counter_ns(), WORK.spent_us
         try:
             answer = self._next_of(builder.generator)
             return None if answer is END else builder.reader.read_step(answer)
@@ -234,7 +237,10 @@ class LocalTable:
             self._failed_to_build(builder.seat, method, error)
             return None
         finally:
-            self._thought_ns[builder.seat] += perf_counter_ns() - started_ns
+            taken_ns = perf_counter_ns() - started_ns
+            self._thought_ns[builder.seat] += taken_ns
+            is_measured = self._setup.times == MEASURED
+            builder.owed_us += taken_ns // NS_PER_US if is_measured else WORK.spent_us - before_us
 
     def _next_of(self, generator: Any) -> Any:
         if hasattr(generator, "__anext__"):

@@ -1,6 +1,7 @@
 """Ubongo for authors of bots: cards, views, layouts, and the geometry of the rules.
 
-These are the functions of the referee itself, so a bot can check a layout before it yields it:
+These are the functions of the referee itself, so a bot can check a layout before it yields it. At a local table each call
+has a price in virtual time (`seatwise.ubongo_prices`):
 
     >>> from seatwise.ubongo import Card, Placement, fitting_beside, is_fitting
     >>> one, other = Card.parse("1-01"), Card.parse("1-02")
@@ -15,6 +16,7 @@ These are the functions of the referee itself, so a bot can check a layout befor
 
 from seatwise.building import Thought
 from seatwise.drawing import draw
+from seatwise.ubongo_prices import fitting_beside, fitting_places, is_fitting, overlapping, touch
 from seatwise_referee.games.ubongo import (
     BOUND,
     CARDS,
@@ -28,16 +30,11 @@ from seatwise_referee.games.ubongo import (
     Symbols,
     Touch,
     cells,
-    fitting_beside,
-    fitting_places,
-    is_fitting,
-    touch,
 )
 from seatwise_referee.games.ubongo import HAND_SIZE as HAND
 from seatwise_referee.games.ubongo import BuiltLayout as Built
 from seatwise_referee.games.ubongo import UbongoCard as Card
 from seatwise_referee.games.ubongo import UbongoView as View
-from seatwise_referee.games.ubongo.geometry import overlapping
 
 __all__ = [
     "BOUND",

@@ -82,9 +82,11 @@ def build_record(setup: Setup, entries: Iterable[Entry]) -> dict[str, Json]:
 
 def record_header(setup: Setup, nonces: Sequence[bytes | None]) -> dict[str, Json]:
     """Return the header of a record: all that is fixed when the cards are dealt."""
-    in_set: dict[str, Json] = {"deal_set": setup.deal_set.to_json()} if setup.deal_set else {}
+    more: dict[str, Json] = {"deal_set": setup.deal_set.to_json()} if setup.deal_set else {}
+    if setup.times:
+        more["times"] = setup.times
     return {
-        **in_set,
+        **more,
         "format": RECORD_FORMAT,
         "match": setup.match,
         "game": setup.game,

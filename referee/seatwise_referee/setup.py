@@ -14,6 +14,10 @@ JOURNAL_FORMAT = "seatwise.journal/1"
 """The format of setups and entries. It changes when an older referee could not continue a newer journal."""
 
 
+PRICED, MEASURED = "priced", "measured"
+"""The kinds of times of a race at a local table: prices for what a bot does, or real time."""
+
+
 @dataclass(frozen=True, slots=True)
 class DealSet:
     """The place of a match in its set of duplicate deals. It holds the seed of the set, so it is secret."""
@@ -69,6 +73,9 @@ class Setup:
     competition: str = ""
     """The competition for which the result counts: ladders/{id} or leagues/{id}; empty for none."""
 
+    times: str = ""
+    """In races at a local table, "priced" or "measured"; empty elsewhere, where times are real."""
+
     def deals_from(self, nonces: Iterable[bytes | None]) -> bytes:
         """Return the seed of the match's deals, given the nonces by seat."""
         if self.deal_set:
@@ -80,6 +87,8 @@ class Setup:
         more: dict[str, Json] = {"deal_set": self.deal_set.to_json()} if self.deal_set else {}
         if self.competition:
             more["competition"] = self.competition
+        if self.times:
+            more["times"] = self.times
         return {
             "match": self.match,
             "game": self.game,
@@ -107,4 +116,5 @@ class Setup:
             durability=str(json["durability"]),
             deal_set=DealSet.from_json(in_set) if in_set else None,
             competition=str(json.get("competition", "")),
+            times=str(json.get("times", "")),
         )

@@ -10,11 +10,30 @@ from typing import Any
 import pytest
 
 import seatwise
+from seatwise import local_table
 from seatwise.bot_errors import UsageError
 from seatwise.cli import main
 from seatwise.rate import BURST
 from seatwise.samples.ubongo_solver import solve
-from seatwise.ubongo import GOAL, Call, Lay, Layout, OfferEnd, Thought, View, draw
+from seatwise.ubongo import (
+    CARDS,
+    GOAL,
+    Call,
+    Lay,
+    Layout,
+    OfferEnd,
+    Placement,
+    Thought,
+    View,
+    draw,
+    fitting_beside,
+    fitting_places,
+    is_fitting,
+    overlapping,
+    touch,
+)
+from seatwise.ubongo_prices import FITTING_BESIDE_US, LAYOUT_CARD_US, TOUCH_US
+from seatwise.work_price import WORK
 
 
 def best_of(view: View) -> Layout:
@@ -113,9 +132,9 @@ def test_the_round_ends_when_nobody_has_anything_to_say_any_more() -> None:
     assert match.rounds == ((4, 4, 4),) * 6
 
 
-@pytest.mark.parametrize(("sample", "seed"), [("solver", 8), ("random", 6)])
+@pytest.mark.parametrize(("sample", "seed", "last"), [("solver", 8, 6), ("random", 6, 5)])
 def test_a_sample_that_finds_no_seven_offers_the_end_as_who_has_nothing_to_say(
-    sample: str, seed: int, tmp_path: Path
+    sample: str, seed: int, last: int, tmp_path: Path
 ) -> None:
     class Silent(seatwise.Bot):
         def build(self, _: View) -> Iterator[Any]:
@@ -123,7 +142,7 @@ def test_a_sample_that_finds_no_seven_offers_the_end_as_who_has_nothing_to_say(
 
     match = played(sample, Silent, rounds=6, seed=seed, records=tmp_path / "records")
     entries = json.loads((tmp_path / "records").read_text())["entries"]
-    assert match.rounds == (*[(10, 0)] * 5, (6, 0))
+    assert match.rounds == (*[(10, 0)] * 5, (last, 0))
     assert [entry["reason"] for entry in entries if entry["kind"] == "agreed"] == ["OFFERED"]
     assert match.failures == (0, 0)
 
@@ -168,6 +187,100 @@ def test_thoughts_add_up_and_each_takes_a_millisecond_at_least() -> None:
 
     assert played(Thinking, JustInTime).points == (10, 10)
     assert played(Thinking, TooLate).points == (10, 0)
+
+
+# --- Prices, and measured time -------------------------------------------------------------------------
+
+
+def called_at(record: Path) -> list[int]:
+    entries = json.loads(record.read_text())["entries"]
+    return [call["charged_ms"] for entry in entries if entry["kind"] == "called" for call in entry["calls"]]
+
+
+class Searching(seatwise.Bot):
+    """Declares nothing, and looks at so many contacts of two cards before it calls."""
+
+    looks = 0
+
+    def build(self, view: View) -> Iterator[Any]:
+        one, other = (Placement(side.card, 0, 0, 0) for side in view.hand[:2])
+        layout = best_of(view)
+        for _ in range(self.looks):
+            touch(one, "ABCDEF", other, "ABCDEF")
+        yield layout
+        yield Call()
+
+
+class SearchingMore(Searching):
+    looks = 100_000
+
+
+def test_more_search_costs_more_although_nothing_is_declared(tmp_path: Path) -> None:
+    assert played(Searching, SearchingMore, is_rotating=False).points == (10, 0)
+    played(SearchingMore, SearchingMore, records=tmp_path / "records")
+    late = called_at(tmp_path / "records")
+    played(Searching, Searching, records=tmp_path / "records")
+    assert [more - less for more, less in zip(late, called_at(tmp_path / "records"), strict=True)] == [
+        SearchingMore.looks * TOUCH_US // 1000
+    ] * 2
+
+
+@pytest.mark.parametrize("ask", [fitting_places, fitting_beside, is_fitting, overlapping, touch])
+def test_each_geometry_call_has_its_price(ask: Any) -> None:
+    symbols = dict.fromkeys(CARDS[:4], "ABCDEF")
+    layout = tuple(Placement(card, 3 * number, 0, 0) for number, card in enumerate(CARDS[:3]))
+    calls = {
+        fitting_places: ((layout, CARDS[3], symbols), 3 * FITTING_BESIDE_US),
+        fitting_beside: ((layout[0], "ABCDEF", CARDS[3], "ABCDEF"), FITTING_BESIDE_US),
+        is_fitting: ((layout, symbols), 3 * LAYOUT_CARD_US),
+        overlapping: ((layout,), 3 * LAYOUT_CARD_US),
+        touch: ((layout[0], "ABCDEF", layout[1], "ABCDEF"), TOUCH_US),
+    }
+    arguments, price_us = calls[ask]
+    before_us = WORK.spent_us
+    ask(*arguments)
+    assert WORK.spent_us - before_us == price_us
+
+
+def test_measured_time_is_charged_in_place_of_prices_and_the_record_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0]
+    monkeypatch.setattr(local_table, "perf_counter_ns", lambda: clock[0])
+
+    class Quick(seatwise.Bot):
+        ms = 3
+
+        def build(self, view: View) -> Iterator[Any]:
+            layout = best_of(view)
+            yield Thought(5000)
+            clock[0] += self.ms * 1_000_000
+            yield layout
+            yield Call()
+
+    class Slow(Quick):
+        ms = 40
+
+    file = tmp_path / "records"
+    assert played(Quick, Slow, records=file, times="measured").points == (10, 0)
+    assert (json.loads(file.read_text())["times"], called_at(file)) == ("measured", [Quick.ms])
+    assert main(["verify", str(file)]) == 0
+    assert played(Quick, Slow, records=file).points == (10, 10)
+    assert json.loads(file.read_text())["times"] == "priced"
+
+
+def test_only_a_race_has_two_kinds_of_times_and_no_third_is_known(tmp_path: Path) -> None:
+    seatwise.play(["random"] * 2, options={"rounds": 1}, records=tmp_path / "records")
+    assert "times" not in json.loads((tmp_path / "records").read_text())
+    with pytest.raises(UsageError, match="times: must be priced or measured, not 'guessed'"):
+        played(Thinking, Later, times="guessed")
+
+
+def test_the_default_deck_tells_the_sample_bots_apart() -> None:
+    names = ["solver", "first-fit", "random"]
+    solver, *others = seatwise.play(names, game="ubongo", matches=24, seed=5).standings
+    assert solver.bot == "solver"
+    assert solver.interval[0] > max(other.interval[1] for other in others)
 
 
 def test_what_a_bot_raises_costs_it_the_rest_of_that_round_only(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,6 @@ ONE_MEANING = {
     "FRAME_WRITER": "what writes the positions of a game for replays",
     "HAND_SIZE": "the cards that a game deals to each seat",
     "KIT": "what the product knows of a game",
-    "LOOK_MS": "the virtual time of a sample bot for each layout that it tries",
     "PROGRESS_EVERY_S": "seconds between two lines of progress",
     "T": "a type variable",
     "TEXTS": "the texts of all cards of a game",

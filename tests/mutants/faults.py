@@ -1278,6 +1278,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/referee/test_ubongo_house_decks.py",),
     ),
     Fault(
+        "a local table charges nothing for a search that a bot does not declare",
+        "client_sdk/seatwise/local_table.py",
+        "else WORK.spent_us - before_us",
+        "else 0",
+        ("tests/client_sdk/test_play_ubongo.py",),
+    ),
+    Fault(
         "an uncounted touch",
         "referee/seatwise_referee/games/ubongo/geometry.py",
         "if first < 0 or others[first] != own[meets_first] or others[second] != own[meets_second]:",

@@ -25,7 +25,7 @@ EPILOG = """\
 Each BOT is a sample of the game, such as random, or your own class as FILE.py:CLASS. `seatwise games` lists the
 games and their samples. The bots change seats from match to match. A race is played in virtual time, so a slow
 machine changes nothing: an answer costs one millisecond, or the thinking time that the bot declares by
-`yield Thought(ms)`. Example:
+`yield Thought(ms)`, and each call of a function with a price costs this price. Example:
 
   seatwise play GAME mybot.py:MyBot random random --matches 100 --seed 7
 """
@@ -51,6 +51,10 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--option", action="append", default=[], type=parse_game_option, metavar="NAME=VALUE",
         help="option of the game, such as rounds=1; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--time", choices=["priced", "measured"], default="priced",
+        help="in a race, charge a bot for what it does, or for the real time that it takes (default: %(default)s)",
     )  # fmt: skip
     _add_recorded(parser)
     decks.add_to(parser)
@@ -127,6 +131,7 @@ def run(arguments: Namespace) -> int:
             records=arguments.records,
             on_match=on_match,
             deal=deal,
+            times=arguments.time,
         )
     if arguments.json:
         _print_json(results)

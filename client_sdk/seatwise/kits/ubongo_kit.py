@@ -98,9 +98,10 @@ KIT: Final = GameKit(
         )
     },
     samples={
-        "first-fit": "seatwise.samples.ubongo_first_fit:FirstFit",
         "random": "seatwise.samples.ubongo_random:RandomBuilder",
+        "first-fit": "seatwise.samples.ubongo_first_fit:FirstFit",
         "patient": "seatwise.samples.ubongo_patient:PatientBuilder",
+        "beam": "seatwise.samples.ubongo_beam:Beam",
         "solver": "seatwise.samples.ubongo_solving:Solver",
     },
     queues=(CasualQueue("casual-ubongo", 4),),

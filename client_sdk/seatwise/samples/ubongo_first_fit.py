@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from seatwise import Bot
-from seatwise.ubongo import GOAL, Call, Layout, OfferEnd, Side, Thought, View, fitting_places
+from seatwise.ubongo import GOAL, Call, Layout, OfferEnd, Side, View, fitting_places
 
 
 class FirstFit(Bot):
     """Builds without a search."""
 
-    def build(self, view: View) -> Iterator[Layout | Call | OfferEnd | Thought]:
+    def build(self, view: View) -> Iterator[Layout | Call | OfferEnd]:
         """Yield a layout after each card, then a call or an offer to end the round."""
         laid = 0
         for layout in lay_first_fits(view.hand):

@@ -18,6 +18,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from seatwise.ubongo_prices import fitting_beside, touch
 from seatwise_referee.games.ubongo import (
     GOAL,
     HOUSE_DECK,
@@ -30,8 +31,6 @@ from seatwise_referee.games.ubongo import (
     UbongoCard,
     deal_hands,
     deck_of_round,
-    fitting_beside,
-    touch,
 )
 
 if TYPE_CHECKING:

@@ -71,6 +71,7 @@ def setup_of(record: dict[str, Any]) -> Setup:
         seed=bytes.fromhex(record["seed"]),
         durability=record["durability"],
         deal_set=_deal_set(record),
+        times=record.get("times", ""),
     )
 
 

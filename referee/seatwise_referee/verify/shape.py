@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from seatwise_referee.ending import Ending
+from seatwise_referee.setup import MEASURED, PRICED
 from seatwise_referee.verify.fault import BadRecord, quote_value
 
 Check: TypeAlias = Callable[[Any, str], None]
@@ -179,7 +180,8 @@ RECORD = object_with(
     may_have={
         "deal_set": object_with(
             {"name": any_text, "number": whole_number(1), "size": whole_number(1), "seed": hex_digest}
-        )
+        ),
+        "times": one_of(PRICED, MEASURED),
     },
 )
 
