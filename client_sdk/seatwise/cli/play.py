@@ -25,7 +25,7 @@ EPILOG = """\
 Each BOT is a sample of the game, such as random, or your own class as FILE.py:CLASS. `seatwise games` lists the
 games and their samples. The bots change seats from match to match. A race is played in virtual time, so a slow
 machine changes nothing: an answer costs one millisecond, or the thinking time that the bot declares by
-`yield Thought(ms)`, and each call of a function with a price costs this price. Example:
+`yield Thought(ms)`. Each call of a function with a price costs this price on top. Example:
 
   seatwise play GAME mybot.py:MyBot random random --matches 100 --seed 7
 """
