@@ -12,12 +12,11 @@ from typing import Any
 from seatwise.bot import BotFactory
 from seatwise.cli.load import load_bot, load_version
 from seatwise.failures import Failure
-from seatwise.kits import KITS
 from seatwise.local import complete_game_options, derive_series_key, slug_of_name
-from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
+from seatwise.local_table import LocalPlayer, LocalTable, local_time_control, local_times
 from seatwise.standings import PlayedMatch
 from seatwise_referee.games.registry import GAMES
-from seatwise_referee.setup import PRICED, DealSet, Setup
+from seatwise_referee.setup import DealSet, Setup
 
 OLD, NEW = 0, 1
 """The places of the two versions among the bots of a plan. The opponents follow."""
@@ -146,7 +145,7 @@ class BlockPlayer:
             time_control=local_time_control(game.name),
             seed=self._derive(number, f"seed/{place}"),
             durability="none",
-            times=PRICED if KITS[game.name].has_races else "",
+            times=local_times(game.name),
             deal_set=DealSet(f"sets/{name}", place + 1, size, self._derive(number, "deal")),
         )
 

@@ -20,7 +20,7 @@ from seatwise.bot import BotFactory, check_bot
 from seatwise.bot_errors import UsageError
 from seatwise.failures import Failure, Failures
 from seatwise.kits import DEFAULT_GAME, find_kit
-from seatwise.local_table import LocalPlayer, LocalTable, local_time_control
+from seatwise.local_table import LocalPlayer, LocalTable, local_time_control, local_times
 from seatwise.recorded_deal import RecordedDeal
 from seatwise.standings import PlayedMatch, Results, Standing
 from seatwise_referee.game import BadOptions, Options
@@ -121,7 +121,8 @@ class _Series:
     ) -> None:
         if times not in (PRICED, MEASURED):
             raise UsageError(f"times: must be {PRICED} or {MEASURED}, not {times!r:.20}")
-        self._times = times if find_kit(game).has_races else ""
+        find_kit(game)
+        self._times = local_times(game, times)
         if deal is not None and len(deal.setup.bots) != len(bots):
             raise UsageError(
                 f"the recorded match has {len(deal.setup.bots)} seats, and {len(bots)} bots are given"

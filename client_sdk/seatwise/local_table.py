@@ -28,7 +28,7 @@ from seatwise_referee.games.registry import GAMES
 from seatwise_referee.hosted.hosted_game import GameFault
 from seatwise_referee.journal import Entry, Finished, Voided, encode_entry
 from seatwise_referee.match import Match
-from seatwise_referee.setup import MEASURED, Setup
+from seatwise_referee.setup import MEASURED, PRICED, Setup
 from seatwise_referee.shuffle import commitment_to
 from seatwise_referee.time_control import TimeControl
 
@@ -50,6 +50,11 @@ def local_time_control(game: str) -> TimeControl:
     return TimeControl(
         free_ms=free_ms, bank_ms=0, grace_ms=0, setup_ms=FREE_MS, allowance_cap_ms=0, handover_ms=0
     )
+
+
+def local_times(game: str, times: str = PRICED) -> str:
+    """Return the kind of times for the set-up of a match at a local table. Only a game with races has one."""
+    return times if KITS[game].has_races else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Any
 from seatwise.bot import BotFactory
 from seatwise.cli.load import load_bot, load_version
 from seatwise.failures import Failure
-from seatwise.local_table import LocalPlayer, LocalTable
+from seatwise.local_table import LocalPlayer, LocalTable, local_times
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.setup import DealSet, Setup
 from seatwise_referee.shuffle import seed_in_set
@@ -68,6 +68,7 @@ class LocalSeason:
             time_control=self.league.time,
             seed=self.derive_bytes("seed", scheduled.id),
             durability="none",
+            times=local_times(game.name),
             competition=self.name,
         )
         if scheduled.deal is None:
