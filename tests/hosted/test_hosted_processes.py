@@ -51,7 +51,19 @@ class Crashes(Nice):
         if len(state) == 3: os.kill(os.getpid(), 11)
         return (*state, move)
 
-def games(): return [Nice, Long, Hangs, Crashes]
+class Eats(Nice):
+    name = "eats"
+    def play_move(self, state, move, chance):
+        while len(state) == 3: bytearray(2**30)
+        return (*state, move)
+
+class Interrupts(Nice):
+    name = "interrupts"
+    def play_move(self, state, move, chance):
+        if len(state) == 3: raise KeyboardInterrupt
+        return (*state, move)
+
+def games(): return [Nice, Long, Hangs, Crashes, Eats, Interrupts]
 
 with open(os.environ["IMPORTED_BY"], "a") as told: told.write(f"{os.getpid()}\\n")
 """
@@ -81,7 +93,7 @@ async def served(
     install_package(packages, "four_games", SOURCE, "four = four_games:games")
     install_package(packages, "killer", KILLS_ITS_PLAYER, "killer = killer:Killer")
     install_package(packages, "gone", "import os; os._exit(3)", "gone = gone:Game")
-    process = ServerProcess(tmp_path / "data", *request.param)
+    process = ServerProcess(tmp_path / "data", "--max-memory", "600M", *request.param)
     process.data.mkdir()
     process.env = {**os.environ, "PYTHONPATH": str(packages), "IMPORTED_BY": str(tmp_path / "imported")}
     await process.start()
@@ -129,9 +141,10 @@ async def test_what_stops_the_process_voids_its_own_match_and_no_other(
     match, fourth = await begin(house, "nice")
     assert (await house.admin.over(match, within_s=60)).result.points
     await end([*first, *long, *second, *third, *fourth])
-    match, fifth = await begin(house, "killer")
-    assert (await house.admin.over(match, within_s=60)).void_reason == "GAME_FAULT"
-    await end(fifth)
+    for game in ("eats", "interrupts", "killer"):
+        match, playing = await begin(house, game)
+        assert (await house.admin.over(match, within_s=60)).void_reason == "GAME_FAULT"
+        await end(playing)
     ended = [line["match"] for line in process.log if line["event"] == "hosted_referee_ended"]
     assert len(ended) == 2
     assert ended[0] == ""

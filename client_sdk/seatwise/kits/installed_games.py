@@ -120,7 +120,7 @@ def _learn_facts(packages: Sequence[_Package]) -> Sequence[PackageFacts]:
     facts = _describe_packages(packages)
     for package, found in zip(packages, facts, strict=True):
         for fault in found.faults:
-            log.warning("the game %s is not hosted: %s", package.entry, fault)
+            log.info("the game %s is not hosted: %s", package.entry, fault)
     text = json.dumps({"packages": asked, "facts": [each.to_json() for each in facts]})
     if len(text) <= LONGEST_FACTS:
         os.environ[FACTS_VARIABLE] = text

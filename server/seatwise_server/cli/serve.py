@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from seatwise_server.hosted_guard import HostedGuard
 
 DAY_S = 24 * 3600
+HOSTED_MEMORY_SHARE = 0.5
+"""The default limit of the process of games from outside, as a share of that of any other process."""
+STEP_MEMORY_SHARE = 0.8
+"""The share of that limit which the process may have during a step of a game from outside; the rest is for our own code."""
 START_AGAIN = 75
 MOST_GUESTS = 1000
 """The exit code of a server that has stopped only to be started again: EX_TEMPFAIL of sysexits.h."""
@@ -503,6 +507,7 @@ def _prepare_game_code(config: Config) -> None:
         forbid_game_code()
         return
     STEP_MARKER.open_file(os.environ.get(STEP_FILE_VARIABLE, ""))
+    STEP_MARKER.limit_memory(int(STEP_MEMORY_SHARE * config.max_memory))
     load_installed_games(STEP_MARKER.run_import)
 
 
@@ -526,13 +531,20 @@ def _hosted_arguments(args: Namespace) -> list[str]:
         "--role": "referee", "--games": "hosted", "--host": args.host, "--data": args.data, "--port": args.port if is_own else 0,
         "--log-level": args.log_level, "--tables": args.tables, "--keep-records": args.keep_records,
         "--tls": args.tls, "--tls-cert": args.tls_cert, "--tls-key": args.tls_key, "--tls-client-ca": args.tls_client_ca,
-        "--wait-replicas": args.wait_replicas, "--max-memory": args.max_memory, "--address": args.address if is_own else None,
+        "--wait-replicas": args.wait_replicas, "--max-memory": _hosted_memory(args), "--address": args.address if is_own else None,
         "--ws-port": None if args.no_ws else (args.ws_port if is_own else 0),
     }  # fmt: skip
     passed = [
         part for option, value in named.items() if value not in (None, "") for part in (option, str(value))
     ]
     return [*passed, *(["--allow-loss"] if args.allow_loss else []), *(["--no-ws"] if args.no_ws else [])]
+
+
+def _hosted_memory(args: Namespace) -> int:
+    """Return the limit of the process of games from outside, in bytes. Without a name for it, it is a part of the default."""
+    if args.max_memory is not None:
+        return int(args.max_memory)
+    return max(LEAST_MEMORY, int(HOSTED_MEMORY_SHARE * default_limit()))
 
 
 async def _guard_until_stopped(guard: HostedGuard) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import mmap
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
@@ -38,6 +39,7 @@ class StepMarker:
 
     def __init__(self) -> None:
         self._note: mmap.mmap | None = None
+        self._memory = resource.RLIM_INFINITY
 
     def open_file(self, path: str) -> None:
         """Notes steps in this file from now on; an empty path changes nothing."""
@@ -46,6 +48,10 @@ class StepMarker:
         with open(path, "w+b") as file:
             file.truncate(_SIZE)
             self._note = mmap.mmap(file.fileno(), _SIZE)
+
+    def limit_memory(self, limit: int) -> None:
+        """Lets the process have this many bytes during a step; 0 for no limit. A step that wants more gets a `MemoryError`."""
+        self._memory = limit or resource.RLIM_INFINITY
 
     @property
     def is_on(self) -> bool:
@@ -71,16 +77,19 @@ class StepMarker:
         """Imports the package of an entry point, which is noted meanwhile."""
         return load() if self._note is None else self._run_noted(self._note, f"{_IMPORT_NOTE}{entry}", load)
 
-    @staticmethod
-    def _run_noted(note: mmap.mmap, text: str, step: Callable[[], ResultT]) -> ResultT:
+    def _run_noted(self, note: mmap.mmap, text: str, step: Callable[[], ResultT]) -> ResultT:
         name = text.encode()[:_LONGEST_NOTE]
         note[1 : 1 + len(name)] = name
         note[0] = len(name)
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
         try:
+            if self._memory != resource.RLIM_INFINITY:
+                resource.setrlimit(resource.RLIMIT_DATA, (self._memory, most))
             return step()
         except KeyboardInterrupt as interrupt:  # never Ctrl-C, for which the event loop has a handler
             raise GameFault(f"{text}: its code raised KeyboardInterrupt") from interrupt
         finally:
+            resource.setrlimit(resource.RLIMIT_DATA, (most, most))
             note[0] = 0
 
 
