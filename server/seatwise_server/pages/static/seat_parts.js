@@ -12,6 +12,8 @@ export function makeButton(text, onClick, attributes = {}) {
   return button;
 }
 
+export const countOf = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;
+
 // Totals of all finished rounds, by seat.
 export const totalsOf = (points, seats) => Array.from({ length: seats }, (_, seat) => points.reduce((sum, round) => sum + round.points[seat], 0));
 

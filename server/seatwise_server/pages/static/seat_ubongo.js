@@ -1,5 +1,5 @@
 // The seat of a person in Ubongo: cards are dragged onto the board, or moved and turned by buttons and keys.
-import { head, make, makeButton, totalsOf } from "./seat_parts.js";
+import { countOf, head, make, makeButton, totalsOf } from "./seat_parts.js";
 import { label, shape, toElement } from "./shapes.js";
 import { cellsOf, drawLayout, drawTile } from "./ubongo.js";
 
@@ -231,6 +231,8 @@ export class UbongoSeat {
       element.focus({ preventScroll: true });
       this.drag(element, card, this.toBoard(event), event.pointerId);
     });
+    // Browsers scroll with a finger on a part of a drawing whatever its style says.
+    element.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
     element.addEventListener("dblclick", () => this.turn(card));
   }
 
@@ -267,7 +269,7 @@ export class UbongoSeat {
     const { view, told } = this, totals = totalsOf(view.points, told.names.length);
     this.boards.replaceChildren(...told.names.map((name, seat) => {
       const isOwn = seat === told.seat, built = view.lastRound[seat];
-      const said = [`${totals[seat]} points`, isOwn ? "" : `${view.laid[seat]} cards laid`, view.offers.includes(seat) ? "agrees to end" : ""];
+      const said = [`${totals[seat]} points`, isOwn ? "" : `${countOf(view.laid[seat], "card")} laid`, view.offers.includes(seat) ? "agrees to end" : ""];
       const section = make("section", isOwn ? { class: "own" } : {}, head(name, ...said));
       const points = view.points.at(-1)?.points[seat];
       if (built) section.append(make("p", { class: "note" }, `Last round: ${points} points${built.hasCalled ? ", called" : ""}`));

@@ -1,5 +1,5 @@
 // The seat of a person in UGO!: the cards of its hand are buttons, and won cards are laid in the order in which they are chosen.
-import { head, make, makeButton, totalsOf } from "./seat_parts.js";
+import { countOf, head, make, makeButton, totalsOf } from "./seat_parts.js";
 import { picture, toElement } from "./shapes.js";
 import { UGO, drawUgoCard, drawUgoKingdom, nameUgoCard } from "./ugo.js";
 
@@ -26,7 +26,7 @@ export class UgoSeat {
     this.facts = make("h2");
     this.table = make("div", { class: "table" });
     this.last = make("p", { class: "note" });
-    this.hand = make("div", { class: "hand", role: "group", "aria-label": "Your hand" });
+    this.hand = make("div", { class: "hand", role: "group", tabindex: "-1", "aria-label": "Your hand" });
     this.boards = make("div", { class: "boards" });
     this.hand.addEventListener("keydown", (event) => this.moveFocus(event));
     element.replaceChildren(this.facts, this.table, this.last, this.hand, this.boards);
@@ -64,12 +64,14 @@ export class UgoSeat {
     const isOrder = this.task === "arrange";
     const shown = isOrder ? this.view.wonCards : this.view.hand;
     const open = isOrder ? this.view.wonCards.filter((card) => !this.chosen.includes(card)) : this.task ? this.view.legalCards : [];
-    const before = document.activeElement?.dataset?.card;
+    const before = document.activeElement?.dataset?.card, hasFocus = this.hand.contains(document.activeElement);
     const buttons = shown.map((card) => this.drawCard(card, open.includes(card), isOrder));
     const again = isOrder && this.chosen.length ? [makeButton("Choose again", () => this.chooseAgain())] : [];
     this.hand.replaceChildren(...buttons, ...again);
-    const wasInside = before !== undefined;
-    if (wasInside && this.task) (buttons.find((each) => each.dataset.card === before && !each.disabled) ?? buttons.find((each) => !each.disabled))?.focus();
+    if (!hasFocus) return;
+    // While no card may be played, the hand itself keeps the focus: a person who plays by keys is not sent to the top.
+    const usable = buttons.filter((each) => !each.disabled);
+    (usable.find((each) => each.dataset.card === before) ?? usable[0] ?? this.hand).focus();
   }
 
   drawCard(card, isOpen, isOrder) {
@@ -84,13 +86,18 @@ export class UgoSeat {
     if (this.task === "card") {
       this.task = "";
       this.drawHand();
+      this.told.say(`Played ${nameUgoCard(short(card))}.`);
       return this.submit({ ugo: { play: card } });
     }
     this.chosen.push(card);
     const left = this.view.wonCards.filter((each) => !this.chosen.includes(each));
     if (left.length === 1) this.chosen.push(left[0]);
     if (left.length > 1) this.told.say(this.askForOrder());
-    else this.submit({ ugo: { arrange: { cards: this.chosen } } });
+    else {
+      this.task = "";
+      this.told.say(`Laid ${cardsOf(this.chosen).join(", ")}.`);
+      this.submit({ ugo: { arrange: { cards: this.chosen } } });
+    }
     this.drawHand();
   }
 
@@ -119,7 +126,7 @@ export class UgoSeat {
     const { view, told } = this, totals = totalsOf(view.points, told.names.length);
     this.boards.replaceChildren(...told.names.map((name, seat) => {
       const kingdom = kingdomOf(view.kingdoms[seat]), isOwn = seat === told.seat;
-      const said = [`${totals[seat]} points`, isOwn ? "" : `${view.handSizes[seat]} cards`];
+      const said = [`${totals[seat]} points`, isOwn ? "" : countOf(view.handSizes[seat], "card")];
       const drawn = picture(324, 136, `${name}: ${describeKingdom(kingdom)}`, drawUgoKingdom(kingdom, 5, 4));
       return make("section", isOwn ? { class: "own" } : {}, head(name, ...said), toElement(drawn));
     }));
