@@ -3664,4 +3664,11 @@ FAULTS: tuple[Fault, ...] = (
         "self._pause_for_each_s = 0.0",
         ("tests/client_sdk/test_house_levels.py",),
     ),
+    Fault(
+        "a state of OpenSpiel that is resampled for a player gives others colours that they lack",
+        "client_sdk/seatwise/rl/openspiel_ugo.py",
+        "missing[(leader + place) % len(missing)].add(cards[0] // VALUES_PER_COLOUR)",
+        "pass",
+        ("tests/client_sdk/test_training.py",),
+    ),
 )

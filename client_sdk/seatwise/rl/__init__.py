@@ -3,6 +3,8 @@
 From a clone of the project: `pip install '.[rl]'`.
 
 - `seatwise.rl.ugo_v1`: UGO! as an environment of PettingZoo.
+- `seatwise.rl.ugo_vector`, `seatwise.rl.ubongo_v1`: environments of Gymnasium. `seatwise.rl.openspiel_ugo`: a game of OpenSpiel.
+- `seatwise.rl.dataset`: records as arrays.
 - `open_batch`: thousands of matches of UGO! at once, compiled where `seatwise_fast` is installed, else in NumPy.
 - `encode_view`, `seatwise.rl.actions`: the one encoding of a view, and of moves as numbers.
 """
