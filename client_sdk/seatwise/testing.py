@@ -9,7 +9,7 @@ def test_the_game_is_right():
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from time import perf_counter_ns
@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from seatwise.bot_errors import UsageError
 from seatwise.hosting import HostedGame
+from seatwise.kits import OWN_KITS
 from seatwise.kits.game_kit import GameKit
 from seatwise.kits.installed_games import make_kit
 from seatwise_referee.game import IllegalMove, Options, Seat
@@ -99,10 +100,13 @@ def check_game(game: object, *, matches: int = MATCHES, seed: int = 1) -> GameRe
         raise UsageError(f"matches: must be 1 or more, not {matches}")
     try:
         kit = game if isinstance(game, GameKit) else make_kit(game)
+        if kit.is_hosted and kit.name in {own.name for own in OWN_KITS}:
+            raise GameFault(f"{kit.name}: there is another game {kit.name}")
     except GameFault as fault:
+        name = str(getattr(game, "name", "") or "the game")
         return GameReport(
-            str(getattr(game, "name", "") or "the game"),
-            (str(fault),),
+            name,
+            (str(fault).removeprefix(f"{name}: "),),
             "not checked: the game cannot be hosted",
             0,
             0,
@@ -138,6 +142,8 @@ class _GameChecks:
                 self._add_fault(str(fault))
             if len(self._faults) >= 10:
                 break
+        if not self._moves and not self._faults:
+            self._add_fault("no seat is ever asked: find_turn returns None at the start of every match")
         self._check_times()
         secrets = self._describe_secrets()
         mean_ms = sum(self._step_ns) / max(1, len(self._step_ns)) / 1e6
@@ -195,7 +201,7 @@ class _GameChecks:
             return self._rules.complete_options({})
         drawn: dict[str, int | str] = {}
         for name, option in self._game.options.items():
-            values: list[int | str] = [*option.values]
+            values: Sequence[int | str] = option.values
             drawn[name] = self._chance.choice(values)
         return self._rules.complete_options(drawn)
 

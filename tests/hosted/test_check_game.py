@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from doubles.hosted_games import Bids, Guesses, Highest, load_leduc, use_game
 
 from seatwise.cli import main
-from seatwise.hosting import HostedGame
+from seatwise.hosting import HostedGame, HostedOption
 from seatwise.testing import check_game
 
 
@@ -206,6 +206,17 @@ class TellsByRefusals(Guesses):
         return "no" if move == [] and state.hands[seat - 1][0] % 2 else super().check_move(state, seat, move)
 
 
+class Silent(Highest):
+    """Is over before it begins."""
+
+    def find_turn(self, state: Any) -> int | None:
+        return None
+
+
+class Usurps(Highest):
+    name = "ugo"
+
+
 WRONG = {
     Raises: "play_move raised IndexError",
     NeverEnds: "the match has no end after 20 moves",
@@ -231,6 +242,8 @@ WRONG = {
     Forbids: 'check_move refuses the move {"guess":0}, which list_moves lists: no',
     Nods: "check_move must return a text",
     TellsByRefusals: "check_move tells seat",
+    Silent: "no seat is ever asked",
+    Usurps: "there is another game ugo",
     Nameless: "a game's name has lower-case letters",
 }
 
@@ -252,6 +265,16 @@ def test_a_game_that_is_right_has_no_fault(game: type[Highest]) -> None:
     assert [*report.faults] == slow
     assert report.secrets == "checked"
     assert report.digest == check_game(game, matches=6).digest
+
+
+def test_an_option_may_have_any_number_of_values() -> None:
+    class Wide(Highest):
+        options: ClassVar[dict[str, HostedOption]] = {
+            **Highest.options,
+            "salt": HostedOption(0, range(10**12)),
+        }
+
+    assert not [fault for fault in check_game(Wide, matches=5).faults if "slowest steps" not in fault]
 
 
 def test_a_game_that_cannot_resample_is_told_so() -> None:

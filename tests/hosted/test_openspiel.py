@@ -80,5 +80,9 @@ def test_a_league_at_hearts_is_played_verified_and_reported(tmp_path: Path) -> N
     played = run_seatwise(tmp_path, "league", "run", "hearts.toml", "--results", "results", timeout_s=300)
     assert played.returncode == 0, played.stderr
     assert run_seatwise(tmp_path, "verify", "results/season.bundle").returncode == 0
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    verified = run_seatwise(elsewhere, "verify", "../results/season.bundle")
+    assert verified.returncode == 2
+    assert "not checked: install seatwise-openspiel" in verified.stdout
     page, *_ = (tmp_path / "results").rglob("*.html")
     assert "OpenSpiel" in page.read_text() or "Hearts" in page.read_text()

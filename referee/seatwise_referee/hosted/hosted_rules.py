@@ -440,4 +440,6 @@ def _check_option(where: str, key: object, option: object) -> None:
         or type(option.default) not in (int, str)
         or option.default not in option.values
     ):
-        raise GameFault(f"{where}: `values` is a range or a tuple of texts, and contains the default")
+        raise GameFault(
+            f"{where}: `values` is a range or a tuple of texts, and contains the default, a whole number or a text"
+        )

@@ -81,16 +81,21 @@ class StepMarker:
         name = text.encode()[:_LONGEST_NOTE]
         note[1 : 1 + len(name)] = name
         note[0] = len(name)
-        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        usual, most = resource.getrlimit(resource.RLIMIT_DATA)
         try:
-            if self._memory != resource.RLIM_INFINITY:
-                resource.setrlimit(resource.RLIMIT_DATA, (self._memory, most))
+            resource.setrlimit(resource.RLIMIT_DATA, (_lower_limit(self._memory, usual), most))
             return step()
         except KeyboardInterrupt as interrupt:  # never Ctrl-C, for which the event loop has a handler
             raise GameFault(f"{text}: its code raised KeyboardInterrupt") from interrupt
         finally:
-            resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+            resource.setrlimit(resource.RLIMIT_DATA, (usual, most))
             note[0] = 0
+
+
+def _lower_limit(one: int, other: int) -> int:
+    """Returns the lower one of two limits, each of which may be none."""
+    limits = [limit for limit in (one, other) if limit != resource.RLIM_INFINITY]
+    return min(limits, default=resource.RLIM_INFINITY)
 
 
 def read_marked_match(path: Path) -> str:
