@@ -17,7 +17,7 @@ from matches.scenes import SCENES, TURNS, broke_rules, eventful, timed_out
 
 from seatwise.bot_errors import UsageError
 from seatwise.kits import KITS
-from seatwise.kits.ugo_frames import rebuild_kingdoms, section_scores
+from seatwise.kits.ugo_frames import FRAME_WRITER, rebuild_kingdoms, section_scores
 from seatwise.replay import ALL_OPEN, SPECTATOR, Frame, build_frames, read_replay
 from seatwise.replay.frame_writer import TextFrameWriter
 from seatwise.replay.hints import HintSource
@@ -25,6 +25,7 @@ from seatwise.replay.sentences import short_names
 from seatwise_referee.game import Seat
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import score_kingdom
+from seatwise_referee.games.ugo.state import FARMER_SUPPLY
 from seatwise_referee.journal import Finished
 from seatwise_referee.position import first_position, position_after
 
@@ -167,9 +168,22 @@ def test_the_tricks_of_a_round_rebuild_its_kingdoms(seats: int) -> None:
         for step in match(game, seats, Random(seed)):
             view = game.view(step.after, None)
             if not view.won_cards:
-                kingdoms, supply = rebuild_kingdoms(view.tricks, seats)
+                kingdoms, supply = rebuild_kingdoms(view.tricks, seats, FARMER_SUPPLY[seats])
                 assert (tuple(kingdoms), supply) == (view.kingdoms, view.supply)
                 assert [sum(section_scores(each)) for each in kingdoms] == list(map(score_kingdom, kingdoms))
+
+
+def test_a_round_for_two_with_all_the_farmers_ends_with_what_is_left_of_them() -> None:
+    game: Any = GAMES["ugo"]
+    state = game.deal(2, bytes(32), {"rounds": 2, "farmers": 36})
+    ends = []
+    while (prompt := game.prompt(state)) is not None:
+        before, (seat,) = game.view(state, None), prompt.seats
+        state = game.play(state, seat, next(iter(game.legal_moves(state, seat))))
+        end = FRAME_WRITER.write_round_end(before, game.view(state, None))
+        ends += [end] if end else []
+    left = [end["supply"] + sum(each["farmers"] for each in end["kingdoms"]) for end in ends]
+    assert left == [36, 36]
 
 
 def test_sentences_say_who_did_what() -> None:

@@ -738,6 +738,13 @@ FAULTS: tuple[Fault, ...] = (
         ALLOWANCE_TESTS,
     ),
     Fault(
+        "with 36 farmers for two only the first round has them",
+        "referee/seatwise_referee/games/ugo/round_flow.py",
+        "number + 1, points, table.tricks, supply)",
+        "number + 1, points, table.tricks)",
+        ("tests/referee/test_ugo_text.py",),
+    ),
+    Fault(
         "answers bound no allowance",
         ALLOWANCE,
         "min(int(least_ms), quick_ms + ANSWER_NOISE_MS)",

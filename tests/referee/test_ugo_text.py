@@ -95,8 +95,27 @@ def test_other_numbers_of_rounds_are_refused_with_those_that_can_be_played(round
 
 
 def test_an_unknown_option_is_refused_by_name() -> None:
-    with pytest.raises(BadOptions, match="round: UGO! has no such option, only rounds"):
+    with pytest.raises(BadOptions, match="round: UGO! has no such option, only rounds and farmers"):
         UGO.complete_options({"round": 4})
+
+
+def test_two_may_have_all_the_farmers_in_every_round() -> None:
+    options = UGO.complete_options({"rounds": 2, "farmers": 36})
+    assert options == {"rounds": 2, "farmers": 36}
+    state, supplies = UGO.deal(2, SEED, options), set()
+    while (prompt := UGO.prompt(state)) is not None:
+        if not state.table.tricks and not state.trick:
+            supplies.add((state.round.number, state.table.supply))
+        seat = next(iter(prompt.seats))
+        state = UGO.play(state, seat, next(iter(UGO.legal_moves(state, seat))))
+    assert supplies == {(1, 36), (2, 36)}
+    assert UGO.deal(2, SEED, {"rounds": 2}).table.supply == 12
+
+
+@pytest.mark.parametrize("farmers", [12, 35, "36", True, None])
+def test_another_number_of_farmers_is_refused(farmers: Any) -> None:
+    with pytest.raises(BadOptions, match="farmers: must be 36, or not given, not "):
+        UGO.complete_options({"farmers": farmers})
 
 
 @pytest.mark.parametrize("seats", [-1, 0, 1, 5])

@@ -17,7 +17,6 @@ from seatwise_referee.games.ugo import (
     score_section,
 )
 from seatwise_referee.games.ugo.kingdoms import EMPTY_KINGDOM, FARMER_PLACES
-from seatwise_referee.games.ugo.state import FARMER_SUPPLY
 
 if TYPE_CHECKING:
     from seatwise.replay.frame_writer import FrameWriter
@@ -55,7 +54,8 @@ class UgoFrameWriter:
         if len(after.points) == len(before.points):
             return None
         tricks = after.tricks if after.round == before.round else after.last_round
-        kingdoms, supply = rebuild_kingdoms(tricks, len(after.kingdoms))
+        had = before.supply + sum(kingdom.farmers for kingdom in before.kingdoms)
+        kingdoms, supply = rebuild_kingdoms(tricks, len(after.kingdoms), had)
         return {
             "round": before.round,
             "rounds": after.rounds,
@@ -112,12 +112,12 @@ class UgoFrameWriter:
         return "\n".join(lines)
 
 
-def rebuild_kingdoms(tricks: Iterable[Trick], seats: int) -> tuple[list[Kingdom], int]:
+def rebuild_kingdoms(tricks: Iterable[Trick], seats: int, farmers_in_all: int) -> tuple[list[Kingdom], int]:
     """Return the kingdoms, and the farmers left in the supply, after these tricks of one round (U14 to U25).
 
     The referee clears the table when a round is over; its tricks say what lay there.
     """
-    kingdoms, supply = [EMPTY_KINGDOM] * seats, FARMER_SUPPLY[seats]
+    kingdoms, supply = [EMPTY_KINGDOM] * seats, farmers_in_all
     for trick in tricks:
         gains = farmers_gained(trick.cards, (trick.winner - trick.leader) % seats)
         for step in range(seats):

@@ -35,9 +35,10 @@ _CLOCKWISE: Final = tuple(
 """All seats clockwise, by the number of seats and by the first of them."""
 
 
-def first_state(seats: int, seed: bytes, rounds: int) -> UgoState:
-    """Return the first round, dealt, with its first card asked for."""
-    return deal_round(UgoRound(seed, rounds, number=1, points=(), last_round=()), seats, prompt=1)
+def first_state(seats: int, seed: bytes, rounds: int, supply: int = 0) -> UgoState:
+    """Return the first round, dealt, with its first card asked for; with a `supply` of 0 as many farmers as are printed."""
+    round_ = UgoRound(seed, rounds, number=1, points=(), last_round=(), supply=supply)
+    return deal_round(round_, seats, prompt=1)
 
 
 def after_card(state: UgoState, seat: Seat, card: UgoCard) -> UgoState:
@@ -103,11 +104,14 @@ def after_laying(state: UgoState, prompt: int, cards: tuple[UgoCard, ...]) -> Ug
 
 def _after_round(prompt: int, hands: tuple[int, ...], table: UgoTable, round_: UgoRound) -> UgoState:
     """Score the kingdoms and deal the next round; after the last round the kingdoms stay as they are (U27 to U33)."""
-    seed, rounds, number, points, last_round = round_
+    seed, rounds, number, points, last_round, supply = round_
     points = (*points, tuple(map(score_kingdom, table.kingdoms)))
     if number == rounds:
-        return UgoState(None, prompt, hands, (), table, UgoRound(seed, rounds, number, points, last_round))
-    return deal_round(UgoRound(seed, rounds, number + 1, points, table.tricks), len(hands), prompt + 1)
+        return UgoState(
+            None, prompt, hands, (), table, UgoRound(seed, rounds, number, points, last_round, supply)
+        )
+    following = UgoRound(seed, rounds, number + 1, points, table.tricks, supply)
+    return deal_round(following, len(hands), prompt + 1)
 
 
 def _replace_at(by_seat: tuple[T, ...], seat: Seat, new: T) -> tuple[T, ...]:

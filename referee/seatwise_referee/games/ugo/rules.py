@@ -13,7 +13,7 @@ from seatwise_referee.games.ugo.kingdoms import default_order
 from seatwise_referee.games.ugo.legality import card_to_play, cards_to_lay, refuse_unasked
 from seatwise_referee.games.ugo.moves import PLAYS, Arrange, UgoMove, plays_of
 from seatwise_referee.games.ugo.round_flow import after_card, after_laying, first_state
-from seatwise_referee.games.ugo.state import UgoState, deal_hands, opened_hands, starter_of
+from seatwise_referee.games.ugo.state import ALL_FARMERS, UgoState, deal_hands, opened_hands, starter_of
 from seatwise_referee.games.ugo.tricks import legal_mask
 from seatwise_referee.games.ugo.view import UgoView, view_of
 
@@ -32,18 +32,27 @@ class Ugo:
     paces: Final[Mapping[str, int]] = {"card": 1000, "arrange": 1000}
 
     def complete_options(self, given: Options) -> Options:
-        """Return `rounds`, from 1 to 8; without it 4, as printed (U5). Raises `BadOptions`."""
+        """Return `rounds`, from 1 to 8; without it 4, as printed (U5). Raises `BadOptions`.
+
+        `farmers` may be 36, so that two have as many farmers as more do; without it they have 12, as printed (U4).
+        """
         for key in given:
-            if key != "rounds":
-                raise BadOptions(f"{key}: UGO! has no such option, only rounds")
+            if key not in ("rounds", "farmers"):
+                raise BadOptions(f"{key}: UGO! has no such option, only rounds and farmers")
         rounds = given.get("rounds", 4)
         if type(rounds) is not int or not 1 <= rounds <= MAX_ROUNDS:  # `type`, because a bool is an int
             raise BadOptions(f"rounds: must be a whole number from 1 to {MAX_ROUNDS}, not {rounds!r:.20}")
-        return {"rounds": rounds}
+        if "farmers" not in given:
+            return {"rounds": rounds}
+        farmers = given["farmers"]
+        if type(farmers) is not int or farmers != ALL_FARMERS:
+            raise BadOptions(f"farmers: must be {ALL_FARMERS}, or not given, not {farmers!r:.20}")
+        return {"rounds": rounds, "farmers": farmers}
 
     def deal(self, seats: int, seed: bytes, options: Options) -> UgoState:
         """Return the first round. Raises `BadOptions` for fewer than 2 or more than 4 seats (U1)."""
-        return first_state(self._check_seats(seats), seed, self._rounds_in(options))
+        given = self.complete_options(options)
+        return first_state(self._check_seats(seats), seed, int(given["rounds"]), int(given.get("farmers", 0)))
 
     def deals_in_clear(self, seats: int, seed: bytes, options: Options) -> list[Json]:
         """Return the starter, the hands and the cards set aside of every round, in the order dealt."""

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 HAND_SIZE: Final = 10
 """How many cards each seat is dealt. A round has as many tricks (U5, U6)."""
 
-FARMER_SUPPLY: Final = {2: 12, 3: 36, 4: 36}
+ALL_FARMERS: Final = 36
+"""All farmers of the box."""
+
+FARMER_SUPPLY: Final = {2: 12, 3: ALL_FARMERS, 4: ALL_FARMERS}
 """How many farmers there are for all seats together, by the number of seats (U4)."""
 
 # Named tuples hash and compare like frozen dataclasses, and are made in half the time (measured); so tricks and
@@ -41,6 +44,9 @@ class UgoRound(NamedTuple):
 
     last_round: tuple[Trick, ...]
     """The tricks of the round before."""
+
+    supply: int = 0
+    """The farmers that the supply has at the beginning of each round; 0 for as many as are printed (U4)."""
 
 
 class UgoTable(NamedTuple):
@@ -81,7 +87,7 @@ def deal_round(round_: UgoRound, seats: int, prompt: int) -> UgoState:
     """Return a new round: ten cards each, empty kingdoms, all farmers in the supply, the starter asked (U4, U6, U32)."""
     hands, _ = deal_hands(round_.number, seats, round_.seed)
     starter = starter_of(round_.number, seats)
-    table = UgoTable(starter, (EMPTY_KINGDOM,) * seats, FARMER_SUPPLY[seats], (), ())
+    table = UgoTable(starter, (EMPTY_KINGDOM,) * seats, round_.supply or FARMER_SUPPLY[seats], (), ())
     return UgoState(starter, prompt, tuple(map(mask_of, hands)), (), table, round_)
 
 
