@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from seasons.one_season import league_of, played
 
 from seatwise.cli import main
+from seatwise_referee.time_control import TimeControl
 from seatwise_server.league import season_log
 from seatwise_server.league.publishing import publish_season
 from seatwise_server.league.settings import League
@@ -55,6 +57,16 @@ def test_a_season_is_continued_by_the_version_with_which_it_began(tmp_path: Path
     played(tmp_path, league).close()
     assert publish_season(tmp_path).digest
     assert main(["verify", str(tmp_path / "season.bundle")]) == 0
+
+
+@pytest.mark.parametrize(("named_ms", "kept_ms"), [(300, 100), (50, 50)])
+def test_a_season_keeps_the_former_default_of_a_limit_unless_its_file_names_another(
+    tmp_path: Path, named_ms: int, kept_ms: int
+) -> None:
+    played(tmp_path, league_of(time=replace(league_of().time, allowance_cap_ms=100)), most=1).close()
+    new = league_of(time=replace(league_of().time, allowance_cap_ms=named_ms))
+    assert TimeControl().allowance_cap_ms == 300
+    assert season_log.keep_versions(tmp_path, new).time.allowance_cap_ms == kept_ms
 
 
 def test_a_draw_is_on_disk_before_its_round_is_played(tmp_path: Path) -> None:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from seatwise.bot_errors import UsageError
+from seatwise_referee.time_control import TimeControl
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import RoundDraw, Schedule, ScheduledMatch, SoFar
 from seatwise_server.competition.schedules.swiss import Swiss
 from seatwise_server.league.settings import VERSION_KEYS, League
 
 SEASON_LOG_FORMAT = "seatwise.league/1"
+FORMER_CAP_MS = 100
+"""The default of `allowance_cap_ms` until version 0.1."""
 
 
 def log_path(folder: Path) -> Path:
@@ -166,7 +169,7 @@ def find_due_matches(schedule: Schedule, book: SeasonLog) -> tuple[ScheduledMatc
 
 
 def keep_versions(folder: Path, league: League) -> League:
-    """Return the league with the versions with which the season in that folder began, if one did."""
+    """Return the league with the versions and the former defaults with which the season in that folder began, if one did."""
     try:
         with log_path(folder).open("rb") as file:
             head = next(_parse_lines(file.readline()), {})
@@ -174,8 +177,17 @@ def keep_versions(folder: Path, league: League) -> League:
         return league
     if not head:
         return league
-    begun = {key: head.get("settings", {}).get(key, 1) for key in VERSION_KEYS}
-    return replace(league, **begun)
+    settings = head.get("settings", {})
+    begun = {key: settings.get(key, 1) for key in VERSION_KEYS}
+    return replace(league, time=_keep_former_cap(league.time, settings.get("time", {})), **begun)
+
+
+def _keep_former_cap(now: TimeControl, before: Mapping[str, Any]) -> TimeControl:
+    """Return the limits with the former default cap of allowances, if the season began with it and no other is named now."""
+    is_usual = now.allowance_cap_ms == TimeControl().allowance_cap_ms
+    if is_usual and before.get("allowance_cap_ms") == FORMER_CAP_MS:
+        return replace(now, allowance_cap_ms=FORMER_CAP_MS)
+    return now
 
 
 def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
