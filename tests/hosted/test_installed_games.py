@@ -59,6 +59,10 @@ def test_games_are_found_played_and_verified_and_wrong_packages_are_refused(tmp_
     assert "0 of 5 records wrong; 5 not checked" in verified.stdout
 
 
+def no_folder(**_: object) -> None:
+    raise OSError("there is no folder")
+
+
 def test_a_package_that_hangs_at_its_import_is_refused_in_bounded_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +74,10 @@ def test_a_package_that_hangs_at_its_import_is_refused_in_bounded_time(
     [why] = [each.why for each in found.refused if each.entry == "sleeper = sleeper:Game"]
     assert why == "its package was not imported within 1 s"
     assert "sleeper" not in sys.modules
+    monkeypatch.setenv(installed_games.FACTS_VARIABLE, "")
+    monkeypatch.setattr(installed_games, "TemporaryDirectory", no_folder)
+    found = installed_games.find_installed_games(())
+    assert "its games cannot be described: there is no folder" in {each.why for each in found.refused}
 
 
 def test_facts_are_learned_without_the_code_and_told_to_other_processes(

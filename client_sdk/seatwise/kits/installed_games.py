@@ -130,12 +130,19 @@ def _learn_facts(packages: Sequence[_Package]) -> Sequence[PackageFacts]:
 def _describe_packages(packages: Sequence[_Package]) -> list[PackageFacts]:
     """Have each package described by a process. All run at the same time, and none beyond the limit."""
     until_s = monotonic() + DESCRIBE_LIMIT_S
-    with TemporaryDirectory(prefix="seatwise-games-") as folder:
-        files = [Path(folder) / str(number) for number in range(len(packages))]
-        started = [
-            _start_describing(package.point, file) for package, file in zip(packages, files, strict=True)
-        ]
-        return [_read_facts(process, file, until_s) for process, file in zip(started, files, strict=True)]
+    started: list[subprocess.Popen[bytes]] = []
+    try:
+        with TemporaryDirectory(prefix="seatwise-games-") as folder:
+            files = [Path(folder) / str(number) for number in range(len(packages))]
+            for package, file in zip(packages, files, strict=True):
+                started.append(_start_describing(package.point, file))
+            return [_read_facts(process, file, until_s) for process, file in zip(started, files, strict=True)]
+    except OSError as error:  # no process, or no folder for its answer: our own games need neither
+        return [PackageFacts((), (f"its games cannot be described: {error}",))] * len(packages)
+    finally:
+        for process in started:
+            if process.returncode is None:
+                _end_process(process)
 
 
 def _start_describing(point: EntryPoint, file: Path) -> subprocess.Popen[bytes]:
