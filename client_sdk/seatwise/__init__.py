@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from seatwise.bot import Bot
-    from seatwise.bot_errors import BadAnswerError, UsageError
+    from seatwise.bot_errors import BadAnswerError, ResignMatch, UsageError
     from seatwise.errors import SeatwiseError
     from seatwise.local import play
     from seatwise.offer import Offer
@@ -42,6 +42,7 @@ __all__ = [
     "Card",
     "Colour",
     "Offer",
+    "ResignMatch",
     "Result",
     "Results",
     "SeatwiseError",
@@ -58,6 +59,7 @@ _HOMES = {
     "Card": "seatwise.ugo",
     "Colour": "seatwise.ugo",
     "Offer": "seatwise.offer",
+    "ResignMatch": "seatwise.bot_errors",
     "Result": "seatwise.result",
     "Results": "seatwise.standings",
     "SeatwiseError": "seatwise.errors",

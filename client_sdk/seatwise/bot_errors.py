@@ -11,3 +11,7 @@ class UsageError(SeatwiseError, ValueError):
 
 class BadAnswerError(SeatwiseError):
     """A bot's answer is no legal move. The message has the answer, and says what would be right."""
+
+
+class ResignMatch(SeatwiseError):
+    """Raise it in a method that answers a question, to resign the match: the referee plays the default moves to the end."""

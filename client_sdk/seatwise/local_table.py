@@ -11,7 +11,7 @@ from time import perf_counter_ns
 from typing import Any, Final
 
 from seatwise.bot import Bot, BotFactory, ask_bot, new_bot
-from seatwise.bot_errors import BadAnswerError
+from seatwise.bot_errors import BadAnswerError, ResignMatch
 from seatwise.failures import Failure
 from seatwise.kits import KITS
 from seatwise.kits.game_kit import RaceMethod, TurnMethod
@@ -173,6 +173,9 @@ class LocalTable:
         started_ns = perf_counter_ns()
         try:
             move = self._wait(ask_bot(self._bots[seat], method, view))
+        except ResignMatch:
+            self._perform_effects(self._match.resign(seat, self._now_ms))
+            return
         except (Exception, SystemExit) as error:
             self._failures[seat] += 1
             self._report_failure(seat, method.name, error, STRIKE)

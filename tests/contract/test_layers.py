@@ -56,7 +56,7 @@ def imported(path: Path, *, only_at_once: bool = False) -> Iterator[str]:
 
 
 OF_TRAINING = ("gymnasium", "numpy", "pettingzoo", "pyspiel")
-OPTIONAL = {"link/web_socket_wire.py": ("picows",)} | {
+OPTIONAL = {"link/web_socket_wire.py": ("picows",), "mcp_server.py": ("mcp",)} | {
     path.relative_to(SDK).as_posix(): OF_TRAINING for path in (SDK / "rl").glob("*.py")
 }
 """Modules that are imported only where their extra is wanted; link/transports.py says what to install."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from seatwise.cli.command import Command
     from seatwise.errors import SeatwiseError
 
-SDK_COMMANDS = ("new", "play", "compare", "doctor", "bot", "verify", "replay", "games", "check-game")
+SDK_COMMANDS = ("new", "play", "compare", "doctor", "bot", "mcp", "verify", "replay", "games", "check-game")
 """The commands of this package, each in the module of its name. All others come from entry points."""
 
 COMMAND_HELP = {
@@ -26,6 +26,7 @@ COMMAND_HELP = {
     "compare": "compare two versions of a bot on the same deals",
     "doctor": "check whether a bot in any language speaks the protocol",
     "bot": "connect a bot to a server and let it play",
+    "mcp": "let a language model play a seat through MCP",
     "verify": "check the records of matches",
     "replay": "show a match step by step, in a terminal or as a page",
     "games": "list the games that are installed here",

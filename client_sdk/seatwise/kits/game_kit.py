@@ -161,6 +161,9 @@ class GameKit:
     `None` if the game has no decks from files.
     """
 
+    list_moves: Callable[[Any], Mapping[str, Any]] | None = None
+    """Return the legal moves of a view: by their text, what a bot's method returns. `None` if there are too many to list."""
+
     frames_module: str = "seatwise.replay.frame_writer"
     """The module whose `FRAME_WRITER` writes the game's positions for replays. The default writes plain text."""
 

@@ -33,6 +33,11 @@ def read_json_move(answer: object, view: HostedView) -> HostedMove:
     return HostedMove(text)
 
 
+def list_json_moves(view: HostedView) -> Mapping[str, Any]:
+    """Return the legal moves by their JSON."""
+    return dict(zip(view.legal, view.legal_moves, strict=True))
+
+
 def describe_json_view(view: HostedView) -> str:
     """Return the view as text, shortened."""
     return view.text if len(view.text) <= SHORT_VIEW else f"{view.text[:SHORT_VIEW]}..."
@@ -70,6 +75,7 @@ def make_hosted_kit(rules: Game[Any, Any, Any], title: str, samples: Mapping[str
         codec_module="seatwise.codec.hosted",
         describe_view=describe_json_view,
         describe_move=describe_json_move,
+        list_moves=list_json_moves,
         is_hosted=True,
     )
 

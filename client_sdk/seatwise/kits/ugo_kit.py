@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import permutations
 from typing import Final
 
 from seatwise.bot_errors import BadAnswerError
@@ -46,6 +47,13 @@ def _list_cards(cards: Iterable[UgoCard]) -> str:
     return ", ".join(map(str, cards))
 
 
+def list_moves(view: UgoView) -> Mapping[str, UgoCard | tuple[UgoCard, ...]]:
+    """Return the cards that may be played, or the orders in which the won cards may be laid, by their text."""
+    if view.arranger is not None and view.arranger == view.seat:
+        return {_name_cards(order): order for order in permutations(view.won_cards)}
+    return {str(card): card for card in view.legal_cards}
+
+
 def describe_view(view: UgoView) -> str:
     trick = _name_cards(view.trick or view.won_cards) or "-"
     farmers = " ".join(str(kingdom.farmers) for kingdom in view.kingdoms)
@@ -86,6 +94,7 @@ KIT: Final = GameKit(
     viewer_script="ugo.js",
     describe_view=describe_view,
     describe_move=describe_move,
+    list_moves=list_moves,
     house_bots=(
         HouseSeat("house-counting", "counting"),
         HouseSeat("house-greedy", "greedy"),

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Any
 
 from seatwise.bot import BotFactory
-from seatwise.bot_errors import BadAnswerError
+from seatwise.bot_errors import BadAnswerError, ResignMatch
 from seatwise.building import Thought
 from seatwise.failures import Failure, text_of
 from seatwise.kits.game_kit import GameKit, RaceMethod
@@ -44,6 +44,7 @@ class QuestionLoop:
         offer: Offer,
         kit: GameKit,
         on_move: Callable[[PendingPrompt, Any], None],
+        on_resign: Callable[[], None],
     ) -> None:
         self.failures = 0
         """Number of exceptions, and of answers that were no legal moves."""
@@ -51,6 +52,7 @@ class QuestionLoop:
         self._kit = kit
         self._place = f"{offer.match} seat {offer.seat}"
         self._on_move = on_move
+        self._on_resign = on_resign
         self._runner = BotRunner(factory, offer, kit)
         self._pending: PendingPrompt | None = None
         self._thinking: asyncio.Task[Any] | None = None
@@ -143,7 +145,10 @@ class QuestionLoop:
         if not thinking.done() or thinking.cancelled() or pending is not self._pending:
             return
         error = thinking.exception()
-        if isinstance(method, RaceMethod):
+        if isinstance(error, ResignMatch):
+            pending.give_up()
+            self._on_resign()
+        elif isinstance(method, RaceMethod):
             self._finish_race(pending, method, error)
         elif error is None:
             self._on_move(pending, thinking.result())

@@ -33,6 +33,7 @@ from seatwise.v1.play_service_pb2 import (
     MoveRejected,
     PlayRequestItem,
     PlayResponseItem,
+    Resign,
     Sit,
     SubmitMove,
     Update,
@@ -55,7 +56,7 @@ class SeatSession:
         self._kit = find_server_kit(self.offer.game)
         self.place = f"{self.offer.match} seat {self.offer.seat}"
         """Match and seat, for the log."""
-        self.questions = QuestionLoop(factory, self.offer, self._kit, self._submit_move)
+        self.questions = QuestionLoop(factory, self.offer, self._kit, self._submit_move, self._resign_match)
         self.epoch = message.epoch
         """The epoch of the newest offer."""
         self.moves = 0
@@ -68,6 +69,8 @@ class SeatSession:
         self._link: RefereeLink | None = None
         self._receipt = b""
         self._is_ready = False
+        self._resigned_in = 0
+        """The sitting in which the seat resigned, counted from 1; 0 if it has not."""
         self._sittings = 0
         self._rejections = 0
         self._over = asyncio.Event()
@@ -143,6 +146,13 @@ class SeatSession:
         answer_times.log_answer_time(self.key, pending)
         self._send_answer(pending)
 
+    def _resign_match(self) -> None:
+        """Give the match up. A seat that has resigned is asked no more; if it is, the request was lost, and is sent again."""
+        if self._resigned_in != self._sittings:
+            log.info("%s: resigns", self.place)
+            self._resigned_in = self._sittings
+            self._send_action(resign=Resign())
+
     def _send_race_step(self, request_id: str, move: Any) -> None:
         if (pending := self.questions.pending) is not None:
             payload: dict[str, Any] = {self._codec.field: self._codec.encode_move(move)}
@@ -188,6 +198,8 @@ class SeatSession:
         pending = self.questions.pending
         if not update.to_act:
             self._close_question(update, pending)
+        elif self._resigned_in:
+            self._resign_match()
         elif pending is None or pending.prompt != update.prompt:
             self._open_question(update)
         elif pending.said_in != self._sittings:

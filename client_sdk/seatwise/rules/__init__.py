@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from importlib.resources import files
 
 
@@ -12,3 +14,11 @@ def read_rules(game: str) -> str:
     """
     page = files("seatwise.rules").joinpath(f"{game}.html")
     return page.read_text(encoding="utf-8") if page.is_file() else ""
+
+
+def read_rules_text(game: str) -> str:
+    """Return the rules of a game as plain text, without the pictures; "" for a game of which no rules are written here."""
+    html = re.sub(r"<svg.*?</svg>", "", read_rules(game), flags=re.DOTALL)
+    html = re.sub(r"</(td|th)>\s*", " | ", html)
+    html = re.sub(r"<li>", "- ", html)
+    return re.sub(r"\n\s*\n+", "\n", unescape(re.sub(r"<[^>]+>", "", html))).strip()
