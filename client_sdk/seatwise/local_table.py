@@ -161,7 +161,7 @@ class LocalTable:
         self._perform_effects(self._match.sit(seat, player.nonce, self._now_ms))
 
     def _ask_bot(self, seat: Seat, prompt: Prompt, method: TurnMethod) -> bool:
-        """Ask the bot, and submit its move. Returns whether there is one."""
+        """Ask the bot, and submit its move. Return whether there is one, or the bot has resigned."""
         self._perform_effects(self._match.note_delivery(seat, prompt.number, self._now_ms))
         if (move := self._recorded.get((prompt.number, seat))) is not None:
             self._perform_effects(
@@ -175,7 +175,7 @@ class LocalTable:
             move = self._wait(ask_bot(self._bots[seat], method, view))
         except ResignMatch:
             self._perform_effects(self._match.resign(seat, self._now_ms))
-            return
+            return True
         except (Exception, SystemExit) as error:
             self._failures[seat] += 1
             self._report_failure(seat, method.name, error, STRIKE)

@@ -13,16 +13,14 @@ from enum import StrEnum
 from time import monotonic
 from typing import Any, TypeAlias
 
-from google.protobuf.json_format import MessageToDict
-
 from seatwise.bot import Bot, BotFactory
 from seatwise.bot_errors import BadAnswerError, ResignMatch
+from seatwise.codec.json_views import view_to_json
 from seatwise.errors import SeatwiseError
 from seatwise.kits.game_kit import GameKit
 from seatwise.offer import Offer
 from seatwise.result import Result
 from seatwise.text_moves import check_text_game, list_move_texts, read_move_text
-from seatwise.v1.play_service_pb2 import Update
 
 WAIT_S = 15.0
 """How long a call waits for something to happen, in seconds."""
@@ -36,7 +34,7 @@ PlayMatches: TypeAlias = Callable[[BotFactory, Sequence[str], Callable[[Result],
 
 
 class SeatState(StrEnum):
-    """What a seat that is played from outside waits for."""
+    """The states of a seat that is played from outside."""
 
     IDLE = "idle"
     """There is no match: find one."""
@@ -85,7 +83,7 @@ class ModelSeat:
 
     @property
     def state(self) -> SeatState:
-        """What the seat waits for."""
+        """The present state: whose turn it is, if there is a match."""
         if self._question is not None:
             return SeatState.YOUR_TURN
         if self._run is None or self._run.done():
@@ -226,9 +224,7 @@ class ModelSeat:
 
     def _view_structure(self) -> dict[str, Any]:
         """Return the view as in the API."""
-        codec = self._kit.load_codec()
-        message = type(getattr(Update(), codec.field)).FromString(codec.encode_view(self._last_view))
-        return dict(MessageToDict(message, always_print_fields_with_no_presence=True))
+        return view_to_json(self._kit.load_codec(), self._last_view)
 
 
 _ADVICE = {

@@ -16,6 +16,7 @@ NAMES = [
     "Card",
     "Colour",
     "Offer",
+    "ResignMatch",
     "Result",
     "Results",
     "SeatwiseError",

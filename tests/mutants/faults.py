@@ -2843,6 +2843,20 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/client_sdk/test_comparison.py",),
     ),
     Fault(
+        "a language model is asked again and again for a legal move",
+        "client_sdk/seatwise/samples/language_model.py",
+        "for attempt in (1, 2):",
+        "for attempt in (1, 2, 3):",
+        ("tests/client_sdk/test_language_model.py",),
+    ),
+    Fault(
+        "a call of a language model waits for ever",
+        "client_sdk/seatwise/model_seat.py",
+        "async with asyncio.timeout(WAIT_S):",
+        "async with asyncio.timeout(None):",
+        ("tests/client_sdk/test_model_seat.py",),
+    ),
+    Fault(
         "a recorded deal is played on after the last move",
         "client_sdk/seatwise/local_table.py",
         "prompt.number > self._last_move",

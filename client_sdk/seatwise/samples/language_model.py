@@ -33,7 +33,7 @@ Complete: TypeAlias = Callable[[str], str]
 MOVE_LINE: Final = re.compile(r"^\W*MOVE\W*:\s*(.+?)\W*$", re.IGNORECASE | re.MULTILINE)
 LONGEST_RULES: Final = 12_000
 """The most characters of the rules in a prompt."""
-LONGEST_ANSWER: Final = 20_000
+LONGEST_MODEL_ANSWER: Final = 20_000
 """The most characters of an answer that are read."""
 
 
@@ -143,6 +143,8 @@ class LanguageModelBot(Bot):
     def _ask_model(self, view: Any) -> Any:
         self._questions += 1
         moves = list_move_texts(self._kit, view)
+        if not moves:
+            raise BadAnswerError("the game lists no legal move here")
         if len(moves) == 1:
             return read_move_text(self._kit, view, moves[0])
         asked_s, prompt = monotonic(), self._write_prompt(view, moves)
@@ -179,7 +181,7 @@ class LanguageModelBot(Bot):
         """Ask once. Return the text of the move and "", or "" and what was wrong."""
         began_s, answer, text, error = monotonic(), "", "", ""
         try:
-            answer = self._complete(prompt)[:LONGEST_ANSWER]
+            answer = self._complete(prompt)[:LONGEST_MODEL_ANSWER]
             text = find_move_text(answer, list_move_texts(self._kit, view))
             read_move_text(self._kit, view, text)
         except BadAnswerError as bad:
