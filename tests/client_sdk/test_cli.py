@@ -97,13 +97,13 @@ def test_how_to_check_records_can_be_typed_as_it_is(capsys: pytest.CaptureFixtur
         ("ugo", "seatwise play: ugo is played by 2 to 4 bots, not by 0"),
         (
             "ugo greedy gready",
-            "seatwise play: gready: no such sample; the samples are random, greedy, counting. For",
+            "seatwise play: gready: no such sample; the samples are random, half-greedy, greedy, counting,",
         ),
         ("ugo greedy nofile.py:MyBot", "seatwise play: nofile.py:MyBot: there is no file nofile.py"),
         ("ugo greedy mybots.py", "seatwise play: mybots.py: which class? Write mybots.py:CLASS"),
         (
             "ugo greedy solver",
-            "seatwise play: solver is a sample for the game ubongo; the samples for ugo are random, greedy",
+            "seatwise play: solver is a sample for the game ubongo; the samples for ugo are random, half-greedy, greedy",
         ),
         ("ugo greedy mybots.py:Mybot", "seatwise play: mybots.py: no class Mybot; there is MyBot, NoChoice"),
         (

@@ -289,7 +289,10 @@ def test_an_interrupt_comes_through() -> None:
         ({"bots": [First] * 5}, "ugo is played by 2 to 4 bots, not by 5"),
         ({"bots": [First, First()]}, "give the class First, not an object of it"),
         ({"bots": "greedy"}, "bots: a list is wanted"),
-        ({"bots": ["greedy", "nobody"]}, "nobody: no such sample; the samples are random, greedy, counting"),
+        (
+            {"bots": ["greedy", "nobody"]},
+            "nobody: no such sample; the samples are random, half-greedy, greedy, counting",
+        ),
         ({"matches": 0}, "matches: must be 1 or more, not 0"),
         ({"options": {"round": 1}}, "option round: UGO! has no such option"),
         ({"options": {"rounds": 9}}, "option rounds: must be a whole number from 1 to 8"),

@@ -64,7 +64,9 @@ def faults_of_texts(game: Game[Any, Any, Any], kit: GameKit) -> Iterator[str]:
 def faults_of_server_parts(game: Game[Any, Any, Any], kit: GameKit) -> Iterator[str]:
     if not kit.queues:
         yield "it has no casual queue; add one to `queues` of its kit"
-    for name, seats in kit.queues:
+    for name, seats, options, free_ms, _ in kit.queues:
+        if not free_ms.keys() <= game.paces.keys() or not game.complete_options(options):
+            yield f"its queue {name!r} has a pace that the game has not"
         if seats not in game.table_sizes:
             yield f"its queue {name!r} has {seats} seats, and the game is not played by so many"
         other = next(

@@ -2857,6 +2857,15 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/client_sdk/test_model_seat.py",),
     ),
     Fault(
+        "the slow queue has the limits of the others",
+        "server/seatwise_server/lobby/queue.py",
+        "limits = replace(limits, free_ms={**limits.free_ms, **self.free_ms})",
+        "limits = replace(limits, free_ms=dict(limits.free_ms))",
+        (
+            "tests/server/test_seats_and_queues.py::test_the_slow_queue_gives_minutes_for_each_move_and_plays_one_round",
+        ),
+    ),
+    Fault(
         "a recorded deal is played on after the last move",
         "client_sdk/seatwise/local_table.py",
         "prompt.number > self._last_move",

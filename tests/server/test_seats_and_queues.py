@@ -52,6 +52,16 @@ async def test_those_who_wait_in_a_queue_are_seated_together(house, queue, seats
     await play(house, bots, offers[0].match, attending)
 
 
+async def test_the_slow_queue_gives_minutes_for_each_move_and_plays_one_round(house):
+    bots = [await house.bot() for _ in range(2)]
+    attending = [await bot.attend(["slow"], max_matches=1) for bot in bots]
+    offers = [await each.offer() for each in attending]
+    assert {offer.match for offer in offers} == {offers[0].match}
+    assert dict(offers[0].time_control.free_ms) == {"card": 180_000, "arrange": 180_000}
+    assert offers[0].options["rounds"] == "1"
+    await play(house, bots, offers[0].match, attending)
+
+
 async def test_a_bot_plays_on_in_its_queue_when_its_match_is_over(house):
     bots = [await house.bot() for _ in range(2)]
     attending = [await bot.attend(["casual-2"], max_matches=1) for bot in bots]

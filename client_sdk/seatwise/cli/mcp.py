@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 BEARER_VARIABLE = "SEATWISE_MCP_BEARER"
 MCP_PORT = 7436
 MCP_PATH = "/mcp"
+SLOW_QUEUE = "slow"
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -39,7 +40,9 @@ def configure(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--version", default="1", help="version of the bot (default: %(default)s)")
     parser.add_argument("--game", help="game to play (default: the first one of `seatwise games`)")
-    parser.add_argument("--queue", help="queue of find_match (default: the casual queue of the game)")
+    parser.add_argument(
+        "--queue", help="queue of find_match (default: slow, with minutes for each move, if the game has it)"
+    )
     parser.add_argument(
         "--http", action="store_true", help="serve streamable HTTP instead of standard input and output"
     )
@@ -125,7 +128,7 @@ async def _serve(args: Namespace, kit: GameKit, token: str, bearer: str) -> None
     from seatwise.model_seat import ModelSeat
 
     seat = ModelSeat(kit, _make_player(args, kit, token))
-    tools = McpTools(kit, seat, args.queue or kit.casual_queue)
+    tools = McpTools(kit, seat, args.queue or _choose_queue(kit))
     base_url = f"http://{args.host}:{args.port}"
     server = make_mcp_server(tools, kit.title, bearer, base_url)
     try:
@@ -138,6 +141,11 @@ async def _serve(args: Namespace, kit: GameKit, token: str, bearer: str) -> None
             await server.run_stdio_async()
     finally:
         await seat.leave()
+
+
+def _choose_queue(kit: GameKit) -> str:
+    """Return the queue with minutes for each move, if the game has one."""
+    return SLOW_QUEUE if SLOW_QUEUE in {queue.name for queue in kit.queues} else kit.casual_queue
 
 
 def _make_player(args: Namespace, kit: GameKit, token: str) -> PlayMatches:

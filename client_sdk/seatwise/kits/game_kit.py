@@ -59,10 +59,15 @@ BotMethod: TypeAlias = TurnMethod | RaceMethod
 
 
 class CasualQueue(NamedTuple):
-    """A queue in which bots wait for an unrated match of the game, with its default options and limits."""
+    """A queue in which bots wait for an unrated match of the game, with its default options and limits where none are named."""
 
     name: str
     seats: int
+    options: Mapping[str, int | str] = {}
+    free_ms: Mapping[str, int] = {}
+    """The free times by pace that differ from the default, in milliseconds."""
+    patience_ms: int = 3000
+    """After this time free seats go to house bots, if there are any for the game, in milliseconds."""
 
 
 class HouseSeat(NamedTuple):

@@ -12,6 +12,9 @@ from seatwise.kits.optional_parts import is_search_installed
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import Arrange, Play, UgoCard, UgoMove, UgoView
 
+MODEL_MOVE_MS: Final = 180_000
+"""The free time of a move in the queue `slow`, for language models: most answer within a minute or two."""
+
 
 def read_card(answer: object, view: UgoView) -> UgoMove:
     where = "choose(view) must return one of view.legal_cards, here " + _list_cards(view.legal_cards)
@@ -89,7 +92,14 @@ KIT: Final = GameKit(
         **(SEARCHING_SAMPLES if is_search_installed() else {}),
     },
     hint_bot="counting",
-    queues=(CasualQueue("casual", 4), CasualQueue("casual-2", 2), CasualQueue("casual-3", 3)),
+    queues=(
+        CasualQueue("casual", 4),
+        CasualQueue("casual-2", 2),
+        CasualQueue("casual-3", 3),
+        CasualQueue(
+            "slow", 2, {"rounds": 1}, {"card": MODEL_MOVE_MS, "arrange": MODEL_MOVE_MS}, patience_ms=15_000
+        ),
+    ),
     codec_module="seatwise.codec.ugo",
     viewer_script="ugo.js",
     describe_view=describe_view,

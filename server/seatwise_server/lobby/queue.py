@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from seatwise.kits import KITS
 from seatwise_referee.game import Options
@@ -35,7 +35,9 @@ class Queue:
     seats: int
     options: Options = field(default_factory=dict)
     time_control: Mapping[str, int] = field(default_factory=dict)
-    """The differences from the default time control."""
+    """The differences from the default time control, except for free times."""
+    free_ms: Mapping[str, int] = field(default_factory=dict)
+    """The free times by pace that differ from the default."""
     patience_ms: int = 3000
     """After this time free seats go to house bots, if there are any for the game."""
 
@@ -43,11 +45,23 @@ class Queue:
     def kind(self) -> Kind:
         """The kind of match that is played."""
         limits = default_time_control(self.game, **self.time_control)
+        limits = replace(limits, free_ms={**limits.free_ms, **self.free_ms})
         return Kind(self.name, self.game, self.options, limits)
 
 
 QUEUES = {
     queue.name: queue
-    for queue in (Queue(each.name, kit.name, each.seats) for kit in KITS.values() for each in kit.queues)
+    for queue in (
+        Queue(
+            each.name,
+            kit.name,
+            each.seats,
+            options=each.options,
+            free_ms=each.free_ms,
+            patience_ms=each.patience_ms,
+        )
+        for kit in KITS.values()
+        for each in kit.queues
+    )
 }
 """All queues, by name."""
