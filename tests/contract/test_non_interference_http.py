@@ -20,6 +20,7 @@ from structlog.testing import capture_logs
 from seatwise.v1 import play_service_pb2
 from seatwise_referee.journal import canonical_json
 from seatwise_referee.position import Position
+from seatwise_server.config import HttpSettings
 from seatwise_server.pages.page_routes import add_pages
 from seatwise_server.play import spectating
 from seatwise_server.rest import rest_app
@@ -29,7 +30,7 @@ from seatwise_server.rest.http_server import HttpServer
 from seatwise_server.rest.rest_app import new_rest_app, new_url_tree
 from seatwise_server.services.api import new_operations
 from seatwise_server.services.authentication import Authenticator
-from seatwise_server.store import MatchMeta, Store
+from seatwise_server.store import Credential, MatchMeta, Store
 
 PATHS = (
     ("GET", "/v1/matches/test", ""),
@@ -45,6 +46,8 @@ PATHS = (
     ("POST", "/v1/matches/test:abort", ""),
     ("GET", "/matches/test", ""),
     ("GET", "/matches/test", "accept-encoding: gzip"),
+    ("GET", "/seats/test", ""),
+    ("GET", "/seats/test", "cookie: seatwise_seat=guest"),
     ("GET", "/matches/test/live", "accept: text/event-stream"),
     ("GET", "/matches/test/frames", ""),
 )
@@ -58,6 +61,7 @@ class Matches:
 
     def __init__(self, moment: Moment) -> None:
         self._fields: dict[str, Any] = {"setup": canonical_json(moment.setup.to_json())}
+        self.bots = moment.setup.bots
         self.looks = 0
 
     async def get_meta(self, name: str) -> MatchMeta | None:
@@ -82,14 +86,24 @@ def store_of(matches: Matches) -> Store:
     return store
 
 
+def guests_of(matches: Matches) -> Any:
+    """Credentials in which every token belongs to the guest in seat 0."""
+
+    async def authenticate(token: str) -> Credential:
+        return Credential(matches.bots[0], frozenset({"attend", "play", "guest"}), token)
+
+    return SimpleNamespace(authenticate=authenticate)
+
+
 @asynccontextmanager
 async def http_port(matches: Matches) -> AsyncIterator[str]:
     """The HTTP port of a gateway on a store that has this match."""
     store, streams = store_of(matches), EventStreams()
     operations = new_operations(store, "fsync", 60, lambda: None)
-    authenticator = Authenticator(store.credentials, lambda: "admin")
+    authenticator = Authenticator(guests_of(matches), lambda: "admin")
     urls = new_url_tree(operations, authenticator, streams, lambda: True)
-    add_pages(urls, operations, authenticator, streams, lambda: True)
+    settings = HttpSettings(guests=2, guest_sockets="ws://:7481")
+    add_pages(urls, operations, authenticator, streams, lambda: True, settings=settings, store=store)
     server, port = HttpServer(new_rest_app(urls), 100), bind_port("127.0.0.1", 0)
     await server.start(port, None)
     try:
@@ -128,7 +142,9 @@ async def test_whoever_watches_over_http_is_sent_the_same_bytes_whatever_is_hidd
         other = await seen_in(moment, twin_of(moment, None, Random(1)))
         assert one == other
         statuses = [raw.split()[1] for raw in one[0]]
-        assert statuses == [b"200"] * 7 + [b"400", b"400", b"404", b"401", b"200", b"200", b"200", b"400"]
+        assert statuses == [b"200"] * 7 + [
+            b"400", b"400", b"404", b"401", b"200", b"200", b"403", b"200", b"200", b"400"
+        ]  # fmt: skip
         views = [raw for raw in one[0] if b'"ugo":' in raw or b'"ubongo":' in raw]
         assert len(views) == 2
         assert b'"frames":[{' in one[0][-2]
