@@ -460,6 +460,7 @@ def test_without_the_compiled_part_batches_are_in_numpy() -> None:
 
 @needs_fast
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_the_rules_and_the_search_are_clean_under_sanitizers(tmp_path: Path) -> None:
     """Whole matches, observations, worlds and searches, with addresses and undefined behaviour checked."""
     compiler = shutil.which("cc") or shutil.which("gcc")
@@ -490,6 +491,7 @@ def test_the_rules_and_the_search_are_clean_under_sanitizers(tmp_path: Path) -> 
 
 @needs_fast
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_one_wheel_is_built_for_all_later_versions_of_python(tmp_path: Path) -> None:
     spec = importlib.util.spec_from_file_location("build_wheel", FAST / "build_wheel.py")
     assert spec

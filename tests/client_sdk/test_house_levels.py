@@ -285,6 +285,7 @@ def test_a_search_is_never_illegal_in_ten_thousand_deals() -> None:
 
 @needs_search
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_search_by_time_keeps_to_its_budget() -> None:
     """The 99th percentile of 300 searches is at most 1.1 times the budget, by the search's own thread."""
     from time import thread_time

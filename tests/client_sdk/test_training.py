@@ -239,6 +239,7 @@ def test_the_game_passes_the_random_test_of_openspiel(players: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_the_game_passes_the_random_test_of_openspiel_with_serialisation(players: int) -> None:
     pyspiel = pytest.importorskip("pyspiel", reason="the game of OpenSpiel needs open-spiel")
@@ -249,6 +250,7 @@ def test_the_game_passes_the_random_test_of_openspiel_with_serialisation(players
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_the_game_passes_the_api_tests_of_openspiel() -> None:
     pyspiel = pytest.importorskip("pyspiel", reason="the game of OpenSpiel needs open-spiel")
     import unittest

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seatwise import Bot, Card
-from seatwise.rl import encode_view
+from seatwise import Bot, Card, Offer
+from seatwise.rl import encode_view, observation_size
 from seatwise.ugo import CARDS, View
 
 POLICY_FILE = Path(os.environ.get("POLICY", Path(__file__).parent / "policy.npz"))
@@ -34,6 +34,11 @@ class Policy:
         with np.load(path) as file:
             return cls({name: file[name] for name in file.files})
 
+    @property
+    def seats(self) -> int:
+        """The number of seats for which it was trained: the size of an observation tells it."""
+        return next(seats for seats in (2, 3, 4) if observation_size(seats) == len(self.weights["w1"]))
+
     def score_cards(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         """Return a number for each card: (observations, 45)."""
         hidden = np.maximum(observations.astype(np.float32) @ self.weights["w1"] + self.weights["b1"], 0)
@@ -46,9 +51,14 @@ class LearnedBot(Bot):
 
     policy: Policy | None = None
 
+    def setup(self, offer: Offer) -> None:
+        """Load the policy once for all matches, and refuse a table for which it was not trained."""
+        policy = LearnedBot.policy = self.policy or Policy.load()
+        if len(offer.bots) != policy.seats:
+            raise ValueError(f"this policy was trained for {policy.seats} seats, not for {len(offer.bots)}")
+
     def choose(self, view: View) -> Card:
         """Encode the view, and take the best legal card."""
-        policy = self.policy or Policy.load()
-        LearnedBot.policy = policy
-        scores = policy.score_cards(encode_view(view)[None])[0]
+        assert self.policy
+        scores = self.policy.score_cards(encode_view(view)[None])[0]
         return CARDS[max(view.legal_cards, key=lambda card: scores[card])]
