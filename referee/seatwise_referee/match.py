@@ -230,7 +230,7 @@ class Match:
         return self._wake_effects() if is_asked else []
 
     def note_answer(self, seat: Seat, prompt: int, now: int) -> int | None:
-        """An answer of a seat has come. Return how long the seat took, in ms, from the delivery.
+        """An answer of a seat has come. Return how long the seat took, in ms, from the opening of the prompt.
 
         `None` unless it is the seat's first answer to the open prompt.
         """

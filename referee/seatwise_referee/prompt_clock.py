@@ -132,12 +132,15 @@ class PromptClock:
         return True
 
     def note_answer(self, seat: Seat, now: int) -> int | None:
-        """The seat has answered. Return the ms since the delivery if this is its first answer, or `None`."""
+        """The seat has answered. Return the ms since the prompt was opened if this is its first answer, or `None`.
+
+        An overloaded server may note a delivery long after it, so the time since the delivery would prove too much.
+        """
         clock = self._clocks[seat]
         if clock.delivered_ms is None or clock.is_answered:
             return None
         clock.is_answered = True
-        return max(0, self._used_ms(seat, now))
+        return max(0, now - clock.opened_ms)
 
     def _capped_ms(self, allowance_ms: int) -> int:
         return max(0, min(allowance_ms, self._time_control.allowance_cap_ms))

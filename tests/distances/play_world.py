@@ -38,9 +38,9 @@ ROUNDS_A_MATCH = 6
 DECISIVE_EVERY = 5
 SITS_LATE_S = 1.0
 BURST = 20
-SMALL_BYTES = 500
+SMALL_BYTES = 1000
 """No packet of a bot is larger, except the answers of a bot that has large ones."""
-LAYS_OF_LARGE = 12
+LAYS_OF_LARGE = 16
 SMALL_WINDOW = (
     ("grpc.http2.lookahead_bytes", 64),
     ("grpc.http2.bdp_probe", 0),

@@ -123,7 +123,7 @@ def test_who_delays_all_but_the_decisive_answers_gains_nothing_in_the_decisive_r
 def test_who_changes_the_packets_of_its_own_machine_gains_no_more_than_its_answers_allow(
     pairs: dict[str, Pair], name: str
 ) -> None:
-    """That is published, and not prevented. No more than the whole thinking of a bot can be hidden."""
+    """That is published, and not prevented. No bot can hide more than its whole thinking."""
     pair = pairs[name]
     assert median(pair.gains) <= 160
     assert max(pair.allowances) <= 300

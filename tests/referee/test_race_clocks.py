@@ -82,9 +82,9 @@ def test_only_the_first_answer_to_a_prompt_says_how_near_the_bot_may_be() -> Non
     race = RaceDesk(2, are_seated=False)
     race.sit_all()
     assert race.match.note_answer(Seat(0), race.prompt, 30) is None  # it was guessed
-    race.hand_to(0, 5)
+    race.at(20).hand_to(0, 5)
     assert race.match.note_answer(Seat(0), race.prompt + 1, 30) is None
-    assert race.match.note_answer(Seat(0), race.prompt, 30) == 30
+    assert race.match.note_answer(Seat(0), race.prompt, 30) == 30  # not 10: a delivery may be noted late
     assert race.match.note_answer(Seat(0), race.prompt, 999) is None
     assert race.match.note_answer(Seat(1), race.prompt, 30) is None
 

@@ -21,7 +21,7 @@ KEPT_ANSWERS = 250
 ONE_IN_ANSWERS = 50
 """One answer in so many may be quicker than the allowance, ..."""
 ANSWER_NOISE_MS = 10
-"""... and all others by so much: a busy machine notes a delivery late. Measured with six times its load: 10 ms at 2 %."""
+"""... and all others by so much, in ms, so that no error of ours is charged to a bot."""
 
 
 class LeastRecent:
