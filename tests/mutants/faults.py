@@ -1823,8 +1823,8 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "a package with a game that hangs at its import holds everything up",
         "client_sdk/seatwise/kits/installed_games.py",
-        "code = process.wait(max(0.0, until_s - monotonic()))",
-        "code = process.wait(max(60.0, until_s - monotonic()))",
+        "    except subprocess.TimeoutExpired:\n",
+        "    except ():\n",
         ("tests/hosted/test_installed_games.py",),
     ),
     Fault(
