@@ -8,6 +8,7 @@ import json
 import random
 import re
 import tempfile
+from argparse import ArgumentParser
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from websockets.exceptions import ConnectionClosed
 from seatwise.kits.ugo_kit import KIT as UGO
 from seatwise.remote import run_async
 from seatwise_server.background_tasks import cancel_until_ended
+from seatwise_server.cli import serve
 from seatwise_server.config import HttpSettings
 from seatwise_server.refusal import Refusal
 from seatwise_server.services import guest_seats
@@ -273,6 +275,24 @@ async def test_only_pages_of_this_server_may_connect(
     origin: str, host: str, page_port: int | None, reason: str
 ) -> None:
     assert upgrade_from(origin, host, page_port) == reason
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        (["--guests", "5"], ""),
+        (["--no-house-bots", "--no-ws"], ""),
+        (["--guests", "5", "--no-house-bots"], "leave --no-house-bots out"),
+        (["--guests", "5", "--no-ws"], "leave --no-ws out"),
+        (["--guests", "5", "--no-http"], "leave --no-http out"),
+    ],
+)
+async def test_a_server_that_cannot_admit_guests_says_why(options: list[str], advice: str) -> None:
+    parser = ArgumentParser()
+    serve.configure(parser)
+    why = serve._refuse_guests(parser.parse_args(options))
+    assert why.endswith(advice)
+    assert bool(why) is bool(advice)
 
 
 # --- How many -----------------------------------------------------------------------------------------------
