@@ -1299,6 +1299,13 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/client_sdk/test_play_ubongo.py",),
     ),
     Fault(
+        "a gift to one bot is compared with what the giver keeps for itself",
+        "server/seatwise_server/competition/statistics/decision_gifts.py",
+        "for seat in others if seat != taker)",
+        "for seat in range(len(gifts)) if seat != taker)",
+        ("tests/competition/test_decision_gifts.py",),
+    ),
+    Fault(
         "an uncounted touch",
         "referee/seatwise_referee/games/ubongo/geometry.py",
         "if first < 0 or others[first] != own[meets_first] or others[second] != own[meets_second]:",

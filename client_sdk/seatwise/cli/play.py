@@ -19,7 +19,7 @@ from seatwise.defaults import ADDRESS, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
     from seatwise.recorded_deal import RecordedDeal
-    from seatwise.standings import PlayedMatch, Results
+    from seatwise.standings import Results
 
 EPILOG = """\
 Each BOT is a sample of the game, such as random, or your own class as FILE.py:CLASS. `seatwise games` lists the
@@ -121,7 +121,7 @@ def run(arguments: Namespace) -> int:
         raise UsageError("records: the table goes to standard output; name a file, such as /dev/stdout")
     decks.use_deck_files(arguments.deck)
     deal = _find_deal(arguments)
-    with _show_progress(arguments.matches, is_quiet=arguments.json) as on_match:
+    with show_progress(arguments.matches, is_quiet=arguments.json) as on_match:
         results = play(
             arguments.bots,
             game=arguments.game,
@@ -144,12 +144,15 @@ def run(arguments: Namespace) -> int:
 
 
 @contextmanager
-def _show_progress(matches: int, *, is_quiet: bool) -> Iterator[Callable[[PlayedMatch], None] | None]:
+def show_progress(
+    matches: int, *, is_quiet: bool, doing: str = "playing"
+) -> Iterator[Callable[[object], None] | None]:
+    """Show a bar on a terminal, or lines elsewhere. Yields what is called with each match, or `None` if it is quiet."""
     if is_quiet:
         yield None
     elif sys.stderr.isatty() and (rich := import_rich()) is not None:
         with rich.Progress(console=rich.Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("playing", total=matches)
+            task = progress.add_task(doing, total=matches)
             yield lambda _: progress.advance(task)
     else:
         yield _Lines(matches)

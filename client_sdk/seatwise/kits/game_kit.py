@@ -169,6 +169,9 @@ class GameKit:
     list_moves: Callable[[Any], Mapping[str, Any]] | None = None
     """Return the legal moves of a view: by their text, what a bot's method returns. `None` if there are too many to list."""
 
+    gifts_module: str = ""
+    """The module whose `measure_gifts` judges what the moves of a recorded match gave to each seat; empty if none does."""
+
     frames_module: str = "seatwise.replay.frame_writer"
     """The module whose `FRAME_WRITER` writes the game's positions for replays. The default writes plain text."""
 

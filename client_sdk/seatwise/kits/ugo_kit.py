@@ -126,5 +126,6 @@ KIT: Final = GameKit(
     guest_table=GuestTable(
         ("house-counting", "house-greedy", "house-random"), {"card": 90_000, "arrange": 90_000}
     ),
+    gifts_module="seatwise.samples.ugo_gifts",
     frames_module="seatwise.kits.ugo_frames",
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seatwise.cli import decks
+from seatwise.cli.arguments import parse_count
 from seatwise.cli.command import Command
 from seatwise.cli.exit_codes import FAILED, INTERRUPTED
 from seatwise.cli.security import add_security_arguments, security_of
@@ -31,6 +32,8 @@ def configure(parser: ArgumentParser) -> None:
     )
     text = "readmit an entrant that was given up; its results stay, and the next run starts it again"
     _configure_reinstate(_add_verb(verbs, "reinstate", text))
+    text = "find bots whose moves give more to one bot than to the rest of the table"
+    _configure_gifts(_add_verb(verbs, "gifts", text))
 
 
 def _add_verb(verbs: Any, name: str, text: str) -> ArgumentParser:
@@ -52,6 +55,15 @@ def _configure_run(parser: ArgumentParser) -> None:
     )  # fmt: skip
     add_security_arguments(parser)
     _add_table(parser)
+
+
+def _configure_gifts(parser: ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="a season's bundle, or a file of records")
+    parser.add_argument(
+        "--deals", type=parse_count, default=32, metavar="N",
+        help="deals in which each move is judged (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print the pairs as JSON")
 
 
 def _configure_report(parser: ArgumentParser) -> None:
@@ -173,6 +185,34 @@ def _read_token(args: Namespace) -> str:
     return token_at(args.address or "", args.token)
 
 
-_RUNS = {"run": _run_league, "report": _report_season, "reinstate": _reinstate_entrant}
+def _show_gifts(args: Namespace) -> int:
+    """Print the pairs, the most surprising first."""
+    from dataclasses import asdict
+
+    from seatwise.cli.play import show_progress
+    from seatwise_server.cli import table
+    from seatwise_server.league.gift_report import count_records, report_gifts
+
+    with show_progress(count_records(args.file), is_quiet=args.json, doing="judging") as on_match:
+        found = report_gifts(args.file, args.deals, lambda: on_match(None) if on_match else None)
+    if args.json:
+        print(json.dumps({"pairs": [asdict(each) for each in found]}, indent=2))
+        return 0
+    rows = [
+        [each.giver, each.taker, str(each.matches), f"{each.gap:+.2f}", f"{each.low:+.2f} to {each.high:+.2f}",
+         f"{each.corrected_p_value:.3f}", "yes" if each.is_remarkable else "no"]
+        for each in found
+    ]  # fmt: skip
+    heads = ["giver", "taker", "matches", "gap", "95 % interval", "p, corrected", "named"]
+    table.show_table("Gifts by moves", heads, rows)
+    return 0
+
+
+_RUNS = {
+    "run": _run_league,
+    "report": _report_season,
+    "reinstate": _reinstate_entrant,
+    "gifts": _show_gifts,
+}
 
 COMMAND = Command("league", "run a league from a file and publish its table", configure, run)

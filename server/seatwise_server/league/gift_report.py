@@ -1,0 +1,70 @@
+"""Reads the records of a season, and reports which bots' moves give more to one bot than to the rest of the table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from seatwise.bot_errors import UsageError
+from seatwise.kits import find_kit
+from seatwise.season.bundle import RECORDS, is_bundle, open_bundle
+from seatwise_server.competition.statistics.decision_gifts import Gift, JudgedMatch, find_gifts
+
+
+def report_gifts(file: Path, deals: int, on_match: Callable[[], None]) -> tuple[Gift, ...]:
+    """Return the gifts of each pair that met often enough, the most surprising first.
+
+    Args:
+        file: A season's bundle, or a file of records.
+        deals: The number of deals in which each move is judged.
+        on_match: Called after each match.
+
+    Raises:
+        UsageError: The file cannot be read, or a record of it cannot be judged.
+    """
+    with _open_records(file) as lines:
+        return find_gifts(_judge_matches(lines, deals, on_match))
+
+
+def count_records(file: Path) -> int:
+    """Return the number of records in the file. Raises `UsageError` if it cannot be read."""
+    with _open_records(file) as lines:
+        return sum(1 for _ in lines)
+
+
+def _judge_matches(lines: Iterator[bytes], deals: int, on_match: Callable[[], None]) -> Iterator[JudgedMatch]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield _find_judge(json.loads(line).get("game", ""))(line, deals)
+        except ValueError as bad:
+            raise UsageError(f"record {number}: {bad}") from None
+        on_match()
+
+
+def _find_judge(game: str) -> Callable[[bytes, int], JudgedMatch]:
+    """Return what judges the moves of a match of this game."""
+    module = find_kit(game).gifts_module
+    if not module:
+        raise UsageError(f"the moves of {game} are not judged: gifts are measured by points alone there")
+    judge: Callable[[bytes, int], JudgedMatch] = import_module(module).measure_gifts
+    return judge
+
+
+@contextmanager
+def _open_records(file: Path) -> Iterator[Iterator[bytes]]:
+    with ExitStack() as stack:
+        try:
+            lines: Any = (
+                stack.enter_context(open_bundle(file)).read_lines(RECORDS)
+                if is_bundle(file)
+                else stack.enter_context(file.open("rb"))
+            )
+        except OSError as error:
+            raise UsageError(
+                f"cannot read {file}: {error.strerror}; name a bundle or a file of records"
+            ) from None
+        yield iter(lines)

@@ -1,0 +1,121 @@
+"""Gifts by cards: what a card gives is judged by its seat's view, and pairs are tested for their number."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import seatwise
+from seatwise.cli import main
+from seatwise.samples.ugo_gifts import MatchGifts, judge_card, measure_gifts
+from seatwise_referee.games.ugo import Ugo
+from seatwise_server.competition.statistics.decision_gifts import LEAST_JUDGED_MATCHES, find_gifts
+
+BOTS = tuple(f"bots/b{number}/versions/1" for number in range(8))
+
+
+def season(matches: int, gift: float, noise: float, seed: int) -> list[MatchGifts]:
+    """The first bot gives the second so much, at the cost of the others; all else is chance."""
+    chance, played = Random(seed), []
+    for _ in range(matches):
+        bots = tuple(chance.sample(BOTS, 4))
+        gifts = [[chance.gauss(0, noise) for _ in bots] for _ in bots]
+        if {BOTS[0], BOTS[1]} <= set(bots):
+            gifts[bots.index(BOTS[0])][bots.index(BOTS[1])] += gift
+        played.append(MatchGifts(bots, tuple(map(tuple, gifts))))
+    return played
+
+
+def test_a_gap_is_the_gift_to_one_less_the_mean_gift_to_the_others() -> None:
+    gifts = ((-2.0, 5.0, 1.0, 3.0), (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0))
+    other = ((-1.0, 6.0, 1.0, 3.0), *gifts[1:])
+    matches = [MatchGifts(BOTS[:4], gifts), MatchGifts(BOTS[:4], other)] * (LEAST_JUDGED_MATCHES // 2)
+    found = {(each.giver, each.taker): each for each in find_gifts(matches)}
+    assert found[BOTS[0], BOTS[1]].gap == 3.5
+    assert found[BOTS[0], BOTS[2]].gap == -3.25
+    assert found[BOTS[0], BOTS[1]].is_remarkable
+    assert found[BOTS[1], BOTS[0]].p_value == 0.5
+
+
+def test_friends_are_found_and_the_giver_is_told_from_the_taker() -> None:
+    first, *others = find_gifts(season(400, gift=5, noise=7, seed=3))
+    assert (first.giver, first.taker, first.is_remarkable) == (BOTS[0], BOTS[1], True)
+    assert first.low < 5 < first.high
+    assert not any(each.is_remarkable for each in others)
+
+
+def test_honest_seasons_are_seldom_named() -> None:
+    named = sum(find_gifts(season(100, gift=0, noise=7, seed=seed))[0].is_remarkable for seed in range(12))
+    assert named <= 2
+
+
+def test_pairs_that_met_seldom_and_tables_of_two_are_not_judged() -> None:
+    few = season(LEAST_JUDGED_MATCHES - 1, gift=9, noise=1, seed=1)
+    twos = [MatchGifts(each.bots[:2], ((0.0, 1.0), (1.0, 0.0))) for each in season(90, 0, 1, 1)]
+    assert find_gifts(few) == find_gifts(twos) == ()
+
+
+# --- What a card gives ---------------------------------------------------------------------------------
+
+
+def view_with_choice() -> Any:
+    game = Ugo()
+    state = game.deal(4, bytes(32), game.complete_options({"rounds": 1}))
+    prompt = game.prompt(state)
+    assert prompt is not None
+    return game.view(state, min(prompt.seats))
+
+
+def test_the_best_card_of_a_seat_gives_nothing_and_every_other_costs_it_something() -> None:
+    view = view_with_choice()
+    own = [judge_card(view, card, Random(5))[view.seat or 0] for card in view.legal_cards]
+    assert max(own) == 0
+    assert min(own) < -1
+
+
+def test_a_record_has_the_same_gifts_each_time_and_they_are_those_of_its_bots(tmp_path: Path) -> None:
+    file = tmp_path / "record"
+    seatwise.play(["greedy", "random", "random"], seed=3, options={"rounds": 1}, records=file)
+    found = measure_gifts(file.read_bytes(), deals=4)
+    assert found == measure_gifts(file.read_bytes(), deals=4)
+    assert [bot.split("/")[1] for bot in found.bots] == ["greedy", "random", "random-2"]
+    own = [row[seat] for seat, row in enumerate(found.gifts)]
+    assert max(own) <= 0
+    assert own[0] > min(own)
+
+
+def test_no_record_or_one_of_another_game_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "record"
+    seatwise.play(["random", "random"], game="ubongo", seed=3, options={"rounds": 1}, records=file)
+    for line in (b"{}", file.read_bytes()):
+        with pytest.raises(ValueError, match="this is no record of ugo: "):
+            measure_gifts(line)
+
+
+# --- The command ---------------------------------------------------------------------------------------
+
+
+def test_the_command_names_pairs_of_a_file_of_records(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "records"
+    seatwise.play(["greedy", "random", "random"], seed=3, options={"rounds": 1}, records=file)
+    file.write_bytes(file.read_bytes() * LEAST_JUDGED_MATCHES)
+    assert main(["league", "gifts", str(file), "--deals", "1", "--json"]) == 0
+    pairs = json.loads(capsys.readouterr().out)["pairs"]
+    assert len(pairs) == 6
+    assert {each["matches"] for each in pairs} == {LEAST_JUDGED_MATCHES}
+
+
+def test_the_command_says_which_games_have_no_judge_and_which_file_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "records"
+    seatwise.play(["random", "random"], game="ubongo", seed=3, options={"rounds": 1}, records=file)
+    for path, why in ((file, "the moves of ubongo are not judged"), (tmp_path / "no", "cannot read")):
+        assert main(["league", "gifts", str(path)]) == 2
+        assert why in capsys.readouterr().err
