@@ -6,7 +6,7 @@ PROTOS := $(shell find proto -name '*.proto')
 
 FAST := client_sdk/seatwise_fast
 
-.PHONY: failpoints fast-wheel help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate browser soak clean matches-needed lock audit sbom
+.PHONY: compiled failpoints fast-wheel help setup demo league test lint format bench golden openapi rules proto mutants chaos simulate browser soak clean matches-needed lock audit sbom
 .DEFAULT_GOAL := help
 
 help: ## print this list
@@ -97,8 +97,15 @@ browser: setup ## look at the pages in a real browser, where one is installed; w
 	@$(BIN)/python -c 'import axe_playwright_python' 2>/dev/null || $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[browser]' || true
 	$(BIN)/pytest -q -m slow tests/server/test_pages_browser.py tests/server/test_guests_browser.py tests/client_sdk/test_replay_browser.py
 
-soak: setup ## run the tests that are too slow for `make test`
+soak: setup ## run the tests that are too slow for `make test`, and all others on the compiled build
 	$(BIN)/pytest -q -m slow
+	$(MAKE) --no-print-directory compiled
+
+compiled: setup ## build a wheel with the compiled core, and run the tests of `make test` on it
+	@rm -rf dist/compiled && mkdir -p dist/compiled/site
+	SEATWISE_COMPILE=1 $(BIN)/python -m hatchling build -t wheel -d dist/compiled
+	@$(BIN)/python -m zipfile -e dist/compiled/*.whl dist/compiled/site
+	PYTHONPATH=$(CURDIR)/dist/compiled/site $(BIN)/pytest -q -n 2 --dist loadfile -m 'not slow'
 
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate \
 	--custom-compile-command 'make lock' pyproject.toml

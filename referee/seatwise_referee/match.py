@@ -39,13 +39,10 @@ from seatwise_referee.race_prompt import RacePrompt
 from seatwise_referee.setup import Setup
 from seatwise_referee.shuffle import NONCE_BYTES
 from seatwise_referee.turn_prompt import TurnPrompt
+from seatwise_referee.unconfirmed import Unconfirmed
 
 FEWEST_SEATS = 2
 """A match with fewer seats taken is void."""
-
-
-class Unconfirmed(RuntimeError):
-    """The shell gave a command before it had confirmed the entries of the last one."""
 
 
 class SeatUpdate(NamedTuple):

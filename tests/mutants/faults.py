@@ -288,6 +288,20 @@ FAULTS: tuple[Fault, ...] = (
         (HOSTILE,),
     ),
     Fault(
+        "verify: numbers of sixteen digits are not compared with the largest",
+        f"{VERIFY}/reading.py",
+        'rb"[0-9]{%d}" % len(str(LARGEST))',
+        'rb"[0-9]{%d}" % (1 + len(str(LARGEST)))',
+        (HOSTILE,),
+    ),
+    Fault(
+        "verify: brackets are counted within texts",
+        f"{VERIFY}/reading.py",
+        'b"".join(data.split(b\'"\')[::2])',
+        "data",
+        (HOSTILE,),
+    ),
+    Fault(
         "verify: as many values as fit into a line",
         f"{VERIFY}/reading.py",
         '    if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES or data.count(b\'"\') > MOST_QUOTES:\n',

@@ -26,6 +26,7 @@ from seatwise.games.ugo.v1 import ugo_pb2
 from seatwise.v1.play_service_pb2 import Update
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo import CARDS, Arrange, Kingdom, Play, Trick, UgoCard, UgoMove, UgoView
+from seatwise_referee.games.ugo.moves import PLAYS
 
 # Cards
 
@@ -205,7 +206,7 @@ def decode_move(message: ugo_pb2.Move) -> UgoMove:
     """Return the move of a message. Raises `MalformedMove`."""
     kind = message.WhichOneof("kind")
     if kind == "play":
-        return Play(_decode_card(message.play, "play"))
+        return PLAYS[_decode_card(message.play, "play")]
     if kind == "arrange":
         return Arrange(_decode_arrange(message.arrange))
     raise MalformedMove("the move is empty: set play or arrange")

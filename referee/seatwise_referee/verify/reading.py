@@ -29,6 +29,12 @@ LARGEST = 2**53 - 1
 _TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 """It never goes back, so that no line keeps it busy for long. A text without an end extends to the end of the line."""
 
+_MANY_QUOTES = 2**17
+"""With more quotes than that, to split a line at its quotes would take much memory. A genuine record has a tenth of them."""
+
+_LONG_NUMBER = re.compile(rb"[0-9]{%d}" % len(str(LARGEST)))
+"""Shorter numbers are never beyond `LARGEST`. `json` reads them by itself in a fifth of the time."""
+
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _DEPTH_STEPS = [1 if byte in b"[{" else -1 for byte in range(256)]
 
@@ -71,18 +77,25 @@ def nesting_fault(data: bytes) -> str:
     """Return why JSON would take too much memory or too deep a stack, without parsing it; "" if it would not."""
     if sum(map(data.count, (b",", b"[", b"{"))) > MOST_VALUES or data.count(b'"') > MOST_QUOTES:
         return f"it has more than {MOST_VALUES} values"
-    brackets = _TEXTS.sub(b"", data).translate(None, _NO_BRACKETS)
+    brackets = _without_texts(data).translate(None, _NO_BRACKETS)
     if max(accumulate(map(_DEPTH_STEPS.__getitem__, brackets)), default=0) > MOST_DEPTH:
         return f"its brackets are nested too deeply, more than {MOST_DEPTH} times"
     return ""
 
 
+def _without_texts(data: bytes) -> bytes:
+    if b"\\" in data or data.count(b'"') > _MANY_QUOTES:
+        return _TEXTS.sub(b"", data)
+    return b"".join(data.split(b'"')[::2])  # without escapes every second part is a text; ten times as fast
+
+
 def _parse_line(data: bytes) -> Any:
+    has_long_number = _LONG_NUMBER.search(data) is not None  # or digits within a text, which do no harm here
     try:
         return json.loads(
             data.decode("ascii"),
             object_pairs_hook=_make_object,
-            parse_int=_parse_whole_number,
+            parse_int=_parse_whole_number if has_long_number else None,
             parse_float=_refuse_number,
             parse_constant=_refuse_number,
         )

@@ -7,7 +7,16 @@ from typing import NoReturn
 
 from seatwise_referee.ending import Ending
 from seatwise_referee.game import Seat
-from seatwise_referee.journal import Dealt, Defaulted, DefaultReason, Entry, Finished, Forfeited, Rejected
+from seatwise_referee.journal import (
+    Dealt,
+    Defaulted,
+    DefaultReason,
+    Entry,
+    Finished,
+    Forfeited,
+    Moved,
+    Rejected,
+)
 from seatwise_referee.match import FEWEST_SEATS
 from seatwise_referee.position import Position
 from seatwise_referee.time_control import TimeControl
@@ -54,6 +63,8 @@ def required_after(position: Position, last: Entry | None, limits: TimeControl) 
         return None
     if position.state is None:
         return _required_in_setup(position, last)
+    if isinstance(last, Moved):  # nearly always; it changes neither strikes nor rejections
+        return _required_by_game(position)
     return (
         _forfeit_for_rejections(position, limits)
         or _default_for_late_move(last)
@@ -99,10 +110,13 @@ def _forfeit_for_strikes(position: Position, limits: TimeControl) -> RequiredEnt
 
 
 def _required_by_game(position: Position) -> RequiredEntry | None:
-    if all(own.left for own in position.seats):
+    playing = [own for own in position.seats if not own.left]
+    if not playing:
         _must_be_void(position, "no seat is left that plays")
     if position.prompt is None:
         return RequiredEntry(Finished, "the game is over")
+    if len(playing) == len(position.seats):
+        return None
     exits = [(seat, position.seats[seat].left) for seat in sorted(position.prompt.seats)]
     for reason in (DefaultReason.RESIGNED, DefaultReason.FORFEITED):
         is_resigned = reason is DefaultReason.RESIGNED

@@ -36,15 +36,17 @@ class Ugo:
 
         `farmers` may be 36, so that two have as many farmers as more do; without it they have 12, as printed (U4).
         """
-        for key in given:
+        # a compiled build would complain of another type before the rules do
+        unchecked: Mapping[str, object] = given
+        for key in unchecked:
             if key not in ("rounds", "farmers"):
                 raise BadOptions(f"{key}: UGO! has no such option, only rounds and farmers")
-        rounds = given.get("rounds", 4)
+        rounds = unchecked.get("rounds", 4)
         if type(rounds) is not int or not 1 <= rounds <= MAX_ROUNDS:  # `type`, because a bool is an int
             raise BadOptions(f"rounds: must be a whole number from 1 to {MAX_ROUNDS}, not {rounds!r:.20}")
-        if "farmers" not in given:
+        if "farmers" not in unchecked:
             return {"rounds": rounds}
-        farmers = given["farmers"]
+        farmers = unchecked["farmers"]
         if type(farmers) is not int or farmers != ALL_FARMERS:
             raise BadOptions(f"farmers: must be {ALL_FARMERS}, or not given, not {farmers!r:.20}")
         return {"rounds": rounds, "farmers": farmers}

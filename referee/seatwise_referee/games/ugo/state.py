@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo.cards import BY_TEXT, TEXTS, UgoCard, mask_of
 from seatwise_referee.games.ugo.kingdoms import EMPTY_KINGDOM, Kingdom
+from seatwise_referee.games.ugo.tricks import Trick
 from seatwise_referee.shuffle import shuffle_items
 
 if TYPE_CHECKING:
     from seatwise_referee.game import Json
-    from seatwise_referee.games.ugo.tricks import Trick
 
 HAND_SIZE: Final = 10
 """How many cards each seat is dealt. A round has as many tricks (U5, U6)."""
@@ -110,6 +111,11 @@ def opened_hands(state: UgoState) -> list[Json]:
 
 def deal_hands(number: int, seats: int, seed: bytes) -> tuple[list[list[UgoCard]], list[UgoCard]]:
     """Return the hands by seat and the cards set aside, in the order dealt (U6)."""
-    cards = [BY_TEXT[text] for text in shuffle_items(TEXTS, seed, f"ugo/round/{number}")]
-    hands = [cards[first : first + HAND_SIZE] for first in range(0, seats * HAND_SIZE, HAND_SIZE)]
-    return hands, cards[seats * HAND_SIZE :]
+    cards = _shuffled_deck(number, seed)
+    hands = [list(cards[first : first + HAND_SIZE]) for first in range(0, seats * HAND_SIZE, HAND_SIZE)]
+    return hands, list(cards[seats * HAND_SIZE :])
+
+
+@lru_cache(maxsize=32)  # the record and its verification deal the rounds of a match again at once
+def _shuffled_deck(number: int, seed: bytes) -> tuple[UgoCard, ...]:
+    return tuple(BY_TEXT[text] for text in shuffle_items(TEXTS, seed, f"ugo/round/{number}"))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo.cards import CARDS, COLOUR_MASKS, COLOURS, VALUES_PER_COLOUR, UgoCard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from seatwise_referee.game import Seat
 
 
 class Trick(NamedTuple):

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo.cards import UgoCard, cards_of
+from seatwise_referee.games.ugo.kingdoms import Kingdom
 from seatwise_referee.games.ugo.state import UgoState, starter_of
 from seatwise_referee.games.ugo.tricks import Trick, legal_mask
-
-if TYPE_CHECKING:
-    from seatwise_referee.game import Seat
-    from seatwise_referee.games.ugo.kingdoms import Kingdom
 
 
 @dataclass(frozen=True, slots=True, repr=False)
