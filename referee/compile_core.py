@@ -40,7 +40,7 @@ follow_imports = silent
 def compile_modules(root: Path, out: Path) -> None:
     """Write the extension modules of the sources below `root` to `out`."""
     from mypyc.build import mypycify
-    from setuptools import setup  # type: ignore[import-untyped]
+    from setuptools import setup
 
     paths = [f"{folder}/{name}.py" for folder, names in MODULES.items() for name in names]
     os.chdir(root)

@@ -275,11 +275,10 @@ class LocalTable:
 
     def _perform_effects(self, effects: list[Effect]) -> None:
         for effect in effects:
-            match effect:
-                case WriteEntry(entry):
-                    self._entries.append(entry)
-                case WakeAt(int(at_ms)):
-                    self._wake_at_ms = at_ms
+            if isinstance(effect, WriteEntry):  # quicker than patterns, and every move comes here
+                self._entries.append(effect.entry)
+            elif isinstance(effect, WakeAt) and effect.at_ms is not None:
+                self._wake_at_ms = effect.at_ms
         if not self._match.is_confirmed:
             self._perform_effects(self._match.confirm_entries(self._now_ms))
 

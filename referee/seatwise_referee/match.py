@@ -354,11 +354,14 @@ class Match:
         decision = self._decision
         while decision.position.state is not None and decision.position.end is None:
             prompt = decision.position.prompt
-            if None not in [own.left for own in decision.position.seats]:
+            exits = [own.left for own in decision.position.seats if own.left]  # mostly none
+            if len(exits) == len(decision.position.seats):
                 self._record_void(VoidReason.ABANDONED, now)
             elif prompt is None:
                 decision.record_finish(now)
-            elif not self._play_for_absent(prompt, now) and not (self._race and self._race.decide_next(now)):
+            elif not (exits and self._play_for_absent(prompt, now)) and not (
+                self._race and self._race.decide_next(now)
+            ):
                 break
         if not self._is_still_asked():
             decision.show_prompt()

@@ -11,17 +11,22 @@ from seatwise.kits.game_kit import CasualQueue, DemoKit, GameKit, GuestTable, Ho
 from seatwise.kits.optional_parts import is_search_installed
 from seatwise_referee.games.registry import GAMES
 from seatwise_referee.games.ugo import Arrange, Play, UgoCard, UgoMove, UgoView
+from seatwise_referee.games.ugo.moves import PLAYS
 
 MODEL_MOVE_MS: Final = 180_000
 """The free time of a move in the queue `slow`, for language models: most answer within a minute or two."""
 
 
 def read_card(answer: object, view: UgoView) -> UgoMove:
-    where = "choose(view) must return one of view.legal_cards, here " + _list_cards(view.legal_cards)
-    card = _parse_card(answer.card if isinstance(answer, Play) else answer, where)
+    given = answer.card if isinstance(answer, Play) else answer
+    card = given if isinstance(given, UgoCard) else _parse_card(given, _cards_to_choose(view))
     if card not in view.legal_cards:
-        raise BadAnswerError(f"{card} may not be played here: {where}")
-    return Play(card)
+        raise BadAnswerError(f"{card} may not be played here: {_cards_to_choose(view)}")
+    return PLAYS[card]
+
+
+def _cards_to_choose(view: UgoView) -> str:
+    return "choose(view) must return one of view.legal_cards, here " + _list_cards(view.legal_cards)
 
 
 def read_order(answer: object, view: UgoView) -> UgoMove:
