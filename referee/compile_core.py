@@ -2,8 +2,8 @@
 
     SEATWISE_COMPILE=1 pip wheel --no-deps .
 
-It needs a C compiler. The hook of the build calls this file as a program: `python compile_core.py ROOT OUT`. What takes values from outside stays
-interpreted, because compiled code answers a wrong type with `TypeError`, and not with an error of the rules.
+It needs a C compiler. The hook of the build calls this file as a program: `python compile_core.py ROOT OUT`. Modules that
+take values from outside stay interpreted, because compiled code answers a wrong type with `TypeError`, and not with an error of the rules.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class OpenskillRatings:
     def __init__(self, rated: Mapping[str, Rating] | None = None, seq: int = 0) -> None:
         self._rated = dict(rated or {})
         self._players: dict[str, PlackettLuceRating] = {}
-        """What openskill made of the bots that were rated here."""
+        """The objects of openskill, for the bots that were rated here."""
         self.seq = seq
         """The number of the last result that was added."""
 
