@@ -59,7 +59,7 @@ assert all(verdict.fault for verdict in verify_lines(forged))
 
 
 def load_compiler() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("compile_core", ROOT / "referee" / "compile_core.py")
+    spec = importlib.util.spec_from_file_location("compile_core", ROOT / "proto" / "compile_core.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
