@@ -23,6 +23,7 @@ BATCH = "seatwise/rl/"
 LISTS = {
     "seatwise_referee/games/registry.py": "the rules of our games",
     "seatwise/kits/__init__.py": "the kits of our games",
+    "seatwise/kits/optional_parts.py": "the compiled rules that the search of a sample needs",
     "seatwise/kits/bot_methods.py": "the methods that a bot inherits",
     "seatwise/cli/doctor.py": "the game in which the doctor examines a bot: the protocol is the same in all games",
     "seatwise/doctor/checks.py": "the same",

@@ -259,7 +259,7 @@ def _add_work(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--house-bot", action="append", default=[], metavar="NAME",
         help="house bot that fills empty seats, such as house-search-2000; repeat it for as many as a match can lack "
-        "(default: house-counting, house-greedy and house-random for UGO!)",
+        "(default: house-counting, house-greedy and house-random, and those of other games)",
     )  # fmt: skip
     parser.add_argument(
         "--spectators", type=SpectatorDelay, choices=list(SpectatorDelay), default=SpectatorDelay.LIVE,
