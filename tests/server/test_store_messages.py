@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from private_redis.redis_server import fresh_server
 from redis.asyncio import Redis
-from redis.asyncio.client import Pipeline
 from redis.exceptions import ResponseError
 
 from seatwise_server.embedded import EmbeddedRedis
 from seatwise_server.store import RedisClient, connect
-from seatwise_server.store.redis.shared_messages import MOST_COMMANDS_A_MESSAGE
+from seatwise_server.store.redis.shared_messages import MOST_COMMANDS_A_MESSAGE, Command, SharedMessages
 
 CALLERS = 50
 
@@ -30,13 +29,13 @@ def redis_server(tmp_path: Path) -> Iterator[EmbeddedRedis]:
 def messages(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The names of the commands of each message that is sent."""
     sent: list[list[str]] = []
-    execute = Pipeline.execute
+    ask_redis = SharedMessages._ask_redis
 
-    async def noting(pipeline: Pipeline, raise_on_error: bool = True) -> Any:
-        sent.append([str(words[0]) for words, _ in pipeline.command_stack])
-        return await execute(pipeline, raise_on_error)
+    async def noting(shared: SharedMessages, commands: Sequence[Command]) -> Any:
+        sent.append([str(words[0]) for words, _ in commands])
+        return await ask_redis(shared, commands)
 
-    monkeypatch.setattr(Pipeline, "execute", noting)
+    monkeypatch.setattr(SharedMessages, "_ask_redis", noting)
     return sent
 
 
@@ -98,3 +97,22 @@ async def test_a_client_that_is_closed_leaves_no_message_under_way(redis_server:
     await asyncio.wait(callers)
     assert not client._messages._under_way  # type: ignore[attr-defined]
     assert all(caller.cancelled() for caller in callers)
+
+
+async def test_a_message_that_ends_early_leaves_no_answer_for_the_next_one(
+    client: RedisClient, redis_client: Redis
+) -> None:
+    messages = client._messages  # type: ignore[attr-defined]
+    asking = asyncio.create_task(messages._ask_redis([(("BLPOP", "empty", 0), {}), (("GET", "other"), {})]))
+
+    async def blocked(count: int) -> None:
+        async with asyncio.timeout(30):
+            while (await redis_client.info("clients"))["blocked_clients"] != count:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+    await blocked(1)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await blocked(0)
+    assert await client.call("SET", "key", 1) is True

@@ -24,7 +24,7 @@ from seatwise_server.rest.caching import (
     unchanged_response,
 )
 from seatwise_server.rest.event_streams import EventStreams
-from seatwise_server.rest.http_call import accepted_type, authorize_request, read_body
+from seatwise_server.rest.http_call import accepted_type, authorize_request, headers_of, read_body
 from seatwise_server.rest.http_errors import JSON_TYPE
 from seatwise_server.rest.json_requests import RequestDecoder
 from seatwise_server.rest.known_versions import KnownVersions, version_key
@@ -70,7 +70,7 @@ class OperationEndpoint:
         accepted_type(request, JSON_TYPE)
         caller, message = await self.authorize(request, values)
         cache_control = cache_control_of(request, ASK_AGAIN)
-        if "if-none-match" not in request.headers:
+        if "if-none-match" not in headers_of(request):
             version, response = await self._read(caller, message)
             return json_response(write_json(response), caching_headers(version, cache_control))
         key = version_key(self.operation.method, caller, message)
@@ -95,7 +95,7 @@ class OperationEndpoint:
         accepted_type(request, JSON_TYPE)
         caller, message = await self.authorize(request, values)
         cache_control = cache_control_of(request, FOREVER)
-        if "if-none-match" in request.headers:
+        if "if-none-match" in headers_of(request):
             version = await self._told_version(caller, message)
             if version and is_unchanged(request, version):
                 return unchanged_response(version, cache_control)

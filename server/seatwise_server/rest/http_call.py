@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Scope
 
@@ -13,6 +15,7 @@ from seatwise_server.services.call_log import CallLog
 LARGEST_BODY = 256 * 1024
 """Bytes, as over gRPC."""
 _CALL_LOG = "seatwise.call_log"
+_DECODED_HEADERS = "seatwise.headers"
 
 
 def call_log_of(request: Request) -> CallLog:
@@ -26,18 +29,28 @@ def keep_call_log(scope: Scope, log: CallLog) -> None:
     scope[_CALL_LOG] = log
 
 
+def headers_of(request: Request) -> Mapping[str, str]:
+    """Returns the headers by name in lower case; of two with one name the first. They are decoded once for a request."""
+    headers: dict[str, str] | None = request.scope.get(_DECODED_HEADERS)
+    if headers is None:
+        pairs = reversed(request.scope["headers"])
+        headers = {name.decode("latin-1"): text.decode("latin-1") for name, text in pairs}
+        request.scope[_DECODED_HEADERS] = headers
+    return headers
+
+
 async def authorize_request(authenticator: Authenticator, method: str, request: Request) -> Caller:
     """Returns the caller if it may call the method. Raises `Refusal` if it may not."""
     client = request.client
     peer = f"{client.host}:{client.port}" if client else ""
     return await authenticator.authorize(
-        method, read_bearer_token(request.headers.get("authorization")), peer
+        method, read_bearer_token(headers_of(request).get("authorization")), peer
     )
 
 
 async def read_body(request: Request) -> bytes:
     """Returns the body. Raises `Refusal` 413 REQUEST_TOO_LARGE, or 415 UNSUPPORTED_MEDIA_TYPE if it is not plain JSON."""
-    headers = request.headers
+    headers = headers_of(request)
     length = headers.get("content-length")
     if length == "0" or (length is None and "transfer-encoding" not in headers):
         return b""
@@ -81,7 +94,7 @@ def accepted_type(request: Request, *offered: str) -> str:
 
     A caller that names one of them is served that one, even if it accepts all.
     """
-    header = request.headers.get("accept", "*/*")
+    header = headers_of(request).get("accept", "*/*")
     if header == "*/*":
         return offered[0]
     wanted = _accepted_types(header)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 
 import structlog
 from starlette.middleware.cors import CORSMiddleware
@@ -116,7 +114,7 @@ class RestApp:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._open_requests: Counter[str] = Counter()
+        self._open_requests: dict[str, int] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, as ASGI asks."""
@@ -142,25 +140,23 @@ class RestApp:
                 log.write_line(verb=scope["method"], status=status)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, log: CallLog) -> None:
-        try:
-            with self._count_request(scope["client"]):
-                await self._app(scope, receive, send)
-        except Refusal as refusal:
-            await error_response(log.refusal_for(refusal))(scope, receive, send)
-
-    @contextmanager
-    def _count_request(self, client: tuple[str, int] | None) -> Iterator[None]:
-        address = client[0] if client else ""
-        if self._open_requests[address] >= MOST_REQUESTS_OF_ADDRESS:
+        address = scope["client"][0] if scope["client"] else ""
+        open_now = self._open_requests.get(address, 0)
+        if open_now >= MOST_REQUESTS_OF_ADDRESS:
             message = f"{MOST_REQUESTS_OF_ADDRESS} requests of your address are being answered; wait for them"
-            raise Refusal("SERVER_FULL", message)
-        self._open_requests[address] += 1
+            refusal = Refusal("SERVER_FULL", message)
+            await error_response(log.refusal_for(refusal))(scope, receive, send)
+            return
+        self._open_requests[address] = open_now + 1
         try:
-            yield
+            await self._app(scope, receive, send)
         finally:
-            self._open_requests[address] -= 1
-            if not self._open_requests[address]:
-                del self._open_requests[address]
+            self._discount_request(address)
+
+    def _discount_request(self, address: str) -> None:
+        self._open_requests[address] -= 1
+        if not self._open_requests[address]:
+            del self._open_requests[address]
 
 
 def _request_id_of(scope: Scope) -> str:

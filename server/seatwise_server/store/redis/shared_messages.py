@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 
 Command: TypeAlias = tuple[Sequence[bytes | str | int], dict[str, Any]]
 """The words of a command, and redis-py's options for parsing its answer."""
@@ -94,10 +95,30 @@ class SharedMessages:
             _answer_requests(requests, answers)
 
     async def _ask_redis(self, commands: Sequence[Command]) -> list[Any]:
-        pipeline = self._redis.pipeline(transaction=False)
-        for words, options in commands:
-            pipeline.execute_command(*words, **options)
-        return await pipeline.execute(raise_on_error=False)
+        """Does what a pipeline of redis-py does, for half its CPU (measured: 67 us, not 133, for one command)."""
+        pool = self._redis.connection_pool
+        connection: Any = await pool.get_connection()  # type: ignore[no-untyped-call]
+        try:
+            packed = connection.pack_commands([words for words, _ in commands])
+            await connection.send_packed_command(packed)
+            answers = [await self._read_answer(connection, *command) for command in commands]
+        except BaseException:
+            # The next message would take unread answers for its own.
+            await connection.disconnect()
+            await asyncio.shield(pool.release(connection))
+            raise
+        await pool.release(connection)
+        return answers
+
+    async def _read_answer(
+        self, connection: Any, words: Sequence[bytes | str | int], options: dict[str, Any]
+    ) -> Any:
+        """Returns the answer to one command, or the error that is its answer."""
+        try:
+            name: Any = words[0]
+            return await self._redis.parse_response(connection, name, **options)
+        except ResponseError as error:
+            return error
 
 
 def _answer_requests(requests: Sequence[_Request], answers: Sequence[Any]) -> None:
