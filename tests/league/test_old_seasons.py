@@ -10,6 +10,7 @@ import pytest
 from seasons.one_season import league_of, played
 
 from seatwise.cli import main
+from seatwise_referee.games.registry import GAMES
 from seatwise_referee.time_control import TimeControl
 from seatwise_server.league import season_log
 from seatwise_server.league.publishing import publish_season
@@ -67,6 +68,19 @@ def test_a_season_keeps_the_former_default_of_a_limit_unless_its_file_names_anot
     new = league_of(time=replace(league_of().time, allowance_cap_ms=named_ms))
     assert TimeControl().allowance_cap_ms == 300
     assert season_log.keep_versions(tmp_path, new).time.allowance_cap_ms == kept_ms
+
+
+@pytest.mark.parametrize(("named", "kept"), [("club", "house-1"), ("master", "master-1")])
+def test_a_season_keeps_the_deck_that_was_the_default_unless_its_file_names_another(
+    tmp_path: Path, named: str, kept: str
+) -> None:
+    def options(deck: str) -> dict[str, int | str]:
+        return GAMES["ubongo"].complete_options({"deck": deck})
+
+    old = league_of(game="ubongo", options=options("easy"))
+    season_log.open_season_log(tmp_path, old, "leagues/old").close()
+    league = season_log.keep_versions(tmp_path, replace(old, options=options(named)))
+    assert str(league.options["deck"]).partition(":")[0] == kept
 
 
 def test_a_draw_is_on_disk_before_its_round_is_played(tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ HOSTED_MEMORY_SHARE = 0.5
 STEP_MEMORY_SHARE = 0.8
 """The share of that limit which the process may have during a step of a game from outside; the rest is for our own code."""
 START_AGAIN = 75
+"""The exit code of a server that has stopped only to be started again: EX_TEMPFAIL of sysexits.h."""
 MOST_GUESTS = 200
 """A request for a seat looks at all places, so there are not more of them."""
-"""The exit code of a server that has stopped only to be started again: EX_TEMPFAIL of sysexits.h."""
 PLAIN_TEXT = (
     "This server speaks plain text. Bots on other machines refuse to send their tokens in clear: turn TLS on with "
     "--tls-cert and --tls-key, or with --tls auto."

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from seatwise.bot_errors import UsageError
+from seatwise.kits import KITS
 from seatwise_referee.time_control import TimeControl
 from seatwise_server.competition.logged_result import LoggedResult
 from seatwise_server.competition.schedules.schedule import RoundDraw, Schedule, ScheduledMatch, SoFar
@@ -179,7 +180,10 @@ def keep_versions(folder: Path, league: League) -> League:
         return league
     settings = head.get("settings", {})
     begun = {key: settings.get(key, 1) for key in VERSION_KEYS}
-    return replace(league, time=_keep_former_cap(league.time, settings.get("time", {})), **begun)
+    time = _keep_former_cap(league.time, settings.get("time", {}))
+    return replace(
+        league, time=time, options=_keep_former_options(league, settings.get("options", {})), **begun
+    )
 
 
 def _keep_former_cap(now: TimeControl, before: Mapping[str, Any]) -> TimeControl:
@@ -188,6 +192,18 @@ def _keep_former_cap(now: TimeControl, before: Mapping[str, Any]) -> TimeControl
     if is_usual and before.get("allowance_cap_ms") == FORMER_CAP_MS:
         return replace(now, allowance_cap_ms=FORMER_CAP_MS)
     return now
+
+
+def _keep_former_options(league: League, before: Mapping[str, Any]) -> dict[str, int | str]:
+    """Return the options with the former defaults with which the season began, if no others are named now."""
+    kit = KITS[league.game]
+    defaults = kit.game.complete_options({})
+    kept = {
+        key: former
+        for key, former in kit.former_options.items()
+        if before.get(key) == former and league.options[key] == defaults[key]
+    }
+    return {**league.options, **kept}
 
 
 def open_season_log(folder: Path, league: League, new_name: str) -> SeasonLog:
