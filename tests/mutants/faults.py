@@ -2494,13 +2494,6 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_store_messages.py",),
     ),
     Fault(
-        "a message to Redis that ends early leaves its answers to the next one",
-        "server/seatwise_server/store/redis/shared_messages.py",
-        "            await connection.disconnect()\n",
-        "",
-        ("tests/server/test_store_messages.py",),
-    ),
-    Fault(
         "one caller's bad command fails the callers that share its message",
         "server/seatwise_server/store/redis/shared_messages.py",
         "            return error\n",
