@@ -263,13 +263,13 @@ PAIRS = list(pairwise(LEVELS[:-1]))
 @pytest.mark.parametrize(("weaker", "stronger"), PAIRS)
 def test_adjacent_levels_are_told_apart_at_two_seats(weaker: str, stronger: str) -> None:
     """On rotated deals, by the intervals of `seatwise compare`."""
-    from seatwise.comparison import StopRule, Verdict, compare_versions
+    from seatwise.comparison import ComparisonVerdict, StopRule, compare_versions
     from seatwise.deal_block import BlockPlan
 
     plan = BlockPlan("ugo", (weaker, stronger), (weaker, stronger), {"rounds": 1}, "levels")
     rule = StopRule(margin=0.001, most_matches=30_000)
     found = compare_versions(plan, rule, 2, lambda _: None, lambda _: None)
-    assert found.verdict is Verdict.BETTER, found.why
+    assert found.verdict is ComparisonVerdict.BETTER, found.why
     assert found.failures == (0, 0)
 
 
