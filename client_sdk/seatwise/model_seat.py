@@ -33,7 +33,7 @@ PlayMatches: TypeAlias = Callable[[BotFactory, Sequence[str], Callable[[Result],
 """Plays one match with the bots of this factory, from these queues, and passes on its result: `seatwise.run_async`."""
 
 
-class SeatState(StrEnum):
+class ModelSeatState(StrEnum):
     """The states of a seat that is played from outside."""
 
     IDLE = "idle"
@@ -48,7 +48,7 @@ class SeatState(StrEnum):
 
 
 @dataclass(eq=False)
-class OpenQuestion:
+class ModelQuestion:
     """A question of the referee that waits for a move."""
 
     view: Any
@@ -73,7 +73,7 @@ class ModelSeat:
         self._play = play
         self._run: asyncio.Task[object] | None = None
         self._offer: Offer | None = None
-        self._question: OpenQuestion | None = None
+        self._question: ModelQuestion | None = None
         self._last_view: Any = None
         self._result: Result | None = None
         self._error = ""
@@ -82,18 +82,18 @@ class ModelSeat:
         self._news = asyncio.Event()
 
     @property
-    def state(self) -> SeatState:
+    def state(self) -> ModelSeatState:
         """The present state: whose turn it is, if there is a match."""
         if self._question is not None:
-            return SeatState.YOUR_TURN
+            return ModelSeatState.YOUR_TURN
         if self._run is None or self._run.done():
             return self._final_state()
-        return SeatState.FINDING if self._last_view is None else SeatState.OTHERS
+        return ModelSeatState.FINDING if self._last_view is None else ModelSeatState.OTHERS
 
-    def _final_state(self) -> SeatState:
+    def _final_state(self) -> ModelSeatState:
         if self._error:
-            return SeatState.FAILED
-        return SeatState.OVER if self._result is not None else SeatState.IDLE
+            return ModelSeatState.FAILED
+        return ModelSeatState.OVER if self._result is not None else ModelSeatState.IDLE
 
     # Calls
 
@@ -110,7 +110,7 @@ class ModelSeat:
         await asyncio.sleep(0)  # so that an answer or a time-out of this moment is seen
         with suppress(TimeoutError):
             async with asyncio.timeout(WAIT_S):
-                while self.state in (SeatState.FINDING, SeatState.OTHERS):
+                while self.state in (ModelSeatState.FINDING, ModelSeatState.OTHERS):
                     self._news.clear()
                     await self._news.wait()
         return self.describe_state()
@@ -125,7 +125,7 @@ class ModelSeat:
 
     async def resign_match(self) -> dict[str, Any]:
         """Resign, now or at the next question. Return the state of the seat."""
-        if self.state not in (SeatState.YOUR_TURN, SeatState.OTHERS):
+        if self.state not in (ModelSeatState.YOUR_TURN, ModelSeatState.OTHERS):
             raise BadAnswerError(f"there is no match to resign. {self.describe_state()['text']}")
         self._is_resigning = True
         self._answer_question(lambda question: question.answer.set_exception(ResignMatch("it resigns")))
@@ -189,7 +189,7 @@ class ModelSeat:
         if self._is_resigning:
             raise ResignMatch("it resigns")
         time_ms = bot.time.move_ms + bot.time.bank_ms
-        question = OpenQuestion(view, time_ms, asyncio.get_running_loop().create_future())
+        question = ModelQuestion(view, time_ms, asyncio.get_running_loop().create_future())
         self._question = question
         self._news.set()
         try:
@@ -201,7 +201,7 @@ class ModelSeat:
             if self._question is question:
                 self._question = None
 
-    def _answer_question(self, settle: Callable[[OpenQuestion], None]) -> None:
+    def _answer_question(self, settle: Callable[[ModelQuestion], None]) -> None:
         question, self._question = self._question, None
         if question is not None and not question.answer.done():
             settle(question)
@@ -228,12 +228,12 @@ class ModelSeat:
 
 
 _ADVICE = {
-    SeatState.IDLE: "There is no match. Call find_match.",
-    SeatState.FINDING: "A match is being found, or the others are sitting down. Call wait.",
-    SeatState.YOUR_TURN: "It is your turn. Call make_move with one of legal_moves.",
-    SeatState.OTHERS: "The others think. Call wait.",
-    SeatState.OVER: "The match is over. Call show_result, or find_match for another one.",
-    SeatState.FAILED: "The server does not let you play: {error}",
+    ModelSeatState.IDLE: "There is no match. Call find_match.",
+    ModelSeatState.FINDING: "A match is being found, or the others are sitting down. Call wait.",
+    ModelSeatState.YOUR_TURN: "It is your turn. Call make_move with one of legal_moves.",
+    ModelSeatState.OTHERS: "The others think. Call wait.",
+    ModelSeatState.OVER: "The match is over. Call show_result, or find_match for another one.",
+    ModelSeatState.FAILED: "The server does not let you play: {error}",
 }
 
 
