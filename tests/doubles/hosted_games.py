@@ -36,8 +36,8 @@ def use_game(monkeypatch: pytest.MonkeyPatch, game: object, package: str = "") -
     monkeypatch.setitem(KITS, kit.name, kit)
     monkeypatch.setitem(GAMES, kit.name, kit.game)
     monkeypatch.setitem(CODECS, kit.name, kit.load_codec())
-    for name, seats in kit.queues:
-        monkeypatch.setitem(QUEUES, name, Queue(name, kit.name, seats))
+    for queue in kit.queues:
+        monkeypatch.setitem(QUEUES, queue.name, Queue(queue.name, kit.name, queue.seats))
     return kit
 
 

@@ -114,7 +114,7 @@ async def test_a_match_whose_bot_is_absent_waits_in_peace(house, missing):
     absent = bots.pop(missing)
     attending = [await bot.attend() for bot in bots]
     match = await house.admin.create([bot.bot for bot in (*bots, absent)])
-    assert await scripts_within(house, 0.5) < 50
+    assert await scripts_within(house, 0.5) < 150  # about 15 of a house at rest; more where it is slow
     attending.append(await absent.attend())
     await play(house, [*bots, absent], match.name, attending)
 
