@@ -19,7 +19,7 @@ PROCESS_NAME_VARIABLE = "SEATWISE_PROCESS_NAME"
 READS_PER_SECOND = 100.0
 OWNER_REQUESTS_PER_MINUTE = 30.0
 ANONYMOUS_READS_PER_SECOND = 300.0
-"""Six callers that list 50 matches each in a closed loop get 9 lists a second of it, and matches do not notice."""
+"""Six callers that list 50 matches each in a closed loop get 9 lists a second of it, and matches are not slowed down."""
 
 
 def address_from_here(listens_on: str) -> str:
@@ -97,7 +97,7 @@ class Config:
     keep_records_s: int = KEEP_RECORDS_S
     most_tables: int = 5000
     max_memory: int = 0
-    """The memory, in bytes, above which this process stops to be started again; 0 for no limit."""
+    """The memory, in bytes, above which this process ends itself, so that its supervisor starts it again; 0 for no limit."""
     house_bots: bool = True
     guests: int = 0
     """How many guests may play at once, each from a page of this server; 0 admits none."""
@@ -134,9 +134,9 @@ class Config:
     """The games that the referee of this process plays."""
     spectators: SpectatorDelay = SpectatorDelay.LIVE
     reads_per_second: float = READS_PER_SECOND
-    """Units of reads in a second of each token, and of each address of callers without one; 0 for no limit."""
+    """Units of reads a second for each token, and for each address of callers without one; 0 for no limit."""
     anonymous_reads_per_second: float = ANONYMOUS_READS_PER_SECOND
-    """Units of reads in a second of all callers without a token together; 0 for no limit."""
+    """Units of reads a second for all callers without a token together; 0 for no limit."""
     registration: str = "closed"
     """Whether owners register their bots themselves: `closed`, or `invite` for those with an invite."""
     owner_requests_per_minute: float = OWNER_REQUESTS_PER_MINUTE

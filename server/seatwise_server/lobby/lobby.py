@@ -31,9 +31,9 @@ LOBBY_FULL_RETRY_AFTER_S = "5"
 MOST_QUEUES = 32
 """The most queues and ladders that a bot may name."""
 MOST_MATCHES = 1000
+"""The highest limit that a bot may set."""
 OWNERS_PREFIX = "owners/"
 """The owner of a bot begins with it if the owner has registered the bot itself."""
-"""The highest limit that a bot may set."""
 
 log = structlog.get_logger()
 

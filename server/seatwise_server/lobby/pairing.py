@@ -111,7 +111,8 @@ class Pairing:
     async def _pair_queue(self, queue: Queue, count: int, awaited: Collection[str]) -> bool:
         """Seats as many tables as there are bots for; returns whether the queue is shorter now.
 
-        At the start of the pass `count` bots waited. The `awaited` ones are left there. Without enough house bots, a table waits for all its bots without a limit.
+        At the start of the pass `count` bots waited. The `awaited` ones are left there.
+        Without enough house bots, a table waits for all its bots without a limit.
         """
         helps = len(self._house.get(queue.game, ())) >= queue.seats - 1
         patience_ms = queue.patience_ms if helps else FOR_EVER_MS
@@ -144,7 +145,8 @@ class Pairing:
         Returns the bots that are awaited: see `_awaited_bots`.
         """
         busy: set[str] = set()
-        waiting = await self._waiting_by_name(named)
+        await self._read_bots_of_created(named)
+        waiting = named
         while waiting and (room := await self._capacity.count_free_tables()) > 0:
             wave, waiting = self._choose_wave(waiting, busy, min(room, MOST_AWAITED_AT_ONCE))
             missing = await gather_limited(self._seat_waiting(match) for match in wave)
@@ -164,13 +166,12 @@ class Pairing:
         seatable = (bots for bots in tables if all(most.get(bot, 0) >= bots.count(bot) for bot in bots))
         return frozenset(bot for bots in seatable for bot in bots)
 
-    async def _waiting_by_name(self, waiting: list[str]) -> list[str]:
-        """Returns the created matches, oldest first, after reading the bots of each new one."""
+    async def _read_bots_of_created(self, waiting: list[str]) -> None:
+        """Reads the bots of each new created match, and forgets the matches that wait no longer."""
         unknown = [match for match in waiting if match not in self._created]
         found = await gather_limited(self._bots_of(match) for match in unknown)
         known = self._created | dict(zip(unknown, found, strict=True))
         self._created = {match: known[match] for match in waiting}
-        return waiting
 
     def _choose_wave(self, waiting: Sequence[str], busy: Set[str], most: int) -> tuple[list[str], list[str]]:
         """Returns the matches that can be seated together, and those that come after them.

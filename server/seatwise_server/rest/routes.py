@@ -77,14 +77,15 @@ AccessService.CreateAccessToken    POST   /v1/tokens                            
 AccessService.ListAccessTokens     GET    /v1/tokens
 AccessService.RotateAccessToken    POST   /v1/{name=tokens/*}:rotate                  *
 AccessService.RevokeAccessToken    POST   /v1/{name=tokens/*}:revoke                  *
-OwnerService.CreateInvite           POST   /v1/invites                                 *
-OwnerService.ListInvites            GET    /v1/invites
-OwnerService.RevokeInvite           POST   /v1/{name=invites/*}:revoke                 *
-OwnerService.CreateOwner            POST   /v1/owners                                  *
-OwnerService.GetOwner               GET    /v1/{name=owners/*}
-OwnerService.SetOwnerQuotas         POST   /v1/{name=owners/*}:setQuotas               *
 AccessService.ListAuditEntries     GET    /v1/auditEntries
 AccessService.EraseOwner           POST   /v1/bots:eraseOwner                         *
+
+OwnerService.CreateInvite          POST   /v1/invites                                 *
+OwnerService.ListInvites           GET    /v1/invites
+OwnerService.RevokeInvite          POST   /v1/{name=invites/*}:revoke                 *
+OwnerService.CreateOwner           POST   /v1/owners                                  *
+OwnerService.GetOwner              GET    /v1/{name=owners/*}
+OwnerService.SetOwnerQuotas        POST   /v1/{name=owners/*}:setQuotas               *
 """
 _VARIABLE = re.compile(r"\{(\w+)=([^}]+)\}")
 _IRREGULAR_SINGULARS = {"matches": "match"}
