@@ -17,6 +17,8 @@ from hosted.packages import install_package
 
 from seatwise.remote import run_async
 from seatwise.v1 import match_service_pb2
+from seatwise_referee.hosted.hosted_game import GameFault
+from seatwise_server.play.step_marker import StepMarker, read_marked_match
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
@@ -123,6 +125,18 @@ async def end(tasks: list[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
+
+
+async def test_an_interrupt_in_the_code_of_a_game_is_its_fault_and_ends_its_note(tmp_path: Path) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    marker, file = StepMarker(), tmp_path / "step"
+    marker.open_file(str(file))
+    with pytest.raises(BaseException, match="KeyboardInterrupt") as raised:  # else it would end pytest itself
+        marker.run_step("matches/one", interrupt)
+    assert raised.type is GameFault
+    assert read_marked_match(file) == ""
 
 
 @pytest.mark.parametrize("wrong", [pytest.param("hangs", marks=pytest.mark.slow), "crashes"])

@@ -1881,7 +1881,9 @@ FAULTS: tuple[Fault, ...] = (
         "server/seatwise_server/play/step_marker.py",
         "except KeyboardInterrupt as interrupt:",
         "except () as interrupt:",
-        ("tests/hosted/test_hosted_processes.py",),
+        (
+            "tests/hosted/test_hosted_processes.py::test_an_interrupt_in_the_code_of_a_game_is_its_fault_and_ends_its_note",
+        ),
     ),
     Fault(
         "season: a game that is not installed is called wrong",
