@@ -56,7 +56,7 @@ _MESSAGES = {
     "TOKEN_REVOKED": "this token is revoked",
     "TOKEN_EXPIRED": "this token has expired; ask its issuer for a new one",
     "SCOPE_MISSING": "this call needs a token with the scope operate",
-    "NOT_ALLOWED": "this call needs an access token, not the token of a bot",
+    "NOT_ALLOWED": "this call needs the admin token or an access token, not the token of a bot",
     "NOT_FOUND": "there is no match 'matches/kq3v8mzt2nwa', or it is no longer kept",
     "ALREADY_EXISTS": "bots/lowest/versions/1 is registered; register another version, or rotate its token",
     "INVALID_ARGUMENT": "page_size is -1; it must be 0 (for 50) to 1000",

@@ -133,7 +133,9 @@ def _check_access(caller: Caller, access: Access, method: str) -> None:
         raise Refusal("NOT_ALLOWED", "this call is for bots; call it with a bot's token, not the admin token")
     if access in SCOPES_OF_PEOPLE and caller.bot:
         raise Refusal(
-            "NOT_ALLOWED", "this call needs an access token, not the token of a bot", bot=caller.bot
+            "NOT_ALLOWED",
+            "this call needs the admin token or an access token, not the token of a bot",
+            bot=caller.bot,
         )
     raise Refusal(
         "SCOPE_MISSING", f"this call needs a token with the scope {access.value}", scope=access.value
