@@ -116,3 +116,26 @@ async def test_a_message_that_ends_early_leaves_no_answer_for_the_next_one(
         await asking
     await blocked(0)
     assert await client.call("SET", "key", 1) is True
+
+
+async def test_a_message_that_is_cancelled_while_it_hangs_up_gives_its_connection_back(
+    client: RedisClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages = client._messages  # type: ignore[attr-defined]
+    pool = messages._redis.connection_pool
+    await client.call("PING")
+    [connection] = pool._available_connections
+    hang_up = connection.disconnect
+
+    async def cancelled() -> None:
+        await hang_up()
+        raise asyncio.CancelledError
+
+    async def cut_off(_: bytes) -> None:
+        raise ConnectionResetError
+
+    monkeypatch.setattr(connection, "send_packed_command", cut_off)
+    monkeypatch.setattr(connection, "disconnect", cancelled)
+    with pytest.raises(asyncio.CancelledError):
+        await messages._ask_redis([(("PING",), {})])
+    assert not pool._in_use_connections

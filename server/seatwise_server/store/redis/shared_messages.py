@@ -104,8 +104,10 @@ class SharedMessages:
             answers = [await self._read_answer(connection, *command) for command in commands]
         except BaseException:
             # The next message would take unread answers for its own.
-            await connection.disconnect()
-            await asyncio.shield(pool.release(connection))
+            try:
+                await connection.disconnect()
+            finally:  # also if this task is cancelled once more meanwhile: the pool has a limit
+                await asyncio.shield(pool.release(connection))
             raise
         await pool.release(connection)
         return answers
