@@ -27,6 +27,11 @@ class LeadModel(RoundModel):
 
     def play_out(self, hands: Sequence[list[Card]], card: Card) -> int:
         """Return the lead at the end of the round, times the number of the other seats, so that it is a whole number."""
+        points = self.play_out_all(hands, card)
+        return points[self._seat] * len(points) - sum(points)
+
+    def play_out_all(self, hands: Sequence[list[Card]], card: Card) -> list[int]:
+        """Return the points of the round by seat if the own seat plays this card now and all seats have these hands."""
         leader, lands = int(self._leader), [each.copy() for each in self._all_lands]
         hands = [hand.copy() for hand in hands]
         hands[self._seat].remove(card)
@@ -40,9 +45,5 @@ class LeadModel(RoundModel):
             leader = (leader + trick.index(best)) % len(hands)
             lands[leader].lay_trick(trick)
             if not hands[leader]:
-                return self._lead_of(lands)
+                return [each.score_round() for each in lands]
             trick = [hands[leader].pop()]
-
-    def _lead_of(self, lands: Sequence[Lands]) -> int:
-        points = [each.score_round() for each in lands]
-        return points[self._seat] * len(points) - sum(points)

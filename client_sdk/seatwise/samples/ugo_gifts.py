@@ -9,12 +9,12 @@ The gifts of a match are added up over all cards.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any, Final, NamedTuple
 
 from seatwise import Card
-from seatwise.samples.counting import COLOUR, FARMERS, STRENGTH, Lands, RoundModel, complete_trick
+from seatwise.samples.counting_ahead import LeadModel
 from seatwise.ugo import View
 from seatwise_referee.game import Seat
 from seatwise_referee.games.ugo import Play, Ugo
@@ -34,31 +34,6 @@ class MatchGifts(NamedTuple):
     """By giving seat, then by receiving seat. The figure for the seat itself is at most 0: what its cards cost it."""
 
 
-class _TableModel(RoundModel):
-    """The round as one seat knows it, played out for the points of all seats."""
-
-    def __init__(self, view: View, chance: Random) -> None:
-        super().__init__(view, chance)
-        self._kingdoms = [Lands(view, seat) for seat in range(len(view.hand_sizes))]
-
-    def play_out_all(self, hands: Sequence[list[Card]], card: Card) -> list[int]:
-        """Return the points of the round by seat if the own seat plays this card now and all seats have these hands."""
-        leader, kingdoms = int(self._leader), [lands.copy() for lands in self._kingdoms]
-        hands = [hand.copy() for hand in hands]
-        hands[self._seat].remove(card)
-        trick = [*self._trick, card]
-        while True:
-            complete_trick(trick, leader, hands)
-            best = max(trick, key=STRENGTH[COLOUR[trick[0]]].__getitem__)
-            for place, played in enumerate(trick):
-                kingdoms[(leader + place) % len(hands)].farmers += FARMERS[best][played]
-            leader = (leader + trick.index(best)) % len(hands)
-            kingdoms[leader].lay_trick(trick)
-            if not hands[leader]:
-                return [lands.score_round() for lands in kingdoms]
-            trick = [hands[leader].pop()]
-
-
 def judge_card(view: View, card: Card, chance: Random, deals: int = SAMPLED_DEALS) -> list[float]:
     """Return the gift of a card to each seat, in points.
 
@@ -68,7 +43,7 @@ def judge_card(view: View, card: Card, chance: Random, deals: int = SAMPLED_DEAL
         chance: Samples the deals.
         deals: The number of deals.
     """
-    model, seat = _TableModel(view, chance), int(view.seat or 0)
+    model, seat = LeadModel(view, chance), int(view.seat or 0)
     points = {each: [0] * len(view.hand_sizes) for each in view.legal_cards}
     for _ in range(deals):
         hands = model.sample_hands()
