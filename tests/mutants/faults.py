@@ -379,6 +379,20 @@ FAULTS: tuple[Fault, ...] = (
         (BOTS_STORED,),
     ),
     Fault(
+        "the bot of a guest is kept for ever",
+        f"{SCRIPTS}/bot_register.lua",
+        "if ARGV[4] then redis",
+        "if false then redis",
+        (BOTS_STORED,),
+    ),
+    Fault(
+        "a connection to Redis is lost to the pool when its task is cancelled twice",
+        "server/seatwise_server/store/redis/shared_messages.py",
+        "            finally:  # also if",
+        "            except ValueError:  # also if",
+        ("tests/server/test_store_messages.py",),
+    ),
+    Fault(
         "a deleted bot is given seats until its lobby notices",
         f"{SCRIPTS}/bot_delete.lua",
         "if redis.call('EXISTS', KEYS[2]) == 1 then redis.call('HSET', KEYS[2], 'max_matches', '0') end\n",

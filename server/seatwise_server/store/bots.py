@@ -85,10 +85,9 @@ class Bots:
         """
         bot = bot_name_for(name, "1")
         _, token_hash = new_token(bot)
-        key = keys.bot_registration(bot)
-        if await scripts.run_script(self._client, "bot_register", [key], owner, token_hash, "") != 1:
+        args = (owner, token_hash, "", keep_ms)
+        if await scripts.run_script(self._client, "bot_register", [keys.bot_registration(bot)], *args) != 1:
             raise BotExists(f"{bot} is registered already")
-        await call(self._client, "PEXPIRE", key, keep_ms)
         return bot
 
     async def rotate_token(self, bot: str, request_id: str = "") -> IssuedToken:
