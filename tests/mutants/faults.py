@@ -3655,6 +3655,13 @@ FAULTS: tuple[Fault, ...] = (
         (BOT_RELAY,),
     ),
     Fault(
+        "a bot over HTTP fills the memory of its gateway with seats that it names",
+        f"{REST}/bot_relay.py",
+        "= LRUCache(MOST_RELAYED_SEATS)\n",
+        "= LRUCache(10**9)\n",
+        (BOT_RELAY,),
+    ),
+    Fault(
         "a seat of a match that is over keeps a bot over HTTP at the lobby for ever",
         f"{REST}/bot_relay.py",
         "referees.get(match, self._newest_referee or wire.address)",

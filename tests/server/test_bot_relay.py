@@ -14,7 +14,7 @@ from seatwise.errors import ReplacedError, SeatwiseError, UnavailableError
 from seatwise.v1.lobby_service_pb2 import AttendRequest, AttendResponse, SeatOffer
 from seatwise.v1.play_service_pb2 import MoveRejected, PlayRequest, PlayRequestItem, PlayResponse, Sit
 from seatwise_server.refusal import Refusal
-from seatwise_server.rest.bot_relay import MOST_UNSENT_BYTES, BotRelays, RelayedPlay
+from seatwise_server.rest.bot_relay import MOST_RELAYED_SEATS, MOST_UNSENT_BYTES, BotRelays, RelayedPlay
 from seatwise_server.services.authentication import Caller
 
 pytestmark = pytest.mark.asyncio(loop_scope="function")
@@ -130,6 +130,18 @@ async def test_what_waits_for_a_referee_is_bounded() -> None:
         with pytest.raises(Refusal) as refused:
             play.send_items([half])
         assert refused.value.reason == "RATE_EXCEEDED"
+
+
+async def test_the_seats_that_a_bot_may_name_are_bounded() -> None:
+    names = [f"m{number}" for number in range(MOST_RELAYED_SEATS)]
+    async with play_at(**dict.fromkeys([*names, "own", "unknown"], "one")) as (play, wire):
+        for match in (*names, "own"):
+            play.send_items([sit(match)])
+        play.send_items([PlayRequestItem(match="unknown")])
+        [(_, one)] = await wire.opened(1)
+        one.says.put_nowait(UnavailableError("the link is lost"))
+        lost = [item.match for item in (await play.next_message()).items]
+        assert lost == [*names[1:], "own"]
 
 
 async def test_a_bot_that_is_replaced_at_a_referee_is_told_so() -> None:

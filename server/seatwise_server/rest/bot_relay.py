@@ -35,6 +35,9 @@ MOST_RELAYED = 64
 """Messages of referees that wait for a bot to read them. Then its referees wait too, and end the stream as SLOW_READER."""
 MOST_UNSENT_BYTES = 2**20
 """Bytes of items that may wait until one referee of a bot takes them."""
+MOST_RELAYED_SEATS = 4_000
+"""Seats of a bot that are remembered at one referee, and matches with the addresses of their referees: as many seats as a bot
+can have. A bot may name any number that it does not have, and plays any number in the course of time."""
 _ENDS_PLAY = ("REPLACED", "SLOW_READER")
 """Reasons of a referee that end the whole stream of the bot, beside those that are about its token."""
 
@@ -62,7 +65,7 @@ class BotRelays:
         self._new_wire = new_wire
         self._wires: LRUCache[str, Wire] = LRUCache(MOST_WIRES)
         """By token. A wire remembers which referees it has reached, so that it looks for no other reason when one dies."""
-        self._referees: LRUCache[str, dict[str, str]] = LRUCache(MOST_WIRES)
+        self._referees: LRUCache[str, LRUCache[str, str]] = LRUCache(MOST_WIRES)
         """By bot: the address of the referee of each match in which it has a seat."""
         self._newest_referee = ""
         """The address in the newest offer to any bot. Every referee knows of a match that is over, or that it is elsewhere."""
@@ -73,7 +76,7 @@ class BotRelays:
 
     async def attend(self, caller: Caller, request: AttendRequest) -> AsyncGenerator[AttendResponse, None]:
         """Yields what the lobby says, until it ends the stream. Raises `Refusal`."""
-        wire, referees = self._wire_of(caller), self._referees.setdefault(caller.bot, {})
+        wire, referees = self._wire_of(caller), self._referees_of(caller)
         stream: WireStream[AttendRequest, AttendResponse] | None = None
         try:
             async with wire.attend() as stream:
@@ -108,7 +111,7 @@ class BotRelays:
 
         The first message is empty, and tells that items may be posted. A newer stream of the bot replaces the older one.
         """
-        wire, referees = self._wire_of(caller), self._referees.setdefault(caller.bot, {})
+        wire, referees = self._wire_of(caller), self._referees_of(caller)
         play = RelayedPlay(wire, lambda match: referees.get(match, self._newest_referee or wire.address))
         older, self._open[caller.token] = self._open.get(caller.token), play
         try:
@@ -129,6 +132,9 @@ class BotRelays:
         if wire is None:
             wire = self._wires[caller.token] = self._new_wire(caller.token)
         return wire
+
+    def _referees_of(self, caller: Caller) -> LRUCache[str, str]:
+        return self._referees.setdefault(caller.bot, LRUCache(MOST_RELAYED_SEATS))
 
     def open_play(self, token: str) -> RelayedPlay | None:
         """Returns the play stream that is open with this token."""
@@ -220,8 +226,8 @@ class RefereeStream:
 
     def __init__(self, play: RelayedPlay, wire: Wire, address: str) -> None:
         self._play, self._wire, self._address = play, wire, address
-        self._seats: dict[tuple[str, int], None] = {}
-        """Those that the bot has named here."""
+        self._seats: LRUCache[tuple[str, int], None] = LRUCache(MOST_RELAYED_SEATS)
+        """Those in which the bot has sat down here, or has tried to."""
         self._unsent: list[PlayRequestItem] = []
         self._unsent_bytes = 0
         self._due = asyncio.Event()
@@ -235,7 +241,7 @@ class RefereeStream:
             raise Refusal(
                 "RATE_EXCEEDED", "the referee has not taken what you have sent; wait", retry_after="1"
             )
-        self._seats |= {(item.match, item.seat): None for item in request.items if not item.HasField("pong")}
+        self._seats.update({(item.match, item.seat): None for item in request.items if item.HasField("sit")})
         self._unsent += request.items
         self._due.set()
 
@@ -244,7 +250,7 @@ class RefereeStream:
             why = await self._pass_on()
         except SeatwiseError as error:
             why = refusal_of_relay(error)
-        await self._play.lose_referee(self._address, self._seats, why)
+        await self._play.lose_referee(self._address, list(self._seats), why)
 
     async def _pass_on(self) -> Refusal:
         """Passes messages on in both directions until the referee ends its stream. Raises `SeatwiseError` if it breaks."""
