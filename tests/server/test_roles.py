@@ -154,7 +154,11 @@ async def test_the_death_of_a_lobby_costs_a_bot_nothing_but_its_stream(ships):
 async def test_when_tables_are_full_bots_wait_in_their_queue_and_know_their_place(ships):
     processes, house = ships
     referee = processes.processes[1]
-    running = [await processes.seated(house) for _ in range(2)]
+    minute = {
+        "card": 60_000,
+        "arrange": 60_000,
+    }  # nobody moves for a while, and no table may be free because of that
+    running = [await processes.seated(house, free_ms=minute) for _ in range(2)]
     await asyncio.sleep(1.2)  # a heartbeat says that nothing is free
     assert await health(referee.address) == "NOT_SERVING"
     assert await health(referee.address, "able") == await health(referee.address, "live") == "SERVING"
