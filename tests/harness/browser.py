@@ -85,6 +85,12 @@ class BrowserPage:
         assert "exceptionDetails" not in told, told["exceptionDetails"]
         return told["result"].get("value")
 
+    def used_cpu_ms(self) -> float:
+        """Return the CPU time that the page has used since it was first asked for it: scripts, layout and paint."""
+        self.send("Performance.enable", timeDomain="threadTicks")
+        told = self.send("Performance.getMetrics")["metrics"]
+        return float(1000 * next(each["value"] for each in told if each["name"] == "TaskDuration"))
+
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """Drag with the mouse from one point of the window to another."""
         middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)

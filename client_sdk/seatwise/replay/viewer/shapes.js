@@ -23,6 +23,38 @@ export function toElement(drawn) {
   return element;
 }
 
+const shownIn = new WeakMap();
+
+// Draw in this element. Only what differs from its last drawing is changed.
+export function drawIn(element, drawn) {
+  const before = shownIn.get(element);
+  shownIn.set(element, drawn);
+  if (before) updateNode(element.firstChild, before, drawn);
+  else element.replaceChildren(toElement(drawn));
+}
+
+function updateNode(node, before, after) {
+  if (typeof before === "string" && typeof after === "string") {
+    if (before !== after) node.data = after;
+  } else if (before.name !== after.name) node.replaceWith(toElement(after));
+  else {
+    updateAttributes(node, before.attributes, after.attributes);
+    updateInside(node, before.inside, after.inside);
+  }
+}
+
+function updateAttributes(element, before, after) {
+  for (const key of Object.keys(before)) if ((after[key] ?? "") === "") element.removeAttribute(key);
+  for (const [key, value] of Object.entries(after)) if (value !== "" && value !== before[key]) element.setAttribute(key, value);
+}
+
+function updateInside(element, before, after) {
+  const nodes = [...element.childNodes];
+  nodes.slice(after.length).forEach((node) => node.remove());
+  nodes.slice(0, after.length).forEach((node, place) => updateNode(node, before[place], after[place]));
+  element.append(...after.slice(before.length).map(toElement));
+}
+
 const ESCAPES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 const escapeText = (text) => String(text).replace(/[&<>"]/g, (letter) => ESCAPES[letter]);
 

@@ -3,7 +3,7 @@
 //   import { mount } from "./viewer.js";
 //   const viewer = mount(document.querySelector("#match"), replay);   // what MatchReplay.to_json() returns
 //   viewer.replace(longerReplay);                                      // a live match has more steps
-import { formatSpan, toElement } from "./shapes.js";
+import { drawIn, formatSpan, toElement } from "./shapes.js";
 import { UBONGO } from "./ubongo.js";
 import { UGO } from "./ugo.js";
 
@@ -37,8 +37,22 @@ function seenFrom(viewpoint, frame) {
   return { ...frame, own: only(frame.own), times: only(frame.times), moves, hints, is_other_than_hint: isOther, at_ms: null };
 }
 
-function drawText(text) {
-  return make("pre", {}, text || "");
+// Change a text only where it differs: each change costs a layout.
+function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+// The place of one seat, which stays while its content changes.
+function makeBoard() {
+  const parts = { who: "who", state: "state", points: "points" };
+  for (const name of Object.keys(parts)) parts[name] = make("span", { class: name });
+  const drawn = make("div"), times = make("p", { class: "times" });
+  return { ...parts, drawn, times, section: make("section", {}, make("h3", {}, parts.who, parts.state, parts.points), drawn, times) };
+}
+
+function drawText(element, text) {
+  if (element.firstChild?.localName !== "pre") element.replaceChildren(make("pre"));
+  write(element.firstChild, text || "");
 }
 
 class Viewer {
@@ -59,7 +73,8 @@ class Viewer {
     this.sentence = make("p", { role: "status", class: "sentence" });
     this.hint = make("p", { class: "hint" });
     this.table = make("div", { class: "table" });
-    this.boards = make("div", { class: "boards", "data-seats": this.replay.names.length });
+    this.seats = this.replay.names.map(makeBoard);
+    this.boards = make("div", { class: "boards", "data-seats": this.seats.length }, ...this.seats.map(({ section }) => section));
     this.moves = make("ol", { class: "moves", tabindex: "0", "aria-label": "Moves" });
     const stage = make("div", { class: "stage" }, this.facts, this.sentence, this.hint, this.table, this.boards);
     const side = make("div", { class: "side" }, make("h2", {}, "Moves"), this.moves);
@@ -134,29 +149,29 @@ class Viewer {
   draw() {
     const frame = seenFrom(this.viewpoint, this.replay.frames[this.step]);
     const drawing = DRAWN[this.replay.game];
-    this.facts.textContent = drawing ? drawing.describeFacts(frame) : `Step ${this.step}`;
+    write(this.facts, drawing ? drawing.describeFacts(frame) : `Step ${this.step}`);
     this.sentence.textContent = frame.says;
-    this.hint.textContent = frame.hints.flatMap((hint, seat) => (hint ? [`For ${this.replay.names[seat]}: ${hint}.`] : [])).join(" ");
+    write(this.hint, frame.hints.flatMap((hint, seat) => (hint ? [`For ${this.replay.names[seat]}: ${hint}.`] : [])).join(" "));
     const start = this.starts.filter((each) => each <= this.step).at(-1) ?? 0;
     const steps = this.replay.frames.slice(start, this.step + 1).map((each) => seenFrom(this.viewpoint, each));
-    this.table.replaceChildren(drawing ? toElement(drawing.drawTable(frame, this.replay.names, steps)) : drawText(frame.table.text));
-    this.boards.replaceChildren(...this.replay.names.map((name, seat) => this.drawBoard(frame, seat, name, drawing)));
+    if (drawing) drawIn(this.table, drawing.drawTable(frame, this.replay.names, steps));
+    else drawText(this.table, frame.table.text);
+    this.seats.forEach((board, seat) => this.drawBoard(board, frame, seat, drawing));
     this.rounds.value = start;
     this.markStep(frame);
     document.documentElement.dataset.step = this.step;
   }
 
-  drawBoard(frame, seat, name, drawing) {
-    const isAsked = frame.asked.includes(seat);
-    const state = frame.left[seat] ? frame.left[seat].toLowerCase().replaceAll("_", " ") : isAsked ? "to move" : "";
-    const head = make("h3", {}, make("span", { class: "who" }, name), make("span", { class: "state" }, state), make("span", { class: "points" }, `${frame.points[seat]} points`));
-    const own = frame.own[seat];
-    const board = make("section", isAsked ? { class: "asked" } : {}, head);
-    if (drawing) board.append(toElement(drawing.drawSeat(frame, seat, name)));
-    else if (own) board.append(drawText(own.text));
-    const times = frame.times[seat];
-    if (times) board.append(make("p", { class: "times" }, this.describeTimes(times)));
-    return board;
+  drawBoard(board, frame, seat, drawing) {
+    const name = this.replay.names[seat], isAsked = frame.asked.includes(seat), own = frame.own[seat], times = frame.times[seat];
+    const left = frame.left[seat].toLowerCase().replaceAll("_", " ");
+    board.section.classList.toggle("asked", isAsked);
+    write(board.who, name);
+    write(board.state, left || (isAsked ? "to move" : ""));
+    write(board.points, `${frame.points[seat]} points`);
+    write(board.times, times ? this.describeTimes(times) : "");
+    if (drawing) drawIn(board.drawn, drawing.drawSeat(frame, seat, name));
+    else drawText(board.drawn, own ? own.text : "");
   }
 
   describeTimes(times) {
@@ -167,12 +182,14 @@ class Viewer {
   }
 
   markStep(frame) {
-    const current = this.moves.children[this.step];
+    const { moves } = this, current = moves.children[this.step];
     current.firstChild.setAttribute("aria-current", "step");
-    this.moves.scrollTop = current.offsetTop - this.moves.offsetTop - this.moves.clientHeight / 2;
     this.slider.value = this.step;
     this.slider.setAttribute("aria-valuetext", `step ${this.step} of ${this.last}: ${frame.says}`);
-    this.count.textContent = `${this.step} / ${this.last}`;
+    write(this.count, `${this.step} / ${this.last}`);
+    // Places are read after all changes: each reading after a change lays the page out once more.
+    const top = current.offsetTop - moves.offsetTop, height = moves.clientHeight, hidden = top - moves.scrollTop;
+    if (hidden < 0 || hidden > height * 0.8) moves.scrollTop = top - height / 4;
   }
 
   // Links, viewpoints, keys, play
