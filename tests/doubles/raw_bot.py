@@ -286,7 +286,7 @@ class RawBot:
 def _reason_of(error: grpc.aio.AioRpcError) -> tuple[str, float]:
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
-            [detail] = error_pb2.Status.FromString(bytes(value)).details
+            detail, *_ = error_pb2.Status.FromString(bytes(value)).details
             info = error_pb2.ErrorInfo.FromString(detail.value)
             return info.reason, float(info.metadata.get("retry_after", 0))
     return "", 0.0

@@ -46,9 +46,11 @@ class Refused:
 def _reason(error: grpc.aio.AioRpcError) -> str:
     for key, value in error.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
-            [detail] = error_pb2.Status.FromString(value).details
+            detail, *retry = error_pb2.Status.FromString(value).details
             info = error_pb2.ErrorInfo.FromString(detail.value)
             assert (detail.type_url, info.domain) == ("type.googleapis.com/google.rpc.ErrorInfo", "seatwise")
+            is_full = error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert [it.type_url for it in retry] == ["type.googleapis.com/google.rpc.RetryInfo"] * is_full
             return info.reason
     return ""
 

@@ -3759,4 +3759,11 @@ FAULTS: tuple[Fault, ...] = (
         "pass",
         ("tests/client_sdk/test_training.py",),
     ),
+    Fault(
+        "a full server does not say over gRPC when to come back, in the form that libraries know",
+        "server/seatwise_server/rpc/refusal_status.py",
+        "        details.append(_pack_detail(retry))\n",
+        "",
+        ("tests/server/test_retry_after.py",),
+    ),
 )
