@@ -218,7 +218,7 @@ class AsyncClient:
             name: The bot, as in `"bots/alice/versions/1"`.
 
         Returns:
-            The matches by name that waited for it. They are aborted.
+            The created matches that waited for it. They are aborted.
 
         Raises:
             NotFoundError: There never was such a bot.

@@ -35,7 +35,7 @@ from seatwise_server.rpc.read_forwarder import ReadForwarder
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
 from seatwise_server.services.token_uses import TokenUses
-from seatwise_server.store import AppendTimeouts, Flusher, Listeners, Store, check_server, connect
+from seatwise_server.store import AppendTimeouts, Flusher, Listeners, Store, check_server, new_client
 from seatwise_server.store.redis.recorded_reads import RecordingClient
 from seatwise_server.store.tokens import AdminTokenFile
 from seatwise_server.tls.certificate_reloader import CertificateReloader
@@ -126,7 +126,7 @@ class _Server:
 
     async def start(self, stack: AsyncExitStack) -> None:
         config, self._stack = self._config, stack
-        client = connect(config.redis_url or self._embedded_url())
+        client = new_client(config.redis_url or self._embedded_url())
         stack.push_async_callback(client.close_connections)
         if self._embedded:  # Redis may die while the server starts
             self._spawn_all({"supervise redis": self._embedded.supervise()})

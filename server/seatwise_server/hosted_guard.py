@@ -27,7 +27,7 @@ from seatwise_server.play.step_marker import (
     read_marked_match,
     read_signs_of_life,
 )
-from seatwise_server.store import Store, connect
+from seatwise_server.store import Store, new_client
 from seatwise_server.store.errors import StoreUnavailable
 
 SILENCE_LIMIT_S = 5.0
@@ -64,7 +64,7 @@ class HostedGuard:
 
     async def run_guard(self) -> None:
         """Runs until cancelled. Then the process is stopped in order."""
-        client = connect(self._redis_url)
+        client = new_client(self._redis_url)
         pause_s = GUARD_FIRST_PAUSE_S
         loop = asyncio.get_running_loop()
         try:

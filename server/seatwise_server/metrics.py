@@ -49,7 +49,7 @@ class Depths:
         """Reads the lengths every `DEPTH_CHECK_S` seconds. Runs until cancelled."""
         while True:
             with suppress(StoreUnavailable):
-                self.jobs = await self._store.jobs.untaken()
+                self.jobs = await self._store.jobs.count_not_taken()
                 # a new dictionary each time, because another thread reads it
                 self.queues = await read_queue_depths(self._store)
             await asyncio.sleep(DEPTH_CHECK_S)

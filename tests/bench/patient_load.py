@@ -1,4 +1,4 @@
-"""A load of matches that were created by name and have all the time in the world, wherever their referees are.
+"""A load of created matches that have all the time in the world, wherever their referees are.
 
 Tells two lines: when all bots are there and nothing is played yet, and when the window is over. Between them
 it waits for a line, so that the parent can look at the servers' memory.

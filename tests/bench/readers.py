@@ -32,7 +32,7 @@ from seatwise.async_client import AsyncClient
 from seatwise.v1 import match_service_pb2
 from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_server.play.delivery import Delivery, end_of
-from seatwise_server.store import Store, connect
+from seatwise_server.store import Store, new_client
 from seatwise_server.store.match_filters import facets_of
 
 CALLERS_NICENESS = 15
@@ -53,7 +53,7 @@ async def store_matches(url: str, count: int) -> None:
     desk = Desk()
     desk.sit_all()
     desk.play_out(ms_each=7)
-    client = connect(url)
+    client = new_client(url)
     store = Store.of(client)
     for number in range(count):
         setup = replace(desk.setup, match=f"matches/stored-{number}")

@@ -12,7 +12,7 @@ from seatwise_server.ladder.ladder_settings import Ladder
 from seatwise_server.ladder.published_table import LadderRow, encode_table
 from seatwise_server.ladder.standings_history import encode_point
 from seatwise_server.league.settings import Entrant
-from seatwise_server.store import Store, connect
+from seatwise_server.store import Store, new_client
 from seatwise_server.store import ladders as stored_ladders
 
 LADDER, LEAGUE = "ladders/bench", "leagues/bench"
@@ -21,7 +21,7 @@ BOTS = [f"bots/b{number}/versions/1" for number in range(60)]
 
 async def store_competitions(url: str, results: int) -> None:
     """Registers bots, and writes a ladder and a league of theirs with so many results each."""
-    client = connect(url)
+    client = new_client(url)
     store = Store.of(client)
     for bot in BOTS:
         await store.bots.register_bot(bot.split("/")[1], "1", "bench", "")

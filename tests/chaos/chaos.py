@@ -32,7 +32,7 @@ from seatwise_server import log
 RESULTS = Path("chaos-results.json")
 LOOK_S = 0.25
 FEWEST_BOTS = 4
-"""Two who wait in a queue, and two for matches by name."""
+"""Two who wait in a queue, and two for created matches."""
 DRAIN_S = 40.0
 """So long may what was begun take to come to its end when nothing is harmed any more."""
 

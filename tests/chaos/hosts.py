@@ -1,4 +1,4 @@
-"""Matches that are created by name, with short clocks, one after the other for each pair of bots."""
+"""Created matches with short clocks, one after the other for each pair of bots."""
 
 from __future__ import annotations
 

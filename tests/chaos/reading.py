@@ -99,7 +99,7 @@ class Books:
 async def _held(store: Store, world: World) -> bool:
     """Whether a match waits for a referee or is under way, or a bot holds a seat."""
     return bool(
-        await store.jobs.count_waiting()
+        await store.jobs.count_unfinished()
         or any([await store.seats.held_seats(bot.name) for bot in world.bots])
     )
 

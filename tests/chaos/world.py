@@ -20,7 +20,7 @@ from harness.process import ServerProcess
 from harness.table import Admin
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import Store, connect
+from seatwise_server.store import Store, new_client
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.tokens import load_or_create_admin_token
 
@@ -248,7 +248,7 @@ class Player(Victim):
 @asynccontextmanager
 async def opened(redis: Redis) -> AsyncIterator[Store]:
     """What is in it, for those who look from outside."""
-    client = connect(redis.server.url)
+    client = new_client(redis.server.url)
     try:
         yield Store.of(client)
     finally:

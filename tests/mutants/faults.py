@@ -1593,18 +1593,18 @@ FAULTS: tuple[Fault, ...] = (
         ),
     ),
     Fault(
-        "queues take the places that a match by name waits for",
+        "queues take the places that a created match waits for",
         "server/seatwise_server/store/scripts/queue_take.lua",
         "if not left[waiting[i]] and #first",
         "if #first",
         ("tests/server/test_store_queues.py",),
     ),
     Fault(
-        "a match by name with a bot that drains keeps the others from all queues",
+        "a created match with a bot that drains keeps the others from all queues",
         "server/seatwise_server/lobby/pairing.py",
         "most.get(bot, 0) >= bots.count(bot)",
         "bot in most",
-        ("tests/server/test_pairing_by_name.py",),
+        ("tests/server/test_created_matches.py",),
     ),
     Fault(
         "a ladder: what a dead owner left of a delivery is left",
@@ -2149,7 +2149,7 @@ FAULTS: tuple[Fault, ...] = (
         "server/seatwise_server/lobby/pairing.py",
         "            taken.update(bots)\n",
         "            taken.update(bots if match in wave else ())\n",
-        ("tests/server/test_pairing_by_name.py",),
+        ("tests/server/test_created_matches.py",),
     ),
     Fault(
         "a league: the server forgets which matches were void",
@@ -2343,7 +2343,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "no-shows: a bot that is off is not told so",
         "server/seatwise_server/lobby/lobby.py",
-        "            off += [off_queue(queue, is_off) for queue in barred]\n",
+        "            off += [off_queue(queue, found_off) for queue in barred]\n",
         "            off += []\n",
         ("tests/server/test_no_shows.py",),
     ),

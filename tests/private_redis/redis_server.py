@@ -15,7 +15,7 @@ import pytest_asyncio
 from redis.asyncio import Redis
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import Flusher, RedisClient, Store, connect
+from seatwise_server.store import Flusher, RedisClient, Store, new_client
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +43,7 @@ async def redis_client(redis_server: EmbeddedRedis) -> AsyncIterator[Redis]:
 @pytest_asyncio.fixture
 async def client(redis_server: EmbeddedRedis, redis_client: Redis) -> AsyncIterator[RedisClient]:  # noqa: ARG001 - empties it
     """Our client to the session's server, which is empty now."""
-    client = connect(redis_server.url)
+    client = new_client(redis_server.url)
     yield client
     await client.close_connections()
 

@@ -112,7 +112,7 @@ async def test_a_bot_is_deleted(ships):
     bot, other = await house.bot(), await house.bot()
     await house.admin.create([bot.bot, other.bot])
     code, said, _ = await ctl(house, "delete-bot", bot.bot)
-    assert (code, said) == (0, f"{bot.bot} is deleted; 1 match by name waited for it\n")
+    assert (code, said) == (0, f"{bot.bot} is deleted; 1 created match that waited for it ended as ABORTED\n")
     assert (await bot.attending().end()).reason == "TOKEN_REVOKED"
 
 

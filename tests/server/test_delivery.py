@@ -168,7 +168,7 @@ async def test_what_a_dead_owner_left_of_a_delivery_its_heir_does(
     assert await heir.claim_match(UnownedMatch(Job(job.job_id, job.match), "a", fence)) is None
     await check_all_is_done(store, it)
     assert await redis_client.zscore(keys.MATCH_EXPIRY, job.match), "it leaves the list when its record goes"
-    assert await store.jobs.count_waiting() == 0
+    assert await store.jobs.count_unfinished() == 0
 
 
 async def test_two_owners_that_both_deliver_count_once(store: Store) -> None:

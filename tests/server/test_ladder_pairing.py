@@ -54,7 +54,7 @@ class Floor:
         return bots
 
     async def waiting(self) -> set[str]:
-        return {each.bot for each in await self.store.queues.waiting_bots(self.ladder.name)}
+        return {each.name for each in await self.store.queues.list_entries(self.ladder.name)}
 
     async def tables(self) -> list[tuple[str, ...]]:
         """By seat, those whose match is a referee's now."""
@@ -70,7 +70,7 @@ class Floor:
 async def test_those_who_wait_are_seated_and_hold_their_seats(store: Store) -> None:
     floor = Floor(store)
     bots = await floor.come("a", "b", "c", "d")
-    await floor.pairing.pair(())
+    await floor.pairing.pair_ladders(())
     [table] = await floor.tables()
     assert len(set(table) & set(bots)) == 3
     assert await floor.waiting() == set(bots) - set(table)
@@ -89,7 +89,7 @@ async def test_the_last_result_counts_before_its_bots_are_paired_again(store: St
         endings = ("NEVER_SAT", "COMPLETED")
         result = LoggedResult(0, f"matches/{number}", (bad, good[0]), (0, 0), (2, 1), endings)
         await store.results.append_result(LADDER.name, result)
-    await floor.pairing.pair(())
+    await floor.pairing.pair_ladders(())
     [table] = await floor.tables()
     assert set(table) == set(good)
     assert await floor.waiting() == set()  # who is off the ladder waits no more
@@ -105,7 +105,7 @@ async def test_where_they_sit_is_what_the_pairing_says(store: Store, monkeypatch
         return [order]
 
     monkeypatch.setattr(PairingRules, "pair_tables", tables)
-    await floor.pairing.pair(())
+    await floor.pairing.pair_ladders(())
     assert await floor.tables() == [order]
 
 
@@ -117,7 +117,7 @@ async def test_who_has_gone_costs_the_others_nothing_but_a_pass(store: Store) ->
     await store.attendances.remove_attendance(gone, gone)
     for _ in range(3):
         floor.pairing._rests_until = 0.0
-        await floor.pairing.pair(())
+        await floor.pairing.pair_ladders(())
     assert [set(table) for table in await floor.tables()] == [set(here)]
     assert gone not in await floor.waiting()
 
@@ -128,14 +128,14 @@ async def again(floor: Floor) -> list[tuple[str, ...]]:
         for bot in table:
             await floor.store.queues.enter_queue(floor.ladder.name, bot)
     floor.pairing._rests_until = 0.0
-    await floor.pairing.pair(())
+    await floor.pairing.pair_ladders(())
     return await floor.tables()
 
 
 async def test_who_has_never_seen_a_match_through_plays_one_at_a_time(store: Store) -> None:
     floor = Floor(store)
     await floor.come("a", "b", "c", limit=9)
-    await floor.pairing.pair(())
+    await floor.pairing.pair_ladders(())
     [table] = await floor.tables()
     assert await again(floor) == []
     [match] = floor.hosted.open_tables
@@ -152,7 +152,7 @@ async def test_who_has_forfeited_its_last_match_plays_one_at_a_time(store: Store
         endings = ("TIMED_OUT" if number == 2 else "COMPLETED", "COMPLETED", "COMPLETED")
         result = LoggedResult(0, f"matches/{number}", tuple(bots), (1, 2, 3), (3, 2, 1), endings)
         await store.results.append_result(LADDER.name, result)
-    await floor.pairing.pair(())
+    await floor.pairing.pair_ladders(())
     assert len(await floor.tables()) == 1
     assert await again(floor) == []
 
@@ -160,7 +160,7 @@ async def test_who_has_forfeited_its_last_match_plays_one_at_a_time(store: Store
 async def test_who_is_on_trial_is_not_kept_waiting_by_a_match_that_was_voided(store: Store) -> None:
     floor = Floor(store)
     await floor.come("a", "b", "c", limit=9)
-    await floor.pairing.pair(())
+    await floor.pairing.pair_ladders(())
     [table] = await floor.tables()
     [match] = floor.hosted.open_tables
     await store.seats.release_all(match, table)
@@ -170,7 +170,7 @@ async def test_who_is_on_trial_is_not_kept_waiting_by_a_match_that_was_voided(st
 async def test_nobody_is_paired_without_a_free_table(store: Store) -> None:
     floor = Floor(store, room=0)
     bots = await floor.come("a", "b", "c")
-    await floor.pairing.pair(())
+    await floor.pairing.pair_ladders(())
     assert await floor.tables() == []
     assert await floor.waiting() == set(bots)
 
@@ -178,12 +178,12 @@ async def test_nobody_is_paired_without_a_free_table(store: Store) -> None:
 async def test_bots_of_one_owner_share_a_table_only_where_they_may(store: Store) -> None:
     floor = Floor(store)
     await floor.come("a", "b", "c", owner="me")
-    await floor.pairing.pair(())
+    await floor.pairing.pair_ladders(())
     assert await floor.tables() == []
     other = Floor(store, replace(LADDER, name="ladders/other", owners_together=True))
     for bot in await floor.waiting():
         await store.queues.enter_queue("ladders/other", bot)
-    await other.pairing.pair(())
+    await other.pairing.pair_ladders(())
     assert len(await other.tables()) == 1
 
 
@@ -208,7 +208,7 @@ async def test_all_or_none_are_taken_off_the_queue(store: Store) -> None:
     assert await floor.waiting() == {a, b}
     first = await store.queues.take_these(LADDER.name, "matches/y", [b, a])
     assert first
-    assert [each.bot for each in first.bots] == [b, a]
+    assert [each.name for each in first.entries] == [b, a]
     assert await store.queues.take_these(LADDER.name, "matches/y", [b, a]) == first
     assert await floor.waiting() == set()
 
@@ -216,11 +216,11 @@ async def test_all_or_none_are_taken_off_the_queue(store: Store) -> None:
 async def test_those_at_tables_are_known_until_their_result_comes(store: Store) -> None:
     floor = Floor(store)
     bots = await floor.come("a", "b", "c")
-    await floor.pairing.pair(())
+    await floor.pairing.pair_ladders(())
     [match] = floor.hosted.open_tables
     later = await floor.come("d", "e", "f")
-    attending = floor.pairing._attending_bots(floor.hosted, await store.queues.waiting_bots(LADDER.name), 0)
-    assert {each.bot: each.free_matches for each in attending} == dict.fromkeys(later, 1) | dict.fromkeys(
+    attending = floor.pairing._attending_bots(floor.hosted, await store.queues.list_entries(LADDER.name), 0)
+    assert {each.name: each.free_matches for each in attending} == dict.fromkeys(later, 1) | dict.fromkeys(
         bots, 0
     )
     result = LoggedResult(0, match, tuple(bots), (1, 2, 3), (3, 2, 1), ("COMPLETED",) * 3)

@@ -177,10 +177,10 @@ async def test_a_bot_whose_lease_ran_out_while_redis_was_away_keeps_its_place(st
     lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
     attendance = AttendanceStream(BOT, (QUEUE,), 1)
     async with lobby.attend_lobby(attendance):
-        before = await store.queues.waiting_bots(QUEUE)
+        before = await store.queues.list_entries(QUEUE)
         await store.client.call("UNLINK", keys.bot_attendance(BOT))
         await lobby._wait_in_queues(attendance)
-        assert await store.queues.waiting_bots(QUEUE) == before
+        assert await store.queues.list_entries(QUEUE) == before
         assert [each.bot for each in before] == [BOT]
 
 

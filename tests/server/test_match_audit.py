@@ -103,7 +103,7 @@ async def test_where_everything_fits_nothing_is_found(store: Store) -> None:
 
 
 async def wait_as_created(store: Store) -> None:
-    """All that wait by name stand in the queue."""
+    """All created matches that wait are in the queue."""
     setup = canonical_json(Desk().setup.to_json())
     for meta in (await store.matches.list_page(999)).matches:
         if meta.state == MatchState.WAITING:

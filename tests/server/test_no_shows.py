@@ -21,7 +21,7 @@ from seatwise_referee.journal import canonical_json, encode_entry
 from seatwise_server.lobby.queue import QUEUES
 from seatwise_server.play.delivery import Delivery, end_of
 from seatwise_server.play.no_shows import MissedSeats, NoShowNotes, absence_of
-from seatwise_server.store import Attendance, SeatOf, Store, Waiting, keys, no_shows
+from seatwise_server.store import Attendance, QueueEntry, SeatOf, Store, keys, no_shows
 from seatwise_server.store.errors import StoreUnavailable
 from seatwise_server.store.matches import WAITED_SINCE
 
@@ -366,7 +366,7 @@ async def test_an_owner_that_dies_while_it_notes_a_no_show_leaves_nothing_undone
         assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
     partner, absent = it.setup.bots
     assert [await missed(store, bot) for bot in it.setup.bots] == [0, 1]
-    assert await store.queues.waiting_bots(QUEUE) == [Waiting(partner, 5)]
+    assert await store.queues.list_entries(QUEUE) == [QueueEntry(partner, 5)]
     assert await store.seats.held_seats(absent) == []
 
 
@@ -377,7 +377,7 @@ async def test_a_partner_that_has_gone_or_attends_for_something_else_is_not_put_
     await store.attendances.write_attendance(bot, Attendance("lobby", bot, 1, ("casual",)), 60_000)
     end = end_of(it.setup, [encode_entry(entry) for entry in it.journal])
     assert await Delivery(store, 60).deliver_match(it.setup, epoch, "a", end)
-    assert await store.queues.waiting_bots(QUEUE) == []
+    assert await store.queues.list_entries(QUEUE) == []
 
 
 # Whose fault it is
@@ -484,7 +484,7 @@ async def test_a_bot_that_goes_as_soon_as_it_is_paired_is_held_to_its_seat(house
     store = house.server.store
     async with playing(house, 2, 1):
         async with asyncio.timeout(2 * SOON_S):
-            while not await store.no_shows.off(wire.bot):
+            while not await store.no_shows.read_off_queues(wire.bot):
                 attending = await wire.attend([QUEUE], PLENTY)
                 await until_seats(store, wire.bot, 1)
                 await attending.close()

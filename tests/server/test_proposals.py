@@ -154,7 +154,7 @@ async def check_nothing_is_left(store: Store, way: str) -> None:
     """No seat is held, no proposal is open, no job waits."""
     assert [await store.seats.held_seats(bot) for bot in BOTS] == [[], []]
     assert await store.queues.unfinished_proposals(way) == []
-    assert await store.jobs.count_waiting() == 0
+    assert await store.jobs.count_unfinished() == 0
     if way == CREATED:
         assert await store.queues.count_waiting(CREATED) == 0
 
@@ -217,7 +217,7 @@ async def check_after(store: Store, way: str, where: str) -> None:
         await store.seats.release_seat(BOTS[1], "matches/another", 0)
     await check_nothing_is_left(store, way)
     if way != CREATED:
-        waiting = {each.bot for each in await store.queues.waiting_bots(way)}
+        waiting = {each.name for each in await store.queues.list_entries(way)}
         assert waiting == (set(BOTS) if where == "present" else set())
 
 
@@ -254,7 +254,7 @@ async def test_a_match_that_came_to_nothing_leaves_nothing(
     await wait_for_a_match(store, way)
     await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     await heir._run_pass()
-    assert [each.bot for each in await store.queues.waiting_bots(way)] == [BOTS[1]]
+    assert [each.name for each in await store.queues.list_entries(way)] == [BOTS[1]]
     assert (await store.matches.list_page(9)).matches == ()
     assert await redis_client.zcard(keys.MATCH_INDEX) == 0
     await check_nothing_is_left(store, way)
@@ -272,11 +272,11 @@ async def test_a_bot_that_left_while_its_seat_was_a_dead_lobbys_is_not_seated_by
     await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     await heir.take_up_unfinished()
     assert [await store.seats.count_seats(bot) for bot in BOTS] == [0, 0]
-    assert (await store.jobs.count_waiting(), await store.queues.unfinished_proposals(way)) == (0, [])
+    assert (await store.jobs.count_unfinished(), await store.queues.unfinished_proposals(way)) == (0, [])
     if way == CREATED:
         assert await store.queues.count_waiting(CREATED) == 1, "it waits for its bots as before"
     else:
-        assert [each.bot for each in await store.queues.waiting_bots(way)] == [BOTS[1]]
+        assert [each.name for each in await store.queues.list_entries(way)] == [BOTS[1]]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -287,7 +287,7 @@ async def test_a_match_that_waits_for_a_referee_is_left_to_it(store: Store, heir
     await store.attendances.remove_attendance(BOTS[0], BOTS[0])
     await heir.take_up_unfinished()
     assert [await store.seats.count_seats(bot) for bot in BOTS] == [1, 1]
-    assert (await store.jobs.count_waiting(), await store.queues.unfinished_proposals(way)) == (1, [])
+    assert (await store.jobs.count_unfinished(), await store.queues.unfinished_proposals(way)) == (1, [])
 
 
 @pytest.mark.parametrize(("part", "step"), [("matches", "drop_unowned"), ("queues", "dissolve_proposal")])
@@ -299,7 +299,7 @@ async def test_what_a_dead_lobby_left_of_giving_up_its_heir_does(
     with pytest.raises(Killed):
         await lobby_that_stops(store, part, step, kill)._run_pass()
     await heir.take_up_unfinished()
-    assert [each.bot for each in await store.queues.waiting_bots(QUEUE)] == [BOTS[1]]
+    assert [each.name for each in await store.queues.list_entries(QUEUE)] == [BOTS[1]]
     assert await redis_client.zcard(keys.MATCH_INDEX) == 0
     await check_nothing_is_left(store, QUEUE)
 
@@ -318,7 +318,7 @@ async def test_a_match_that_an_operator_ended_while_its_bots_were_looked_for_sta
 
     await lobby_that_stops(store, "matches", "drop_unowned", claim)._run_pass()
     assert [each.match for each in (await store.matches.list_page(9)).matches] == claimed
-    assert [each.bot for each in await store.queues.waiting_bots(QUEUE)] == [BOTS[1]]
+    assert [each.name for each in await store.queues.list_entries(QUEUE)] == [BOTS[1]]
     await check_nothing_is_left(store, QUEUE)
 
 
@@ -396,7 +396,7 @@ async def seat_as_heir(store: Store, heir: Pairing, way: str) -> None:
     async with asyncio.timeout(5):
         while await store.queues.unfinished_proposals(way):
             await heir.take_up_unfinished()
-        while not await store.jobs.count_waiting():  # what was dropped is paired again
+        while not await store.jobs.count_unfinished():  # what was dropped is paired again
             for bot in BOTS:
                 await store.queues.enter_queue(way, bot)
             await heir._run_pass()
@@ -497,7 +497,7 @@ async def test_the_job_of_a_dropped_match_is_done_with(store: Store, flusher: Fl
     await store.matches.drop_unowned(match)
     opening = MatchClaims("a", store, flusher, Delivery(store, KEEP_S))
     assert await opening.claim_match(UnownedMatch(Job(job.job_id, match), "a", None)) is None
-    assert await store.jobs.count_waiting() == 0
+    assert await store.jobs.count_unfinished() == 0
 
 
 def test_the_queue_of_these_tests_is_for_two() -> None:

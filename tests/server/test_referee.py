@@ -87,7 +87,7 @@ async def test_a_match_that_is_retired_and_missed_at_once_is_done_with(
     [table] = referee.tables.values()
     table.void_match(VoidReason.ABORTED)
     await wait_until_released(referee)
-    assert (referee.tables, referee._jobs, await store.jobs.count_waiting()) == ({}, {}, 0)
+    assert (referee.tables, referee._jobs, await store.jobs.count_unfinished()) == ({}, {}, 0)
 
 
 async def test_an_old_table_that_is_let_go_takes_no_new_one_with_it(store: Store, flusher: Flusher) -> None:
@@ -150,4 +150,4 @@ async def test_a_match_of_another_version_is_given_back_once_and_keeps_nobody_fr
     assert (referee.has_match(found.job.match), len(referee._leaving), referee.open_matches) == (True, 1, 0)
     async with asyncio.timeout(30):
         await referee.hand_over_matches()
-    assert await store.jobs.count_waiting() == 1
+    assert await store.jobs.count_unfinished() == 1

@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import RedisClient, ReplicaWait, check_server, connect, now_ms
+from seatwise_server.store import RedisClient, ReplicaWait, check_server, new_client, now_ms
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 from seatwise_server.store.redis import durability
 from seatwise_server.store.redis.address import NodeAddress, RedisMode, parse_target
@@ -95,7 +95,7 @@ async def test_a_server_that_hides_its_config_is_not_trusted(
     redis_server: EmbeddedRedis, redis_client: Redis
 ) -> None:
     await redis_client.execute_command("ACL", "SETUSER", "guest", "on", ">secret", "~*", "+@all", "-config")  # type: ignore[no-untyped-call]
-    guest = connect(redis_server.url.replace("unix://", "unix://guest:secret@"))
+    guest = new_client(redis_server.url.replace("unix://", "unix://guest:secret@"))
     with pytest.raises(StoreRefused, match="unknown"):
         await check_server(guest, allow_loss=False)
     assert (await check_server(guest, allow_loss=True)).appendfsync == "unknown"
@@ -158,7 +158,7 @@ async def test_what_is_no_redis_is_refused() -> None:
 
     spoken: list[asyncio.Task[None] | None] = []
     async with await asyncio.start_server(speak, "127.0.0.1", 0) as other:
-        client = connect(f"redis://127.0.0.1:{other.sockets[0].getsockname()[1]}")
+        client = new_client(f"redis://127.0.0.1:{other.sockets[0].getsockname()[1]}")
         with pytest.raises(StoreRefused, match="The server at this URL is not Redis"):
             await check_server(client, allow_loss=False)
         await client.close_connections()
@@ -186,7 +186,7 @@ async def test_a_url_says_what_it_names(
 ) -> None:
     target = parse_target(url)
     assert (target.mode, target.hosts, target.service) == (mode, hosts, service)
-    client = connect(url)
+    client = new_client(url)
     assert client.mode is mode
     await client.close_connections()
 
@@ -219,7 +219,7 @@ def test_a_url_has_accounts_and_tls_for_data_nodes_and_for_sentinels() -> None:
 )
 def test_other_urls_are_refused(url: str, hint: str) -> None:
     with pytest.raises(ValueError, match=hint):
-        connect(url)
+        new_client(url)
 
 
 async def test_a_short_outage_is_bridged(redis_server: EmbeddedRedis, client: RedisClient) -> None:
@@ -232,7 +232,7 @@ async def test_a_short_outage_is_bridged(redis_server: EmbeddedRedis, client: Re
 
 
 async def test_a_long_outage_is_named(tmp_path_factory: pytest.TempPathFactory) -> None:
-    gone = connect(f"unix://{tmp_path_factory.mktemp('gone')}/redis.sock", bridge_s=0.1)
+    gone = new_client(f"unix://{tmp_path_factory.mktemp('gone')}/redis.sock", bridge_s=0.1)
     for asked in (gone.call("PING"), gone.call_blocking("PING"), gone.call_many([("PING",)])):
         with pytest.raises(StoreUnavailable):
             await asked

@@ -27,8 +27,8 @@ from seatwise_server.store import (
     RedisClient,
     Store,
     check_server,
-    connect,
     keys,
+    new_client,
     now_ms,
 )
 from seatwise_server.store.errors import StoreRefused
@@ -57,7 +57,7 @@ def cluster(formed: ClusterNodes) -> ClusterNodes:
 
 @pytest_asyncio.fixture
 async def client(cluster: ClusterNodes) -> AsyncIterator[RedisClient]:
-    client = connect(cluster.url, bridge_s=PATIENCE_S)
+    client = new_client(cluster.url, bridge_s=PATIENCE_S)
     yield client
     await client.close_connections()
 
@@ -116,7 +116,7 @@ async def test_one_bad_node_spoils_them_all(client: RedisClient, cluster: Cluste
 
 
 async def test_a_node_is_not_taken_for_the_whole(cluster: ClusterNodes) -> None:
-    client = connect(f"redis://{cluster.nodes[0].address}")
+    client = new_client(f"redis://{cluster.nodes[0].address}")
     with pytest.raises(StoreRefused, match=r"redis\+cluster://"):
         await check_server(client, allow_loss=True)
     await client.close_connections()

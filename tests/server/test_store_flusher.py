@@ -24,8 +24,8 @@ from seatwise_server.store import (
     Listeners,
     RedisClient,
     Store,
-    connect,
     keys,
+    new_client,
 )
 from seatwise_server.store.group_commit import router
 from seatwise_server.store.group_commit.node_writer import NodeWriter
@@ -241,7 +241,7 @@ async def test_a_redis_gone_for_good_is_said_once(
     heard: Heard, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with EmbeddedRedis(tmp_path_factory.mktemp("gone")) as server:
-        client = connect(server.url)
+        client = new_client(server.url)
         flusher = Flusher.of(client, heard.listeners(), AppendTimeouts(probe_s=0.01, gone_for_good_s=0.1))
         flusher.start()
     flusher.append_entries("matches/1", 1, "a", 1, [b"e"], lambda _: None)

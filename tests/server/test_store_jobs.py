@@ -18,7 +18,7 @@ async def push(store: Store, count: int) -> list[Job]:
 async def test_a_match_has_one_job_at_a_time(store: Store) -> None:
     first = await store.jobs.push_job("matches/1")
     assert await store.jobs.push_job("matches/1") == first
-    assert await store.jobs.count_waiting() == 1
+    assert await store.jobs.count_unfinished() == 1
     [job] = await store.jobs.take_jobs("a", 5, 100)
     assert job == Job(first, "matches/1")
     assert await store.jobs.push_job("matches/1") == first  # taken is not done
@@ -53,7 +53,7 @@ async def test_what_is_done_leaves_nothing(store: Store, redis_client: Redis) ->
     [job] = await push(store, 1)
     await store.jobs.take_jobs("a", 1, 100)
     assert [await store.jobs.finish_job(job.job_id) for _ in range(2)] == [True, False]
-    assert await store.jobs.count_waiting() == 0
+    assert await store.jobs.count_unfinished() == 0
     assert await store.jobs.count_by_owner() == {}
     assert await redis_client.dbsize() == 1  # the empty stream, for the group's sake
 

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from seatwise_server.embedded import EmbeddedRedis
-from seatwise_server.store import RedisClient, connect
+from seatwise_server.store import RedisClient, new_client
 from seatwise_server.store.redis.shared_messages import MOST_COMMANDS_A_MESSAGE, Command, SharedMessages
 
 CALLERS = 50
@@ -90,7 +90,7 @@ async def test_a_message_that_was_cut_off_is_repeated_for_all_its_callers(
 
 
 async def test_a_client_that_is_closed_leaves_no_message_under_way(redis_server: EmbeddedRedis) -> None:
-    client = connect(redis_server.url)
+    client = new_client(redis_server.url)
     callers = [asyncio.create_task(client.call("PING")) for _ in range(CALLERS)]
     await asyncio.sleep(0)
     await client.close_connections()

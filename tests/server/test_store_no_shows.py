@@ -185,9 +185,9 @@ async def test_a_no_show_puts_a_bot_on_trial_and_the_third_takes_it_off(store: S
     assert await miss(store, bot, 4) is NoShow.COUNTED
     assert await room(store, bot) == 1
     assert await miss(store, bot, 5) is NoShow.COUNTED
-    assert await store.no_shows.off(bot) is None
+    assert await store.no_shows.read_off_queues(bot) is None
     assert await miss(store, bot, 6) is NoShow.OFF
-    off = await store.no_shows.off(bot)
+    off = await store.no_shows.read_off_queues(bot)
     assert off
     assert off.matches == ("matches/4", "matches/5", "matches/6")
     assert off.reason.startswith(
@@ -213,7 +213,7 @@ async def test_a_no_show_that_is_noted_twice_counts_once(store: Store, bot: str)
         seat = (f"matches/{number}", [(bot, 0)])
         noted = [await store.no_shows.note_no_shows(*seat, counts=True) for _ in range(3)]
         assert noted == [[NoShow.COUNTED], [NoShow.NONE], [NoShow.NONE]]
-    assert await store.no_shows.off(bot) is None
+    assert await store.no_shows.read_off_queues(bot) is None
 
 
 async def test_many_at_once_count_as_many_and_the_pause_is_one(store: Store, bot: str) -> None:
@@ -224,7 +224,7 @@ async def test_many_at_once_count_as_many_and_the_pause_is_one(store: Store, bot
     noted = [await note(store, bot, number) for number in range(10, 14)]
     assert noted == [NoShow.COUNTED] * 2 + [NoShow.OFF] * 2
     assert await store.client.call("HGET", keys.bot_no_shows(bot), "pauses") == b"1"
-    off = await store.no_shows.off(bot)
+    off = await store.no_shows.read_off_queues(bot)
     assert off
     assert off.matches == ("matches/10", "matches/11", "matches/12")
 
@@ -234,7 +234,7 @@ async def test_a_bot_that_was_not_told_of_its_seat_is_excused(store: Store, bot:
     for number in range(2, 8):
         await offer(store, bot, number)
         assert await note(store, bot, number) is NoShow.EXCUSED
-    assert await store.no_shows.off(bot) is None
+    assert await store.no_shows.read_off_queues(bot) is None
     assert await room(store, bot) == 2
 
 
@@ -270,7 +270,7 @@ async def test_what_the_caller_excuses_does_not_count(store: Store, bot: str) ->
         await offer(store, bot, number)
         await tell(store, bot, number)
         assert await note(store, bot, number, counts=False) is NoShow.EXCUSED
-    assert await store.no_shows.off(bot) is None
+    assert await store.no_shows.read_off_queues(bot) is None
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def until_back(store: Store, bot: str) -> None:
-    while await store.no_shows.off(bot):  # noqa: ASYNC110  # it ends by Redis's clock
+    while await store.no_shows.read_off_queues(bot):  # noqa: ASYNC110  # it ends by Redis's clock
         await asyncio.sleep(0.005)
 
 
@@ -398,7 +398,7 @@ async def test_an_operator_forgives_all(store: Store, bot: str) -> None:
         await miss(store, bot, number)
     assert await store.no_shows.forgive(bot)
     assert not await store.no_shows.forgive(bot)
-    assert await store.no_shows.off(bot) is None
+    assert await store.no_shows.read_off_queues(bot) is None
     assert await room(store, bot) == 1
     assert await miss(store, bot, 9) is NoShow.COUNTED
 
@@ -419,6 +419,6 @@ async def test_who_is_put_back_stands_where_it_stood_and_never_further_behind(st
     later = await store.queues.enter_queue(QUEUE, "c")
     again = await store.queues.enter_queue(QUEUE, "b")
     await store.queues.return_all(QUEUE, first)
-    assert await store.queues.waiting_bots(QUEUE) == [*first, later]
+    assert await store.queues.list_entries(QUEUE) == [*first, later]
     await store.queues.return_all(QUEUE, [again, later])
-    assert await store.queues.waiting_bots(QUEUE) == [*first, later]
+    assert await store.queues.list_entries(QUEUE) == [*first, later]

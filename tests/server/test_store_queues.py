@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from seatwise_server.store import Store, Waiting
+from seatwise_server.store import QueueEntry, Store
 
 LONG_MS = 60_000
 
 
-async def enter(store: Store, *bots: str) -> list[Waiting]:
+async def enter(store: Store, *bots: str) -> list[QueueEntry]:
     """One after the other, each at a later millisecond."""
     found = []
     for bot in bots:
@@ -23,7 +23,7 @@ async def test_the_first_are_seated_first(store: Store) -> None:
     assert [await store.queues.position_of("casual", bot) for bot in "zyxab"] == [0, 1, 2, 3, 4]
     proposal = await store.queues.propose_first("casual", 4, LONG_MS, "matches/1")
     assert proposal is not None
-    assert proposal.bots == tuple(entered[:4])
+    assert proposal.entries == tuple(entered[:4])
     assert await store.queues.count_waiting("casual") == 1
     assert await store.queues.position_of("casual", "z") is None
 
@@ -38,7 +38,7 @@ async def test_bots_that_are_left_out_keep_their_places(store: Store) -> None:
     await enter(store, "a", "b", "c", "d")
     proposal = await store.queues.propose_first("casual", 2, LONG_MS, "matches/1", {"a", "c", "unknown"})
     assert proposal is not None
-    assert [it.bot for it in proposal.bots] == ["b", "d"]
+    assert [it.name for it in proposal.entries] == ["b", "d"]
     assert [await store.queues.position_of("casual", bot) for bot in "ac"] == [0, 1]
     assert await store.queues.propose_first("casual", 2, 0, "matches/2", {"a", "c"}) is None
 
@@ -49,7 +49,7 @@ async def test_too_few_wait_until_the_first_has_lost_patience(store: Store) -> N
     assert await store.queues.count_waiting("casual") == 2
     proposal = await store.queues.propose_first("casual", 4, 1, "matches/1")
     assert proposal is not None
-    assert [it.bot for it in proposal.bots] == ["a", "b"]
+    assert [it.name for it in proposal.entries] == ["a", "b"]
 
 
 async def test_an_empty_queue_gives_nobody(store: Store) -> None:
@@ -69,7 +69,7 @@ async def test_nobody_is_taken_twice_by_many_lobbies(store: Store) -> None:
     await asyncio.gather(*(store.queues.enter_queue("casual", f"bot{number}") for number in range(42)))
     takes = (store.queues.propose_first("casual", 4, LONG_MS, f"matches/{number}") for number in range(30))
     proposals = [it for it in await asyncio.gather(*takes) if it]
-    bots = [waiting.bot for proposal in proposals for waiting in proposal.bots]
+    bots = [waiting.name for proposal in proposals for waiting in proposal.entries]
     assert len(proposals) == 10
     assert len(set(bots)) == len(bots) == 40
     assert await store.queues.count_waiting("casual") == 2
@@ -132,7 +132,7 @@ async def test_an_old_proposal_is_adopted_by_one_only(store: Store) -> None:
     await asyncio.sleep(0.03)
     adopted = [await store.queues.adopt_proposal("casual", "matches/1", 20) for _ in range(2)]
     assert adopted[0]
-    assert (adopted[0].bots, adopted[1]) == (made.bots, None)
+    assert (adopted[0].entries, adopted[1]) == (made.entries, None)
     assert await store.queues.adopt_proposal("casual", "matches/other", 0) is None
 
 
@@ -143,7 +143,7 @@ async def test_what_is_picked_out_of_its_order_is_one_lobbys_and_goes_back_where
     await store.queues.enter_queue("created", "matches/2")
     picked = await store.queues.propose_these("created", "matches/1")
     assert picked
-    assert (picked.match, picked.bots) == ("matches/1", (first,))
+    assert (picked.match, picked.entries) == ("matches/1", (first,))
     assert await store.queues.propose_these("created", "matches/1") is None
-    assert await store.queues.dissolve_proposal("created", "matches/1", picked.bots)
+    assert await store.queues.dissolve_proposal("created", "matches/1", picked.entries)
     assert await store.queues.front_of("created", 2) == ["matches/1", "matches/2"]

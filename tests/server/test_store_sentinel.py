@@ -14,7 +14,7 @@ from harness.redis_nodes import SERVICE, SentinelNodes, binaries, sentinels_in
 from private_redis.appends import GOOD, PATIENCE_S, Gaps, Load, owned, until, written
 from private_redis.replicated import PAUSE_S, careful, flusher, gaps, store
 
-from seatwise_server.store import AppendResult, Flusher, RedisClient, Store, check_server, connect
+from seatwise_server.store import AppendResult, Flusher, RedisClient, Store, check_server, new_client
 from seatwise_server.store.errors import StoreRefused, StoreUnavailable
 from seatwise_server.store.redis.address import RedisMode
 from seatwise_server.store.redis.topology import THE_PRIMARY
@@ -42,7 +42,7 @@ def nodes(formed: SentinelNodes) -> SentinelNodes:
 
 @pytest_asyncio.fixture
 async def client(nodes: SentinelNodes) -> AsyncIterator[RedisClient]:
-    client = connect(nodes.url, bridge_s=PATIENCE_S)
+    client = new_client(nodes.url, bridge_s=PATIENCE_S)
     yield client
     await client.close_connections()
 
@@ -70,18 +70,18 @@ async def test_other_urls_for_the_same_nodes_are_refused(nodes: SentinelNodes) -
         (f"redis://{replica.address}", "is a replica"),
         (f"redis+cluster://{nodes.primary().address}", "is not a cluster"),
     ):
-        client = connect(url)
+        client = new_client(url)
         with pytest.raises(StoreRefused, match=hint):
             await check_server(client, allow_loss=True)
         await client.close_connections()
-    client = connect(nodes.url + "x", bridge_s=0.1)
+    client = new_client(nodes.url + "x", bridge_s=0.1)
     with pytest.raises(StoreUnavailable):
         await client.call("PING")
     await client.close_connections()
 
 
 async def test_a_dead_sentinel_is_passed_over(nodes: SentinelNodes) -> None:
-    client = connect(nodes.url.replace("//", "//127.0.0.1:1,"))
+    client = new_client(nodes.url.replace("//", "//127.0.0.1:1,"))
     assert await client.call("PING")
     await client.close_connections()
 
@@ -90,7 +90,7 @@ async def test_no_sentinel_is_forgotten_when_many_ask_at_once(nodes: SentinelNod
     """One that was silent for a while is asked again, when the others are silent."""
     first, second, _ = nodes.sentinels
     async with proxy_to(first.address) as slow, proxy_to(second.address) as quick:
-        client = connect(f"redis+sentinel://{slow.address},{quick.address}/{SERVICE}")
+        client = new_client(f"redis+sentinel://{slow.address},{quick.address}/{SERVICE}")
         slow.stall()
         await asyncio.gather(*(client.call("PING") for _ in range(20)))
         slow.go_on()

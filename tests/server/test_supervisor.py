@@ -19,7 +19,7 @@ from harness.table import Admin
 from seatwise_server.cli import serve
 from seatwise_server.cli.serve_processes import pass_arguments_on, plan_processes, refuse_options
 from seatwise_server.config import ROLES
-from seatwise_server.store import Store, connect
+from seatwise_server.store import Store, new_client
 
 LONG_S = 150.0
 """For an event that takes a second on a quiet machine."""
@@ -151,7 +151,7 @@ async def test_the_matches_of_a_killed_referee_go_to_its_sibling_and_it_is_start
     for seats in moved:
         await seats.follow(2, LONG_S)
         assert seats.address != dead
-    client = connect(ships.redis_url)
+    client = new_client(ships.redis_url)
     try:
         assert (await Store.of(client).processes.read_heartbeats())[name].has_died, "no lease had to pass"
     finally:

@@ -205,7 +205,7 @@ class StrengthsHere:
 
 
 class SmallWorld(World):
-    """Two lobbies, two referees, and matches of every kind: by name, of a league's set, of a ladder, from a queue."""
+    """Two lobbies, two referees, and matches of every kind: created, of a league's set, of a ladder, from a queue."""
 
     def __init__(
         self, clock: Clock, story: Story, find_harm: Callable[[Failpoint, bool], Harm | None]

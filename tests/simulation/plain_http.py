@@ -22,7 +22,7 @@ from seatwise_server.rest.http_server import HttpServer
 from seatwise_server.rest.rest_app import new_rest_app
 from seatwise_server.rest.url_tree import UrlTree
 from seatwise_server.services.authentication import Authenticator
-from seatwise_server.store import Store, connect
+from seatwise_server.store import Store, new_client
 from simulation.clock import Loop
 from simulation.network import End, Link
 from simulation.redis_host import URL
@@ -178,7 +178,7 @@ class HttpProcess:
         self._main = loop.create_task(self._serve())
 
     async def _serve(self) -> None:
-        authenticator = Authenticator(Store.of(connect(URL)).credentials, lambda: "")
+        authenticator = Authenticator(Store.of(new_client(URL)).credentials, lambda: "")
         urls = UrlTree()
         add_bot_endpoints(urls, self.relays, authenticator, self._streams)
         self._server = HttpServer(new_rest_app(urls), MOST_CONNECTIONS)

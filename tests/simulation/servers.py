@@ -12,7 +12,7 @@ from seatwise_server.refusal import Refusal
 from seatwise_server.roles import Common, GatewayRole, LobbyRole, RefereeRole, Role
 from seatwise_server.services.authentication import Authenticator
 from seatwise_server.services.open_streams import OpenStreams
-from seatwise_server.store import Flusher, Listeners, Store, connect
+from seatwise_server.store import Flusher, Listeners, Store, new_client
 from simulation.clock import Loop
 from simulation.redis_host import URL
 from simulation.rpc import Listener
@@ -48,7 +48,7 @@ class Server:
     # Its start
 
     async def _start(self) -> None:
-        client = connect(URL)
+        client = new_client(URL)
         self.store = Store.of(client)
         self.flusher = Flusher.of(client, Listeners(on_up=self._store_came))
         common = self._common()

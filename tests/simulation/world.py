@@ -68,7 +68,7 @@ class Climate:
     least_up: dict[str, int] = field(default_factory=dict)
     longest_block_s: float = 1.0
     queue: str = ""
-    """In which bots wait for matches; empty where all matches are created by name."""
+    """In which bots wait for matches; empty where all matches are created matches."""
     silent_bots: int = 0
     """Bots that wait in the queue and never sit down."""
     most_at_once: int = 8

@@ -135,8 +135,8 @@ def _forgive_bot(ask: Call, args: Namespace) -> None:
 def _delete_bot(ask: Call, args: Namespace) -> None:
     answer = ask("DeleteBot", bot_service_pb2.DeleteBotRequest(name=args.bot))
     aborted = len(answer.aborted_matches)
-    matches = {0: "no match", 1: "1 match"}.get(aborted, f"{aborted} matches")
-    _print_answer(answer, f"{args.bot} is deleted; {matches} by name waited for it", args)
+    ended = f"{aborted} created match{'es' * (aborted != 1)} that waited for it ended as ABORTED"
+    _print_answer(answer, f"{args.bot} is deleted; {ended}", args)
 
 
 def _erase_owner(ask: Call, args: Namespace) -> None:

@@ -13,7 +13,7 @@ from seatwise_server.background_tasks import cancel_until_ended
 from seatwise_server.cli import serve
 from seatwise_server.config import Config
 from seatwise_server.memory import LEAST_MEMORY, default_limit
-from seatwise_server.store import Store, connect
+from seatwise_server.store import Store, new_client
 from seatwise_server.supervisor import ProcessPlan, Supervisor
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ async def serve_processes(
     for number, event in ((signal.SIGTERM, stop), (signal.SIGINT, stop), (signal.SIGHUP, restart)):
         loop.add_signal_handler(number, event.set)
     url = config.redis_url or (embedded.url if embedded else "")
-    client = connect(url)
+    client = new_client(url)
     tasks: list[asyncio.Task[Any]] = []
     try:
         supervisor = Supervisor(Store.of(client), plan_processes(args, url))

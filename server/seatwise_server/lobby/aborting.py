@@ -31,8 +31,8 @@ class Aborting:
         await self.store.queues.leave_queue(CREATED, match)
 
     async def abort_waiting_for(self, bot: str, why: str) -> list[str]:
-        """Aborts all matches by name that wait for this bot; returns their names."""
-        waiting = [each.bot for each in await self.store.queues.waiting_bots(CREATED)]
+        """Aborts all created matches that wait for this bot; returns their names."""
+        waiting = [each.name for each in await self.store.queues.list_entries(CREATED)]
         waiting += [each.match for each in await self.store.queues.unfinished_proposals(CREATED)]
         setups = await gather_limited(self.seating.setup_of(match) for match in waiting)
         found = sorted({setup.match for setup in setups if setup and bot in setup.bots})

@@ -26,7 +26,7 @@ class Capacity:
             beats = await self._store.processes.read_heartbeats()
             self._tables = count_tables(list(beats.values()), await now_ms(self._store.client))
             self._until = now + FRESH_S
-        return self._tables - await self._store.jobs.count_waiting()
+        return self._tables - await self._store.jobs.count_unfinished()
 
 
 def count_tables(beats: list[Heartbeat], now_ms: int) -> int:

@@ -14,7 +14,7 @@ from seatwise_server.lobby.capacity import Capacity
 from seatwise_server.lobby.proposals import Proposals, loop_time
 from seatwise_server.lobby.queue import Kind
 from seatwise_server.match_names import new_match_name
-from seatwise_server.store import Proposal, Store, Waiting, now_ms
+from seatwise_server.store import Proposal, QueueEntry, Store, now_ms
 from seatwise_server.together import gather_limited
 
 SHARE = 20
@@ -39,16 +39,16 @@ class LadderPairing:
         """The owners of the bots that were seen here; they never change."""
         self._rests_until = 0.0
 
-    async def pair(self, awaited: Collection[str]) -> None:
+    async def pair_ladders(self, awaited: Collection[str]) -> None:
         """Pairs each ladder once, unless the last pass took so long that other work must go first.
 
-        The `awaited` bots are left out: a match by name waits for them.
+        The `awaited` bots are left out: a created match waits for them.
         """
         if loop_time() < self._rests_until:
             return
         busy_s = 0.0
         for hosted in list(self._ladder_host.hosted.values()):
-            busy_s += await self._pair(hosted, awaited)
+            busy_s += await self._pair_ladder(hosted, awaited)
         self._rests_until = loop_time() + SHARE * busy_s
 
     async def take_up_unfinished(self) -> None:
@@ -57,16 +57,16 @@ class LadderPairing:
             name = hosted.ladder.name
             for left in await self._store.queues.unfinished_proposals(name):
                 if proposal := await self._proposals.adopt_proposal(name, left.match):
-                    await self._seat(hosted.ladder, proposal)
+                    await self._seat_proposal(hosted.ladder, proposal)
 
-    async def _pair(self, hosted: HostedLadder, awaited: Collection[str]) -> float:
+    async def _pair_ladder(self, hosted: HostedLadder, awaited: Collection[str]) -> float:
         """Pairs one ladder; returns the seconds that choosing its tables took."""
         began = perf_counter()
-        waiting = [each for each in await self._read_playable_bots(hosted) if each.bot not in awaited]
+        waiting = [each for each in await self._read_playable_bots(hosted) if each.name not in awaited]
         room = await self._capacity.count_free_tables() if len(waiting) >= hosted.ladder.seats else 0
         if room <= 0:
             return 0.0
-        await self._learn_owners([each.bot for each in waiting])
+        await self._learn_owners([each.name for each in waiting])
         at_ms = await now_ms(self._store.client)
         attending = self._attending_bots(hosted, waiting, at_ms)
         tables = hosted.ladder.pairing_rules.pair_tables(attending, room)
@@ -74,22 +74,22 @@ class LadderPairing:
         await gather_limited(self._seat_table(hosted, table) for table in tables)
         return took_s
 
-    async def _read_playable_bots(self, hosted: HostedLadder) -> list[Waiting]:
+    async def _read_playable_bots(self, hosted: HostedLadder) -> list[QueueEntry]:
         """Returns the bots that wait, without those that may not play now.
 
         Bots that are off the ladder leave the queue. Bots on trial that sit at a table of the ladder are left
         out. The queue is read before the log: a bot that waits is free, so the log already has its last result.
         """
         name = hosted.ladder.name
-        waiting = await self._store.queues.waiting_bots(name)
+        waiting = await self._store.queues.list_entries(name)
         if len(waiting) < hosted.ladder.seats:
             return waiting
         await hosted.state.catch_up()
         off = hosted.state.off_reasons
-        for bot in [each.bot for each in waiting if each.bot in off]:
+        for bot in [each.name for each in waiting if each.name in off]:
             await self._store.queues.leave_queue(name, bot)
-        busy = await self._busy_on_trial(hosted, [each.bot for each in waiting])
-        return [each for each in waiting if each.bot not in off and each.bot not in busy]
+        busy = await self._busy_on_trial(hosted, [each.name for each in waiting])
+        return [each for each in waiting if each.name not in off and each.name not in busy]
 
     async def _busy_on_trial(self, hosted: HostedLadder, bots: Sequence[str]) -> set[str]:
         """Returns the busy bots on trial: bots that have never finished a match, or not their last one, play
@@ -111,13 +111,13 @@ class LadderPairing:
         self._owners.update(await self._store.bots.owners_of(unknown))
 
     def _attending_bots(
-        self, hosted: HostedLadder, waiting: Sequence[Waiting], at_ms: int
+        self, hosted: HostedLadder, waiting: Sequence[QueueEntry], at_ms: int
     ) -> list[AttendingBot]:
         """Returns the bots that wait, and those at tables: the latter count among the opponents that a bot can
         meet again.
         """
-        free = [self._attending_bot(hosted, each.bot, (at_ms - each.since_ms) / 1000, 1) for each in waiting]
-        names = {each.bot for each in waiting}
+        free = [self._attending_bot(hosted, each.name, (at_ms - each.since_ms) / 1000, 1) for each in waiting]
+        names = {each.name for each in waiting}
         busy = (
             {bot for bots in hosted.open_tables.values() for bot in bots}
             - names
@@ -137,9 +137,9 @@ class LadderPairing:
         """Takes these bots off the queue, if all of them still wait, and seats them in this order."""
         match = new_match_name()
         proposal = await self._store.queues.take_these(hosted.ladder.name, match, table)
-        if proposal and await self._seat(hosted.ladder, proposal):
+        if proposal and await self._seat_proposal(hosted.ladder, proposal):
             hosted.note_table(match, table, loop_time() + FORGOTTEN_S)
 
-    async def _seat(self, ladder: Ladder, proposal: Proposal) -> bool:
+    async def _seat_proposal(self, ladder: Ladder, proposal: Proposal) -> bool:
         kind = Kind(ladder.name, ladder.game, ladder.options, ladder.time_control, ladder.name)
-        return await self._proposals.seat_proposal(kind, proposal, [each.bot for each in proposal.bots])
+        return await self._proposals.seat_proposal(kind, proposal, [each.name for each in proposal.entries])

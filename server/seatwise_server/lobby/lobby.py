@@ -215,8 +215,8 @@ class Lobby:
             named = {name: why for name, why in ladders.items() if name in attendance.queues}
             off += [off_ladder(name, why) for name, why in named.items()]
         barred = [queue for queue, found in room.items() if found.is_off]
-        if barred and (is_off := await self._store.no_shows.off(attendance.bot)):
-            off += [off_queue(queue, is_off) for queue in barred]
+        if barred and (found_off := await self._store.no_shows.read_off_queues(attendance.bot)):
+            off += [off_queue(queue, found_off) for queue in barred]
         attendance.take_off(off)
 
     async def _leave_queues(self, bot: str, queues: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""Pairing: queues first come, first served, and matches that were created by name."""
+"""Pairing: queues first come, first served, and created matches."""
 
 from __future__ import annotations
 
@@ -75,15 +75,15 @@ class Pairing:
     async def _run_pass(self) -> bool:
         """Makes one pass; returns whether there may be more to do in a queue.
 
-        Matches by name and ladders come before each wave of the queues. Otherwise the queues would take all places
+        Created matches and ladders come before each wave of the queues. Otherwise the queues would take all places
         of a bot that waits in them too.
         """
-        named, counts = await asyncio.gather(
+        created, counts = await asyncio.gather(
             self._store.queues.front_of(CREATED, LOOK_AHEAD),
             self._store.queues.count_all_waiting(list(QUEUES)),
         )
-        awaited = await self._pair_created(named)
-        await self._ladders.pair(awaited)
+        awaited = await self._pair_created(created)
+        await self._ladders.pair_ladders(awaited)
         queues = zip(QUEUES.values(), counts, strict=True)
         waves = [await self._pair_queue(queue, count, awaited) for queue, count in queues if count]
         return any(waves)
@@ -134,29 +134,29 @@ class Pairing:
 
     async def _seat_proposal(self, queue: Queue, proposal: Proposal) -> bool:
         """Seats the bots of a proposal, and house bots for free seats, in random order."""
-        bots = [waiting.bot for waiting in proposal.bots]
+        bots = [entry.name for entry in proposal.entries]
         bots += self._house.get(queue.game, ())[: queue.seats - len(bots)]
         secrets.SystemRandom().shuffle(bots)
         return await self._proposals.seat_proposal(queue.kind, proposal, bots)
 
-    async def _pair_created(self, named: list[str]) -> frozenset[str]:
-        """Seats the waiting matches by name, oldest first. Busy or absent bots delay only their own matches.
+    async def _pair_created(self, matches: list[str]) -> frozenset[str]:
+        """Seats the created matches that wait, oldest first. Busy or absent bots delay only their own matches.
 
         Returns the bots that are awaited: see `_awaited_bots`.
         """
         busy: set[str] = set()
-        await self._read_bots_of_created(named)
-        waiting = named
+        await self._read_bots_of_created(matches)
+        waiting = matches
         while waiting and (room := await self._capacity.count_free_tables()) > 0:
             wave, waiting = self._choose_wave(waiting, busy, min(room, MOST_AWAITED_AT_ONCE))
-            missing = await gather_limited(self._seat_waiting(match) for match in wave)
+            missing = await gather_limited(self._seat_created(match) for match in wave)
             busy.update(filter(None, missing))
         return await self._awaited_bots(
             [bots for bots in self._created.values() if not busy.isdisjoint(bots)]
         )
 
     async def _awaited_bots(self, tables: Sequence[Sequence[str]]) -> frozenset[str]:
-        """Returns the bots of matches by name that wait only until a match of one of their bots is over.
+        """Returns the bots of created matches that wait only until a match of one of their bots is over.
 
         Queues and ladders leave these bots alone. Otherwise they would take each place as soon as it is free, and the
         bots of such a match might never have a free place at the same time.
@@ -189,7 +189,7 @@ class Pairing:
             taken.update(bots)
         return wave, [*later, *waiting[SIDE_BY_SIDE:]]
 
-    async def _seat_waiting(self, match: str) -> str | None:
+    async def _seat_created(self, match: str) -> str | None:
         """Returns the bot that is missing; None if the match was seated, or if another lobby has taken it.
 
         The missing bot is looked for first: releasing seats that were reserved in vain publishes a notice,

@@ -45,12 +45,12 @@ class Proposals:
             return await self._give_up(kind.queue, proposal, missing)
         await asyncio.gather(
             self._hand_over(kind.queue, proposal, bots),
-            self._requeue_bots(kind.queue, [waiting.bot for waiting in proposal.bots]),
+            self._requeue_bots(kind.queue, [entry.name for entry in proposal.entries]),
         )
         return True
 
     async def seat_created(self, proposal: Proposal, bots: Sequence[str]) -> str | None:
-        """Seats a match by name; returns the bot that is missing, for which the match keeps its place in the queue."""
+        """Seats a created match. If a bot is missing, returns it, and the match keeps its place in the queue."""
         try:
             return await self._seat_created(proposal, bots)
         except ProposalExpired:
@@ -61,7 +61,7 @@ class Proposals:
         match = proposal.match
         missing = await self._seating.reserve_seats(match, bots, _until_ms(proposal))
         if missing:
-            await self._store.queues.dissolve_proposal(CREATED, match, proposal.bots)
+            await self._store.queues.dissolve_proposal(CREATED, match, proposal.entries)
         elif bots:
             await self._hand_over(CREATED, proposal, bots)
         else:
@@ -73,10 +73,10 @@ class Proposals:
         if not await self._seating.drop_unowned(proposal.match, _until_ms(proposal)):
             await self._close_proposal(queue, proposal)
             return False
-        present = await self._store.attendances.present_bots([waiting.bot for waiting in proposal.bots])
-        back = [waiting for waiting in proposal.bots if waiting.bot in present - {missing}]
+        present = await self._store.attendances.present_bots([entry.name for entry in proposal.entries])
+        back = [entry for entry in proposal.entries if entry.name in present - {missing}]
         await self._store.queues.dissolve_proposal(queue, proposal.match, back)
-        return len(back) < len(proposal.bots)
+        return len(back) < len(proposal.entries)
 
     async def adopt_proposal(self, queue: str, match: str) -> Proposal | None:
         """Adopts a proposal that another lobby has left, to be seated; None if it is too new, gone, or closed now."""
@@ -95,7 +95,7 @@ class Proposals:
     async def _close_proposal(self, queue: str, proposal: Proposal) -> None:
         """Frees no seat: the seats of a match that was handed over belong to its referee."""
         if queue != CREATED:  # there matches wait, not bots
-            await self._requeue_bots(queue, [waiting.bot for waiting in proposal.bots])
+            await self._requeue_bots(queue, [entry.name for entry in proposal.entries])
         await self._store.queues.close_proposal(queue, proposal.match)
         log.info("proposal_closed", match=proposal.match, queue=queue)
 
@@ -118,7 +118,8 @@ class Proposals:
         match, until_ms = proposal.match, _until_ms(proposal)
         args = (match, kind.game, bots, kind.options, kind.time_control, kind.competition)
         new = self._seating.new_setup(*args)
-        since_ms = {each.bot: each.since_ms for each in proposal.bots} if counts_no_shows(kind.queue) else {}
+        entries = proposal.entries if counts_no_shows(kind.queue) else ()
+        since_ms = {entry.name: entry.since_ms for entry in entries}
         is_created = await self._seating.create_match(new, MatchState.SEATING, kind.queue, until_ms, since_ms)
         setup = new if is_created else await self._seating.setup_of(match)
         if setup is None:

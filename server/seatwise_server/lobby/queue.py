@@ -11,7 +11,7 @@ from seatwise_referee.games.registry import default_time_control
 from seatwise_referee.time_control import TimeControl
 
 CREATED = "~created"
-"""The queue of matches that were created by name and wait for their bots; no bot can name it."""
+"""The queue of created matches, which wait for their bots; no bot can name it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The pages of operators: log in with a token, then look at referees, tables, waiting matches and leases."""
+"""The pages of operators: log in with a token, then look at referees, tables, created matches that wait, and leases."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class AdminService:
         """See admin_service.proto."""
         known = await find_bot(self._store.bots, request.bot)
         bot = resources.bot_resource(known)
-        if off := await self._store.no_shows.off(known.bot):
+        if off := await self._store.no_shows.read_off_queues(known.bot):
             bot.off_queues.CopyFrom(resources.off_queues(off))
         await self._store.no_shows.forgive(known.bot)
         return pb.ForgiveNoShowsResponse(bot=bot)

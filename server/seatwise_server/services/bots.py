@@ -159,7 +159,7 @@ class BotService:
         bot.attending = bool(await self._attendances.present_bots([bot.name]))
         for ladder, reason in sorted((await self._ladders.ladders_off(bot.name)).items()):
             bot.taken_off.add(ladder=ladder, reason=reason)
-        if off := await self._no_shows.off(bot.name):
+        if off := await self._no_shows.read_off_queues(bot.name):
             bot.off_queues.CopyFrom(resources.off_queues(off))
         return pb.GetBotResponse(bot=bot)
 

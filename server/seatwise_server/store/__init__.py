@@ -1,6 +1,6 @@
 """All access of the server to Redis.
 
-`Store.of(connect(url))` has every part of it. Each part documents what it returns when a thing does not exist.
+`Store.of(new_client(url))` has every part of it. Each part documents what it returns when a thing does not exist.
 All of them raise only StoreError. Fenced appends go through a `Flusher`, of which each process has one.
 """
 
@@ -30,11 +30,11 @@ from seatwise_server.store.matches import Matches, MatchMeta, StoredMatchPage
 from seatwise_server.store.no_shows import NoShow, NoShows, OffQueues, SeatNews
 from seatwise_server.store.owners import OwnerCreation, Owners, StoredOwner
 from seatwise_server.store.processes import DeathWatch, Heartbeat, Order, Processes
-from seatwise_server.store.queues import Proposal, Queues, Waiting, counts_no_shows
+from seatwise_server.store.queues import Proposal, QueueEntry, Queues, counts_no_shows
 from seatwise_server.store.redis.client import RedisClient
 from seatwise_server.store.redis.clock import now_ms
-from seatwise_server.store.redis.connect import connect
 from seatwise_server.store.redis.durability import NodeFacts, ServerFacts, check_server
+from seatwise_server.store.redis.new_client import new_client
 from seatwise_server.store.redis.replica_wait import ReplicaWait
 from seatwise_server.store.results import ResultLogs
 from seatwise_server.store.seats import QueueRoom, Reservation, SeatOf, SeatOffer, Seats
@@ -87,6 +87,7 @@ __all__ = [
     "Owners",
     "Processes",
     "Proposal",
+    "QueueEntry",
     "QueueRoom",
     "Queues",
     "RedisClient",
@@ -107,10 +108,9 @@ __all__ = [
     "StoredInvite",
     "StoredMatchPage",
     "StoredOwner",
-    "Waiting",
     "check_server",
-    "connect",
     "counts_no_shows",
+    "new_client",
     "now_ms",
 ]
 

@@ -77,13 +77,13 @@ class Jobs:
         start = after_id if after_id == "-" else f"({after_id}"
         return _parse_jobs(await call(self._client, "XRANGE", keys.JOB_STREAM, start, "+", "COUNT", count))
 
-    async def count_waiting(self) -> int:
+    async def count_unfinished(self) -> int:
         """Returns the number of unfinished jobs, taken or not."""
         return int(await call(self._client, "XLEN", keys.JOB_STREAM))
 
-    async def untaken(self) -> int:
+    async def count_not_taken(self) -> int:
         """Returns the number of jobs that no referee has taken."""
-        return max(0, await self.count_waiting() - sum((await self.count_by_owner()).values()))
+        return max(0, await self.count_unfinished() - sum((await self.count_by_owner()).values()))
 
     async def jobs_of(self, consumer: str, count: int = _HELD_AT_ONCE, after_id: str = "") -> list[Job]:
         """Returns unfinished jobs that the consumer has taken, oldest first; they stay the consumer's."""

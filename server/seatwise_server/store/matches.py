@@ -23,7 +23,7 @@ from seatwise_server.store.match_filters import (
     facets_of,
     state_set,
 )
-from seatwise_server.store.queues import Waiting
+from seatwise_server.store.queues import QueueEntry
 from seatwise_server.store.redis import scripts
 from seatwise_server.store.redis.client import Argument, RedisClient, as_pairs, call, call_many
 from seatwise_server.store.redis.scripts import ScriptCall
@@ -81,10 +81,10 @@ class MatchMeta:
         return facets_of(Setup.from_json(json.loads(setup))) if setup else ""
 
     @property
-    def waited_since(self) -> dict[str, Waiting]:
+    def waited_since(self) -> dict[str, QueueEntry]:
         """The bots that came from a queue in which no-shows count, and their places in it; empty for other matches."""
         since = json.loads(self.fields.get(WAITED_SINCE, b"{}"))
-        return {bot: Waiting(bot, since_ms) for bot, since_ms in since.items()}
+        return {bot: QueueEntry(bot, since_ms) for bot, since_ms in since.items()}
 
     @property
     def queue(self) -> str:

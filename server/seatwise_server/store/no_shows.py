@@ -140,7 +140,7 @@ class NoShows:
         ]
         return [NoShow(answer) for answer in await scripts.run_script_many(self._client, "no_show", calls)]
 
-    async def off(self, bot: str) -> OffQueues | None:
+    async def read_off_queues(self, bot: str) -> OffQueues | None:
         """Returns until when the bot is off the queues, and why; None if it is not."""
         found = await scripts.run_script(self._client, "no_shows_off", [keys.bot_no_shows(bot)])
         if not found:

@@ -1,4 +1,4 @@
-"""Queues of bots that wait for a match: first come, first served, each bot once."""
+"""Queues: bots that wait for a match, and created matches that wait for their bots. First come, first served, each name once."""
 
 from __future__ import annotations
 
@@ -11,27 +11,30 @@ from seatwise_server.store.redis.client import RedisClient, as_pairs, call, call
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """A bot and when it entered the queue, in milliseconds of Redis's clock."""
+class QueueEntry:
+    """A name in a queue, and when it entered, in milliseconds of Redis's clock.
 
-    bot: str
+    The queue of created matches holds matches; every other queue holds bots.
+    """
+
+    name: str
     since_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Bots taken off a queue for a match, in the order of their entry."""
+    """The entries taken off a queue for a match, in the order in which they entered."""
 
     match: str
     taken_ms: int
     """When they were taken, on Redis's clock. An old proposal is one whose lobby has died."""
-    bots: tuple[Waiting, ...]
+    entries: tuple[QueueEntry, ...]
 
 
 def counts_no_shows(queue: str) -> bool:
     """Whether no-shows count in this queue.
 
-    Ladders count no-shows themselves. For a match by name the operator chose the bots.
+    Ladders count no-shows themselves. The bots of a created match were chosen by its operator.
     """
     return bool(queue) and not queue.startswith(("ladders/", "~"))
 
@@ -42,30 +45,30 @@ class Queues:
     def __init__(self, client: RedisClient) -> None:
         self._client = client
 
-    async def enter_queue(self, queue: str, bot: str) -> Waiting:
-        """Enters the queue and returns the bot's place; a bot that enters twice keeps its first place."""
-        return await self._enter(queue, bot, "")
+    async def enter_queue(self, queue: str, name: str) -> QueueEntry:
+        """Enters this name and returns its entry; a name that is entered twice keeps its first place."""
+        return await self._enter_since(queue, name, "")
 
     async def enter_all(self, queue: str, bots: Iterable[str]) -> None:
         """Enters all these bots now, like `enter_queue`."""
         named = [keys.queue_waiting(queue)]
         await scripts.run_script_many(self._client, "queue_enter", [(named, (bot, "")) for bot in bots])
 
-    async def give_back(self, queue: str, waiting: Waiting) -> Waiting:
-        """Puts a bot back to its old place; a bot that has entered again meanwhile keeps its new place."""
-        return await self._enter(queue, waiting.bot, str(waiting.since_ms))
+    async def give_back(self, queue: str, entry: QueueEntry) -> QueueEntry:
+        """Puts an entry back to its old place; if its name has entered again meanwhile, it keeps the new place."""
+        return await self._enter_since(queue, entry.name, str(entry.since_ms))
 
-    async def return_all(self, queue: str, places: Iterable[Waiting]) -> None:
-        """Puts bots back to their old places; a bot that waits further ahead stays there."""
+    async def return_all(self, queue: str, entries: Iterable[QueueEntry]) -> None:
+        """Puts entries back to their old places; a name that waits further ahead stays there."""
         named = [keys.queue_waiting(queue)]
-        calls = [(named, (place.bot, place.since_ms)) for place in places]
+        calls = [(named, (entry.name, entry.since_ms)) for entry in entries]
         await scripts.run_script_many(self._client, "queue_return", calls)
 
-    async def _enter(self, queue: str, bot: str, since: str) -> Waiting:
+    async def _enter_since(self, queue: str, name: str, since: str) -> QueueEntry:
         _, since_ms = await scripts.run_script(
-            self._client, "queue_enter", [keys.queue_waiting(queue)], bot, since
+            self._client, "queue_enter", [keys.queue_waiting(queue)], name, since
         )
-        return Waiting(bot, int(since_ms))
+        return QueueEntry(name, int(since_ms))
 
     async def change_queues(self, bot: str, entered: Iterable[str], left: Iterable[str]) -> None:
         """Enters the bot in some queues, like `enter_queue`, and takes it out of others, in one message."""
@@ -73,9 +76,9 @@ class Queues:
         leave = [("ZREM", keys.queue_waiting(queue), bot) for queue in left]
         await scripts.run_and_call(self._client, enter, leave)
 
-    async def leave_queue(self, queue: str, bot: str) -> bool:
-        """Takes the bot out; returns False if it did not wait there."""
-        return bool(await call(self._client, "ZREM", keys.queue_waiting(queue), bot))
+    async def leave_queue(self, queue: str, name: str) -> bool:
+        """Takes the entry of this name out; returns False if there is none."""
+        return bool(await call(self._client, "ZREM", keys.queue_waiting(queue), name))
 
     async def propose_first(
         self, queue: str, seats: int, patience_ms: int, match: str, without: Collection[str] = ()
@@ -127,13 +130,13 @@ class Queues:
         """Forgets a proposal whose match was seated; nothing happens if there is none."""
         await call(self._client, "HDEL", keys.queue_seating(queue), match)
 
-    async def dissolve_proposal(self, queue: str, match: str, back: Iterable[Waiting]) -> bool:
-        """Forgets a proposal that failed and puts these bots back, in one step.
+    async def dissolve_proposal(self, queue: str, match: str, back: Iterable[QueueEntry]) -> bool:
+        """Forgets a proposal that failed and puts these entries back, in one step.
 
-        Returns False, and puts no bot back, if the proposal was gone already.
+        Returns False, and puts none back, if the proposal was gone already.
         """
         named = [keys.queue_waiting(queue), keys.queue_seating(queue)]
-        places = [part for waiting in back for part in (waiting.since_ms, waiting.bot)]
+        places = [part for entry in back for part in (entry.since_ms, entry.name)]
         return bool(await scripts.run_script(self._client, "queue_dissolve", named, match, *places))
 
     async def unfinished_proposals(self, queue: str) -> list[Proposal]:
@@ -153,22 +156,22 @@ class Queues:
         since, is_proposed = await call_many(self._client, commands)
         return since is not None or bool(is_proposed)
 
-    async def waiting_bots(self, queue: str) -> list[Waiting]:
-        """Returns all bots that wait, oldest first; they stay in the queue."""
+    async def list_entries(self, queue: str) -> list[QueueEntry]:
+        """Returns all entries, oldest first; they stay in the queue."""
         answer = await call(self._client, "ZRANGE", keys.queue_waiting(queue), 0, -1, "WITHSCORES")
-        return [Waiting(bot.decode(), int(since)) for bot, since in as_pairs(answer)]
+        return [QueueEntry(name.decode(), int(since)) for name, since in as_pairs(answer)]
 
     async def front_of(self, queue: str, count: int) -> list[str]:
-        """Returns the first `count` bots that wait, oldest first; they stay in the queue."""
+        """Returns the names of the first `count` entries, oldest first; they stay in the queue."""
         answer = await call(self._client, "ZRANGE", keys.queue_waiting(queue), 0, count - 1)
         return [name.decode() for name in answer]
 
     async def count_waiting(self, queue: str) -> int:
-        """Returns the number of bots that wait."""
+        """Returns the number of entries."""
         return int(await call(self._client, "ZCARD", keys.queue_waiting(queue)))
 
     async def count_all_waiting(self, queues: Sequence[str]) -> list[int]:
-        """Returns the number of bots that wait in each of these queues."""
+        """Returns the number of entries in each of these queues."""
         commands = [("ZCARD", keys.queue_waiting(queue)) for queue in queues]
         return [int(answer) for answer in await call_many(self._client, commands)]
 
@@ -180,5 +183,5 @@ class Queues:
 
 def _parse_proposal(match: str, note: bytes) -> Proposal:
     taken_ms, *places = note.decode().split(" ")
-    bots = (Waiting(bot, int(since)) for since, bot in zip(places[::2], places[1::2], strict=True))
-    return Proposal(match, int(taken_ms), tuple(bots))
+    entries = (QueueEntry(name, int(since)) for since, name in zip(places[::2], places[1::2], strict=True))
+    return Proposal(match, int(taken_ms), tuple(entries))

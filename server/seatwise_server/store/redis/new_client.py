@@ -1,4 +1,4 @@
-"""Creates a client from a URL."""
+"""Creates the client for a Redis URL: one server, sentinels or a cluster."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from seatwise_server.store.redis.outage import BRIDGED_S
 from seatwise_server.store.redis.topology import THE_PRIMARY
 
 
-def connect(url: str, bridge_s: float = BRIDGED_S) -> RedisClient:
-    """Returns a client for the Redis behind the URL, not yet connected; `address` lists the kinds of URL.
+def new_client(url: str, bridge_s: float = BRIDGED_S) -> RedisClient:
+    """Returns a client for the Redis behind the URL; it connects with its first command.
+
+    `address` lists the kinds of URL.
 
     The client retries through an outage of up to `bridge_s` seconds. It repeats a command whose reply was lost,
     so only send commands that may run twice. Raises ValueError for a URL of another kind, and for unknown

@@ -1,4 +1,4 @@
-"""Matches that were created by name: the oldest first for each bot, and side by side where they share none."""
+"""Created matches: the oldest first for each bot, and side by side where they share none."""
 
 from __future__ import annotations
 
