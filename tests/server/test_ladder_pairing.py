@@ -220,7 +220,7 @@ async def test_those_at_tables_are_known_until_their_result_comes(store: Store) 
     [match] = floor.hosted.open_tables
     later = await floor.come("d", "e", "f")
     attending = floor.pairing._attending_bots(floor.hosted, await store.queues.list_entries(LADDER.name), 0)
-    assert {each.name: each.free_matches for each in attending} == dict.fromkeys(later, 1) | dict.fromkeys(
+    assert {each.bot: each.free_matches for each in attending} == dict.fromkeys(later, 1) | dict.fromkeys(
         bots, 0
     )
     result = LoggedResult(0, match, tuple(bots), (1, 2, 3), (3, 2, 1), ("COMPLETED",) * 3)

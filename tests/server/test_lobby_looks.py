@@ -181,7 +181,7 @@ async def test_a_bot_whose_lease_ran_out_while_redis_was_away_keeps_its_place(st
         await store.client.call("UNLINK", keys.bot_attendance(BOT))
         await lobby._wait_in_queues(attendance)
         assert await store.queues.list_entries(QUEUE) == before
-        assert [each.bot for each in before] == [BOT]
+        assert [each.name for each in before] == [BOT]
 
 
 # What is handed over
