@@ -125,6 +125,25 @@ async def test_it_drains_while_the_lobby_is_away(server: FakeServer) -> None:
     assert (await task).matches == 1
 
 
+async def test_it_stays_until_the_seats_that_were_announced_are_offered(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seatwise.link.lobby_link.LAST_OFFERS_S", 0.0)
+    task = start(server, matches=1, max_matches=2)
+    lobby = await server.lobby()
+    assert await lobby.limit() == 1
+    await lobby.offer("a")
+    referee = await server.referee()
+    lobby.pending_seats = 1
+    await referee.finish(match="a")
+    assert await lobby.limit() == 0
+    await lobby.offer("b")
+    await referee.finish(match="b")
+    lobby.pending_seats = 0
+    await lobby.welcome(0)
+    assert (await task).matches == 2
+
+
 async def test_one_line_for_each_match(server: FakeServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "seatwise")
     task = start(server, matches=1)

@@ -66,7 +66,7 @@ SEEN_BY_ALL: dict[str, str] = {
     "seatwise.v1.Queued": "queue place",
     "seatwise.v1.TimeControl.FreeMsEntry": "key value",
     "seatwise.v1.WatchMatchResponse": "match at_ms ugo ubongo json send_time opened",
-    "seatwise.v1.Welcome": "bot max_matches",
+    "seatwise.v1.Welcome": "bot max_matches pending_seats",
 }
 """What anybody may know at any time: names, limits, and the commitment, from which no seed can be worked out."""
 

@@ -90,10 +90,17 @@ async def refuse(context: Any, code: str, reason: str) -> None:
 class Lobby(FakeStream):
     """The lobby's end of an Attend stream."""
 
+    pending_seats = 0
+    """What the next welcomes say."""
+
     async def _taken(self, request: Any) -> Any:
-        welcome = lobby.Welcome(bot=ME, max_matches=request.max_matches)
-        await self.send(lobby.AttendResponse(welcome=welcome))
+        await self.welcome(request.max_matches)
         return [request]
+
+    async def welcome(self, max_matches: int) -> None:
+        """Confirms the limit."""
+        welcome = lobby.Welcome(bot=ME, max_matches=max_matches, pending_seats=self.pending_seats)
+        await self.send(lobby.AttendResponse(welcome=welcome))
 
     async def limit(self) -> int:
         """The limit that the bot sets next."""

@@ -3258,6 +3258,20 @@ FAULTS: tuple[Fault, ...] = (
         (f"{WEBSOCKETS}::test_a_page_of_another_host_is_refused",),
     ),
     Fault(
+        "a bot that drains is not told of seats that are reserved and not offered yet",
+        "server/seatwise_server/lobby/lobby.py",
+        "        if attendance.max_matches:\n            return 0\n        held",
+        "        return 0\n        held",
+        ("tests/server/test_lobby_looks.py",),
+    ),
+    Fault(
+        "a bot that drains leaves before the seats that were announced are offered",
+        f"{LINK}/lobby_link.py",
+        "        if seats:\n            self._drained.clear()",
+        "        if False:\n            self._drained.clear()",
+        ("tests/client_sdk/test_run.py::test_it_stays_until_the_seats_that_were_announced_are_offered",),
+    ),
+    Fault(
         "a guest may wait in queues",
         "server/seatwise_server/lobby/lobby.py",
         "if is_guest and queues:",

@@ -173,6 +173,40 @@ async def test_a_beat_keeps_what_is_written_and_ends_what_was_replaced(store: St
         assert told(attendance) == [None]
 
 
+async def test_a_bot_that_drains_hears_of_seats_that_are_reserved_and_not_offered_yet(store: Store) -> None:
+    lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
+    attendance = AttendanceStream(BOT, (), 2)
+    async with lobby.attend_lobby(attendance):
+        await store.seats.reserve_seat(BOT, "matches/m", 0)
+        await lobby.set_limit(attendance, 0)
+        assert pending_seats(attendance) == [0, 1]
+        await lobby._beat_once()
+        assert pending_seats(attendance) == []
+        await store.seats.put_offer(BOT, "matches/m", 0, 1, STANDS.offer)
+        await lobby._beat_once()
+        assert pending_seats(attendance) == [0]
+        await lobby._beat_once()
+        assert pending_seats(attendance) == []
+        await store.seats.release_seat(BOT, "matches/m", 0)
+
+
+async def test_a_bot_that_arrives_to_drain_hears_of_its_open_seats_first(store: Store) -> None:
+    lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
+    async with lobby.attend_lobby(AttendanceStream(BOT, (), 1)):
+        await store.seats.reserve_seat(BOT, "matches/m", 0)
+        await store.seats.put_offer(BOT, "matches/m", 0, 1, STANDS.offer)
+    attendance = AttendanceStream(BOT, (), 0)
+    async with lobby.attend_lobby(attendance):
+        assert pending_seats(attendance) == [1, 0]
+        await store.seats.release_seat(BOT, "matches/m", 0)
+
+
+def pending_seats(attendance: AttendanceStream) -> list[int]:
+    """The numbers of pending seats in the welcomes that were told."""
+    responses = [attendance._unread.get_nowait() for _ in range(attendance._unread.qsize())]
+    return [each.welcome.pending_seats for each in responses if each and each.HasField("welcome")]
+
+
 async def test_a_bot_whose_lease_ran_out_while_redis_was_away_keeps_its_place(store: Store) -> None:
     lobby = Lobby("lobby", store, SimpleNamespace(wake_pairing=lambda: None))  # type: ignore[arg-type]
     attendance = AttendanceStream(BOT, (QUEUE,), 1)

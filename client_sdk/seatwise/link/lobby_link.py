@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from seatwise.errors import EncryptionError, SeatwiseError, TemporaryError, UnavailableError
 from seatwise.link.backoff import Retry
@@ -16,10 +17,13 @@ from seatwise.v1.lobby_service_pb2 import (
     SeatClosed,
     SeatOffer,
     TakenOff,
+    Welcome,
 )
 
 LAST_OFFERS_S = 1.0
 """The longest time, in seconds, for which offers may still arrive after the limit was set to 0 and the lobby has not confirmed it."""
+PENDING_OFFERS_S = 30.0
+"""The longest time, in seconds, for which a bot that drains waits for the offers of seats that the lobby has announced."""
 
 WHAT_TO_DO = {
     TakenOff.CAUSE_NO_SHOWS: "Your bot was offered seats and did not sit down in time. Is setup() slower than "
@@ -74,12 +78,17 @@ class LobbyLink:
         return self._is_linked and self._drained.is_set()
 
     async def wait_until_drained(self) -> None:
-        """Wait until the lobby has confirmed the limit 0, so that no more offers can arrive."""
-        try:
-            async with asyncio.timeout_at(self._drained_at):
-                await self._drained.wait()
-        except TimeoutError:
+        """Wait until the lobby has confirmed the limit 0 and offered all seats, so that no more offers can arrive."""
+        while not self._are_offers_over():
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._drained_at):
+                    await self._drained.wait()
+        if not self._drained.is_set():
             log.debug("the lobby did not confirm that it offers no more seats")
+
+    def _are_offers_over(self) -> bool:
+        """Whether the lobby has confirmed that no more offers can arrive, or has not done so in time."""
+        return self._drained.is_set() or asyncio.get_running_loop().time() >= self._drained_at
 
     async def keep_attending(self) -> None:
         """Attend until cancelled. Raises only errors that a retry cannot mend."""
@@ -123,7 +132,7 @@ class LobbyLink:
     def _handle_response(self, response: AttendResponse) -> None:
         match response.WhichOneof("event"):
             case "welcome":
-                self._handle_welcome(response.welcome.bot, response.welcome.max_matches)
+                self._handle_welcome(response.welcome)
             case "offer":
                 self._on_offer(response.offer)
             case "closed":
@@ -146,14 +155,22 @@ class LobbyLink:
             log.error("%s", WHAT_TO_DO[off.cause].format(ladder=ladder or "LADDER", bot=bot or "BOT"))
         self._off[off.queue] = off.cause
 
-    def _handle_welcome(self, bot: str, max_matches: int) -> None:
-        if bot != self._bot:
-            self._bot = bot
+    def _handle_welcome(self, welcome: Welcome) -> None:
+        if welcome.bot != self._bot:
+            self._bot = welcome.bot
             log.info(
                 "attending as %s: %s, at most %d at once",
-                bot,
+                welcome.bot,
                 "queue " + ", ".join(self._queues) if self._queues else "no queue, only matches that name it",
-                max_matches,
+                welcome.max_matches,
             )
-        if max_matches == self._limit == 0:
+        if welcome.max_matches == self._limit == 0:
+            self._note_pending(welcome.pending_seats)
+
+    def _note_pending(self, seats: int) -> None:
+        """The lobby has confirmed the limit 0; it still has to offer this number of seats."""
+        if seats:
+            self._drained.clear()
+            self._drained_at = asyncio.get_running_loop().time() + PENDING_OFFERS_S
+        else:
             self._drained.set()

@@ -33,6 +33,8 @@ class AttendanceStream:
         self.max_matches = max_matches
         self.told: dict[tuple[str, int], int] = {}
         """The epoch of the last offer of each open seat."""
+        self.pending_seats = 0
+        """The number of seats, in the last welcome, whose offers follow."""
         self.looking = asyncio.Lock()
         """Held from the reading of the bot's offers until they are queued."""
         self.places: dict[str, int] = {}
@@ -52,6 +54,12 @@ class AttendanceStream:
             self._unread.put_nowait(response)
         except asyncio.QueueFull:
             self.end(Refusal("SLOW_READER", f"{MOST_UNREAD} responses were left unread"))
+
+    def confirm_limit(self, pending_seats: int = 0) -> None:
+        """Queues a welcome with the limit, and with the number of seats whose offers follow."""
+        self.pending_seats = pending_seats
+        welcome = pb.Welcome(bot=self.bot, max_matches=self.max_matches, pending_seats=pending_seats)
+        self.queue_response(pb.AttendResponse(welcome=welcome))
 
     def queue_offer(self, offer: pb.SeatOffer) -> None:
         """Queues an offer, unless this stream has already told it."""

@@ -122,7 +122,7 @@ class Lobby:
         attendance.max_matches = min(check_limit(max_matches), attendance.most_matches)
         if await self._renew_attendance(attendance):
             await self._wait_in_queues(attendance)
-            _confirm_attendance(attendance)
+            attendance.confirm_limit(await self._count_pending_seats(attendance))
 
     async def _read_most_matches(self, bot: str) -> int:
         """Returns the quota of the bot's owner. Bots that an operator has registered have none."""
@@ -140,7 +140,7 @@ class Lobby:
         attendance.is_written = True
         all_queues = QUEUES.keys() | set(await self._store.ladders.list_names())
         await self._leave_queues(attendance.bot, all_queues - set(attendance.queues))
-        _confirm_attendance(attendance)
+        attendance.confirm_limit(await self._count_pending_seats(attendance))
         await self._tell_open_seats(attendance)
         await self._wait_in_queues(attendance)
         await self._tell_places(attendance)
@@ -235,6 +235,18 @@ class Lobby:
             standing = await self._read_offers(attendance.bot, only)
             _tell_seats(attendance, standing, attendance.told if only is None else only)
         await self._note_told(attendance)
+        if attendance.pending_seats and not await self._count_pending_seats(attendance):
+            attendance.confirm_limit()
+
+    async def _count_pending_seats(self, attendance: AttendanceStream) -> int:
+        """Returns how many seats of a bot that drains were not offered through this stream yet; 0 for every other bot.
+
+        A seat is reserved a moment before it is offered. A bot that left in this moment would miss its match.
+        """
+        if attendance.max_matches:
+            return 0
+        held = await self._store.seats.held_seats(attendance.bot)
+        return sum(seat not in attendance.told for seat in held)
 
     async def _note_told(self, attendance: AttendanceStream) -> None:
         """Notes in the store which offers were delivered to the stream; without a writer they are noted later.
@@ -338,11 +350,6 @@ def _tell_seats(
 
 def _end_replaced(attendance: AttendanceStream) -> None:
     attendance.end(Refusal("REPLACED", "a newer stream of this bot attends", bot=attendance.bot))
-
-
-def _confirm_attendance(attendance: AttendanceStream) -> None:
-    welcome = pb.Welcome(bot=attendance.bot, max_matches=attendance.max_matches)
-    attendance.queue_response(pb.AttendResponse(welcome=welcome))
 
 
 def check_limit(max_matches: int) -> int:
