@@ -716,6 +716,20 @@ FAULTS: tuple[Fault, ...] = (
         (AUDIT_LOG,),
     ),
     Fault(
+        "the request that created the token of an erased owner still names it",
+        f"{SCRIPTS}/holder_erase.lua",
+        ", 'request_id', '')",
+        ")",
+        ("tests/server/test_erasure.py",),
+    ),
+    Fault(
+        "the request that registered a bot of an erased owner still names it",
+        f"{SCRIPTS}/owner_erase.lua",
+        ", 'request_id', '')",
+        ")",
+        ("tests/server/test_erasure.py",),
+    ),
+    Fault(
         "an erased owner's addresses stay",
         "server/seatwise_server/store/audit.py",
         "        await self.forget_caller(pseudonym)\n",
