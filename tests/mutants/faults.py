@@ -3216,6 +3216,20 @@ FAULTS: tuple[Fault, ...] = (
         ("tests/server/test_rest_caching.py",),
     ),
     Fault(
+        "a script repeats reads whose replies redis-py gives another form",
+        "server/seatwise_server/store/redis/recorded_reads.py",
+        "        if not all(map(_is_plain, self._replies.values())):\n            return None\n",
+        "",
+        ("tests/server/test_rest_caching.py",),
+    ),
+    Fault(
+        "a 304 for a page is answered by its first reads",
+        f"{SCRIPTS}/repeat_reads.lua",
+        "redis.call(unpack(command)) end",
+        "redis.call(unpack(command)) if i == 100 then break end end",
+        ("tests/server/test_rest_caching.py",),
+    ),
+    Fault(
         "a version is shared by callers with other rights",
         "server/seatwise_server/rest/known_versions.py",
         "    return method, asked, caller.bot, caller.name, caller.scopes\n",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from seatwise_server.config import HttpSettings
 from seatwise_server.rest.endpoints import OperationEndpoint
 from seatwise_server.rest.known_versions import MOST_READS_KEPT, KnownVersions
 from seatwise_server.store import RedisClient
+from seatwise_server.store.redis.address import RedisMode
+from seatwise_server.store.redis.client import Argument
 from seatwise_server.store.redis.recorded_reads import ReadRecording, RecordingClient, recording_reads
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -155,6 +157,73 @@ async def test_reads_are_unchanged_until_one_of_their_replies_is_another(client:
     assert not await reads.is_unchanged()
     await client.call("DEL", "{b}")
     assert await reads.is_unchanged()
+
+
+def plain_reads(bots: int) -> list[tuple[str, ...]]:
+    """What a page of so many bots reads: twice as many."""
+    kinds: list[tuple[str, ...]] = [("HMGET", "a", "name", "owner"), ("EXISTS", "b")]
+    return [(kind, f"{key}{number}", *fields) for number in range(bots) for kind, key, *fields in kinds]
+
+
+class NotingClient(RecordingClient):
+    """Notes each command that it passes on."""
+
+    def __init__(self, client: RedisClient, mode: RedisMode) -> None:
+        super().__init__(client)
+        self.commands: list[Sequence[Argument]] = []
+        self._mode = mode
+
+    @property
+    def mode(self) -> RedisMode:
+        return self._mode
+
+    async def call(self, *command: Argument, **options: Any) -> Any:
+        self.commands.append(command)
+        return await super().call(*command, **options)
+
+    async def call_many(self, commands: Sequence[Sequence[Argument]]) -> list[Any]:
+        self.commands += commands
+        return await super().call_many(commands)
+
+
+async def repeated_by(
+    client: RedisClient, *commands: tuple[str, ...], mode: RedisMode = RedisMode.STANDALONE
+) -> list[str]:
+    """The names of the commands that repeat these reads."""
+    noting = NotingClient(client, mode)
+    reads = await record(noting, *commands)
+    noting.commands.clear()
+    assert await reads.is_unchanged()
+    return [str(command[0]) for command in noting.commands]
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_reads_are_repeated_by_one_script_where_it_has_the_same_replies(client: RedisClient) -> None:
+    await client.call("SADD", "set", "a")
+    pair = [("GET", "a"), ("EXISTS", "b")]
+    await repeated_by(client, *pair)  # now Redis knows the script
+    assert await repeated_by(client, *plain_reads(50)) == ["EVALSHA"]
+    assert await repeated_by(client, *pair, mode=RedisMode.CLUSTER) == ["GET", "EXISTS"]
+    assert await repeated_by(client, ("SMEMBERS", "set"), *pair) == ["SMEMBERS", "GET", "EXISTS"]
+    assert len(await repeated_by(client, *plain_reads(200))) == 400
+
+
+@pytest.mark.asyncio(loop_scope="function")
+async def test_the_script_that_repeats_a_page_sees_each_change(client: RedisClient) -> None:
+    await client.call("ZADD", "index", 0, "bots/a", 0, "bots/b")
+    await client.call("HSET", "a1", "name", "\xff\n1", "owner", "")
+    index = ("ZRANGE", "index", "[bots/", "[bots/\xff", "BYLEX", "LIMIT", "0", "51")
+    reads = await record(client, index, *plain_reads(50))
+    for change, undo in (
+        (("SET", "b49", "1"), ("DEL", "b49")),
+        (("HSET", "a1", "owner", "b"), ("HSET", "a1", "owner", "")),
+        (("HDEL", "a1", "owner"), ("HSET", "a1", "owner", "")),
+        (("ZREM", "index", "bots/b"), ("ZADD", "index", 0, "bots/b")),
+    ):
+        await client.call(*change)
+        assert not await reads.is_unchanged(), change
+        await client.call(*undo)
+        assert await reads.is_unchanged(), undo
 
 
 @pytest.mark.asyncio(loop_scope="function")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-from collections.abc import AsyncGenerator, Iterator, Sequence
+import struct
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeAlias
 
 from redis.exceptions import ResponseError
 
@@ -28,6 +29,10 @@ _READS = frozenset(
 )
 """Commands that change nothing, and whose replies follow from what is stored."""
 _READING_SCRIPTS = scripts.reading_scripts()
+_REPEATED_AT_ONCE = range(2, 257)
+"""The numbers of reads that one script repeats: a page of 50 bots needs 101. More would keep Redis from other work for too long."""
+
+ScriptArguments: TypeAlias = tuple[list[str], bytes]
 
 
 class ReadRecording:
@@ -41,6 +46,8 @@ class ReadRecording:
         self.commands: list[Sequence[Argument]] = []
         """The commands, once the recording has ended."""
         self._digest = b""
+        self._script_call: ScriptArguments | None = None
+        """What repeats all reads as one command; None if they are repeated one by one."""
 
     def note_read(self, client: RedisClient, command: Sequence[Argument], reply: Any) -> None:
         """Notes a command and its reply, unless the recording has ended."""
@@ -54,8 +61,26 @@ class ReadRecording:
         """Ends the recording. Tasks that the operation has started may go on."""
         self._is_open = False
         self.commands = list(self._replies)
-        self._digest = _digest_of(list(self._replies.values())) if self._is_repeatable else b""
+        if self._is_repeatable:
+            self._digest = _digest_of(list(self._replies.values()))
+            self._script_call = self._arguments_of_script()
         self._replies = {}
+
+    def _arguments_of_script(self) -> ScriptArguments | None:
+        """Returns keys and argument of the script that repeats the reads; None if it could not, or with other replies.
+
+        In a cluster the keys of a script are on one node. redis-py turns some replies into dicts, sets or floats, but none of a script.
+        """
+        if len(self.commands) not in _REPEATED_AT_ONCE or (
+            self._client and self._client.mode is RedisMode.CLUSTER
+        ):
+            return None
+        if not all(command[0] in _READS for command in self.commands):
+            return None
+        if not all(map(_is_plain, self._replies.values())):
+            return None
+        keys = dict.fromkeys(str(command[1]) for command in self.commands)
+        return list(keys), _pack_commands(self.commands)
 
     @property
     def is_repeatable(self) -> bool:
@@ -63,7 +88,7 @@ class ReadRecording:
         return self._is_repeatable and not self._is_open
 
     async def is_unchanged(self) -> bool:
-        """Repeats the reads, in one message, and returns whether all replies are the same. Raises StoreUnavailable."""
+        """Repeats the reads, in one message, as one command where that is possible, and returns whether all replies are the same. Raises StoreUnavailable."""
         if self._client is None:  # nothing was read
             return True
         try:
@@ -74,6 +99,10 @@ class ReadRecording:
     async def _read_again(self, client: RedisClient) -> list[Any]:
         if len(self.commands) == 1:  # a single command costs less than a message of many
             return [await client.call(*self.commands[0])]
+        if self._script_call:
+            keys, packed = self._script_call
+            replies: list[Any] = await scripts.run_script(client, "repeat_reads", keys, packed)
+            return replies
         return await client.call_many(self.commands)
 
 
@@ -140,6 +169,27 @@ class RecordingClient:
 
 def _is_read(command: Sequence[Argument]) -> bool:
     return command[0] in _READS or (command[0] == "EVALSHA" and command[1] in _READING_SCRIPTS)
+
+
+def _is_plain(reply: Any) -> bool:
+    """Whether redis-py gives the reply as Redis has sent it."""
+    if isinstance(reply, list):
+        return all(map(_is_plain, reply))
+    return reply is None or type(reply) in (bytes, int)
+
+
+def _pack_commands(commands: Iterable[Sequence[Argument]]) -> bytes:
+    """Returns the commands in MessagePack, with 32-bit lengths: a list of lists of texts."""
+    return _pack_list([_pack_list(list(map(_pack_text, command))) for command in commands])
+
+
+def _pack_list(packed: Sequence[bytes]) -> bytes:
+    return struct.pack(">BI", 0xDD, len(packed)) + b"".join(packed)
+
+
+def _pack_text(argument: Argument) -> bytes:
+    text = argument if isinstance(argument, bytes) else str(argument).encode()
+    return struct.pack(">BI", 0xDB, len(text)) + text
 
 
 def _digest_of(replies: list[Any]) -> bytes:
