@@ -47,7 +47,7 @@ class ReadRecording:
         """The commands, once the recording has ended."""
         self._digest = b""
         self._script_call: ScriptArguments | None = None
-        """What repeats all reads as one command; None if they are repeated one by one."""
+        """Keys and argument of the script that repeats all reads; None if they are repeated one by one."""
 
     def note_read(self, client: RedisClient, command: Sequence[Argument], reply: Any) -> None:
         """Notes a command and its reply, unless the recording has ended."""
