@@ -57,7 +57,7 @@ class Registered(NamedTuple):
 
 
 class MatchList(list[match_pb2.Match]):
-    """A page of matches: a list with the token of the next page."""
+    """A page of matches: a list, with `next_page_token` for the next page."""
 
     def __init__(self, matches: Iterable[match_pb2.Match], next_page_token: str) -> None:
         super().__init__(matches)

@@ -52,7 +52,7 @@ class Bot(GameMethods):
     """The time left for the current question. At a local table no time runs out, and all fields stay 0."""
 
     def setup(self, offer: Offer) -> Any:
-        """Prepare for the match: load models here. The SDK calls it once, before the bot sits down.
+        """Prepare for the match: load models here. The SDK calls it once, before the bot sits down, and ignores what it returns.
 
         Args:
             offer: The facts of the match that are known before the deal. `offer.time_control.setup_ms` is the time
@@ -60,7 +60,7 @@ class Bot(GameMethods):
         """
 
     def ended(self, result: Result) -> Any:
-        """Look at the result. The SDK calls it once, when the match is over.
+        """Look at the result. The SDK calls it once, when the match is over, and ignores what it returns.
 
         Args:
             result: How the match ended, seen from this seat.

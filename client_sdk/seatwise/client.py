@@ -32,8 +32,13 @@ def _wait_for(
 class Client:
     """Calls a server from code without an event loop. Use it in a `with` statement, or close it.
 
-    The arguments, and the methods with their arguments, results and errors, are those of `AsyncClient`. Each method
-    waits for the answer.
+    The methods are those of `AsyncClient`, with the same arguments, results and errors. Each method waits for the answer.
+
+    Args:
+        address: The address of the server, as in `seatwise.run`.
+        token: The token. By default it is read from the environment variable SEATWISE_TOKEN.
+        patience_s: How long a call is repeated before it fails, in seconds.
+        **security: The options of the encryption, as in `seatwise.run`.
 
     Example:
         with Client("https://host:7433", token="...") as client:
@@ -94,7 +99,18 @@ class Client:
     list_league_standings = _wait_for(AsyncClient.list_league_standings)
 
     def watch_match(self, name: str) -> Iterator[match_service_pb2.WatchMatchResponse]:
-        """Watch a match as a spectator, from now to its end. See `AsyncClient.watch_match`."""
+        """Watch a match as a spectator, from now to its end.
+
+        Args:
+            name: The match, as in `"matches/1a2b"`.
+
+        Yields:
+            What a spectator may see, soon after each change.
+
+        Raises:
+            NotFoundError: There is no such match.
+            WrongStateError: The match shares its deals with matches that are not over.
+        """
         responses = self._client.watch_match(name)
         try:
             while (response := self._runner.run(_next_response(responses))) is not None:

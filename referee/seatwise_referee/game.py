@@ -188,7 +188,7 @@ class Game(Protocol[StateT, MoveT, ViewT]):
         ...
 
     def move_from_json(self, json: Json) -> MoveT:
-        """Return the move that was written so. Raises `ValueError` for JSON that is no move of this game."""
+        """Return the move that `move_to_json` wrote as this JSON. Raises `ValueError` for JSON that is no move of this game."""
         ...
 
 
@@ -201,7 +201,7 @@ class ListsLegalMoves(Protocol[StateInT, MoveOutT]):
     """
 
     def legal_moves(self, state: StateInT, seat: Seat) -> Iterator[MoveOutT]:
-        """Yield legal moves of this seat in a fixed order, and none for a seat that is not asked.
+        """Yield legal moves of this seat in this state, in a fixed order; none for a seat that is not asked.
 
         Where there are too many to list, these are some of them, likely ones first.
         """
@@ -228,7 +228,7 @@ class RaceGame(Game[StateT, MoveT, ViewT], Protocol):
         ...
 
     def layouts(self, state: StateT) -> list[Json]:
-        """Return what lies before each seat, by seat, as journals and records write it."""
+        """Return what lies before each seat in this state, by seat, as journals and records write it."""
         ...
 
     def with_layouts(self, state: StateT, layouts: Sequence[Json]) -> StateT:
@@ -239,7 +239,7 @@ class RaceGame(Game[StateT, MoveT, ViewT], Protocol):
         ...
 
     def call_together(self, state: StateT, callers: frozenset[Seat]) -> StateT:
-        """Return the state after these seats have called at the same time.
+        """Return the state after these seats, the callers, have called at the same time.
 
         Raises `IllegalMove` if one of them cannot call.
         """

@@ -76,24 +76,24 @@ class TimeControl:
             _check_whole_number(f"free_ms[{pace!r}]", free_ms, least=1)
 
     def allowed_ms(self, pace: str, bank_ms: int) -> int:
-        """Return the highest charge that is still in time.
+        """Return the highest charge that is still in time, in milliseconds.
 
         Args:
             pace: The pace of the prompt, a key of `free_ms`.
-            bank_ms: The rest of the seat's bank.
+            bank_ms: The rest of the seat's bank, in milliseconds.
         """
         return self.free_ms[pace] + bank_ms + self.grace_ms
 
     def bank_after(self, pace: str, bank_ms: int, charged_ms: int) -> int:
-        """Return what a seat's bank has left after a move in time.
+        """Return what a seat's bank has left after a move in time, in milliseconds.
 
         The bank pays for what the charge exceeds the free time, and never falls below zero. Then it gets the
         increment.
 
         Args:
             pace: The pace of the prompt, a key of `free_ms`.
-            bank_ms: The rest of the seat's bank before the move.
-            charged_ms: The charge of the move.
+            bank_ms: The rest of the seat's bank before the move, in milliseconds.
+            charged_ms: The charge of the move, in milliseconds.
         """
         return max(0, bank_ms - max(0, charged_ms - self.free_ms[pace])) + self.increment_ms
 
@@ -103,7 +103,7 @@ class TimeControl:
 
     @classmethod
     def from_json(cls, json: Mapping[str, Json]) -> TimeControl:
-        """Return the limits that were written so. Missing keys have their defaults.
+        """Return the limits that `to_json` wrote as this JSON. Missing keys have their defaults.
 
         Raises `BadTimeControl`, which names the key, for an unknown key or a limit that cannot be.
         """

@@ -52,7 +52,7 @@ def build_frames(
 
 
 class FrameBuilder:
-    """Builds frames as the journal of a match grows. See `build_frames` for the arguments."""
+    """Builds frames as the journal of a match grows. See `build_frames` for the arguments `setup`, `viewpoint` and `hints`."""
 
     def __init__(
         self, setup: Setup, viewpoint: Viewpoint = ALL_OPEN, hints: HintSource | None = None

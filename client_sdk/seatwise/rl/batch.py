@@ -37,13 +37,13 @@ class UgoBatch(Protocol):
         """The points of all finished rounds: (tables, seats)."""
 
     def read_field(self, name: str) -> NDArray[Any]:
-        """Return a copy of one array of the state: hand, played, top, section, farmers, missing, supply, round."""
+        """Return a copy of one array of the state. Its name is one of hand, played, top, section, farmers, missing, supply, round."""
 
     def mask(self) -> NDArray[np.bool_]:
         """Return which actions are legal: (tables, 69). At a table that is over none is."""
 
     def step(self, actions: NDArray[np.int64]) -> None:
-        """Take one action at each table that goes on; the other numbers are ignored.
+        """Take one of the actions at each table that goes on; the other numbers are ignored.
 
         Raises:
             ValueError: An action is not legal. Then no table has changed.
@@ -60,7 +60,7 @@ class UgoBatch(Protocol):
         """Return a random legal action for each table, 0 where the match is over."""
 
     def seed(self, seed: int) -> None:
-        """Begin the random numbers of `random_actions` again."""
+        """Begin the random numbers of `random_actions` again, from this seed."""
 
     def copy(self) -> UgoBatch:
         """Return other tables in the same positions."""
@@ -88,11 +88,11 @@ class UgoBatch(Protocol):
 
 
 def open_batch(deals: NDArray[np.uint8], seats: int, *, is_compiled: bool | None = None) -> UgoBatch:
-    """Begin a match of UGO! at each of many tables.
+    """Begin a match of UGO! at each of many tables, and return the tables.
 
     Args:
         deals: The cards of each round at each table: (tables, rounds, 45). The first ten are the hand of seat 0.
-        seats: 2 to 4.
+        seats: The number of seats at each table, 2 to 4.
         is_compiled: Whether to take compiled tables; without it they are taken where `seatwise_fast` is installed.
 
     Raises:

@@ -56,7 +56,7 @@ def observation_layout(seats: int) -> dict[str, slice]:
 
 
 def observation_size(seats: int) -> int:
-    """Return how many numbers an observation has: 478, 661 or 844."""
+    """Return how many numbers an observation has at a table with 2, 3 or 4 seats: 478, 661 or 844."""
     return int(observation_layout(seats)["laying"].stop)
 
 

@@ -55,7 +55,7 @@ LONGEST_READ: Final = 1 << 17
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether it looks like one, from its first bytes. A pipe, which gives them only once, is none."""
+    """Return whether the file at this path looks like a bundle, from its first bytes. A pipe, which gives them only once, is none."""
     try:
         if not path.is_file():
             return False
@@ -66,7 +66,12 @@ def is_bundle(path: Path) -> bool:
 
 
 def write_bundle(path: Path, files: Mapping[str, Path]) -> str:
-    """Writes the bundle, never half of it; returns its digest."""
+    """Write a bundle, and return its digest: the SHA-256 of its manifest, in hexadecimal.
+
+    Args:
+        path: The file to write. It is never there with half a bundle.
+        files: The path of each file of the season, by its name in the bundle.
+    """
     names = [name for name in (*FILES, DRAWS) if name in FILES or name in files]
     manifest = (
         canonical_json({"format": BUNDLE_FORMAT, "files": {name: _hash_file(files[name]) for name in names}})
@@ -99,7 +104,7 @@ def _hash_file(path: Path) -> str:
 
 
 class Bundle:
-    """A bundle that is open for reading."""
+    """A bundle that is open for reading: its archive, and its size in bytes. `open_bundle` makes one."""
 
     def __init__(self, archive: zipfile.ZipFile, size: int) -> None:
         self._archive = archive
@@ -107,7 +112,7 @@ class Bundle:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the manifest, and so of all that is in the bundle."""
+        """The SHA-256 of the manifest, and so of all that is in the bundle, in hexadecimal."""
         return hashlib.sha256(self._read_whole(MANIFEST)).hexdigest()
 
     @property
@@ -120,7 +125,7 @@ class Bundle:
         return (*FILES, DRAWS) if self.has_draws else FILES
 
     def check_manifest(self) -> None:
-        """`BadSeason` unless the files are those that the manifest lists, with the hashes that it gives."""
+        """Raise `BadSeason` unless the files are those that the manifest lists, with the hashes that it gives."""
         self._check_names()
         self._check_size()
         manifest = self.read_json(MANIFEST)
@@ -132,14 +137,14 @@ class Bundle:
             self._check_hash(name, manifest["files"][name])
 
     def read_json(self, name: str) -> Any:
-        """The value in that file."""
+        """Return the value in the file of this name. Raises `BadSeason` if the file is missing or is no JSON."""
         try:
             return _parse_json(self._read_whole(name))
         except ValueError as error:
             raise BadSeason(f"{name}: this is no JSON: {error}") from None
 
     def read_json_lines(self, name: str) -> Iterator[dict[str, Any]]:
-        """The objects in that file, one a line."""
+        """Yield the objects in the file of this name, one a line. Raises `BadSeason` at the first line that is no object."""
         for number, line in enumerate(self.read_lines(name), start=1):
             try:
                 value = _parse_json(line)
@@ -150,11 +155,14 @@ class Bundle:
             yield value
 
     def size_of(self, name: str) -> int:
-        """In bytes, as the bundle says; 0 if there is no such file."""
+        """Return the size of the file of this name in bytes, as the bundle says; 0 if there is no such file."""
         return sum(member.file_size for member in self._archive.infolist() if member.filename == name)
 
     def read_lines(self, name: str) -> Iterator[bytes]:
-        """Line by line, so that a season may be larger than memory."""
+        """Yield the lines of the file of this name, so that a season may be larger than memory.
+
+        Raises `BadSeason` if the file is missing, or if it or one of its lines is too long.
+        """
         longest = MOST_BYTES if name == RECORDS else LONGEST_LINE
         with self._open_file(name) as file:
             for number in itertools.count(1):
@@ -245,7 +253,12 @@ class _ShortReads(io.FileIO):
 
 @contextmanager
 def open_bundle(path: Path) -> Iterator[Bundle]:
-    """The bundle in that file; `BadSeason` if it is none, `OSError` if it cannot be read."""
+    """Open the file at this path as a bundle, and yield the `Bundle`.
+
+    Raises:
+        BadSeason: The file is no bundle.
+        OSError: The file cannot be read.
+    """
     with _ShortReads(path) as file:
         try:
             archive = zipfile.ZipFile(file)

@@ -36,7 +36,7 @@ class CheckedSeason:
 def check_season(
     bundle: Bundle, digest: str = "", advance: Callable[[int], None] = lambda _: None
 ) -> CheckedSeason:
-    """Check a whole season.
+    """Check a whole season, and return what was found in it.
 
     Args:
         bundle: The open bundle.

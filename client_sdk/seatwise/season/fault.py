@@ -17,5 +17,5 @@ class UncheckedSeason(BadSeason):
 
 
 def fault_at(file: str, line: int, what: str) -> BadSeason:
-    """That thing is wrong with that line, counted from 1."""
+    """Return the fault that names the file, the line, counted from 1, and what is wrong with it."""
     return BadSeason(f"{file}: line {line}: {what}")

@@ -77,7 +77,7 @@ class HostedGame(Generic[HostedStateT]):
         raise NotImplementedError
 
     def find_turn(self, state: HostedStateT) -> int | Sequence[int] | None:
-        """Return the seat that is to move, from 0; `None` when the match is over.
+        """Return the seat that is to move in this state, from 0; `None` when the match is over.
 
         Return a list of seats where several choose at the same time. No seat learns of another's choice before all have
         chosen; see `list_choices` and `play_choices`.
@@ -85,7 +85,7 @@ class HostedGame(Generic[HostedStateT]):
         raise NotImplementedError
 
     def list_moves(self, state: HostedStateT) -> Sequence[Any]:
-        """Return the legal moves of the seat that is to move, each one once and always in the same order.
+        """Return the legal moves of the seat that is to move in this state, each one once and always in the same order.
 
         The first one is played for a seat that does not answer in time. A game with too many moves lists some of them,
         at least one, and writes `check_move`.
@@ -93,13 +93,16 @@ class HostedGame(Generic[HostedStateT]):
         raise NotImplementedError
 
     def list_choices(self, state: HostedStateT, seat: int) -> Sequence[Any]:  # noqa: ARG002
-        """Return the legal moves of one of several seats that choose at the same time; by default those of `list_moves`."""
+        """Return the legal moves of this seat in this state, where several seats choose at the same time.
+
+        By default these are the moves of `list_moves`.
+        """
         return self.list_moves(state)
 
     def check_move(self, state: HostedStateT, seat: int, move: Any) -> str:
-        """Return why a move that is not listed is illegal, as a sentence for its bot; empty if it is legal.
+        """Return why a move that is not listed is illegal for a seat in this state; empty if it is legal.
 
-        Write it only if the game cannot list all legal moves. A bot may send any JSON: refuse all that `play_move` cannot play.
+        The bot is told the text, so write a sentence. Write the method only if the game cannot list all legal moves. A bot may send any JSON: refuse all that `play_move` cannot play.
         The answer must not depend on anything that is hidden from the seat. An exception refuses the move.
         """
         raise NotImplementedError
@@ -125,7 +128,7 @@ class HostedGame(Generic[HostedStateT]):
         raise NotImplementedError
 
     def show_state(self, state: HostedStateT, seat: int | None) -> Mapping[str, Any]:
-        """Return all that a seat may know, as a JSON object; `None` is a spectator.
+        """Return all that a seat may know of this state, as a JSON object; `None` is a spectator.
 
         Nothing else is ever told to a bot except the legal moves on its turn. So the object must contain all that the
         bot needs, and no secret of another seat.
@@ -133,14 +136,14 @@ class HostedGame(Generic[HostedStateT]):
         raise NotImplementedError
 
     def count_points(self, state: HostedStateT) -> Sequence[int]:
-        """Return the points of each seat in a match that is over: whole numbers, more is better."""
+        """Return the points of each seat in the last state of a match: whole numbers, more is better."""
         raise NotImplementedError
 
     def resample_state(self, state: HostedStateT, seat: int | None, chance: Chance) -> HostedStateT:
         """Return another state that could be the true one for all that this seat knows. You need not write it.
 
         With it, `check_game` and the referee find leaks: in the other state the seat must be shown the same. Draw all
-        that is hidden from the seat again. `None` is a spectator.
+        that is hidden from the seat again, by `chance`. `None` is a spectator.
         """
         raise NotImplementedError
 

@@ -28,7 +28,7 @@ class HistoryRow:
 
 
 def encode_point(results: int, rows: Sequence[LadderRow]) -> bytes:
-    """Returns a point for the store. Figures are rounded to what a chart can show."""
+    """Return a point for the store. Figures are rounded to what a chart can show."""
     kept = [
         [
             row.bot,
@@ -41,6 +41,6 @@ def encode_point(results: int, rows: Sequence[LadderRow]) -> bytes:
 
 
 def decode_point(point: bytes) -> tuple[int, list[HistoryRow]]:
-    """Returns the number of results in the table, and its rows in their order."""
+    """Return the number of results in the table, and its rows in their order."""
     results, kept = json.loads(zlib.decompress(point))
     return results, [HistoryRow(bot, place, *figures) for place, (bot, *figures) in enumerate(kept, start=1)]

@@ -53,7 +53,7 @@ def end_of(setup: Setup, journal: Sequence[bytes]) -> MatchEnd:
 
 
 def logged_result_of(setup: Setup, end: pb.MatchEnded) -> LoggedResult:
-    """Return the result of a finished match as it is logged; its place in the log is not known yet."""
+    """Returns the result of a finished match as it is logged; its place in the log is not known yet."""
     deal = setup.deal_set.name if setup.deal_set else ""
     return decode_logged_result(end.result, match=setup.match, bots=setup.bots, deal=deal)
 

@@ -12,7 +12,7 @@ from seatwise_referee.shuffle import commitment_to
 def encode_offer(
     setup: Setup, seat: int, epoch: int, address: str, ws_address: str = ""
 ) -> lobby_service_pb2.SeatOffer:
-    """Return the offer of a seat. It has the commitment of the match's seed, and never the seed."""
+    """Returns the offer of a seat. It has the commitment of the match's seed, and never the seed."""
     return lobby_service_pb2.SeatOffer(
         match=setup.match,
         seat=seat,

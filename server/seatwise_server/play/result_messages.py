@@ -14,13 +14,13 @@ _ENDING_NUMBERS: Final[dict[Ending, Any]] = {
 
 
 def encode_ending(ending: Ending) -> match_pb2.Ending:
-    """Return the number of an ending in the protocol."""
+    """Returns the number of an ending in the protocol."""
     number: match_pb2.Ending = _ENDING_NUMBERS[ending]
     return number
 
 
 def encode_result(finished: Finished, chain: bytes = b"") -> match_pb2.Result:
-    """Return the result that the journal's last entry holds; `chain` is the last link of the record's chain."""
+    """Returns the result that the journal's last entry holds; `chain` is the last link of the record's chain."""
     outcome = cast("dict[str, Any]", finished.outcome)
     return match_pb2.Result(
         points=outcome["points"],
@@ -35,7 +35,7 @@ def encode_result(finished: Finished, chain: bytes = b"") -> match_pb2.Result:
 def encode_match_ended(
     end: Finished | Voided, seed: bytes, chain: bytes = b""
 ) -> play_service_pb2.MatchEnded:
-    """Return the message that every seat gets at the end. Leave `seed` empty while a set of duplicate deals runs."""
+    """Returns the message that every seat gets at the end. Leave `seed` empty while a set of duplicate deals runs."""
     if isinstance(end, Voided):
         return play_service_pb2.MatchEnded(void_reason=end.reason, seed=seed)
     return play_service_pb2.MatchEnded(result=encode_result(end, chain), seed=seed)

@@ -18,7 +18,7 @@ class SharedSentinel(Sentinel):
     _search: asyncio.Task[tuple[str, int]] | None = None
 
     async def discover_master(self, service_name: str) -> tuple[str, int]:
-        """Return host and port of the primary. Raises redis-py's MasterNotFoundError."""
+        """Returns host and port of the primary. Raises redis-py's MasterNotFoundError."""
         if self._search is None or self._search.done():
             self._search = asyncio.create_task(super().discover_master(service_name))
             self._search.add_done_callback(_note_error)
